@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one door from olympus-ir to jaxlib: C++ data structures, no device, no compiler.
+
+Nothing else in this package imports jaxlib, and nothing here creates a client. Everything is taken
+from jaxlib's extension modules directly; ``jaxlib.xla_client`` is not imported, because it costs a
+tenth of a second that a program which only traces need not pay.
+"""
+
+from __future__ import annotations
+
+from jaxlib import _jax, weakref_lru_cache as _caches
+from jaxlib.utils import foreach, safe_map, safe_zip, topological_sort
+from jaxlib.version import __version_info__ as jaxlib_version
+
+__all__ = [
+    "Array",
+    "Config",
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "JaxRuntimeError",
+    "PyTreeDef",
+    "PyTreeRegistry",
+    "SequenceKey",
+    "Traceback",
+    "add_exclude_path",
+    "all_leaves",
+    "canonicalize_partition",
+    "config_trace_context",
+    "config_trace_context_names",
+    "config_unset",
+    "foreach",
+    "jaxlib_version",
+    "pytree_registry",
+    "safe_map",
+    "safe_zip",
+    "set_pspec_unconstrained",
+    "set_tracebacks_enabled",
+    "set_tracer_class",
+    "topological_sort",
+    "tracebacks_enabled",
+    "treedef_tuple",
+    "weak_value_interner",
+    "weakref_lru_cache",
+]
+
+SUPPORTED_VERSIONS = ((0, 10, 2), (0, 13))
+
+if not SUPPORTED_VERSIONS[0] <= jaxlib_version < SUPPORTED_VERSIONS[1]:
+    raise ImportError(
+        f"olympus_ir needs jaxlib >= 0.10.2, < 0.13, found {'.'.join(map(str, jaxlib_version))}. "
+        'Install a supported one: python -m pip install "jaxlib>=0.10.2,<0.13"'
+    )
+
+# Arrays and tracers: the abstract base of both. `isinstance(tracer, Array)` asks the registered
+# tracer class and then `tracer._is_traced_array()`.
+Array = _jax.Array
+set_tracer_class = _jax.set_tracer_class
+JaxRuntimeError = _jax.JaxRuntimeError
+
+# Source positions.
+Traceback = _jax.Traceback
+add_exclude_path = _jax.add_exclude_path
+tracebacks_enabled = _jax.tracebacks_enabled
+set_tracebacks_enabled = _jax.set_tracebacks_enabled
+
+# Thread-local configuration state that the C++ caches read.
+Config = _jax.config.Config
+config_trace_context = _jax.config.trace_context
+config_trace_context_names = _jax.config.trace_context_names
+config_unset = _jax.config.unset
+
+# Caches whose first argument is held weakly, and interning of values held weakly.
+weakref_lru_cache = _caches.weakref_lru_cache
+weak_value_interner = _caches.weak_value_interner
+
+# Partition specifications: normal form of one entry, and the object that stands for "any".
+canonicalize_partition = _jax.canonicalize_partition
+set_pspec_unconstrained = _jax.set_pspec_unconstrained
+
+# Pytrees. The registry is our own and not jaxlib's process-wide default, so that no other library
+# of the process can have registered (or later registers) the same type in it.
+PyTreeDef = _jax.pytree.PyTreeDef
+PyTreeRegistry = _jax.pytree.PyTreeRegistry
+DictKey = _jax.pytree.DictKey
+SequenceKey = _jax.pytree.SequenceKey
+GetAttrKey = _jax.pytree.GetAttrKey
+FlattenedIndexKey = _jax.pytree.FlattenedIndexKey
+all_leaves = _jax.pytree.all_leaves
+treedef_tuple = _jax.pytree.treedef_tuple
+
+pytree_registry = PyTreeRegistry()
+# A treedef pickles its registry by reference, as the attribute that these two names denote.
+pytree_registry.__module__ = __name__
+pytree_registry.__name__ = "pytree_registry"
