@@ -8,24 +8,36 @@ tenth of a second that a program which only traces need not pay.
 
 from __future__ import annotations
 
-from jaxlib import _jax, weakref_lru_cache as _caches
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from jaxlib import _jax
+from jaxlib import weakref_lru_cache as _caches
 from jaxlib.utils import foreach, safe_map, safe_zip, topological_sort
 from jaxlib.version import __version_info__ as jaxlib_version
 
 __all__ = [
     "Array",
     "Config",
+    "DeviceList",
     "DictKey",
     "FlattenedIndexKey",
     "GetAttrKey",
     "JaxRuntimeError",
+    "NamedSharding",
     "PyTreeDef",
     "PyTreeRegistry",
     "SequenceKey",
+    "Sharding",
+    "SingleDeviceSharding",
     "Traceback",
     "add_exclude_path",
     "all_leaves",
     "canonicalize_partition",
+    "canonicalize_partitions",
+    "check_named_shardings_with",
     "config_trace_context",
     "config_trace_context_names",
     "config_unset",
@@ -74,9 +86,46 @@ config_unset = _jax.config.unset
 weakref_lru_cache = _caches.weakref_lru_cache
 weak_value_interner = _caches.weak_value_interner
 
-# Partition specifications: normal form of one entry, and the object that stands for "any".
+# Partition specifications: normal form of one entry and of all, and the object that stands for
+# "any".
 canonicalize_partition = _jax.canonicalize_partition
+canonicalize_partitions = _jax.canonicalize_partitions
 set_pspec_unconstrained = _jax.set_pspec_unconstrained
+
+# Shardings are C++ types, because the compiled call paths ask for exactly these types; as data
+# they know devices by the methods of a device only. olympus-sharding attaches what they do.
+Sharding = _jax.Sharding
+SingleDeviceSharding = _jax.SingleDeviceSharding
+NamedSharding = _jax.NamedSharding
+DeviceList = _jax.DeviceList
+
+
+def check_named_shardings_with(check: Callable[[Any, Any], None]) -> None:
+    """Makes ``check(mesh, spec)`` run whenever a `NamedSharding` is constructed. Once a process.
+
+    The C++ constructor takes the function from a Python module of a fixed name and keeps it. That
+    module stands in place while the first `NamedSharding` is made, and not longer.
+    """
+
+    class NoMesh:
+        size = 1
+        _internal_device_list = None
+
+    package, name = "jax", "jax._src.named_sharding"
+    module = types.ModuleType(name)
+    module.check_pspec = check  # type: ignore[attr-defined]
+    saved = {key: sys.modules.get(key) for key in (package, name)}
+    sys.modules.update({package: types.ModuleType(package), name: module})
+    try:
+        # The specification of no dimensions is legal on every mesh; `check` sees it once.
+        NamedSharding(NoMesh(), ())
+    finally:
+        for key, previous in saved.items():
+            if previous is None:
+                del sys.modules[key]
+            else:
+                sys.modules[key] = previous
+
 
 # Pytrees. The registry is our own and not jaxlib's process-wide default, so that no other library
 # of the process can have registered (or later registers) the same type in it.
