@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: RUF005 - concatenation is what is tested
 """Partition specs and abstract meshes as data: normal form, identity, text, errors."""
 
 import copy

@@ -3,9 +3,10 @@
 
 Nothing here knows a device. `PartitionSpec` assigns mesh axes to array dimensions, `AbstractMesh`
 gives the axes names, sizes and types; together they say in an array's type how it is placed.
-Meshes of real devices, and the shardings built on them, belong to olympus-sharding.
+Meshes of real devices belong to olympus-sharding, which also gives the bare sharding records
+re-exported here (`NamedSharding`, `SingleDeviceSharding`) what they compute.
 
-All values are immutable and interned: two equal ones are one object, so that types which carry
+All other values are immutable and interned: two equal ones are one object, so that types which carry
 placement compare by identity.
 """
 
@@ -18,18 +19,32 @@ import math
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from ._jaxlib import canonicalize_partitions, set_pspec_unconstrained, weak_value_interner
+from ._jaxlib import (
+    DeviceList,
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+    canonicalize_partitions,
+    check_named_shardings_with,
+    set_pspec_unconstrained,
+    weak_value_interner,
+)
 
 __all__ = [
+    "UNCONSTRAINED",
     "AbstractDevice",
     "AbstractMesh",
     "AxisType",
     "BaseMesh",
+    "DeviceList",
     "MeshAxisName",
+    "NamedSharding",
     "P",
     "PartitionSpec",
-    "UNCONSTRAINED",
+    "Sharding",
+    "SingleDeviceSharding",
     "check_axis_types",
+    "check_named_shardings_with",
     "empty_abstract_mesh",
 ]
 
@@ -124,7 +139,7 @@ class PartitionSpec(_Frozen):
 
     UNCONSTRAINED = UNCONSTRAINED
 
-    def __new__(
+    def __new__(  # noqa: D102 - documented by the class
         cls,
         *partitions: Any,
         unreduced: frozenset | set = _NO_AXES,
@@ -294,7 +309,7 @@ class AbstractDevice:
 
 
 class BaseMesh(_Frozen):
-    """What meshes of devices and abstract meshes have in common: named axes with sizes and types."""
+    """Named axes with sizes and types: what meshes of devices and abstract meshes share."""
 
     __slots__ = ()
 
@@ -382,7 +397,7 @@ class AbstractMesh(BaseMesh):
     # What a mesh of devices has here: read by the C++ sharding.
     _internal_device_list = None
 
-    def __new__(
+    def __new__(  # noqa: D102 - documented by the class
         cls,
         axis_sizes: tuple[int, ...],
         axis_names: str | tuple[MeshAxisName, ...],
@@ -447,22 +462,27 @@ class AbstractMesh(BaseMesh):
 
     @property
     def devices(self) -> Any:
+        """Raises ValueError: there are no devices."""
         raise self._without_devices("devices")
 
     @property
     def device_ids(self) -> Any:
+        """Raises ValueError: there are no devices."""
         raise self._without_devices("device_ids")
 
     @property
     def is_multi_process(self) -> Any:
+        """Raises ValueError: there are no devices."""
         raise self._without_devices("is_multi_process")
 
     @property
     def local_devices(self) -> Any:
+        """Raises ValueError: there are no devices."""
         raise self._without_devices("local_devices")
 
     @property
     def local_mesh(self) -> Any:
+        """Raises ValueError: there are no devices."""
         raise self._without_devices("local_mesh")
 
     def __enter__(self) -> Any:
