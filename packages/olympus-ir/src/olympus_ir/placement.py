@@ -2,12 +2,12 @@
 """The pure data of placement: over which mesh axes the dimensions of an array are laid out.
 
 Nothing here knows a device. `PartitionSpec` assigns mesh axes to array dimensions, `AbstractMesh`
-gives the axes names, sizes and types; together they say in an array's type how it is placed.
+gives the axes names, sizes and types; together they say in a type how an array is placed.
 Meshes of real devices belong to olympus-sharding, which also gives the bare sharding records
 re-exported here (`NamedSharding`, `SingleDeviceSharding`) what they compute.
 
-All other values are immutable and interned: two equal ones are one object, so that types which carry
-placement compare by identity.
+All other values are immutable and interned: two equal ones are one object, so that types which
+carry placement compare by identity.
 """
 
 from __future__ import annotations
