@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The public face of configuration: the `config` object and the context managers.
+
+``config.update("olympus_enable_x64", True)`` changes a flag for the process, ``with
+enable_x64(True):`` for a block of the current thread, ``OLYMPUS_ENABLE_X64=1`` from outside.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from . import config_flags, config_states
+from .config_states import (
+    allow_f16_reductions,
+    array_garbage_collection_guard,
+    auto_pcast,
+    check_tracer_leaks,
+    debug_infs,
+    debug_key_reuse,
+    debug_nans,
+    default_device,
+    default_matmul_precision,
+    default_prng_impl,
+    enable_checks,
+    enable_custom_prng,
+    enable_x64,
+    explain_cache_misses,
+    jax2tf_associative_scan_reductions,
+    legacy_prng_key,
+    log_compiles,
+    no_execution,
+    no_tracing,
+    numpy_dtype_promotion,
+    numpy_rank_promotion,
+    remove_size_one_mesh_axis_from_type,
+    softmax_custom_jvp,
+    thread_guard,
+    threefry_partitionable,
+    transfer_guard_device_to_device,
+    transfer_guard_device_to_host,
+    transfer_guard_host_to_device,
+)
+from .configuration import Configuration, Override, config, declare_flag
+
+__all__ = [
+    "Configuration",
+    "allow_f16_reductions",
+    "array_garbage_collection_guard",
+    "auto_pcast",
+    "check_tracer_leaks",
+    "checking_leaks",
+    "config",
+    "config_flags",
+    "config_states",
+    "debug_infs",
+    "debug_key_reuse",
+    "debug_nans",
+    "default_device",
+    "default_matmul_precision",
+    "default_prng_impl",
+    "disable_jit",
+    "enable_checks",
+    "enable_custom_prng",
+    "enable_x64",
+    "explain_cache_misses",
+    "jax2tf_associative_scan_reductions",
+    "legacy_prng_key",
+    "log_compiles",
+    "no_execution",
+    "no_tracing",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+    "remove_size_one_mesh_axis_from_type",
+    "softmax_custom_jvp",
+    "thread_guard",
+    "threefry_partitionable",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
+]
+
+_TRANSFER_GUARDS = (
+    transfer_guard_host_to_device,
+    transfer_guard_device_to_device,
+    transfer_guard_device_to_host,
+)
+
+
+def _guard_all_transfers(level: Any) -> None:
+    if level is not None:
+        for guard in _TRANSFER_GUARDS:
+            guard.update(level)
+
+
+declare_flag(
+    "transfer_guard",
+    None,
+    config_states.GUARD_LEVELS,
+    "Sets the three flags transfer_guard_<from>_to_<to> at once.",
+).add_global_hook(_guard_all_transfers)
+
+
+class transfer_guard(ExitStack):  # noqa: N801 - used as a with statement's word
+    """A context manager that sets the level of the transfer guards of all directions.
+
+    Args:
+        new_val: ``"allow"``, ``"log"``, ``"disallow"``, ``"log_explicit"`` or
+            ``"disallow_explicit"``. The two plain levels spare transfers that the program asks for
+            by name, such as ``device_put``.
+
+    Example:
+        >>> with transfer_guard("log"):
+        ...     config.olympus_transfer_guard_host_to_device
+        'log'
+    """
+
+    def __init__(self, new_val: str | None):
+        super().__init__()
+        self._overrides = [guard(new_val) for guard in _TRANSFER_GUARDS]
+
+    def __enter__(self) -> transfer_guard:
+        for override in self._overrides:
+            self.enter_context(override)
+        return self
+
+
+def disable_jit(disable: bool = True) -> Override:
+    """Returns a context manager in which compiled functions run operation by operation.
+
+    Inside, ``jit`` does nothing and loops of the instruction set are Python loops, so ``print`` and
+    debuggers see values.
+
+    Args:
+        disable: whether to disable compilation; False enables it again in an outer block.
+
+    Example:
+        >>> with disable_jit():
+        ...     config.olympus_disable_jit
+        True
+    """
+    return config_states.disable_jit(disable)
+
+
+def checking_leaks() -> Override:
+    """Returns a context manager in which traced values that outlive their trace are errors.
+
+    Example:
+        >>> with checking_leaks():
+        ...     config.olympus_check_tracer_leaks
+        True
+    """
+    return check_tracer_leaks(True)
