@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Effects: what an equation does besides computing its results.
+
+An equation names its effects in its type. Ordered effects are sequenced through tokens; all
+effects keep an equation from being removed as dead code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class Effect:
+    """Base of all effects. Equal effects are one effect; hash by identity unless overridden."""
+
+    __slots__ = ()
+
+
+Effects = frozenset
+no_effects: frozenset[Effect] = frozenset()
+
+
+class EffectTypeSet:
+    """A set of effect classes, closed under subclassing: which effects a construct admits."""
+
+    def __init__(self) -> None:
+        self._types: tuple[type[Effect], ...] = ()
+
+    def add_type(self, effect_type: type[Effect]) -> None:
+        if effect_type not in self._types:
+            self._types = (*self._types, effect_type)
+
+    def contains(self, effect: Effect) -> bool:
+        return isinstance(effect, self._types)
+
+    def __contains__(self, effect: Effect) -> bool:
+        return isinstance(effect, self._types)
+
+    def filter_in(self, effects: Iterable[Effect]) -> list[Effect]:
+        return [effect for effect in effects if effect in self]
+
+    def filter_not_in(self, effects: Iterable[Effect]) -> list[Effect]:
+        return [effect for effect in effects if effect not in self]
+
+
+# Which effects may be lowered, are sequenced by tokens, may occur in loops and branches, ...
+lowerable_effects = EffectTypeSet()
+ordered_effects = EffectTypeSet()
+control_flow_allowed_effects = EffectTypeSet()
+custom_derivatives_allowed_effects = EffectTypeSet()
+checkpoint_allowed_effects = EffectTypeSet()
+partial_evaluation_kept_effects = EffectTypeSet()
+
+
+class DebugEffect(Effect):
+    """Printing and other debugging callbacks."""
+
+    def __repr__(self) -> str:
+        return "Debug"
+
+
+class OrderedDebugEffect(Effect):
+    """Debugging callbacks that run in the order of the program."""
+
+    def __repr__(self) -> str:
+        return "OrderedDebug"
+
+
+class IOEffect(Effect):
+    """Input and output through a callback."""
+
+    def __repr__(self) -> str:
+        return "IO"
+
+
+class OrderedIOEffect(Effect):
+    """Input and output through callbacks that run in the order of the program."""
+
+    def __repr__(self) -> str:
+        return "OrderedIO"
+
+
+debug_effect = DebugEffect()
+ordered_debug_effect = OrderedDebugEffect()
+io_effect = IOEffect()
+ordered_io_effect = OrderedIOEffect()
+
+for _effect_type in (DebugEffect, OrderedDebugEffect, IOEffect, OrderedIOEffect):
+    lowerable_effects.add_type(_effect_type)
+    control_flow_allowed_effects.add_type(_effect_type)
+    checkpoint_allowed_effects.add_type(_effect_type)
+for _effect_type in (OrderedDebugEffect, OrderedIOEffect):
+    ordered_effects.add_type(_effect_type)
+for _effect_type in (DebugEffect, OrderedDebugEffect):
+    custom_derivatives_allowed_effects.add_type(_effect_type)
+    partial_evaluation_kept_effects.add_type(_effect_type)
+
+
+class NamedAxisEffect(Effect):
+    """Use of a named axis; recorded so that a program says which axes it needs bound."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: object) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NamedAxisEffect) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash((NamedAxisEffect, self.name))
+
+    def __repr__(self) -> str:
+        return f"NamedAxis({self.name})"
+
+
+lowerable_effects.add_type(NamedAxisEffect)
+control_flow_allowed_effects.add_type(NamedAxisEffect)
+custom_derivatives_allowed_effects.add_type(NamedAxisEffect)
+checkpoint_allowed_effects.add_type(NamedAxisEffect)

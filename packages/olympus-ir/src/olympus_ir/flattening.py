@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From functions of pytrees to functions of flat operands, and what they are called in errors."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import pytrees
+from .olympuspr import DebugInfo
+
+
+class FlatFunction:
+    """A function of pytrees as a function of flat leaves; remembers the result's structure.
+
+    Args:
+      fun: the function.
+      in_tree: the structure of ``(args, kwargs)``.
+    """
+
+    __slots__ = ("_out_tree", "fun", "in_tree")
+
+    def __init__(self, fun: Callable[..., Any], in_tree: Any) -> None:
+        self.fun = fun
+        self.in_tree = in_tree
+        self._out_tree: Any = None
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        args, kwargs = pytrees.tree_unflatten(self.in_tree, leaves)
+        out_leaves, self._out_tree = pytrees.tree_flatten(self.fun(*args, **kwargs))
+        return out_leaves
+
+    @property
+    def out_tree(self) -> Any:
+        """The structure of the result; known once the function has been called."""
+        if self._out_tree is None:
+            raise RuntimeError("the function has not been called yet")
+        return self._out_tree
+
+
+def function_name(fun: Any) -> str:
+    """The name of a function as programs show it."""
+    while isinstance(fun, functools.partial):
+        fun = fun.func
+    name = getattr(fun, "__name__", None)
+    if isinstance(name, str):
+        return name
+    return getattr(type(fun), "__name__", "<unnamed function>")
+
+
+def function_source(fun: Any) -> str:
+    """``name at file:line`` of a function, or its name alone where the source is not known."""
+    name = function_name(fun)
+    fun = inspect.unwrap(_unwrap_partial(fun)) if callable(fun) else fun
+    fun = _unwrap_partial(fun)
+    code = getattr(fun, "__code__", None)
+    if code is None:
+        code = getattr(getattr(type(fun), "__call__", None), "__code__", None)
+    if code is None:
+        return name
+    return f"{name} at {code.co_filename}:{code.co_firstlineno}"
+
+
+def _unwrap_partial(fun: Any) -> Any:
+    while isinstance(fun, functools.partial):
+        fun = fun.func
+    return fun
+
+
+def debug_info(
+    traced_for: str,
+    fun: Any,
+    args: tuple,
+    kwargs: dict[str, Any],
+    *,
+    static_argnums: Sequence[int] = (),
+    static_argnames: Sequence[str] = (),
+) -> DebugInfo:
+    """What error messages will say of a function; nothing of it is worked out now.
+
+    Args:
+      traced_for: the transformation.
+      fun: the user's function.
+      args: its positional arguments (only their structure is kept).
+      kwargs: its keyword arguments.
+      static_argnums: the positional arguments that are not traced.
+      static_argnames: the keyword arguments that are not traced.
+    """
+    static = frozenset(static_argnums)
+    dynamic_args = [
+        (position, pytrees.tree_structure(arg))
+        for position, arg in enumerate(args)
+        if position not in static
+    ]
+    dynamic_kwargs = [
+        (name, pytrees.tree_structure(kwargs[name]))
+        for name in sorted(kwargs)
+        if name not in static_argnames
+    ]
+    return DebugInfo(
+        traced_for, fun, lambda: _argument_names(fun, dynamic_args, dynamic_kwargs)
+    )
+
+
+def debug_info_of_tree(
+    traced_for: str, fun: Any, in_tree: Any, positions: Sequence[int] | None = None
+) -> DebugInfo:
+    """As `debug_info`, for the structure of ``(args, kwargs)`` that are all traced.
+
+    Args:
+      positions: the places of the positional arguments in the function's signature, where some
+        before or between them are not traced.
+    """
+
+    def names() -> list[str]:
+        args_tree, kwargs_tree = in_tree.children()
+        children = args_tree.children()
+        places = range(len(children)) if positions is None else positions
+        keywords = kwargs_tree.node_data()[1] if kwargs_tree.node_data() else []
+        return _argument_names(
+            fun,
+            list(zip(places, children, strict=True)),
+            list(zip(keywords, kwargs_tree.children(), strict=True)),
+        )
+
+    return DebugInfo(traced_for, fun, names)
+
+
+def _argument_names(fun: Any, dynamic_args: Sequence, dynamic_kwargs: Sequence) -> list[str]:
+    """One name a leaf, from the function's signature and the paths within its arguments."""
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+
+    def positional_name(position: int) -> str:
+        for index, parameter in enumerate(parameters):
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                return f"{parameter.name}[{position - index}]"
+            if parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD):
+                break
+            if index == position:
+                return parameter.name
+        return f"args[{position}]"
+
+    by_name = {
+        parameter.name
+        for parameter in parameters
+        if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+    }
+    names: list[str] = []
+    for position, tree in dynamic_args:
+        names += _leaf_names(positional_name(position), tree)
+    for name, tree in dynamic_kwargs:
+        names += _leaf_names(name if name in by_name or not parameters else f"kwargs['{name}']", tree)
+    return names
+
+
+def _leaf_names(prefix: str, tree: Any) -> list[str]:
+    leaves = range(tree.num_leaves)
+    paths, _ = pytrees.tree_flatten_with_path(pytrees.tree_unflatten(tree, leaves))
+    return [prefix + pytrees.keystr(path) for path, _ in paths]
+
+
+def result_paths(out_tree: Any) -> list[str]:
+    """One path a flat result, such as ``result[0]['loss']``."""
+    return _leaf_names("result", out_tree)
+
+
+def argument_numbers(argnums: int | Sequence[int], count: int, what: str = "argnums") -> tuple:
+    """Positions of arguments as non-negative integers.
+
+    Raises:
+      TypeError: where they are not integers.
+      ValueError: where one is out of range.
+    """
+    numbers = (argnums,) if not isinstance(argnums, tuple | list) else tuple(argnums)
+    result = []
+    for number in numbers:
+        try:
+            index = operator.index(number)
+        except TypeError:
+            raise TypeError(
+                f"{what} must be an integer or a sequence of integers, got {argnums!r}"
+            ) from None
+        if not -count <= index < count:
+            raise ValueError(
+                f"{what}={argnums!r} names argument {index}, but the function was called with "
+                f"{count} positional argument{'' if count == 1 else 's'}"
+            )
+        result.append(index % count)
+    return tuple(result)
+
+
+def select_arguments(
+    fun: Callable[..., Any], argnums: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[Callable[..., Any], list[Any]]:
+    """The function of the chosen positional arguments alone, and their values.
+
+    The other arguments, and all keywords, keep the given values.
+    """
+    chosen = list(argnums)
+    fixed = list(args)
+
+    def function_of_chosen(*values: Any) -> Any:
+        full = list(fixed)
+        for position, value in zip(chosen, values, strict=True):
+            full[position] = value
+        return fun(*full, **kwargs)
+
+    functools.update_wrapper(function_of_chosen, fun, updated=())
+    return function_of_chosen, [args[position] for position in chosen]

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Olympusprs: small typed programs, lists of equations that each apply one primitive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .avals import AbstractValue, get_aval
+from .effects import no_effects
+from .primitives import Primitive
+from .source_info import SourceInfo, unknown_source
+
+
+class Var:
+    """A variable: bound once, as an input or as a result of an equation. Compared by identity."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: AbstractValue) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Var({self.aval})"
+
+
+class DropVar(Var):
+    """A result that nothing uses, printed as ``_``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "_"
+
+
+class Literal:
+    """A scalar constant written into an equation."""
+
+    __slots__ = ("aval", "val")
+
+    def __init__(self, val: Any, aval: AbstractValue | None = None) -> None:
+        self.val = val
+        self.aval = get_aval(val) if aval is None else aval
+
+    def __repr__(self) -> str:
+        value = self.val.item() if hasattr(self.val, "item") else self.val
+        return f"{value}:{self.aval.str_short(short_dtypes=True)}"
+
+
+Atom: TypeAlias = Var | Literal
+
+
+class Equation:
+    """One application of a primitive: ``outvars = primitive[params] invars``."""
+
+    __slots__ = ("ctx", "effects", "invars", "outvars", "params", "primitive", "source_info")
+
+    def __init__(
+        self,
+        invars: list[Atom],
+        outvars: list[Var],
+        primitive: Primitive,
+        params: dict[str, Any],
+        effects: frozenset = no_effects,
+        source_info: SourceInfo = unknown_source,
+        ctx: Any = None,
+    ) -> None:
+        self.invars = invars
+        self.outvars = outvars
+        self.primitive = primitive
+        self.params = params
+        self.effects = effects
+        self.source_info = source_info
+        self.ctx = ctx
+
+    def replace(self, **changes: Any) -> Equation:
+        """The same equation with some fields changed."""
+        fields = {name: getattr(self, name) for name in _EQUATION_FIELDS}
+        return Equation(**{**fields, **changes})
+
+    def __repr__(self) -> str:
+        from .printer import format_equation  # the printer imports this module
+
+        return format_equation(self)
+
+
+_EQUATION_FIELDS = (
+    "invars",
+    "outvars",
+    "primitive",
+    "params",
+    "effects",
+    "source_info",
+    "ctx",
+)
+
+
+class DebugInfo:
+    """What error messages say of a traced function; worked out only when it is asked for.
+
+    Attributes:
+      traced_for: the transformation, such as ``"jit"``.
+      func_src_info: the function's name and place, ``f at file.py:3``.
+      arg_names: one name a flat argument, such as ``x['weights']``; None where unknown.
+      result_paths: one path a flat result, such as ``result[0]``.
+    """
+
+    __slots__ = ("_arg_names", "_function", "_result_paths", "traced_for")
+
+    def __init__(
+        self,
+        traced_for: str,
+        function: Any = None,
+        arg_names: Sequence[str] | Callable[[], Sequence[str]] | None = None,
+        result_paths: Sequence[str] | Callable[[], Sequence[str]] | None = None,
+    ) -> None:
+        self.traced_for = traced_for
+        self._function = function
+        self._arg_names = arg_names
+        self._result_paths = result_paths
+
+    @property
+    def func_src_info(self) -> str:
+        from .flattening import function_source  # imports nothing of this module, needed rarely
+
+        function = self._function
+        return function if isinstance(function, str) else function_source(function)
+
+    @property
+    def func_name(self) -> str:
+        return self.func_src_info.split(" at ")[0]
+
+    @property
+    def arg_names(self) -> tuple[str, ...] | None:
+        if callable(self._arg_names):
+            self._arg_names = tuple(self._arg_names())
+        return None if self._arg_names is None else tuple(self._arg_names)
+
+    @property
+    def result_paths(self) -> tuple[str, ...] | None:
+        if callable(self._result_paths):
+            self._result_paths = tuple(self._result_paths())
+        return None if self._result_paths is None else tuple(self._result_paths)
+
+    def with_result_paths(self, result_paths: Any) -> DebugInfo:
+        return DebugInfo(self.traced_for, self._function, self._arg_names, result_paths)
+
+    def __repr__(self) -> str:
+        return (
+            f"DebugInfo(traced_for={self.traced_for!r}, func_src_info={self.func_src_info!r}, "
+            f"arg_names={self.arg_names!r}, result_paths={self.result_paths!r})"
+        )
+
+
+unknown_debug_info = DebugInfo("unknown", "<unknown>")
+
+
+class Olympuspr:
+    """An open program: its constants are inputs without values yet.
+
+    Attributes:
+      constvars: the variables that stand for constants.
+      invars: the inputs.
+      outvars: the results, variables or literals.
+      eqns: the equations in order.
+      effects: the union of what the equations do besides computing.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_closed",
+        "constvars",
+        "debug_info",
+        "effects",
+        "eqns",
+        "invars",
+        "outvars",
+    )
+
+    def __init__(
+        self,
+        constvars: Sequence[Var],
+        invars: Sequence[Var],
+        outvars: Sequence[Atom],
+        eqns: Sequence[Equation],
+        effects: frozenset = no_effects,
+        debug_info: DebugInfo = unknown_debug_info,
+    ) -> None:
+        self.constvars = list(constvars)
+        self.invars = list(invars)
+        self.outvars = list(outvars)
+        self.eqns = list(eqns)
+        self.effects = frozenset(effects)
+        self.debug_info = debug_info
+        self._closed: ClosedOlympuspr | None = None
+
+    @property
+    def in_avals(self) -> list[AbstractValue]:
+        return [var.aval for var in self.invars]
+
+    @property
+    def out_avals(self) -> list[AbstractValue]:
+        return [atom.aval for atom in self.outvars]
+
+    def replace(self, **changes: Any) -> Olympuspr:
+        """The same program with some fields changed."""
+        fields = {
+            "constvars": self.constvars,
+            "invars": self.invars,
+            "outvars": self.outvars,
+            "eqns": self.eqns,
+            "effects": self.effects,
+            "debug_info": self.debug_info,
+        }
+        return Olympuspr(**{**fields, **changes})
+
+    def pretty_print(self, **options: Any) -> str:
+        from .printer import format_olympuspr  # the printer imports this module
+
+        return format_olympuspr(self, **options)
+
+    __str__ = __repr__ = pretty_print
+
+
+class ClosedOlympuspr:
+    """A program with the values of its constants. Hashable by identity; do not change it."""
+
+    __slots__ = ("__weakref__", "consts", "jaxpr", "memo")
+
+    def __init__(self, jaxpr: Olympuspr, consts: Sequence[Any] = ()) -> None:
+        if len(consts) != len(jaxpr.constvars):
+            raise ValueError(
+                f"the program has {len(jaxpr.constvars)} constants, got {len(consts)} values"
+            )
+        self.jaxpr = jaxpr
+        self.consts = list(consts)
+        # What interpreters remember of this very program (its jvp, its batched form ...).
+        self.memo: dict[Any, Any] = {}
+
+    @property
+    def olympuspr(self) -> Olympuspr:
+        """The open program; ``jaxpr`` is the same under the name that JAX's programs use."""
+        return self.jaxpr
+
+    @property
+    def in_avals(self) -> list[AbstractValue]:
+        return self.jaxpr.in_avals
+
+    @property
+    def out_avals(self) -> list[AbstractValue]:
+        return self.jaxpr.out_avals
+
+    @property
+    def literals(self) -> list[Any]:
+        return self.consts
+
+    @property
+    def eqns(self) -> list[Equation]:
+        return self.jaxpr.eqns
+
+    @property
+    def effects(self) -> frozenset:
+        return self.jaxpr.effects
+
+    @property
+    def constvars(self) -> list[Var]:
+        return self.jaxpr.constvars
+
+    @property
+    def debug_info(self) -> DebugInfo:
+        return self.jaxpr.debug_info
+
+    def replace(self, *, jaxpr: Olympuspr | None = None, consts: Any = None) -> ClosedOlympuspr:
+        return ClosedOlympuspr(
+            self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts
+        )
+
+    def map_jaxpr(self, function: Callable[[Olympuspr], Olympuspr]) -> ClosedOlympuspr:
+        return ClosedOlympuspr(function(self.jaxpr), self.consts)
+
+    def pretty_print(self, **options: Any) -> str:
+        return self.jaxpr.pretty_print(**options)
+
+    __str__ = __repr__ = pretty_print
+
+
+def close_olympuspr(olympuspr: Olympuspr) -> ClosedOlympuspr:
+    """The closed form of a program without constants; always the same object for one program."""
+    if olympuspr._closed is None:
+        olympuspr._closed = ClosedOlympuspr(olympuspr, ())
+    return olympuspr._closed
+
+
+def constants_as_inputs(olympuspr: Olympuspr) -> Olympuspr:
+    """The program that takes its constants as its first inputs."""
+    if not olympuspr.constvars:
+        return olympuspr
+    return olympuspr.replace(constvars=[], invars=[*olympuspr.constvars, *olympuspr.invars])
+
+
+def inputs_as_constants(olympuspr: Olympuspr, count: int) -> Olympuspr:
+    """The program whose first ``count`` inputs are constants."""
+    return olympuspr.replace(
+        constvars=[*olympuspr.constvars, *olympuspr.invars[:count]],
+        invars=olympuspr.invars[count:],
+    )
+
+
+def olympusprs_in_params(params: dict[str, Any]) -> Iterator[Olympuspr]:
+    """The programs among an equation's parameters, also those in tuples and lists."""
+    for value in params.values():
+        for item in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(item, ClosedOlympuspr):
+                yield item.jaxpr
+            elif isinstance(item, Olympuspr):
+                yield item
+
+
+def subolympusprs(olympuspr: Olympuspr) -> Iterator[Olympuspr]:
+    """The programs directly inside a program's equations."""
+    for equation in olympuspr.eqns:
+        yield from olympusprs_in_params(equation.params)
+
+
+def joined_effects(equations: Sequence[Equation]) -> frozenset:
+    """The union of the equations' effects."""
+    effects: frozenset = no_effects
+    for equation in equations:
+        if equation.effects:
+            effects |= equation.effects
+    return effects
+
+
+def is_literalable(value: Any) -> bool:
+    """Whether a constant is a scalar that is written into the equation itself."""
+    kind = value.__class__
+    if kind in _python_scalars:
+        return True
+    return kind in literal_types and value.shape == ()
+
+
+_python_scalars = frozenset({bool, int, float, complex})
+# Types whose scalars become literals; packages with array types of their own add them.
+literal_types: set[type] = {np.ndarray}
+
+
+def register_literal_type(value_type: type) -> type:
+    literal_types.add(value_type)
+    return value_type

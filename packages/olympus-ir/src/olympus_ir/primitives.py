@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Primitives: the instructions of which olympusprs are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .avals import AbstractValue
+from .effects import no_effects
+from .tracing import Trace, current
+
+_INFERENCE_CACHE_SIZE = 4096
+
+_instruction_set: dict[str, Primitive] = {}
+
+
+class Primitive:
+    """One instruction: a name, a rule for the types of its results, and how many there are.
+
+    What a primitive computes, and how it is batched, differentiated or lowered, is said in the
+    rule tables of the interpreters (`olympus_ir.rules.RuleTable`), not here.
+
+    Args:
+      name: as it is printed in an olympuspr.
+      multiple_results: whether `bind` returns a list of results rather than one.
+      family: the name of the rule files that hold the primitive's rules.
+      cache_inference: whether inferred types are kept; not so for primitives whose parameters are
+        programs, which the cache would keep alive.
+
+    Example:
+      >>> double_p = Primitive("double")
+      >>> _ = double_p.def_abstract_eval(lambda x: x)
+      >>> double_p
+      double
+    """
+
+    multiple_results: bool = False
+    call_primitive: bool = False
+    map_primitive: bool = False
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        multiple_results: bool = False,
+        family: str = "",
+        cache_inference: bool = True,
+    ) -> None:
+        self.name = name
+        self.family = family
+        if multiple_results:
+            self.multiple_results = True
+        self.cache_inference = cache_inference
+        # Which operands it is linear in: all (True), some (their indices), none (empty).
+        self.linear_in: tuple[int, ...] | bool = ()
+        # The function that evaluates it eagerly; the evaluator sets it on first use.
+        self.eager: Callable[..., Any] | None = None
+        self._shape_rule: Callable[..., Any] | None = None
+        self._inferred: dict[tuple, tuple[tuple[AbstractValue, ...], frozenset]] = {}
+        # Attributes that a printed equation leaves out or rewrites; see `printer`.
+        self.print_rule: Callable[..., Any] | None = None
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> Any:
+        if _instruction_set.get(self.name) is self:
+            return (instruction, (self.name,))
+        return super().__reduce__()
+
+    # ---- application ----
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Applies the primitive under the current interpreter."""
+        return current.trace.process_primitive(self, args, params)
+
+    def bind_with_trace(self, trace: Trace, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Applies the primitive under a given interpreter."""
+        return trace.process_primitive(self, args, params)
+
+    # How an equation is applied again where that is not `bind(*operands, **params)`, as for calls
+    # whose parameters are programs that stand for Python functions: `(operands, params) -> results`.
+    bind_equation: Callable[[Sequence[Any], dict[str, Any]], Sequence[Any]] | None = None
+
+    # ---- types ----
+
+    def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Sets the shape rule: from abstract operands and parameters to the results' types."""
+        self._inferred.clear()
+        if self.multiple_results:
+            self._shape_rule = lambda *avals, **params: (tuple(rule(*avals, **params)), no_effects)
+        else:
+            self._shape_rule = lambda *avals, **params: ((rule(*avals, **params),), no_effects)
+        self.abstract_eval = rule
+        return rule
+
+    def def_effectful_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Sets a shape rule that returns the results' types and the set of effects."""
+        self._inferred.clear()
+
+        def shape_rule(*avals: Any, **params: Any) -> Any:
+            out, effects = rule(*avals, **params)
+            return (tuple(out) if self.multiple_results else (out,)), frozenset(effects)
+
+        self._shape_rule = shape_rule
+        self.abstract_eval = rule
+        return rule
+
+    def infer(
+        self, avals: tuple[AbstractValue, ...], params: dict[str, Any]
+    ) -> tuple[tuple[AbstractValue, ...], frozenset]:
+        """The types of the results and the effects, from a cache where possible."""
+        key = (avals, *params.items()) if params else avals
+        try:
+            return self._inferred[key]
+        except KeyError:
+            pass
+        except TypeError:
+            _check_hashable(self, params)
+            raise
+        if self._shape_rule is None:
+            raise NotImplementedError(
+                f"Abstract evaluation of `{self.name}` is not defined. "
+                f"Give it a shape rule with `{self.name}_p.def_abstract_eval`."
+            )
+        inferred = self._shape_rule(*avals, **params)
+        if self.cache_inference:
+            if len(self._inferred) >= _INFERENCE_CACHE_SIZE:
+                self._inferred.clear()
+            self._inferred[key] = inferred
+        return inferred
+
+    # ---- evaluation by the primitive itself, for primitives of third parties ----
+
+    def def_impl(self, implementation: Callable[..., Any]) -> Callable[..., Any]:
+        """Sets the function that evaluates the primitive on concrete values."""
+        self.impl = implementation
+        self.eager = implementation
+        return implementation
+
+
+def _check_hashable(primitive: Primitive, params: dict[str, Any]) -> None:
+    for name, value in params.items():
+        try:
+            hash(value)
+        except TypeError:
+            raise TypeError(
+                f"parameter `{name}` of `{primitive.name}` must be hashable, got {value!r} of "
+                f"type {type(value).__name__}"
+            ) from None
+
+
+def instruction(name: str, **attributes: Any) -> Primitive:
+    """Declares a primitive of the instruction set, or returns the one declared under the name."""
+    if not attributes:
+        return _instruction_set[name]
+    if name in _instruction_set:
+        raise ValueError(f"the instruction set has a primitive named {name!r} already")
+    primitive = _instruction_set[name] = Primitive(name, **attributes)
+    return primitive
+
+
+def add_to_instruction_set(primitive: Primitive) -> Primitive:
+    """Enters a primitive of a subclass of `Primitive` into the instruction set."""
+    if primitive.name in _instruction_set:
+        raise ValueError(f"the instruction set has a primitive named {primitive.name!r} already")
+    _instruction_set[primitive.name] = primitive
+    return primitive
+
+
+def primitives() -> tuple[Primitive, ...]:
+    """All primitives of the instruction set that have been declared, in order of declaration."""
+    return tuple(_instruction_set.values())

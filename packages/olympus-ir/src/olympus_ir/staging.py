@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Staging: tracing a function into an olympuspr by recording each primitive as an equation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import config, source_info
+from .avals import AbstractValue, get_aval
+from .effects import NamedAxisEffect, no_effects
+from .olympuspr import (
+    Atom,
+    ClosedOlympuspr,
+    DebugInfo,
+    Equation,
+    Literal,
+    Olympuspr,
+    Var,
+    is_literalable,
+    unknown_debug_info,
+)
+from .primitives import Primitive
+from .rules import RuleTable
+from .source_info import SourceInfo, capture
+from .tracing import (
+    Trace,
+    Tracer,
+    current,
+    escaped_tracer_error,
+    register_tracer_type,
+    set_current_trace,
+)
+
+# What a few primitives do instead of being recorded as they are: `rule(trace, args, params)`.
+staging_rules: RuleTable = RuleTable("staging", package="olympus_ir", folder="lax")
+
+
+class StagingTrace(Trace):
+    """Records the primitives applied while one function runs."""
+
+    __slots__ = ("_constants", "constant_values", "constvars", "debug_info", "equations", "invars")
+
+    def __init__(self, debug_info: DebugInfo = unknown_debug_info, parent: Trace | None = None):
+        super().__init__(parent)
+        self.debug_info = debug_info
+        self.equations: list[Equation] = []
+        self.invars: list[Var] = []
+        self.constvars: list[Var] = []
+        self.constant_values: list[Any] = []
+        self._constants: dict[int, Var] = {}  # by identity of the value, which the list keeps alive
+
+    # ---- inputs and constants ----
+
+    def new_input(self, aval: AbstractValue) -> StagingTracer:
+        """A tracer for a new input of the program."""
+        var = Var(aval)
+        self.invars.append(var)
+        return StagingTracer(self, var)
+
+    def atom(self, value: Any) -> Atom:
+        """The variable or literal for an operand."""
+        if value.__class__ is StagingTracer and value._trace is self:
+            return value.atom
+        if isinstance(value, Tracer):
+            if value._trace.finished:
+                raise escaped_tracer_error(value)
+        else:
+            if is_literalable(value):
+                return Literal(value, get_aval(value))
+            for name in ("__olympus_array__", "__jax_array__"):
+                if hasattr(value, name):
+                    return self.atom(getattr(value, name)())
+        var = self._constants.get(id(value))
+        if var is None:
+            var = Var(get_aval(value))
+            self._constants[id(value)] = var
+            self.constvars.append(var)
+            self.constant_values.append(value)
+        return var
+
+    def tracer(self, value: Any) -> StagingTracer:
+        """The value as a tracer of this trace."""
+        if value.__class__ is StagingTracer and value._trace is self:
+            return value
+        return StagingTracer(self, self.atom(value))
+
+    # ---- recording ----
+
+    def process_primitive(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
+        rule = staging_rules.rules.get(primitive)
+        if rule is not None:
+            return rule(self, args, params)
+        return self.record(primitive, args, params)
+
+    def record(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Adds an equation and returns tracers for its results."""
+        atoms = [
+            arg.atom if arg.__class__ is StagingTracer and arg._trace is self else self._operand(
+                primitive, position, arg
+            )
+            for position, arg in enumerate(args)
+        ]
+        out_avals, effects = primitive.infer(tuple([atom.aval for atom in atoms]), params)
+        source = current.source
+        if source is None:
+            source = SourceInfo(capture(), current.name_stack)
+        outvars = [Var(aval) for aval in out_avals]
+        self.equations.append(Equation(atoms, outvars, primitive, params, effects, source))
+        if primitive.multiple_results:
+            return [StagingTracer(self, var) for var in outvars]
+        return StagingTracer(self, outvars[0])
+
+    def _operand(self, primitive: Primitive, position: int, value: Any) -> Atom:
+        try:
+            return self.atom(value)
+        except TypeError as error:
+            if isinstance(value, Tracer):
+                raise
+            raise TypeError(
+                f"Error interpreting argument to {primitive.name} as an OLYMPUS value. The "
+                f"problematic value is of type {type(value)} and was passed to {primitive.name} at "
+                f"position {position}."
+            ) from error
+
+    def process_custom_jvp_call(
+        self, primitive: Any, fun: Any, jvp: Any, args: Any, *, symbolic_zeros: bool
+    ) -> Sequence[Any]:
+        tracers = [self.tracer(arg) for arg in args]
+        call_jaxpr = trace_to_closed(fun, [tracer.aval for tracer in tracers], self.debug_info)
+        consts, call_jaxpr = separate_constants(call_jaxpr)
+        return self.record(
+            primitive,
+            [*consts, *tracers],
+            {
+                "call_jaxpr": call_jaxpr,
+                "jvp_jaxpr_fun": with_leading_constants(jvp, len(consts)),
+                "num_consts": len(consts),
+                "symbolic_zeros": symbolic_zeros,
+            },
+        )
+
+    def process_custom_vjp_call(
+        self,
+        primitive: Any,
+        fun: Any,
+        fwd: Any,
+        bwd: Any,
+        args: Any,
+        *,
+        out_trees: Any,
+        symbolic_zeros: bool,
+    ) -> Sequence[Any]:
+        tracers = [self.tracer(arg) for arg in args]
+        call_jaxpr = trace_to_closed(fun, [tracer.aval for tracer in tracers], self.debug_info)
+        consts, call_jaxpr = separate_constants(call_jaxpr)
+        return self.record(
+            primitive,
+            [*consts, *tracers],
+            {
+                "call_jaxpr": call_jaxpr,
+                "fwd_jaxpr_thunk": fwd,
+                "bwd": bwd,
+                "num_consts": len(consts),
+                "out_trees": out_trees,
+                "symbolic_zeros": symbolic_zeros,
+            },
+        )
+
+    # ---- the result ----
+
+    def to_olympuspr(self, outputs: Sequence[Any]) -> tuple[Olympuspr, list[Any]]:
+        """The recorded program with the given results, and the values of its constants."""
+        outvars = [self.atom(output) for output in outputs]
+        effects: frozenset = no_effects
+        for equation in self.equations:
+            if equation.effects:
+                effects |= equation.effects
+        olympuspr = Olympuspr(
+            self.constvars, self.invars, outvars, self.equations, effects, self.debug_info
+        )
+        return olympuspr, self.constant_values
+
+    def finish(self) -> None:
+        """Marks the trace as over; its tracers are errors from now on."""
+        self.finished = True
+
+    def unfinished_message(self, var: Atom) -> str:
+        """For error messages: what a variable depends on, in the user's terms."""
+        return _origin_of(self, var)
+
+
+@register_tracer_type
+class StagingTracer(Tracer):
+    """Stands for a variable (or literal) of the program being recorded."""
+
+    __slots__ = ("atom",)
+
+    def __init__(self, trace: StagingTrace, atom: Atom) -> None:
+        self._trace = trace
+        self.atom = atom
+
+    @property
+    def aval(self) -> Any:
+        return self.atom.aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.atom.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.atom.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.atom.aval.ndim
+
+    @property
+    def weak_type(self) -> bool:
+        return self.atom.aval.weak_type
+
+    def concrete_or_none(self) -> Any:
+        return self.atom.val if self.atom.__class__ is Literal else None
+
+    def _origin_message(self) -> str:
+        return _origin_of(self._trace, self.atom)
+
+    def __repr__(self) -> str:
+        return f"JitTracer({self.atom.aval.str_short()})"
+
+
+def _origin_of(trace: StagingTrace, atom: Any) -> str:
+    debug_info = trace.debug_info
+    where = (
+        f"while tracing the function {debug_info.func_src_info} for {debug_info.traced_for}"
+        if debug_info is not unknown_debug_info
+        else "while tracing a function"
+    )
+    prefix = f"The error occurred {where}." if not trace.finished else (
+        f"The function being traced when the value leaked was {debug_info.func_src_info} traced "
+        f"for {debug_info.traced_for}."
+    )
+    producers = {id(var): equation for equation in trace.equations for var in equation.outvars}
+    positions = {id(var): position for position, var in enumerate(trace.invars)}
+    pending, seen, arguments, sources = [atom], set(), [], []
+    while pending:
+        var = pending.pop()
+        if id(var) in seen or isinstance(var, Literal):
+            continue
+        seen.add(id(var))
+        if id(var) in positions:
+            arguments.append(positions[id(var)])
+        elif id(var) in producers:
+            sources.append(producers[id(var)])
+            pending.extend(producers[id(var)].invars)
+    if trace.finished and id(atom) in producers:
+        equation = producers[id(atom)]
+        return (
+            f"{prefix}\nThe leaked intermediate value was created by `{equation.primitive.name}` on "
+            f"line {source_info.summarize(equation.source_info)}."
+        )
+    if arguments:
+        names = debug_info.arg_names or ()
+        arguments = sorted(arguments)
+        shown = [
+            f"the argument {names[i]}" if i < len(names) else f"argument {i}" for i in arguments[:5]
+        ]
+        more = f" and {len(arguments) - 5} more" if len(arguments) > 5 else ""
+        listed = " and ".join(
+            [", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 and not more else [", ".join(shown)]
+        )
+        plural = "s" if len(arguments) > 1 else ""
+        return (
+            f"{prefix} This concrete value was not available in Python because it depends on the "
+            f"value{plural} of {listed}{more}."
+        )
+    if sources:
+        lines = "\n".join(
+            f"  operation `{equation.primitive.name}`\n"
+            f"    from line {source_info.summarize(equation.source_info)}"
+            for equation in sources[:5]
+        )
+        return (
+            f"{prefix} This value became a tracer due to operations on these lines, whose results "
+            f"are not known until the program runs:\n{lines}"
+        )
+    return prefix
+
+
+# ---- from functions to programs ----
+
+
+def trace_to_olympuspr(
+    fun: Callable[..., Sequence[Any]],
+    in_avals: Sequence[AbstractValue],
+    debug_info: DebugInfo = unknown_debug_info,
+) -> tuple[Olympuspr, list[Any]]:
+    """Traces a function of flat operands.
+
+    Args:
+      fun: called with one tracer an operand; returns a sequence of results.
+      in_avals: the operands' types.
+      debug_info: for error messages.
+
+    Returns:
+      The program and the values of its constants, among which may be tracers of outer traces.
+
+    Example:
+      >>> from olympus_ir import lax, ShapedArray
+      >>> olympuspr, constants = trace_to_olympuspr(
+      ...     lambda x: [lax.sin(x)], [ShapedArray((3,), "float32")])
+      >>> print(olympuspr)
+      { lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }
+    """
+    trace = StagingTrace(debug_info, parent=current.trace)
+    tracers = [trace.new_input(aval) for aval in in_avals]
+    saved_source = current.source
+    current.source = None
+    try:
+        with set_current_trace(trace):
+            outputs = fun(*tracers)
+        olympuspr, constants = trace.to_olympuspr(outputs)
+    finally:
+        current.source = saved_source
+        trace.finish()
+    if config.check_tracer_leaks.value:
+        check_leaks(trace, tracers)
+    return olympuspr, constants
+
+
+def trace_to_closed(
+    fun: Callable[..., Sequence[Any]],
+    in_avals: Sequence[AbstractValue],
+    debug_info: DebugInfo = unknown_debug_info,
+) -> ClosedOlympuspr:
+    """As `trace_to_olympuspr`, closed over the constants."""
+    return ClosedOlympuspr(*trace_to_olympuspr(fun, in_avals, debug_info))
+
+
+def separate_constants(closed: ClosedOlympuspr) -> tuple[list[Any], ClosedOlympuspr]:
+    """The tracers among a program's constants, and the program that takes them as first inputs.
+
+    Constants that are values stay constants; tracers of outer traces must become operands of the
+    equation that holds the program.
+    """
+    is_tracer = [isinstance(value, Tracer) for value in closed.consts]
+    if not any(is_tracer):
+        return [], closed
+    olympuspr = closed.jaxpr
+    operands = [value for value, traced in zip(closed.consts, is_tracer, strict=True) if traced]
+    values = [value for value, traced in zip(closed.consts, is_tracer, strict=True) if not traced]
+    split = list(zip(olympuspr.constvars, is_tracer, strict=True))
+    olympuspr = olympuspr.replace(
+        constvars=[var for var, traced in split if not traced],
+        invars=[*(var for var, traced in split if traced), *olympuspr.invars],
+    )
+    return operands, ClosedOlympuspr(olympuspr, values)
+
+
+def with_leading_constants(jvp: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """A jvp rule of flat (primals, tangents) that ignores ``count`` constants before the primals."""
+    if count == 0:
+        return jvp
+
+    def jvp_of_constants_too(*primals_and_tangents: Any) -> Any:
+        half = len(primals_and_tangents) // 2
+        return jvp(*primals_and_tangents[count:half], *primals_and_tangents[half + count :])
+
+    return jvp_of_constants_too
+
+
+def check_leaks(trace: Trace, own: Sequence[Any] = ()) -> None:
+    """Raises where a finished trace is still referred to by something other than ``own`` tracers."""
+    import gc  # only needed while looking for leaks
+    import weakref
+
+    tracers = [
+        referrer
+        for referrer in gc.get_referrers(trace)
+        if isinstance(referrer, Tracer) and not any(referrer is tracer for tracer in own)
+    ]
+    reference = weakref.ref(trace)
+    if tracers and reference() is not None:
+        leaked = "\n".join(
+            f"Leaked tracer: {tracer!r}. {tracer._origin_message()}" for tracer in tracers[:5]
+        )
+        raise Exception(f"Leaked trace {trace!r}. Leaked tracer(s):\n{leaked}")
+
+
+def named_axes(effects: frozenset) -> list[Any]:
+    """The named axes that a program uses."""
+    return [effect.name for effect in effects if isinstance(effect, NamedAxisEffect)]

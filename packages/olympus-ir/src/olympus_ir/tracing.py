@@ -1,0 +1,470 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces and tracers: how one application of a primitive finds its interpreter.
+
+There is no stack of interpreters. A thread's `current` state holds one trace; a primitive that is
+applied goes to that trace whatever its operands are. A trace that transforms (batching,
+differentiation) knows its parent and applies primitives there in turn. A tracer knows its trace,
+so that each trace can tell its own tracers from constants.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from . import config
+from .arrays import ArrayBase
+from .avals import AbstractValue, aval_getters, get_aval, register_value_type
+from .errors import (
+    ConcretizationTypeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    UnexpectedTracerError,
+)
+
+if TYPE_CHECKING:
+    from .primitives import Primitive
+
+
+class Trace:
+    """An interpreter of primitives, alive while one function is being traced.
+
+    Subclasses implement `process_primitive`, and `process_custom_jvp_call` and
+    `process_custom_vjp_call` for calls of functions that bring derivative rules of their own.
+    """
+
+    __slots__ = ("__weakref__", "finished", "parent")
+
+    parent: Trace | None
+    finished: bool  # set when the traced function has returned: its tracers are dead
+
+    def __init__(self, parent: Trace | None = None) -> None:
+        self.parent = parent
+        self.finished = False
+
+    def process_primitive(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
+        """Applies a primitive to operands, among them tracers of this trace."""
+        raise NotImplementedError(f"{type(self).__name__} must define process_primitive")
+
+    def process_custom_jvp_call(
+        self,
+        primitive: Primitive,
+        fun: Callable[..., Sequence[Any]],
+        jvp: Callable[..., Sequence[Any]],
+        args: Sequence[Any],
+        *,
+        symbolic_zeros: bool,
+    ) -> Sequence[Any]:
+        """Calls `fun(*args)`, a function of flat operands whose derivative is `jvp`."""
+        raise NotImplementedError(f"{type(self).__name__} must define process_custom_jvp_call")
+
+    def process_custom_vjp_call(
+        self,
+        primitive: Primitive,
+        fun: Callable[..., Sequence[Any]],
+        fwd: Callable[..., Sequence[Any]],
+        bwd: Callable[..., Sequence[Any]],
+        args: Sequence[Any],
+        *,
+        out_trees: Callable[[], tuple],
+        symbolic_zeros: bool,
+    ) -> Sequence[Any]:
+        """Calls `fun(*args)`, a function of flat operands with the backward pass `fwd`, `bwd`."""
+        raise NotImplementedError(f"{type(self).__name__} must define process_custom_vjp_call")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}"
+
+
+class EvaluationTrace(Trace):
+    """The trace in which nothing is traced: operands are concrete and primitives are run."""
+
+    __slots__ = ("process_primitive",)
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        # Set by `olympus_ir.evaluation` to the evaluator's own function: no frame in between.
+        self.process_primitive = _no_evaluator
+
+    def process_custom_jvp_call(
+        self, primitive: Any, fun: Any, jvp: Any, args: Any, *, symbolic_zeros: bool
+    ) -> Sequence[Any]:
+        return fun(*args)
+
+    def process_custom_vjp_call(
+        self,
+        primitive: Any,
+        fun: Any,
+        fwd: Any,
+        bwd: Any,
+        args: Any,
+        *,
+        out_trees: Any,
+        symbolic_zeros: bool,
+    ) -> Sequence[Any]:
+        return fun(*args)
+
+
+def _no_evaluator(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> NoReturn:
+    raise RuntimeError("olympus_ir.evaluation has not been imported")
+
+
+evaluation_trace = EvaluationTrace()
+
+
+class AxisEnvironment:
+    """The named axes in scope: immutable, hashable, part of the keys of tracing caches."""
+
+    __slots__ = ("_hash", "sizes", "spmd_names")
+
+    def __init__(self, sizes: dict[Any, int] | None = None, spmd_names: frozenset = frozenset()):
+        self.sizes = dict(sizes or {})
+        self.spmd_names = spmd_names
+        self._hash = hash((tuple(self.sizes.items()), spmd_names))
+
+    def extend(self, sizes: dict[Any, int]) -> AxisEnvironment:
+        return AxisEnvironment({**self.sizes, **sizes}, self.spmd_names)
+
+    def size(self, name: Any) -> int:
+        """The size of a named axis.
+
+        Raises:
+          NameError: where no such axis is in scope.
+        """
+        try:
+            return self.sizes[name]
+        except (KeyError, TypeError):
+            bound = ", ".join(map(repr, self.sizes)) or "none"
+            raise NameError(
+                f"unbound axis name: {name!r} (bound axis names: {bound}). Name the axis with "
+                "`vmap(..., axis_name=...)` or `shard_map` around the function that uses it."
+            ) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.sizes
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, AxisEnvironment)
+            and list(self.sizes.items()) == list(other.sizes.items())
+            and self.spmd_names == other.spmd_names
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"AxisEnvironment({self.sizes})"
+
+
+empty_axis_environment = AxisEnvironment()
+
+
+class _Current(threading.local):
+    """What a thread's tracing depends on. Read attributes; set them with the context managers."""
+
+    trace: Trace = evaluation_trace
+    axes: AxisEnvironment = empty_axis_environment
+    # The names given by `named_scope`, outermost first.
+    name_stack: tuple[str, ...] = ()
+    # Where equations come from, while an olympuspr is being evaluated again; else None.
+    source: Any = None
+
+
+current = _Current()
+
+_tracing_state = config.tracing_state
+
+
+class set_current_trace:
+    """Context manager: primitives applied within go to ``trace``."""
+
+    __slots__ = ("_previous", "_previous_state", "trace")
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def __enter__(self) -> Trace:
+        self._previous = current.trace
+        current.trace = self.trace
+        # The C++ call paths must not run compiled functions while somebody is tracing.
+        self._previous_state = _tracing_state.swap_local(
+            None if self.trace is evaluation_trace else True
+        )
+        return self.trace
+
+    def __exit__(self, *exception: Any) -> None:
+        current.trace = self._previous
+        _tracing_state.set_local(self._previous_state)
+
+
+@contextmanager
+def extend_axes(sizes: dict[Any, int]):
+    """Context manager: binds named axes."""
+    previous = current.axes
+    current.axes = previous.extend(sizes)
+    try:
+        yield
+    finally:
+        current.axes = previous
+
+
+@contextmanager
+def extend_name_stack(name: str):
+    """Context manager: equations recorded within carry ``name`` in their source information."""
+    previous = current.name_stack
+    current.name_stack = (*previous, name)
+    try:
+        yield
+    finally:
+        current.name_stack = previous
+
+
+@contextmanager
+def ensure_compile_time_eval():
+    """Context manager: operations on concrete values are run at once, even while tracing.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> with ensure_compile_time_eval():
+      ...     bool(lax.lt(1, 2))
+      True
+    """
+    with set_current_trace(evaluation_trace):
+        yield
+
+
+# ---- tracers ----
+
+
+class Tracer(ArrayBase):
+    """Stands for an array while a function is traced.
+
+    Subclasses give `aval` and, where the value is known (as in eager differentiation), override
+    `concrete_or_none`.
+    """
+
+    __slots__ = ("__weakref__", "_trace")
+
+    _trace: Trace
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    @property
+    def aval(self) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} must define aval")
+
+    # ---- what the type knows ----
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    @property
+    def itemsize(self) -> int:
+        return self.aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.aval.size * self.aval.dtype.itemsize
+
+    def __len__(self) -> int:
+        return len(self.aval)
+
+    def __iter__(self) -> Any:
+        if not self.aval.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[index] for index in range(self.aval.shape[0]))
+
+    # ---- what only a value would know ----
+
+    def concrete_or_none(self) -> Any:
+        """The value behind the tracer, where the interpreter has one."""
+        return None
+
+    def _origin_message(self) -> str:
+        """Sentences for error messages: which function and argument the value comes from."""
+        return ""
+
+    def _concrete(self, error: Callable[[Tracer], Exception]) -> Any:
+        value = self.concrete_or_none()
+        if value is None:
+            raise error(self)
+        return value
+
+    def __bool__(self) -> bool:
+        if self.aval.size == 1 or self.concrete_or_none() is not None:
+            return bool(self._concrete(TracerBoolConversionError))
+        raise ValueError(
+            "The truth value of an array with more than one element is ambiguous. "
+            f"Use a.any() or a.all(); the array is {self.aval.str_short()}."
+            if self.aval.size
+            else "The truth value of an empty array is ambiguous. Use `array.size > 0`."
+        )
+
+    def __int__(self) -> int:
+        return int(self._concrete(_concretization("int() was called on", "x.astype(int)")))
+
+    def __float__(self) -> float:
+        return float(self._concrete(_concretization("float() was called on", "x.astype(float)")))
+
+    def __complex__(self) -> complex:
+        return complex(
+            self._concrete(_concretization("complex() was called on", "x.astype(complex)"))
+        )
+
+    def __index__(self) -> int:
+        return self._concrete(TracerIntegerConversionError).__index__()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._concrete(TracerArrayConversionError).__array__(*args, **kwargs)
+
+    def item(self, *args: Any) -> Any:
+        return self._concrete(_concretization("item() was called on", "the array itself")).item(
+            *args
+        )
+
+    def tolist(self) -> Any:
+        return self._concrete(
+            _concretization("tolist() was called on", "the array itself")
+        ).tolist()
+
+    def tobytes(self, order: str = "C") -> bytes:
+        return self._concrete(
+            _concretization("tobytes() was called on", "the array itself")
+        ).tobytes(order)
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        return self._concrete(
+            _concretization("__dlpack__() was called on", "the array itself")
+        ).__dlpack__(**kwargs)
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise TypeError(
+            f"OLYMPUS arrays are immutable, and {type(self).__name__} does not support item "
+            "assignment. Instead of ``x[idx] = y``, use ``x = x.at[idx].set(y)`` or another "
+            ".at[] method: docs/quickstart.md shows how."
+        )
+
+    def block_until_ready(self) -> Tracer:
+        return self
+
+    def copy_to_host_async(self) -> None:
+        return None
+
+    def addressable_data(self, index: int) -> NoReturn:
+        raise _concretization("addressable_data() was called on", "the array itself")(self)
+
+    def __deepcopy__(self, memo: Any) -> Tracer:
+        return self
+
+    def __copy__(self) -> Tracer:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise _concretization("pickling was attempted of", "the array itself")(self)
+
+    def __format__(self, format_spec: str) -> str:
+        return repr(self) if not format_spec else format(repr(self), "")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.aval.str_short()})"
+
+
+def _concretization(what: str, instead: str) -> Callable[[Tracer], Exception]:
+    return lambda tracer: ConcretizationTypeError(
+        tracer, f"{what} a traced array, whose value is not known; use {instead} instead."
+    )
+
+
+def _tracer_aval(tracer: Tracer) -> AbstractValue:
+    return tracer.aval
+
+
+register_value_type(Tracer, _tracer_aval)
+
+
+def register_tracer_type(tracer_type: type[Tracer]) -> type[Tracer]:
+    """Class decorator: spares the look-up of a tracer class among its bases."""
+    aval_getters[tracer_type] = _tracer_aval
+    return tracer_type
+
+
+def reject_tracers(primitive: Primitive, args: Sequence[Any]) -> None:
+    """Raises where an operand of an evaluation is a tracer: it has outlived its function."""
+    for arg in args:
+        if isinstance(arg, Tracer):
+            raise escaped_tracer_error(arg, f"was passed to `{primitive.name}`")
+
+
+def escaped_tracer_error(tracer: Tracer, detail: str = "") -> UnexpectedTracerError:
+    """The error for a tracer used after, or outside of, the tracing that made it."""
+    return UnexpectedTracerError(
+        "Encountered an unexpected tracer. A function transformed by OLYMPUS had a side effect, "
+        f"allowing for a reference to an intermediate value with type {tracer.aval.str_short()} "
+        "wrapped in a "
+        f"{type(tracer).__name__} to escape the scope of the transformation"
+        f"{'; it ' + detail if detail else ''}.\n"
+        "OLYMPUS transformations require that functions explicitly return their outputs, and "
+        "disallow saving intermediate values to global state.\n"
+        f"{tracer._origin_message()}\n"
+        "To catch the leak earlier, set the environment variable OLYMPUS_CHECK_TRACER_LEAKS or use "
+        "the `olympus.checking_leaks` context manager."
+    )
+
+
+def find_tracers(args: Sequence[Any]) -> bool:
+    """Whether tracers are among the operands."""
+    return any(isinstance(arg, Tracer) for arg in args)
+
+
+def concrete_or_error(force: Callable[[Any], Any], value: Any, context: str = "") -> Any:
+    """Applies ``force`` to a value that must be concrete.
+
+    Raises:
+      ConcretizationTypeError: where ``value`` is a tracer without a known value.
+    """
+    if isinstance(value, Tracer):
+        known = value.concrete_or_none()
+        if known is None:
+            raise ConcretizationTypeError(value, context)
+        value = known
+    return value if force is None else force(value)
+
+
+def is_constant_dim(size: Any) -> bool:
+    """Whether a dimension's size is a plain integer."""
+    return type(size) is int
+
+
+def typeof(value: Any) -> AbstractValue:
+    """The abstract value of an array-like value or tracer.
+
+    Example:
+      >>> typeof(1.0)
+      ShapedArray(float32[], weak_type=True)
+    """
+    return get_aval(value)
