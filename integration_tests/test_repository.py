@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conventions that every package of the repository keeps."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml"))
+SOURCE_PATTERNS = (
+    "*.py",
+    "benchmarks/**/*.py",
+    "examples/**/*.py",
+    "integration_tests/**/*.py",
+    "packages/*/src/**/*.py",
+    "packages/*/tests/**/*.py",
+    "tools/**/*.py",
+)
+SOURCES = sorted(path for pattern in SOURCE_PATTERNS for path in ROOT.glob(pattern))
+DOCUMENT_PATTERNS = ("*.md", "docs/**/*.md", "packages/*/*.md", "benchmarks/**/*.md")
+DOCUMENTS = sorted(path for pattern in DOCUMENT_PATTERNS for path in ROOT.glob(pattern))
+
+SPDX_HEADER = "# SPDX-License-Identifier: Apache-2.0"
+LINE_BUDGET = 600
+# Files above the budget: path from the root -> (most lines it may have, reason). Entries may only
+# shrink and disappear.
+LONG_FILES: dict[str, tuple[int, str]] = {}
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def project_table(package: Path) -> dict:
+    return tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def read_version(package: Path) -> str:
+    about = package / "src" / package.name.replace("-", "_") / "__about__.py"
+    match = re.search(r'^__version__ = "(.+)"$', about.read_text(encoding="utf-8"), re.MULTILINE)
+    assert match, f"{about} has no line __version__ = ..."
+    return match[1]
+
+
+packages = pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)
+
+
+@packages
+def test_package_is_complete(package: Path) -> None:
+    source = package / "src" / package.name.replace("-", "_")
+    expected = [package / name for name in ("README.md", "CHANGELOG.md", "LICENSE", "tests")]
+    expected += [source / name for name in ("__init__.py", "__about__.py", "py.typed")]
+    assert [relative(path) for path in expected if not path.exists()] == []
+    assert list(package.glob("tests/**/test_*.py")), f"{package.name} has no tests"
+
+
+@packages
+def test_package_carries_the_licence_of_the_repository(package: Path) -> None:
+    assert (package / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    assert project_table(package)["license"] == "Apache-2.0"
+
+
+@packages
+def test_readme_shows_the_package_at_work(package: Path) -> None:
+    text = (package / "README.md").read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+    imported = {
+        (node.module if isinstance(node, ast.ImportFrom) else node.names[0].name).partition(".")[0]
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    assert package.name.replace("-", "_") in imported
+
+
+@packages
+def test_name_is_that_of_the_folder_and_version_comes_from_about(package: Path) -> None:
+    project = project_table(package)
+    assert project["name"] == package.name
+    assert "version" in project["dynamic"]
+    assert read_version(package)
+
+
+@packages
+def test_ranges_between_packages_admit_the_tree(package: Path) -> None:
+    table = tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))
+    versions = {other.name: read_version(other) for other in PACKAGES}
+    requirements = table["project"]["dependencies"] + table["dependency-groups"]["test"]
+    ours = [re.fullmatch(r"(olympus[a-z-]*)(.*)", text) for text in requirements]
+    for match in filter(None, ours):
+        assert match[2] == f"~={versions[match[1]]}", match[0]
+
+
+def test_requirements_file_installs_every_package() -> None:
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    listed = {re.sub(r"\[.*\]", "", line.removeprefix("-e ")) for line in lines if line[:2] == "-e"}
+    assert listed == {relative(package) for package in PACKAGES}
+
+
+def test_tool_configuration_names_every_package() -> None:
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    names = {package.name.replace("-", "_") for package in PACKAGES}
+    assert set(tools["importlinter"]["root_packages"]) == names
+    assert set(tools["ruff"]["lint"]["isort"]["known-first-party"]) == names
+
+
+def test_source_files_state_their_licence() -> None:
+    assert [
+        relative(path)
+        for path in SOURCES
+        if path.read_text(encoding="utf-8").partition("\n")[0] != SPDX_HEADER
+    ] == []
+
+
+def test_source_files_are_about_one_thing() -> None:
+    lengths = {relative(p): p.read_text(encoding="utf-8").count("\n") for p in SOURCES}
+    too_long = {
+        name: count
+        for name, count in lengths.items()
+        if count > LONG_FILES.get(name, (LINE_BUDGET, ""))[0]
+    }
+    assert too_long == {}, f"split these files: the budget is {LINE_BUDGET} lines"
+
+
+def test_exceptions_to_the_line_budget_are_needed() -> None:
+    lengths = {relative(p): p.read_text(encoding="utf-8").count("\n") for p in SOURCES}
+    stale = {name for name in LONG_FILES if lengths.get(name, 0) <= LINE_BUDGET}
+    assert stale == set()
+    assert [name for name, (_, reason) in LONG_FILES.items() if not reason.strip()] == []
+
+
+def test_jax_is_never_imported() -> None:
+    importers = []
+    for path in SOURCES:
+        if relative(path).startswith("benchmarks/"):  # they measure beside it
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.level == 0:
+                names = [node.module or ""]
+            if any(name.partition(".")[0] == "jax" for name in names):
+                importers.append(relative(path))
+    assert importers == []
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    broken = []
+    for path in DOCUMENTS:
+        text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+            if not re.match(r"[a-z]+:", target) and not (path.parent / target).exists():
+                broken.append(f"{relative(path)}: {target}")
+    assert broken == []

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contributor's loop: ``nox --list`` is the manual, and CI runs ``nox`` and nothing else.
+
+Sessions come from packages/*/pyproject.toml, so that a new package is tested because it exists.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import nox
+from packaging.requirements import Requirement
+
+nox.needs_version = ">=2025.2.9"
+
+ROOT = Path(__file__).parent
+DIST = ROOT / "dist"
+
+PROJECTS = {
+    path.parent.name: nox.project.load_toml(path)
+    for path in sorted(ROOT.glob("packages/*/pyproject.toml"))
+}
+
+# The default session run uses the interpreter that runs nox; these are for the others.
+NEWER_PYTHONS = ["3.12", "3.13"]
+
+
+# -- What depends on what ---------------------------------------------------------------------
+
+
+def members(requirements: Iterable[str]) -> list[str]:
+    """Returns the packages of this repository that are named by ``requirements``."""
+    return [name for r in requirements if (name := Requirement(r).name) in PROJECTS]
+
+
+def external(requirements: Iterable[str]) -> list[str]:
+    """Returns the requirements that are met from the package index."""
+    return [r for r in requirements if Requirement(r).name not in PROJECTS]
+
+
+def closure(roots: Iterable[str]) -> list[str]:
+    """Returns ``roots`` and the packages that they declare, directly or not."""
+    found: list[str] = []
+    todo = list(roots)
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.append(name)
+            todo += members(PROJECTS[name]["project"]["dependencies"])
+    return found
+
+
+def test_group(package: str) -> list[str]:
+    """Returns the requirements of the package's tests."""
+    return PROJECTS[package]["dependency-groups"]["test"]
+
+
+def import_name(package: str) -> str:
+    """Returns the name under which ``package`` is imported."""
+    return package.replace("-", "_")
+
+
+PACKAGES = sorted(PROJECTS, key=lambda name: (len(closure([name])), name))  # lowest first
+
+
+# -- Installing ---------------------------------------------------------------------------------
+
+
+def editable(packages: Iterable[str]) -> list[str]:
+    """Returns the arguments that install ``packages`` from the checkout, editable."""
+    return [argument for name in packages for argument in ("-e", f"packages/{name}")]
+
+
+def wheel(package: str) -> str:
+    """Returns the path of the built wheel of ``package``."""
+    (path,) = DIST.glob(f"{import_name(package)}-[0-9]*.whl")
+    return str(path)
+
+
+def install_workspace(session: nox.Session, *requirements: str, extras: str = "") -> None:
+    """Installs every package from the checkout, editable, with ``requirements`` beside them."""
+    packages = [f"{name}{extras}" if name == "olympus" else name for name in PACKAGES]
+    session.install(*editable(packages), *requirements)
+
+
+def test_requirements() -> list[str]:
+    """Returns what the tests of all packages together need from the package index."""
+    return sorted({r for name in PACKAGES for r in external(test_group(name))})
+
+
+def run_pytest(session: nox.Session, *arguments: str) -> None:
+    """Runs pytest on all cores with the settings of the root pyproject.toml."""
+    settings = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT))
+    session.run("python", "-m", "pytest", *settings, "-n", "auto", *arguments, *session.posargs)
+
+
+# -- Sessions -----------------------------------------------------------------------------------
+
+
+@nox.session(reuse_venv=True)
+def lint(session: nox.Session) -> None:
+    """Style and formatting (ruff)."""
+    session.install("ruff>=0.12")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session(reuse_venv=True)
+def imports(session: nox.Session) -> None:
+    """Import boundaries: the contracts, and imported edges equal to declared dependencies."""
+    install_workspace(session, "import-linter>=2.1", "packaging")
+    session.run("lint-imports", "--no-cache")
+    session.run("python", "tools/check_dependencies.py")
+
+
+@nox.session(reuse_venv=True)
+def types(session: nox.Session) -> None:
+    """Static types (basedpyright: pyright with everything it needs on the package index)."""
+    install_workspace(session, "basedpyright>=1.29", *test_requirements())
+    session.run("basedpyright", *session.posargs)
+
+
+@nox.session(reuse_venv=True)
+def wheels(session: nox.Session) -> None:
+    """Builds the wheel of every package into dist/."""
+    session.install("hatchling>=1.27")
+    shutil.rmtree(DIST, ignore_errors=True)
+    for package in PACKAGES:
+        with session.chdir(ROOT / "packages" / package):
+            session.run("hatchling", "build", "-t", "wheel", "-d", str(DIST), silent=True)
+
+
+def tests(session: nox.Session, package: str) -> None:
+    """Tests, in an editable install of the package and of what it declares."""
+    group = test_group(package)
+    session.install(*editable(closure([package, *members(group)])), *external(group))
+    run_pytest(session, f"packages/{package}/tests")
+
+
+def isolated(session: nox.Session, package: str) -> None:
+    """Tests, from wheels, outside the tree, with what the package declares and nothing else."""
+    group = test_group(package)
+    needed = closure([package])
+    session.install(*map(wheel, needed))
+    foreign = [import_name(name) for name in PACKAGES if name not in needed]
+    source = ROOT / "packages" / package
+    session.chdir(session.create_tmp())
+    # Before the test kit arrives.
+    session.run("python", f"{ROOT}/tools/check_isolation.py", import_name(package), *foreign)
+    session.run("python", f"{ROOT}/tools/execute_readme.py", f"{source}/README.md")
+    session.install(*map(wheel, closure(members(group))), *external(group))
+    run_pytest(session, "-p", "no:cacheprovider", f"{source}/tests")
+
+
+def minimums(session: nox.Session, package: str) -> None:
+    """Tests, with the lowest versions that the package declares."""
+    if session.venv_backend != "uv":
+        session.skip("needs uv: no other installer resolves to the lowest versions")
+    group = test_group(package)
+    needed = closure([package, *members(group)])
+    session.install("--resolution=lowest-direct", *map(wheel, needed), *external(group))
+    session.chdir(session.create_tmp())
+    run_pytest(session, "-p", "no:cacheprovider", f"{ROOT}/packages/{package}/tests")
+
+
+def generate(body: Callable[[nox.Session, str], None], **options: object) -> list[str]:
+    """Defines one session ``<body>-<package>`` for each package and returns their names."""
+    names = []
+    for package in PACKAGES:
+        short = package.removeprefix("olympus-")
+
+        def run(session: nox.Session, package: str = package) -> None:
+            body(session, package)
+
+        run.__doc__ = f"{package}. {body.__doc__}"
+        names.append(f"{body.__name__}-{short}")
+        nox.session(run, name=names[-1], **options)  # type: ignore[call-overload]
+    return names
+
+
+generate(tests, reuse_venv=True)
+isolated_sessions = generate(isolated, requires=["wheels"])
+generate(minimums, requires=["wheels"])
+
+
+@nox.session(reuse_venv=True)
+def integration(session: nox.Session) -> None:
+    """What only shows when the packages work together (integration_tests/)."""
+    install_workspace(session, *test_requirements())
+    run_pytest(session, "integration_tests")
+
+
+@nox.session(reuse_venv=True)
+def docs(session: nox.Session) -> None:
+    """Executes the documents, the READMEs and the examples in docstrings."""
+    notebooks = ("nbclient>=0.10", "ipykernel>=6.29", "nbformat>=5.10")
+    install_workspace(session, *test_requirements(), *notebooks, extras="[examples]")
+    documents = session.posargs or sorted(map(str, ROOT.glob("docs/**/*.md")))
+    session.run("python", "tools/execute_docs.py", *documents, env={"MPLBACKEND": "agg"})
+    if session.posargs:
+        return
+    session.run("python", "tools/execute_readme.py", "README.md")
+    modules = [import_name(package) for package in PACKAGES]
+    run_pytest(session, "--doctest-modules", "--pyargs", *modules)
+
+
+@nox.session(reuse_venv=True)
+def example(session: nox.Session) -> None:
+    """Trains the network of examples/quickstart.py."""
+    install_workspace(session, extras="[examples]")
+    plot = Path(session.create_tmp()) / "quickstart_loss.png"
+    session.run("python", "examples/quickstart.py", "--output", str(plot))
+
+
+@nox.session(python=NEWER_PYTHONS, reuse_venv=True)
+def newer(session: nox.Session) -> None:
+    """All tests on a newer Python, which brings a newer jaxlib; skipped where there is none."""
+    install_workspace(session, *test_requirements())
+    run_pytest(session, "packages", "integration_tests")
+
+
+@nox.session(reuse_venv=True)
+def benchmarks(session: nox.Session) -> None:
+    """Measures OLYMPUS beside JAX on the same jaxlib; ``-- --short`` for a quick look."""
+    install_workspace(session, "jaxlib==0.10.2")
+    peer = Path(session.create_tmp()) / "peer"
+    session.run("python", "-m", "venv", "--clear", str(peer), silent=True)
+    peer_python = next(p for p in peer.glob("*/python*") if p.stem == "python")
+    session.run(
+        *(str(peer_python), "-m", "pip", "install", "-q", "jax==0.10.2", "jaxlib==0.10.2"),
+        external=True,
+    )
+    session.run("python", "-m", "benchmarks", "--peer", str(peer_python), *session.posargs)
+
+
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.error_on_missing_interpreters = False
+nox.options.download_python = "never"
+nox.options.sessions = [
+    "lint",
+    "imports",
+    "types",
+    "wheels",
+    *isolated_sessions,
+    "integration",
+    "docs",
+    "example",
+    *(f"newer-{python}" for python in NEWER_PYTHONS),
+]

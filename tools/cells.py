@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the executable cells of a Markdown document and says whether they did what it promises.
+
+A cell is a MyST ``{code-cell}`` block, or a plain ``python`` block in a document that has none (a
+README). A block with the info string ``output`` that follows a cell, with only blank lines between
+them, is what the cell prints: compared with runs of blanks counting as one, and ``...`` standing
+for any text. Tags, on the first lines of a cell (``:tags: [raises-exception, raises-TypeError]``):
+
+- ``raises-exception``: the cell has to fail, and another cell must not;
+- ``raises-<Class>``: it has to fail with an exception of that class (needed where it fails);
+- ``skip-execution``: the cell is shown and not run (an installation command, say).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import doctest
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+_FENCE = re.compile(r"^(?P<indent> *)(?P<marks>`{3,})(?P<info>[^`]*)$")
+_TAGS = re.compile(r"^:tags: *\[(?P<tags>.*)\] *$")
+_PYTHON_INFO = {"python", "py"}
+_OUTPUT_OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+class DocumentError(Exception):
+    """A document does not do what it says."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Fence:
+    """A fenced block: its info string, its text, and the lines where it begins and ends."""
+
+    info: str
+    text: str
+    first_line: int
+    last_line: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """Code that a document asks to be run, and what the document says will happen."""
+
+    source: str
+    tags: frozenset[str]
+    expected_output: str | None
+    location: str
+
+    @property
+    def expected_error(self) -> str | None:
+        """The name of the exception class that the cell promises to raise, if any."""
+        names = [tag.removeprefix("raises-") for tag in self.tags if tag.startswith("raises-")]
+        return next((name for name in names if name != "exception"), None)
+
+    def check_output(self, printed: str) -> None:
+        """Raises ``DocumentError`` unless ``printed`` is the output that the document shows."""
+        if self.expected_output is None:
+            return
+        want, got = self.expected_output.strip() + "\n", printed.strip() + "\n"
+        if not doctest.OutputChecker().check_output(want, got, _OUTPUT_OPTIONS):
+            raise DocumentError(f"{self.location}: promised output\n{want}\nprinted\n{got}")
+
+
+def fences(text: str) -> Iterator[Fence]:
+    """Yields the fenced blocks of a Markdown document."""
+    opening, first_line, body = None, 0, []
+    for number, line in enumerate(text.splitlines(), start=1):
+        match = _FENCE.match(line)
+        if opening is None:
+            if match:
+                opening, first_line, body = match, number, []
+        elif match and match["marks"].startswith(opening["marks"]) and not match["info"].strip():
+            yield Fence(opening["info"].strip(), "\n".join(body), first_line, number)
+            opening = None
+        else:
+            body.append(line.removeprefix(opening["indent"]))
+    if opening is not None:
+        raise DocumentError(f"line {first_line}: this block is never closed")
+
+
+def read_cells(path: Path) -> list[Cell]:
+    """Returns the executable cells of the document at ``path``."""
+    text = path.read_text(encoding="utf-8")
+    lines, blocks = text.splitlines(), list(fences(text))
+    is_myst = any(block.info.startswith("{code-cell}") for block in blocks)
+    cells = []
+    for block, following in zip(blocks, [*blocks[1:], None], strict=True):
+        executable = block.info.startswith("{code-cell}") if is_myst else block.info in _PYTHON_INFO
+        if not executable:
+            continue
+        location = f"{path}:{block.first_line}"
+        source, tags = _split_options(block.text, location)
+        expected = None
+        if following is not None and following.info == "output":
+            between = lines[block.last_line : following.first_line - 1]
+            expected = following.text if not any(map(str.strip, between)) else None
+        cell = Cell(source, tags, expected, location)
+        if "raises-exception" in tags and cell.expected_error is None:
+            raise DocumentError(f"{location}: say which error it is, by a tag raises-<Class>")
+        if cell.expected_error is not None and "raises-exception" not in tags:
+            raise DocumentError(f"{location}: a cell that fails needs the tag raises-exception")
+        cells.append(cell)
+    return cells
+
+
+def _split_options(text: str, location: str) -> tuple[str, frozenset[str]]:
+    """Separates the option lines (``---`` YAML or ``:key: value``) from a cell's source."""
+    lines = text.splitlines()
+    if lines and lines[0].strip() == "---":
+        raise DocumentError(f"{location}: write options as `:tags: [...]`, not as a YAML block")
+    tags: set[str] = set()
+    while lines and lines[0].startswith(":"):
+        option = lines.pop(0)
+        match = _TAGS.match(option)
+        if match is None and not re.match(r"^:(id|outputId|colab): ", option):
+            raise DocumentError(f"{location}: unknown option {option!r}; only :tags: is understood")
+        if match:
+            tags.update(tag.strip() for tag in match["tags"].split(","))
+    return "\n".join(lines).strip("\n"), frozenset(tags)

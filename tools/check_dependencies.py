@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that each package declares the distributions that it imports, neither more nor fewer.
+
+An import is an ``import`` statement in the package's sources, wherever it stands, or a call of
+``importlib.import_module`` with a literal name. Distributions that are declared without being
+imported are allowed in one place: OPTIONAL_AT_IMPORT, with the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parent.parent
+
+OPTIONAL_AT_IMPORT: dict[tuple[str, str], str] = {}
+
+
+def imported_names(source: ast.Module) -> Iterator[str]:
+    """Yields the top-level names that a module imports, relative imports left out."""
+    for node in ast.walk(source):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield module
+            case ast.Call(
+                func=ast.Attribute(attr="import_module") | ast.Name(id="import_module"),
+                args=[ast.Constant(value=str(module)), *_],
+            ) if not module.startswith("."):
+                yield module
+
+
+def imported_distributions(package: Path) -> dict[str, Path]:
+    """Returns the distributions that a package imports, each with a file that does."""
+    own = package.name.replace("-", "_")
+    found: dict[str, Path] = {}
+    for path in sorted(package.glob("src/**/*.py")):
+        for name in imported_names(ast.parse(path.read_text(encoding="utf-8"))):
+            top = name.partition(".")[0]
+            if top != own and top not in sys.stdlib_module_names:
+                found.setdefault(canonicalize_name(top), path.relative_to(ROOT))
+    return found
+
+
+def problems(package: Path) -> Iterator[str]:
+    """Yields a sentence for each difference between imports and declarations."""
+    project = tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {canonicalize_name(Requirement(r).name) for r in project["dependencies"]}
+    imported = imported_distributions(package)
+    for name in sorted(imported.keys() - declared):
+        yield f"{package.name}: {imported[name]} imports {name}; declare it in pyproject.toml"
+    for name in sorted(declared - imported.keys()):
+        if (package.name, name) not in OPTIONAL_AT_IMPORT:
+            yield f"{package.name}: declares {name} and never imports it; remove the declaration"
+    for owner, name in sorted(OPTIONAL_AT_IMPORT):
+        if owner == package.name and (name in imported or name not in declared):
+            yield f"{package.name}: the exemption of {name} in {Path(__file__).name} is stale"
+
+
+def main() -> None:
+    """Checks every package of the repository."""
+    packages = sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml"))
+    found = [problem for package in packages for problem in problems(package)]
+    if found:
+        sys.exit("\n".join(found))
+    print(f"{len(packages)} packages declare what they import")
+
+
+if __name__ == "__main__":
+    main()

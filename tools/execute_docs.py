@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the ``{code-cell}`` blocks of MyST documents in an IPython kernel, one kernel a document.
+
+The conventions for cells are in cells.py. ``%timeit`` measures fewer times than usual: the
+documents show how to measure, and their figures are not checked.
+
+Usage: python execute_docs.py docs/quickstart.md ...
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+from cells import Cell, DocumentError, read_cells
+from nbclient import NotebookClient
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+
+CELL_TIMEOUT = 300  # seconds
+KERNEL_ARGUMENTS = ["--Application.log_level=ERROR"]  # it warns of plain TCP on one machine
+ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+PREPARATION = """
+def _few_measurements(shell):
+    timeit = shell.find_line_magic("timeit")
+    def few(line, cell=None):
+        return timeit("-n 3 -r 3 " + line, cell)
+    shell.register_magic_function(few, "line_cell", "timeit")
+_few_measurements(get_ipython())
+"""
+
+
+def printed_text(outputs: list[nbformat.NotebookNode]) -> str:
+    """Returns what a reader sees below a cell: streams, value, the last line of an error."""
+    parts = []
+    for output in outputs:
+        match output.output_type:
+            case "stream":
+                parts.append(output.text)
+            case "execute_result" | "display_data":
+                parts.append(output.data.get("text/plain", "") + "\n")
+            case "error":
+                parts.append(f"{output.ename}: {output.evalue}\n")
+    return ANSI_COLOUR.sub("", "".join(parts))
+
+
+def check_cell(cell: Cell, outputs: list[nbformat.NotebookNode]) -> None:
+    """Compares what a cell did with what the document says."""
+    errors = [output for output in outputs if output.output_type == "error"]
+    raised = errors[0].ename if errors else None
+    if raised != cell.expected_error:
+        traceback = ANSI_COLOUR.sub("", "\n".join(errors[0].traceback)) if errors else ""
+        raise DocumentError(
+            f"{cell.location}: promised {cell.expected_error or 'success'}, "
+            f"got {raised or 'success'}\n\n{cell.source}\n\n{traceback}"
+        )
+    cell.check_output(printed_text(outputs))
+
+
+def run_document(path: Path) -> int:
+    """Runs the cells of one document in order and returns how many there are."""
+    cells = [cell for cell in read_cells(path) if "skip-execution" not in cell.tags]
+    if not cells:
+        return 0
+    notebook = nbformat.v4.new_notebook()
+    client = NotebookClient(
+        notebook,
+        kernel_name="python3",
+        timeout=CELL_TIMEOUT,
+        allow_errors=True,
+        extra_arguments=KERNEL_ARGUMENTS,
+    )
+    with client.setup_kernel(cwd=str(path.parent)):
+        for index, source in enumerate([PREPARATION, *(cell.source for cell in cells)]):
+            notebook.cells.append(nbformat.v4.new_code_cell(source))
+            client.execute_cell(notebook.cells[index], index)
+            if index:
+                check_cell(cells[index - 1], notebook.cells[index].outputs)
+    return len(cells)
+
+
+def main(*documents: str) -> None:
+    """Runs every document and reports all that do not do what they say."""
+    failures = []
+    for document in documents:
+        start = time.perf_counter()
+        try:
+            count = run_document(Path(document))
+        except (DocumentError, CellTimeoutError, DeadKernelError) as error:
+            failures.append(f"{document}: {error}")
+            print(f"{document}: FAILED")
+        else:
+            print(f"{document}: {count} cells in {time.perf_counter() - start:.1f} s")
+    if failures:
+        sys.exit("\n\n".join(failures))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
