@@ -23,7 +23,7 @@ import matplotlib.pyplot as plt
 import olympus.numpy as jnp
 from olympus import grad, jit, random, value_and_grad, vmap
 
-LAYER_SIZES = (64, 256, 10)
+LAYER_SIZES = (64, 128, 64, 10)
 STEP_SIZE = 0.2
 BATCH_SIZE = 32
 
