@@ -3,6 +3,36 @@
 
 from __future__ import annotations
 
-from .__about__ import __version__
+from olympus_ir.placement import AbstractDevice, AbstractMesh, AxisType, PartitionSpec
 
-__all__ = ["__version__"]
+from .__about__ import __version__
+from .context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
+from .mesh import Mesh, make_mesh
+from .shardings import (
+    DuplicateSpecError,
+    IndivisibleError,
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+    make_single_device_sharding,
+)
+
+__all__ = [
+    "AbstractDevice",
+    "AbstractMesh",
+    "AxisType",
+    "DuplicateSpecError",
+    "IndivisibleError",
+    "Mesh",
+    "NamedSharding",
+    "PartitionSpec",
+    "Sharding",
+    "SingleDeviceSharding",
+    "__version__",
+    "get_abstract_mesh",
+    "get_mesh",
+    "make_mesh",
+    "make_single_device_sharding",
+    "set_mesh",
+    "use_abstract_mesh",
+]

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mesh in force: what `set_mesh` and `use_abstract_mesh` leave for the code inside them."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from typing import Any
+
+from olympus_ir import config_states
+from olympus_ir.config_flags import disallow_mesh_context_manager
+from olympus_ir.placement import AbstractMesh, empty_abstract_mesh
+
+from .mesh import Mesh, empty_mesh
+
+__all__ = ["get_abstract_mesh", "get_mesh", "set_mesh", "use_abstract_mesh"]
+
+_abstract_mesh = config_states.abstract_mesh
+_concrete_mesh = config_states.concrete_mesh
+
+
+def get_abstract_mesh() -> AbstractMesh:
+    """The abstract mesh in force; an empty one outside of `set_mesh` and `use_abstract_mesh`.
+
+    Example:
+      >>> get_abstract_mesh().empty
+      True
+    """
+    mesh = _abstract_mesh.value
+    return empty_abstract_mesh if mesh is None else mesh
+
+
+def get_mesh() -> Mesh:
+    """The mesh of devices in force; an empty one outside of `set_mesh`.
+
+    Raises:
+      ValueError: inside a function that is being traced, which may run on another mesh.
+    """
+    _check_not_tracing("get_mesh", " Maybe you want `get_abstract_mesh()`?")
+    mesh = _concrete_mesh.value
+    return empty_mesh if mesh is None else mesh
+
+
+class set_mesh:  # noqa: N801 - used as a with statement's word
+    """Makes a mesh the one in force in this thread, for a ``with`` block or, as a call, for good.
+
+    Args:
+      mesh: the mesh; None for none.
+
+    Example:
+      >>> import olympus
+      >>> with set_mesh(olympus.make_mesh((1,), ("data",))):
+      ...     get_abstract_mesh().axis_names
+      ('data',)
+    """
+
+    __slots__ = ("_previous",)
+
+    def __init__(self, mesh: Mesh | None) -> None:
+        if mesh is not None and not isinstance(mesh, Mesh):
+            raise ValueError(
+                f"Expected mesh of type `olympus.sharding.Mesh`. Got {type(mesh)}. "
+                "Use `use_abstract_mesh` for an AbstractMesh."
+            )
+        _check_not_tracing("set_mesh")
+        # The values change at once, so that a call without `with` has its effect.
+        self._previous = (
+            _concrete_mesh.swap_local(mesh),
+            _abstract_mesh.swap_local(None if mesh is None else mesh.abstract_mesh),
+        )
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *exception: object) -> None:
+        concrete, abstract = self._previous
+        _concrete_mesh.set_local(concrete)
+        _abstract_mesh.set_local(abstract)
+
+
+class use_abstract_mesh:  # noqa: N801 - used as a with statement's word
+    """Context manager: makes an abstract mesh the one in force in the current thread.
+
+    Args:
+      mesh: the mesh.
+    """
+
+    __slots__ = ("mesh", "prev")
+
+    def __init__(self, mesh: AbstractMesh) -> None:
+        if not isinstance(mesh, AbstractMesh):
+            raise ValueError(
+                f"Expected mesh of type `olympus.sharding.AbstractMesh`. Got type: {type(mesh)}"
+            )
+        self.mesh = mesh
+
+    def __enter__(self) -> AbstractMesh:
+        self.prev = _abstract_mesh.swap_local(self.mesh)
+        return self.mesh
+
+    def __exit__(self, *exception: object) -> None:
+        _abstract_mesh.set_local(self.prev)
+
+
+def _check_not_tracing(name: str, hint: str = "") -> None:
+    if config_states.tracing_state.value:
+        raise ValueError(f"`{name}` can only be used outside of `olympus.jit`.{hint}")
+
+
+# ---- `with mesh:`, the older form ----
+
+
+class _Entered(threading.local):
+    def __init__(self) -> None:
+        self.scopes: list[Any] = []
+
+
+_entered = _Entered()
+
+
+def _enter_mesh(mesh: Mesh) -> Mesh:
+    message = (
+        "`with mesh:` context manager has been deprecated. "
+        "Please use `with olympus.set_mesh(mesh):` instead."
+    )
+    if disallow_mesh_context_manager.value:
+        raise RuntimeError(message)
+    warnings.warn(message, DeprecationWarning, stacklevel=2)
+    scope = config_states.scope("mesh", mesh)
+    scope.__enter__()
+    _entered.scopes.append(scope)
+    return mesh
+
+
+def _exit_mesh(mesh: Mesh, *exception: object) -> None:
+    _entered.scopes.pop().__exit__(*exception)
+
+
+Mesh.__enter__ = _enter_mesh  # type: ignore[attr-defined]
+Mesh.__exit__ = _exit_mesh  # type: ignore[attr-defined]

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Meshes: devices arranged in an array whose axes have names."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.placement import (
+    AbstractDevice,
+    AbstractMesh,
+    AxisType,
+    BaseMesh,
+    DeviceList,
+    MeshAxisName,
+    check_axis_types,
+    empty_abstract_mesh,
+)
+
+__all__ = ["Mesh", "empty_mesh", "make_mesh", "set_default_devices"]
+
+_set_field = object.__setattr__
+# Equal meshes are one object: the key of compiled calls compares them by identity.
+_meshes: weakref.WeakValueDictionary[tuple, Mesh] = weakref.WeakValueDictionary()
+_meshes_lock = threading.Lock()
+
+
+class Mesh(BaseMesh):
+    """Devices in an n-dimensional arrangement with a name for each axis.
+
+    Meshes are immutable, and two equal ones are the same object.
+
+    Args:
+      devices: an array of devices, or a nested sequence, with one dimension for each axis.
+      axis_names: the names of the axes; one string for a single axis.
+      axis_types: an `AxisType` for each axis; all `AxisType.Auto` where not given.
+
+    Example:
+      >>> import numpy as np
+      >>> import olympus
+      >>> Mesh(np.array(olympus.devices()[:1]).reshape(1, 1), ("data", "model"))
+      Mesh(axis_sizes=(1, 1), axis_names=('data', 'model'), axis_types=(Auto, Auto))
+    """
+
+    # The dictionary holds the values of the cached properties.
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_internal_device_list",
+        "axis_names",
+        "axis_sizes",
+        "axis_types",
+        "devices",
+        "size",
+    )
+
+    devices: np.ndarray
+    # Read by the C++ sharding; None for a mesh without devices.
+    _internal_device_list: DeviceList | None
+
+    def __new__(  # noqa: D102 - documented by the class
+        cls,
+        devices: Any,
+        axis_names: str | Sequence[MeshAxisName],
+        axis_types: AxisType | tuple[AxisType, ...] | None = None,
+    ) -> Mesh:
+        if not isinstance(devices, np.ndarray):
+            devices = np.array(devices, dtype=object)
+        axis_names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+        if any(name is None for name in axis_names):
+            raise ValueError(f"Mesh axis names cannot be None. Got: {axis_names}")
+        if devices.ndim != len(axis_names):
+            raise ValueError(
+                "Mesh requires the ndim of its first argument (`devices`) to equal the length of "
+                f"its second argument (`axis_names`), but got devices.ndim == {devices.ndim} and "
+                f"len(axis_names) == {len(axis_names)}."
+            )
+        axis_types = check_axis_types(cls.__name__, axis_names, axis_types)
+        for device in devices.flat:
+            if not hasattr(device, "device_kind"):
+                raise TypeError(
+                    "Mesh requires an array of devices, as `olympus.devices()` lists them, but "
+                    f"got {device!r} of type {type(device).__name__}."
+                )
+        if devices.size == 0:
+            return empty_mesh
+        key = (tuple(devices.flat), devices.shape, axis_names, axis_types)
+        with _meshes_lock:
+            mesh = _meshes.get(key)
+            if mesh is None:
+                mesh = _meshes[key] = _make_mesh(*key)
+        return mesh
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        raise TypeError("Mesh cannot be subclassed: its values are interned by content.")
+
+    def __reduce__(self) -> tuple:
+        return (Mesh, (self.devices, self.axis_names, self.axis_types))
+
+    def __repr__(self) -> str:
+        sizes, names, types = self.axis_sizes, self.axis_names, self.axis_types
+        if self.empty:
+            return f"Mesh(axis_sizes={sizes}, axis_names={names})"
+        return f"Mesh(axis_sizes={sizes}, axis_names={names}, axis_types={types!r})"
+
+    def __str__(self) -> str:
+        return "Mesh()" if self.empty else f"Mesh({self._axes_text()})"
+
+    def update(
+        self,
+        devices: Any = None,
+        axis_names: Sequence[MeshAxisName] | None = None,
+        axis_types: tuple[AxisType, ...] | None = None,
+    ) -> Mesh:
+        """The same mesh with the given constructor arguments replaced."""
+        return Mesh(
+            self.devices if devices is None else devices,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
+
+    @property
+    def empty(self) -> bool:
+        """Whether the mesh has no devices."""
+        return self.size == 0
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether the mesh is one device without an axis."""
+        return self.devices.ndim == 0
+
+    @functools.cached_property
+    def device_ids(self) -> np.ndarray:
+        """The ids of the devices, in their arrangement."""
+        ids = [device.id for device in self.devices.flat]
+        return np.array(ids, dtype=int).reshape(self.devices.shape)
+
+    @functools.cached_property
+    def _flat_devices(self) -> tuple:
+        return tuple(self.devices.flat)
+
+    @property
+    def is_multi_process(self) -> bool:
+        """Whether some of the devices belong to another process."""
+        return len(self.local_devices) != self.size
+
+    @functools.cached_property
+    def local_devices(self) -> list:
+        """The devices of this process, in mesh order."""
+        return [device for device in self._flat_devices if _is_local(device)]
+
+    @functools.cached_property
+    def local_mesh(self) -> Mesh:
+        """The part of the mesh whose devices belong to this process."""
+        if not self.is_multi_process:
+            return self
+        local = np.vectorize(_is_local, otypes=[bool])(self.devices)
+        # Along each axis, the positions that hold a local device at all.
+        occupied = [
+            np.flatnonzero(local.any(_others(axis, local.ndim))) for axis in range(local.ndim)
+        ]
+        block = np.ix_(*occupied)
+        if not local[block].all():
+            raise ValueError(
+                f"The devices of this process do not form a rectangular part of {self}: "
+                "devices that are arranged by process have a local mesh."
+            )
+        return Mesh(self.devices[block], self.axis_names, self.axis_types)
+
+    @functools.cached_property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The mesh without its devices, as types refer to it."""
+        if self.empty:
+            return empty_abstract_mesh
+        device = _abstract_device(self._flat_devices[0])
+        return AbstractMesh(
+            self.axis_sizes, self.axis_names, self.axis_types, abstract_device=device
+        )
+
+
+def _make_mesh(devices: tuple, shape: tuple, axis_names: tuple, axis_types: tuple) -> Mesh:
+    self = object.__new__(Mesh)
+    arrangement = np.empty(len(devices), dtype=object)
+    arrangement[:] = devices
+    if devices:
+        arrangement = arrangement.reshape(shape)
+    arrangement.flags.writeable = False
+    _set_field(self, "devices", arrangement)
+    _set_field(self, "axis_names", axis_names)
+    _set_field(self, "axis_sizes", shape)
+    _set_field(self, "axis_types", axis_types)
+    _set_field(self, "size", math.prod(shape) if devices else 0)
+    _set_field(self, "_internal_device_list", DeviceList(devices) if devices else None)
+    return self
+
+
+# A mesh without devices has no axes either, whatever names were given.
+empty_mesh = _make_mesh((), (), (), ())
+
+
+def _is_local(device: Any) -> bool:
+    return device.process_index == device.client.process_index()
+
+
+def _others(axis: int, ndim: int) -> tuple[int, ...]:
+    return tuple(other for other in range(ndim) if other != axis)
+
+
+def _abstract_device(device: Any) -> AbstractDevice:
+    # Only TPUs have several cores to a chip, and only they know the number.
+    cores = device.num_cores if device.platform == "tpu" else None
+    return AbstractDevice(device.device_kind, cores, device.platform)
+
+
+_default_devices: Callable[[], Sequence[Any]] | None = None
+
+
+def set_default_devices(devices: Callable[[], Sequence[Any]]) -> None:
+    """Says where `make_mesh` takes devices when none are given; for the package that has some."""
+    global _default_devices
+    _default_devices = devices
+
+
+def make_mesh(
+    axis_shapes: Sequence[int],
+    axis_names: Sequence[MeshAxisName],
+    axis_types: tuple[AxisType, ...] | None = None,
+    *,
+    devices: Sequence[Any] | None = None,
+) -> Mesh:
+    """A mesh of the given sizes over the first devices of a list.
+
+    Args:
+      axis_shapes: the sizes of the axes.
+      axis_names: their names.
+      axis_types: their types; all `AxisType.Explicit` where not given.
+      devices: at least as many devices as the mesh has places; those of the default backend where
+        not given. The mesh is filled in their order.
+
+    Raises:
+      ValueError: where there are fewer devices than places.
+
+    Example:
+      >>> import olympus
+      >>> olympus.make_mesh((1,), ("data",))
+      Mesh(axis_sizes=(1,), axis_names=('data',), axis_types=(Explicit,))
+    """
+    sizes = tuple(operator.index(size) for size in axis_shapes)
+    if any(size < 1 for size in sizes):
+        raise ValueError(f"The sizes of mesh axes must be positive, got axis_shapes={sizes}.")
+    if devices is None:
+        if _default_devices is None:
+            raise RuntimeError(
+                "make_mesh knows no devices: pass `devices=`, or install and import olympus_xla, "
+                "which has some."
+            )
+        devices = _default_devices()
+    places = math.prod(sizes)
+    devices = list(devices)
+    if len(devices) < places:
+        raise ValueError(
+            f"Number of devices {len(devices)} must be >= the product of mesh_shape {sizes}"
+        )
+    arrangement = np.empty(places, dtype=object)
+    arrangement[:] = devices[:places]
+    if axis_types is None:
+        axis_types = (AxisType.Explicit,) * len(sizes)
+    return Mesh(arrangement.reshape(sizes), axis_names, axis_types)

@@ -1,0 +1,437 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What shardings do: which device holds which part of an array.
+
+`SingleDeviceSharding` and `NamedSharding` are C++ types, bare records that the compiled call paths
+recognise by identity, so they cannot be subclassed without losing those paths. This module attaches
+their behaviour. What only the runtime needs (translation for XLA) is attached by olympus-xla.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from olympus_ir.placement import (
+    UNCONSTRAINED,
+    AxisType,
+    BaseMesh,
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+    check_named_shardings_with,
+)
+
+from .tiling import Index, axes_of_dimensions, mesh_tiling, slices
+
+__all__ = [
+    "DuplicateSpecError",
+    "IndivisibleError",
+    "NamedSharding",
+    "Sharding",
+    "SingleDeviceSharding",
+    "make_single_device_sharding",
+    "shard_indices",
+]
+
+
+class IndivisibleError(ValueError):
+    """A dimension cannot be cut into as many equal parts as its sharding asks for."""
+
+
+class DuplicateSpecError(ValueError):
+    """A partition spec uses a mesh axis twice."""
+
+
+def shard_indices(sharding: Any, shape: tuple[int, ...]) -> tuple[Index, ...]:
+    """For every device of a sharding, in device order, the slices of its part of an array.
+
+    Args:
+      sharding: any sharding of devices.
+      shape: the shape of the whole array.
+
+    Raises:
+      IndivisibleError: where a dimension cannot be cut into equal parts.
+    """
+    sharding.shard_shape(shape)
+    if type(sharding) is NamedSharding:
+        return slices(sharding.mesh, sharding.spec, tuple(shape))
+    if type(sharding) is SingleDeviceSharding:
+        return ((slice(None),) * len(shape),)
+    return tuple(sharding.devices_indices_map(shape).values())
+
+
+def make_single_device_sharding(
+    device: Any, *, memory_kind: str | None = None
+) -> SingleDeviceSharding:
+    """The sharding that places an array on one device."""
+    return SingleDeviceSharding(device, memory_kind=memory_kind)
+
+
+# Pickles must not depend on the module that the C++ types claim to come from.
+def _rebuild_named_sharding(*fields: Any) -> NamedSharding:
+    return NamedSharding(*fields)
+
+
+def _rebuild_single_device_sharding(*fields: Any) -> SingleDeviceSharding:
+    return SingleDeviceSharding(*fields)
+
+
+def _attach(sharding_class: type) -> Callable[[type], type]:
+    """Class decorator: sets the members of a class body on a C++ class."""
+
+    def attach(members: type) -> type:
+        for name, member in vars(members).items():
+            if name not in ("__dict__", "__weakref__", "__module__", "__qualname__"):
+                setattr(sharding_class, name, member)
+        return sharding_class
+
+    return attach
+
+
+def _undefined(sharding: Any, name: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"{type(sharding).__name__} does not define {name}, which every subclass of Sharding must."
+    )
+
+
+@_attach(Sharding)
+class _Sharding:
+    """Says which device holds which part of an array.
+
+    Subclasses define `_device_assignment`, `devices_indices_map`, `memory_kind` and
+    `with_memory_kind`; the rest follows.
+    """
+
+    @property
+    def _device_assignment(self) -> tuple:
+        raise _undefined(self, "_device_assignment")
+
+    @property
+    def memory_kind(self) -> str | None:
+        """The kind of memory of the devices that holds the parts."""
+        raise _undefined(self, "memory_kind")
+
+    def with_memory_kind(self, kind: str) -> Any:
+        """The same sharding in another kind of memory."""
+        raise _undefined(self, "with_memory_kind")
+
+    def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Any, Index]:
+        """From each device to the slices of its part of an array of the given shape."""
+        raise _undefined(self, "devices_indices_map")
+
+    @property
+    def _is_concrete(self) -> bool:
+        return True
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices."""
+        return len(self._device_assignment)
+
+    @property
+    def device_set(self) -> set:
+        """The devices, without an order."""
+        return set(self._device_assignment)
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether every device holds the whole array."""
+        raise _undefined(self, "is_fully_replicated")
+
+    @property
+    def _addressable_device_assignment(self) -> tuple:
+        return tuple(
+            device
+            for device in self._device_assignment
+            if device.process_index == device.client.process_index()
+        )
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether all devices belong to this process."""
+        return len(self._addressable_device_assignment) == self.num_devices
+
+    @property
+    def has_addressable_devices(self) -> bool:
+        """Whether some device belongs to this process."""
+        return bool(self._addressable_device_assignment)
+
+    @property
+    def addressable_devices(self) -> set:
+        """The devices of this process, without an order."""
+        return set(self._addressable_device_assignment)
+
+    def addressable_devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Any, Index]:
+        """From each device of this process to the slices of its part of the array."""
+        indices = self.devices_indices_map(global_shape)
+        return {device: indices[device] for device in self._addressable_device_assignment}
+
+    def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of one part of an array of the given shape."""
+        index = next(iter(self.devices_indices_map(global_shape).values()))
+        return tuple(len(range(size)[part]) for size, part in zip(global_shape, index, strict=True))
+
+    def is_equivalent_to(self, other: Any, ndim: int) -> bool:
+        """Whether ``other`` places every part of an array of ``ndim`` dimensions the same way."""
+        return self is other or _placement(self, ndim) == _placement(other, ndim)
+
+
+def _placement(sharding: Any, ndim: int) -> tuple:
+    """What two shardings must agree in to place arrays alike."""
+    if type(sharding) is SingleDeviceSharding:
+        return ((sharding._device,), (1,) * ndim, bytes(ndim), sharding.memory_kind, None)
+    if type(sharding) is NamedSharding:
+        mesh, spec = sharding.mesh, sharding.spec
+        factors, parts = mesh_tiling(mesh, spec, ndim)
+        devices = sharding._device_assignment if sharding._is_concrete else mesh
+        # Parts fit a byte or not; equal ones always have equal types.
+        numbers = parts.astype("uint8" if max(factors, default=1) < 256 else int).tobytes()
+        special = (mesh, spec.unreduced) if spec.unreduced or mesh.manual_axes else None
+        return (devices, factors, numbers, sharding.memory_kind, special)
+    if not isinstance(sharding, Sharding):
+        raise TypeError(f"expected a sharding to compare with, got {sharding!r}")
+    return (sharding,)
+
+
+@_attach(SingleDeviceSharding)
+class _SingleDeviceSharding:
+    """Places an array on one device.
+
+    Args:
+      device: the device.
+      memory_kind: the kind of its memory; the default one where not given.
+
+    Example:
+      >>> import olympus
+      >>> SingleDeviceSharding(olympus.devices("cpu")[0])
+      SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
+    """
+
+    @property
+    def _device_assignment(self) -> tuple:
+        return (self._device,)
+
+    @property
+    def device_set(self) -> set:
+        return {self._device}
+
+    @property
+    def num_devices(self) -> int:
+        return 1
+
+    @property
+    def memory_kind(self) -> str | None:
+        return self._memory_kind
+
+    def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
+        return SingleDeviceSharding(self._device, memory_kind=kind)
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return True
+
+    def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Any, Index]:
+        return {self._device: (slice(None),) * len(global_shape)}
+
+    def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(global_shape)
+
+    def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
+        """Does nothing: one device holds arrays of any shape."""
+
+    def __repr__(self) -> str:
+        kind = "" if self._memory_kind is None else f", memory_kind={self._memory_kind}"
+        return f"SingleDeviceSharding(device={self._device!r}{kind})"
+
+    def __reduce__(self) -> tuple:
+        return (_rebuild_single_device_sharding, (self._device, self._memory_kind))
+
+
+@_attach(NamedSharding)
+class _NamedSharding:
+    """Places an array on the devices of a mesh, as a `PartitionSpec` says.
+
+    Args:
+      mesh: a `Mesh`, or an `AbstractMesh` where devices do not matter.
+      spec: for each dimension, the mesh axes over which it is split.
+      memory_kind: the kind of the devices' memory; the default one where not given.
+
+    Example:
+      >>> import olympus
+      >>> mesh = olympus.make_mesh((1,), ("data",))
+      >>> NamedSharding(mesh, olympus.P("data")).shard_shape((8, 2))
+      (8, 2)
+    """
+
+    @property
+    def _is_concrete(self) -> bool:
+        return self.mesh._internal_device_list is not None
+
+    @property
+    def _device_assignment(self) -> tuple:
+        self._check_concrete("_device_assignment")
+        return self.mesh._flat_devices
+
+    def _check_concrete(self, name: str) -> None:
+        if self.mesh._internal_device_list is None:
+            raise ValueError(
+                f"{name} is not implemented for a NamedSharding over an AbstractMesh, which has "
+                f"no devices: {self}"
+            )
+
+    @property
+    def num_devices(self) -> int:
+        return self.mesh.size
+
+    @property
+    def device_set(self) -> set:
+        self._check_concrete("device_set")
+        return set(self.mesh._flat_devices)
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        self._check_concrete("is_fully_addressable")
+        return not self.mesh.is_multi_process
+
+    @property
+    def _addressable_device_assignment(self) -> tuple:
+        self._check_concrete("addressable_devices")
+        return tuple(self.mesh.local_devices)
+
+    @property
+    def memory_kind(self) -> str | None:
+        return self._memory_kind
+
+    def with_memory_kind(self, kind: str) -> NamedSharding:
+        return NamedSharding(self.mesh, self.spec, memory_kind=kind)
+
+    def update(
+        self, *, mesh: Any = None, spec: Any = None, memory_kind: str | None = None
+    ) -> NamedSharding:
+        """The same sharding with the given constructor arguments replaced."""
+        return NamedSharding(
+            self.mesh if mesh is None else mesh,
+            self.spec if spec is None else spec,
+            memory_kind=self._memory_kind if memory_kind is None else memory_kind,
+        )
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return _is_fully_replicated(self.mesh, self.spec)
+
+    @property
+    def replicated_axes(self) -> frozenset:
+        """The mesh axes along which all devices hold the same."""
+        spec = self.spec
+        split = {axis for axes in axes_of_dimensions(spec, len(spec)) for axis in axes}
+        return frozenset(self.mesh.axis_names) - split - spec.unreduced
+
+    def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Any, Index]:
+        if self.spec.unreduced:
+            raise ValueError(
+                "devices_indices_map is not defined for partial sums, of which no device holds a "
+                f"part of the array alone: {self.spec} has unreduced axes."
+            )
+        return dict(zip(self._device_assignment, shard_indices(self, global_shape), strict=True))
+
+    def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
+        return _shard_shape(self, tuple(global_shape))
+
+    def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
+        """Raises ValueError where an array of this shape has too few dimensions."""
+        if len(self.spec) > len(aval_shape):
+            hint = " For scalars the PartitionSpec should be P()" if not aval_shape else ""
+            raise ValueError(
+                f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but "
+                f"was applied to a value of rank {len(aval_shape)}.{hint}"
+            )
+
+    def __repr__(self) -> str:
+        kind = "" if self._memory_kind is None else f", memory_kind={self._memory_kind}"
+        return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}{kind})"
+
+    def __reduce__(self) -> tuple:
+        fields = (self.mesh, self.spec, self._memory_kind, self._logical_device_ids)
+        return (_rebuild_named_sharding, fields)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_fully_replicated(mesh: BaseMesh, spec: PartitionSpec) -> bool:
+    return not spec.unreduced and max(mesh_tiling(mesh, spec, len(spec)).factors, default=1) == 1
+
+
+@functools.lru_cache(maxsize=4096)
+def _shard_shape(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple[int, ...]:
+    sharding.check_compatible_aval(shape)
+    factors = mesh_tiling(sharding.mesh, sharding.spec, len(shape)).factors
+    for axis, (size, factor) in enumerate(zip(shape, factors)):
+        if size % factor:
+            raise IndivisibleError(
+                f"Sharding {sharding} implies that array axis {axis} is partitioned {factor} "
+                f"times, but the dimension size is {size} (full shape: {shape}, per-dimension "
+                f"tiling factors: {list(factors)} should evenly divide the shape)"
+            )
+    return tuple(size // factor for size, factor in zip(shape, factors))
+
+
+def _check_arguments(mesh: Any, spec: Any) -> None:
+    """What the C++ constructor of `NamedSharding` asks: is this spec legal on this mesh?"""
+    if type(spec) is PartitionSpec and isinstance(mesh, BaseMesh):
+        _check_spec(mesh, spec)
+    elif isinstance(mesh, BaseMesh):
+        raise TypeError(
+            "NamedSharding requires a PartitionSpec as its second argument, got "
+            f"{spec!r} of type {type(spec).__name__}"
+        )
+    elif spec != ():  # the call by which the check is installed has neither
+        raise TypeError(
+            "NamedSharding requires a Mesh or an AbstractMesh as its first argument, got "
+            f"{mesh!r} of type {type(mesh).__name__}"
+        )
+
+
+@functools.lru_cache(maxsize=4096)
+def _check_spec(mesh: BaseMesh, spec: PartitionSpec) -> None:
+    seen = set()
+    for axes in axes_of_dimensions(spec, len(spec)):
+        for axis in axes:
+            if axis not in mesh.axis_names:
+                raise ValueError(
+                    f"Resource axis: {axis} of {spec} is not found in mesh: {mesh.axis_names}."
+                )
+            if axis in seen:
+                raise DuplicateSpecError(
+                    "A single NamedSharding spec specification can map every mesh axis to at most "
+                    f"one positional dimension, but {spec} has duplicate entries for `{axis}`"
+                )
+            seen.add(axis)
+    _check_axis_groups(mesh, spec)
+    if UNCONSTRAINED in spec.partitions and not mesh.auto_axes and mesh.axis_names:
+        raise ValueError(
+            f"{spec} cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`. "
+            f"Got mesh axis_types: {mesh.axis_types}"
+        )
+
+
+def _check_axis_groups(mesh: BaseMesh, spec: PartitionSpec) -> None:
+    for name, axes in (("Unreduced", spec.unreduced), ("Reduced", spec.reduced)):
+        for axis in axes:
+            if axis not in mesh.axis_names:
+                raise ValueError(
+                    f"{name} axes {axis} is not found in mesh.axis_names={mesh.axis_names}. "
+                    f"Got pspec={spec}"
+                )
+            if mesh.axis_types[mesh.axis_names.index(axis)] is AxisType.Auto:
+                raise ValueError(
+                    f"{name} axes can only refer to mesh axes that is of type `Explicit`. "
+                    f"Got {name.lower()} axes: {axes} and mesh: {mesh}"
+                )
+
+
+check_named_shardings_with(_check_arguments)
+
+for _class in (NamedSharding, SingleDeviceSharding):
+    # Where users import them from, and what error messages show.
+    _class.__module__ = "olympus.sharding"

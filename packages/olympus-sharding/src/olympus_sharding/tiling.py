@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a partition spec cuts an array: which part of each dimension every device of a mesh holds."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from olympus_ir.placement import UNCONSTRAINED, BaseMesh, MeshAxisName, PartitionSpec
+
+__all__ = ["Index", "Tiling", "axes_of_dimensions", "mesh_tiling", "slices"]
+
+Index = tuple[slice, ...]
+
+
+class Tiling(NamedTuple):
+    """The parts into which an array is cut, and who holds which.
+
+    Attributes:
+      factors: into how many equal parts each dimension is cut.
+      parts: for every device, in device order, the number of its part in each dimension; an array
+        of shape [devices, dimensions].
+    """
+
+    factors: tuple[int, ...]
+    parts: np.ndarray
+
+
+def axes_of_dimensions(spec: PartitionSpec, ndim: int) -> tuple[tuple[MeshAxisName, ...], ...]:
+    """The mesh axes over which each of ``ndim`` dimensions is split, the major one first."""
+    entries = (*spec.partitions, *(None,) * (ndim - len(spec.partitions)))
+    return tuple(
+        ()
+        if entry is None or entry is UNCONSTRAINED
+        else entry
+        if isinstance(entry, tuple)
+        else (entry,)
+        for entry in entries
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def mesh_tiling(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> Tiling:
+    """The tiling of an array of ``ndim`` dimensions that a mesh and a spec describe."""
+    coordinates = dict(
+        zip(mesh.axis_names, np.indices(mesh.axis_sizes).reshape(len(mesh.axis_sizes), -1))
+    )
+    sizes = mesh.shape
+    factors = []
+    parts = np.zeros((mesh.size, ndim), dtype=int)
+    for dimension, axes in enumerate(axes_of_dimensions(spec, ndim)):
+        factors.append(math.prod(sizes[axis] for axis in axes))
+        for axis in axes:
+            parts[:, dimension] = parts[:, dimension] * sizes[axis] + coordinates[axis]
+    parts.flags.writeable = False
+    return Tiling(tuple(factors), parts)
+
+
+@functools.lru_cache(maxsize=4096)
+def slices(mesh: BaseMesh, spec: PartitionSpec, shape: tuple[int, ...]) -> tuple[Index, ...]:
+    """For every device, in device order, the slices that cut its part out of the whole array.
+
+    The sizes must be divisible by the factors of the tiling.
+    """
+    factors, parts = mesh_tiling(mesh, spec, len(shape))
+    # One tuple of slices per dimension, shared by the devices.
+    choices = [
+        (slice(None),)
+        if factor == 1
+        else tuple(slice(k * (size // factor), (k + 1) * (size // factor)) for k in range(factor))
+        for size, factor in zip(shape, factors)
+    ]
+    return tuple(
+        tuple(choice[part] for choice, part in zip(choices, row)) for row in parts.tolist()
+    )
