@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The errors that OLYMPUS raises, each of them also the builtin error a caller would expect.
+
+``docs/errors.md`` has a section for each class: an example that fails, why, and how to repair it.
+Messages end with a reference to it.
+
+The constructors of errors about traced values take the tracer and compose the message from its type
+and from ``tracer._origin_message()``, which names the function being traced, its line, and the
+arguments that the value depends on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._jaxlib import JaxRuntimeError
+
+if TYPE_CHECKING:
+    from .tracing import Tracer
+
+__all__ = [
+    "ConcretizationTypeError",
+    "InconclusiveDimensionOperation",
+    "JAXIndexError",
+    "JAXTypeError",
+    "JaxRuntimeError",
+    "KeyReuseError",
+    "LeakedTracerError",
+    "MissingRuleError",
+    "NonConcreteBooleanIndexError",
+    "OlympusError",
+    "OlympusIndexError",
+    "OlympusTypeError",
+    "OlympusprTypeError",
+    "ShapeError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "TypePromotionError",
+    "UnexpectedTracerError",
+]
+
+DOCUMENTATION = "docs/errors.md"
+
+
+class OlympusError(Exception):
+    """Base of all errors that are OLYMPUS's own.
+
+    The message of a documented error ends with a reference to its section of ``docs/errors.md``.
+
+    Args:
+        message: what happened, and what to do about it.
+    """
+
+    def __init__(self, message: str = ""):
+        super().__init__(f"{message}\n{self._reference()}" if message else self._reference())
+
+    @classmethod
+    def _reference(cls) -> str:
+        documented = next(c for c in cls.__mro__ if c.__module__ == __name__)
+        return f"See {DOCUMENTATION}#{documented.__name__.lower()}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Some constructors take a tracer, which cannot be pickled; the message can.
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _rebuild(cls: type[OlympusError], args: tuple[Any, ...], state: dict[str, Any]) -> OlympusError:
+    error = cls.__new__(cls)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+class OlympusTypeError(OlympusError, TypeError):
+    """Base of the errors about values of the wrong kind."""
+
+
+class OlympusIndexError(OlympusError, IndexError):
+    """Base of the errors about indices."""
+
+
+# The names that portable programs catch.
+JAXTypeError = OlympusTypeError
+JAXIndexError = OlympusIndexError
+
+
+# --- Traced values where concrete ones are needed ------------------------------------------------
+
+
+def _lines(*parts: str) -> str:
+    """Joins the non-empty parts of a message, one a line."""
+    return "\n".join(part.strip() for part in parts if part and part.strip())
+
+
+class ConcretizationTypeError(OlympusTypeError):
+    """A value was needed that is not known while a function is traced.
+
+    Args:
+        tracer: the traced array.
+        context: what needed the value, in a sentence or two.
+    """
+
+    def __init__(self, tracer: Tracer, context: str = ""):
+        super().__init__(
+            _lines(
+                f"A concrete value was expected, but a traced array of type "
+                f"{tracer.aval.str_short()} was given: its type is known, its value is not.",
+                context,
+                tracer._origin_message(),
+            )
+        )
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """The truth value of a traced array was asked for, as by ``if``, ``while`` or ``assert``.
+
+    Args:
+        tracer: the traced array.
+    """
+
+    def __init__(self, tracer: Tracer):
+        OlympusTypeError.__init__(
+            self,
+            _lines(
+                f"Attempted to convert a traced array of type {tracer.aval.str_short()} to a bool, "
+                "as `if`, `while`, `assert`, `and`, `or` and `not` do; its value is not known "
+                "while the function is traced.",
+                tracer._origin_message(),
+                "To choose between values, use `olympus.numpy.where`, `olympus.lax.cond` or "
+                "`olympus.lax.while_loop`. To choose while tracing, make the argument static with "
+                "`jit(..., static_argnames=...)`.",
+            ),
+        )
+
+
+class TracerArrayConversionError(OlympusTypeError):
+    """A traced array was given to a function of NumPy, which needs its elements.
+
+    Args:
+        tracer: the traced array.
+    """
+
+    def __init__(self, tracer: Tracer):
+        super().__init__(
+            _lines(
+                f"Attempted to convert a traced array of type {tracer.aval.str_short()} to a NumPy "
+                "array, by its method __array__(); its elements are not known while the function "
+                "is traced.",
+                tracer._origin_message(),
+                "Use the function of `olympus.numpy` in place of NumPy's. If NumPy itself must "
+                "run, call it through `olympus.pure_callback`.",
+            )
+        )
+
+
+class TracerIntegerConversionError(OlympusTypeError):
+    """A traced integer was used where Python needs one: as an index of a list, in ``range``.
+
+    Args:
+        tracer: the traced array.
+    """
+
+    def __init__(self, tracer: Tracer):
+        super().__init__(
+            _lines(
+                f"Attempted to use a traced array of type {tracer.aval.str_short()} as a Python "
+                "integer, by its method __index__(), as list indices, `range` and shapes do; its "
+                "value is not known while the function is traced.",
+                tracer._origin_message(),
+                "Index an array and not a list or NumPy array (convert it with "
+                "`olympus.numpy.asarray`), loop with `olympus.lax.fori_loop`, or make the argument "
+                "static with `jit(..., static_argnames=...)`.",
+            )
+        )
+
+
+class NonConcreteBooleanIndexError(OlympusIndexError):
+    """A traced boolean mask was used as an index, so the shape of the result is not known.
+
+    Args:
+        tracer: the mask.
+    """
+
+    def __init__(self, tracer: Tracer):
+        super().__init__(
+            _lines(
+                f"Attempted to index by a traced boolean array of type {tracer.aval.str_short()}: "
+                "the number of its true elements, which is the size of the result, is not known "
+                "while the function is traced.",
+                tracer._origin_message(),
+                "Use `olympus.numpy.where(mask, x, fill)` with three arguments to keep the shape, "
+                "`olympus.numpy.nonzero(mask, size=...)` to bound it, or `x.at[...]` with "
+                "`where` to update.",
+            )
+        )
+
+
+class UnexpectedTracerError(OlympusTypeError):
+    """A traced value was used after, or outside, the call that traced it.
+
+    Args:
+        msg: which value, and where it came from.
+    """
+
+    def __init__(self, msg: str):
+        super().__init__(msg)
+
+
+class LeakedTracerError(OlympusError):
+    """With leak checking on: a traced value is still referred to after its function returned."""
+
+
+# --- Programs ------------------------------------------------------------------------------------
+
+
+class OlympusprTypeError(OlympusError, TypeError):
+    """An olympuspr is not well formed: the checker found an equation whose types do not fit."""
+
+
+class MissingRuleError(OlympusError, NotImplementedError):
+    """A primitive has no rule in the table of the transformation that met it."""
+
+
+class ShapeError(OlympusTypeError):
+    """Operands have shapes that an operation does not take."""
+
+
+class TypePromotionError(OlympusError, ValueError):
+    """Operands have dtypes that are not promoted to a common one."""
+
+
+class InconclusiveDimensionOperation(OlympusError):  # noqa: N818 - the established name
+    """A comparison of symbolic dimensions has different answers for different sizes."""
+
+
+class KeyReuseError(OlympusTypeError):
+    """With reuse checking on: a random key was used a second time.
+
+    Args:
+        message: which key, and where.
+    """
+
+    def __init__(self, message: str):
+        super().__init__(message)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dtypes that NumPy does not have: element types with a structure of their own.
+
+An array of an extended dtype, such as an array of typed random keys, is carried by an array of plain
+numbers with more dimensions. The dtype says which (its physical element), the package that defines
+the dtype says what can be done with it.
+"""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+import numpy as np
+
+
+class extended(np.generic):  # noqa: N801 - a scalar type, named as NumPy names them
+    """The abstract scalar type of all extended dtypes.
+
+    Used with `olympus_ir.dtypes.issubdtype`; it has no instances.
+    """
+
+
+class prng_key(extended):  # noqa: N801
+    """The abstract scalar type of the dtypes of typed random keys.
+
+    Used with `olympus_ir.dtypes.issubdtype`; it has no instances.
+    """
+
+
+class ExtendedDType(abc.ABC):
+    """Base of extended dtypes. Subclasses are immutable, with equality and a hash.
+
+    Attributes:
+        type: the abstract scalar type, a subclass of `extended`.
+    """
+
+    __slots__ = ()
+
+    type: type
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """What is printed, such as ``key<fry>``."""
+
+    @property
+    @abc.abstractmethod
+    def itemsize(self) -> int:
+        """The size of an element in bytes."""
+
+    @abc.abstractmethod
+    def physical_element_aval(self) -> Any:
+        """The abstract value of the plain array that carries one element."""
+
+    @property
+    def tangent_dtype(self) -> Any:
+        """The dtype of tangents; elements without a tangent space have ``float0``."""
+        return float0
+
+    @property
+    def alignment(self) -> int:
+        """The alignment of an element in bytes, as of a NumPy dtype."""
+        return self.itemsize
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+# The dtype of tangents of values that have no tangent space, as integers have none. Its arrays take
+# no memory.
+float0: np.dtype = np.dtype([("float0", np.void, 0)])
