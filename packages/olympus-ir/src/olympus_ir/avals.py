@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from . import config, dtypes
+from .errors import OlympusError
 
 Shape: TypeAlias = tuple[int, ...]
 DType: TypeAlias = Any  # np.dtype or an extended dtype
@@ -258,7 +259,7 @@ def canonicalize_shape(shape: Any, context: str = "") -> Shape:
     try:
         return tuple(dimension_size(size) for size in shape)
     except TypeError as error:
-        if isinstance(error, dtypes.OlympusErrorBase):
+        if isinstance(error, OlympusError):
             raise
         message = str(error) if hasattr(shape, "__iter__") else (
             "Shapes must be 1D sequences of concrete values of integer type, "

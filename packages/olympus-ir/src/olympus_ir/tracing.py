@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import config
+from . import config_states
 from .arrays import ArrayBase
 from .avals import AbstractValue, aval_getters, get_aval, register_value_type
 from .errors import (
@@ -178,7 +178,7 @@ class _Current(threading.local):
 
 current = _Current()
 
-_tracing_state = config.tracing_state
+_tracing_state = config_states.tracing_state
 
 
 class set_current_trace:
