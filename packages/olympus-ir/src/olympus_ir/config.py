@@ -12,10 +12,15 @@ from typing import Any
 
 from . import config_flags, config_states
 from .config_states import (
+    abstract_mesh,
     allow_f16_reductions,
     array_garbage_collection_guard,
     auto_pcast,
+    axis_environment,
     check_tracer_leaks,
+    check_vma,
+    concrete_mesh,
+    current_scope,
     debug_infs,
     debug_key_reuse,
     debug_nans,
@@ -33,10 +38,13 @@ from .config_states import (
     no_tracing,
     numpy_dtype_promotion,
     numpy_rank_promotion,
+    post_hook,
     remove_size_one_mesh_axis_from_type,
+    scope,
     softmax_custom_jvp,
     thread_guard,
     threefry_partitionable,
+    tracing_state,
     transfer_guard_device_to_device,
     transfer_guard_device_to_host,
     transfer_guard_host_to_device,
@@ -45,14 +53,19 @@ from .configuration import Configuration, Override, config, declare_flag
 
 __all__ = [
     "Configuration",
+    "abstract_mesh",
     "allow_f16_reductions",
     "array_garbage_collection_guard",
     "auto_pcast",
+    "axis_environment",
     "check_tracer_leaks",
+    "check_vma",
     "checking_leaks",
+    "concrete_mesh",
     "config",
     "config_flags",
     "config_states",
+    "current_scope",
     "debug_infs",
     "debug_key_reuse",
     "debug_nans",
@@ -71,10 +84,13 @@ __all__ = [
     "no_tracing",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
+    "post_hook",
     "remove_size_one_mesh_axis_from_type",
+    "scope",
     "softmax_custom_jvp",
     "thread_guard",
     "threefry_partitionable",
+    "tracing_state",
     "transfer_guard",
     "transfer_guard_device_to_device",
     "transfer_guard_device_to_host",
@@ -102,7 +118,7 @@ declare_flag(
 ).add_global_hook(_guard_all_transfers)
 
 
-class transfer_guard(ExitStack):  # noqa: N801 - used as a with statement's word
+class transfer_guard(ExitStack):
     """A context manager that sets the level of the transfer guards of all directions.
 
     Args:

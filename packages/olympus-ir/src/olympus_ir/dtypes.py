@@ -177,7 +177,7 @@ def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> 
 
     Args:
         dtype: a dtype, a scalar type or the name of one.
-        allow_extended_dtype: whether to return extended dtypes unchanged; otherwise they are refused.
+        allow_extended_dtype: whether extended dtypes are returned unchanged, or refused.
 
     Returns:
         A dtype that is 32 bits wide instead of 64 unless 64-bit types are enabled.
@@ -211,8 +211,8 @@ def check_and_canonicalize_user_dtype(
 ) -> Any:
     """Returns the dtype for a user's ``dtype=`` argument.
 
-    Python's own types ask for the default width. A 64-bit dtype by name, while those are disabled, is
-    treated as the flag ``olympus_explicit_x64_dtypes`` says.
+    Python's own types ask for the default width. A 64-bit dtype by name, while those are disabled,
+    is treated as the flag ``olympus_explicit_x64_dtypes`` says.
 
     Args:
         dtype: what the user gave.
@@ -233,8 +233,8 @@ def check_and_canonicalize_user_dtype(
     place = f" in {function_name}" if function_name else ""
     if not is_valid_dtype(dtype):
         raise TypeError(
-            f"Arrays cannot have the dtype {given!r} requested{place}: it must be boolean, integer, "
-            "floating, complex or extended."
+            f"Arrays cannot have the dtype {given!r} requested{place}: it must be boolean, "
+            "integer, floating, complex or extended."
         )
     if dtype not in _HALF_WIDTH or enable_x64.value:
         return dtype
@@ -435,8 +435,8 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...
     Args:
         dtype: the dtype in question.
         kind: a dtype; or one of ``"bool"``, ``"signed integer"``, ``"unsigned integer"``,
-            ``"integral"``, ``"real floating"``, ``"complex floating"``, ``"numeric"``; or a tuple of
-            these, for any of them.
+            ``"integral"``, ``"real floating"``, ``"complex floating"``, ``"numeric"``; or a tuple
+            of these, for any of them.
 
     Example:
         >>> isdtype(np.float32, "real floating")
@@ -454,7 +454,7 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...
             try:
                 other = np.dtype(one)
             except TypeError:
-                raise TypeError(
+                raise ValueError(
                     f"isdtype: {one!r} is neither a dtype nor one of the kinds {list(_KINDS)}."
                 ) from None
             if given == other:

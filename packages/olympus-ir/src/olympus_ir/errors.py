@@ -53,7 +53,11 @@ class OlympusError(Exception):
     """
 
     def __init__(self, message: str = ""):
-        super().__init__(f"{message}\n{self._reference()}" if message else self._reference())
+        reference = self._reference()
+        # A message taken over from another error has its reference already.
+        if not message.endswith(reference):
+            message = f"{message}\n{reference}" if message else reference
+        super().__init__(message)
 
     @classmethod
     def _reference(cls) -> str:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dtypes that NumPy does not have: element types with a structure of their own.
 
-An array of an extended dtype, such as an array of typed random keys, is carried by an array of plain
-numbers with more dimensions. The dtype says which (its physical element), the package that defines
-the dtype says what can be done with it.
+An array of an extended dtype, such as an array of typed random keys, is carried by an array of
+plain numbers with more dimensions. The dtype says which (its physical element), the package that
+defines the dtype says what can be done with it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 
-class extended(np.generic):  # noqa: N801 - a scalar type, named as NumPy names them
+class extended(np.generic):
     """The abstract scalar type of all extended dtypes.
 
     Used with `olympus_ir.dtypes.issubdtype`; it has no instances.
     """
 
 
-class prng_key(extended):  # noqa: N801
+class prng_key(extended):
     """The abstract scalar type of the dtypes of typed random keys.
 
     Used with `olympus_ir.dtypes.issubdtype`; it has no instances.
