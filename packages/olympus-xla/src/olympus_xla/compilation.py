@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a program to an executable: one description of a compiled computation.
+
+`lower` makes a StableHLO module of a program; `compile_lowered` an executable of the module. `jit`,
+eager operations and ahead-of-time stages all come through here, so what determines a compiled
+computation is said in one place: the program, which operands are kept and donated, where it runs,
+and the compiler's options.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import effects as ir_effects
+from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.dead_code import dce_olympuspr
+from olympus_ir.olympuspr import ClosedOlympuspr
+
+from . import backends
+from ._jaxlib import SingleDeviceSharding
+from .dispatch import Executable, compile_module
+from .lowering import mlir
+from .lowering.calls import ordered_effects_of
+from .lowering.context import ModuleLowering, constant_handlers
+from .transfer import put_leaf
+
+# Constants up to this many bytes are written into the module; larger ones are passed as operands,
+# which spares the compiler from reading (and folding) them.
+_LARGEST_INLINE_CONSTANT = 1024
+
+_PLATFORM_OF_BACKEND = {"cpu": "cpu", "cuda": "cuda", "gpu": "cuda", "rocm": "rocm", "tpu": "tpu"}
+
+
+class Lowered:
+    """A program as a StableHLO module, and how it is called.
+
+    Attributes:
+      module: the MLIR module.
+      name: the name of the computation.
+      kept: for each operand, whether the computation takes it.
+      constants: arrays passed before the operands.
+      in_avals: the types of all operands.
+      out_avals: the types of the results.
+      donated: for each operand, whether its memory is given away.
+      effects: all effects.
+      ordered_effects: those whose tokens are the first operands and results.
+      host_callbacks: Python functions that the computation calls.
+      keep_alive: objects that must live as long as the computation.
+      platforms: the platforms it was lowered for.
+    """
+
+    __slots__ = (
+        "closed",
+        "constants",
+        "donated",
+        "effects",
+        "host_callbacks",
+        "in_avals",
+        "keep_alive",
+        "kept",
+        "module",
+        "name",
+        "ordered_effects",
+        "out_avals",
+        "platforms",
+    )
+
+    def __init__(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            setattr(self, name, value)
+
+
+def lower(
+    closed: ClosedOlympuspr,
+    *,
+    name: str,
+    platforms: Sequence[str],
+    donated: Sequence[bool] | None = None,
+    keep_unused: bool = False,
+) -> Lowered:
+    """Lowers a program to StableHLO.
+
+    Args:
+      closed: the program.
+      name: of the computation.
+      platforms: the platforms it shall run on.
+      donated: for each operand, whether results may take its memory.
+      keep_unused: whether operands that nothing uses are operands of the computation.
+    """
+    olympuspr = closed.jaxpr
+    in_avals, out_avals = olympuspr.in_avals, olympuspr.out_avals
+    donated = tuple(donated or (False,) * len(in_avals))
+    olympuspr, used = dce_olympuspr(
+        olympuspr, [True] * len(out_avals), instantiate=bool(keep_unused)
+    )
+    kept = (True,) * len(in_avals) if keep_unused else tuple(used)
+    used_constants = _used_constants(olympuspr, closed)
+    inline_vars, inline_values, operand_vars, operand_values = [], [], [], []
+    for var, value in used_constants:
+        if _is_inline(value):
+            inline_vars.append(var)
+            inline_values.append(value)
+        else:
+            operand_vars.append(var)
+            operand_values.append(value)
+    program = ClosedOlympuspr(
+        olympuspr.replace(constvars=inline_vars, invars=[*operand_vars, *olympuspr.invars]),
+        inline_values,
+    )
+    ordered = ordered_effects_of(program)
+    kept_avals = [aval for aval, keep in zip(in_avals, kept, strict=True) if keep]
+    kept_donated = [each for each, keep in zip(donated, kept, strict=True) if keep]
+    attributes: list[dict[str, Any]] = [{} for _ in range(len(operand_vars) + len(kept_avals))]
+    if any(kept_donated):
+        _donate(attributes, len(operand_vars), len(ordered), kept_avals, kept_donated, out_avals)
+    with mlir.lowering_lock, mlir.context(), mlir.unknown_location():
+        module = ModuleLowering(f"jit_{name}", platforms, ordered)
+        module.set_partitions(1)
+        module.add_function(
+            "main",
+            program,
+            f"jit({name})",
+            ordered,
+            public=True,
+            arg_attributes=attributes if any(attributes) else None,
+        )
+    return Lowered(
+        closed=closed,
+        module=module.module,
+        name=name,
+        kept=kept,
+        constants=operand_values,
+        in_avals=in_avals,
+        out_avals=out_avals,
+        donated=donated,
+        effects=program.effects,
+        ordered_effects=tuple(ordered),
+        host_callbacks=module.host_callbacks,
+        keep_alive=module.keep_alive,
+        platforms=tuple(platforms),
+    )
+
+
+def _used_constants(olympuspr: Any, closed: ClosedOlympuspr) -> list[tuple[Any, Any]]:
+    values = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
+    return [(var, values[var]) for var in olympuspr.constvars]
+
+
+def _is_inline(value: Any) -> bool:
+    if type(value) in constant_handlers:
+        return True
+    aval = get_aval(value)
+    return aval.size * aval.dtype.itemsize <= _LARGEST_INLINE_CONSTANT
+
+
+def _donate(
+    attributes: list[dict[str, Any]],
+    num_constants: int,
+    num_tokens: int,
+    avals: Sequence[ShapedArray],
+    donated: Sequence[bool],
+    out_avals: Sequence[ShapedArray],
+) -> None:
+    """Lets results take the memory of donated operands of their type."""
+    free: dict[Any, list[int]] = {}
+    for position, aval in enumerate(out_avals):
+        free.setdefault((aval.shape, aval.dtype), []).append(position + num_tokens)
+    unusable = []
+    for position, (aval, give) in enumerate(zip(avals, donated, strict=True)):
+        if not give:
+            continue
+        targets = free.get((aval.shape, aval.dtype))
+        if targets:
+            attribute = {"tf.aliasing_output": mlir.i32(targets.pop(0))}
+        else:
+            attribute = {"jax.buffer_donor": mlir.boolean(True)}
+            unusable.append(aval)
+        attributes[num_constants + position] = attribute
+    if unusable:
+        shown = ", ".join(aval.str_short() for aval in unusable)
+        warnings.warn(
+            f"Some donated buffers were not usable: {shown}. No result has their shape and dtype.",
+            stacklevel=2,
+        )
+
+
+class Compiled:
+    """An executable and how to call it with operands of the types it was compiled for."""
+
+    __slots__ = ("constants", "device", "executable", "lowered", "sharding")
+
+    def __init__(self, lowered: Lowered, executable: Executable, device: Any, constants: list[Any]):
+        self.lowered = lowered
+        self.executable = executable
+        self.device = device
+        self.constants = constants
+
+    def call(self, leaves: Sequence[Any]) -> list[Any]:
+        """Runs the computation on flat operands (all, kept or not)."""
+        kept = self.lowered.kept
+        operands = [leaf for leaf, keep in zip(leaves, kept, strict=True) if keep]
+        return self.executable.call([*self.constants, *operands], leaves)
+
+
+def compile_lowered(
+    lowered: Lowered, device: Any, *, committed: bool, compiler_options: dict[str, Any] | None = None
+) -> Compiled:
+    """Compiles a module for one device.
+
+    Args:
+      lowered: the module.
+      device: where it runs.
+      committed: whether its results stay on the device whatever they are combined with.
+      compiler_options: XLA's options by name.
+    """
+    executable = compile_module(
+        lowered.module,
+        (device,),
+        compiler_options=compiler_options,
+        host_callbacks=lowered.host_callbacks,
+    )
+    sharding = SingleDeviceSharding(device)
+    constants = [put_leaf(value, device) for value in lowered.constants]
+    in_avals = [aval for aval, keep in zip(lowered.in_avals, lowered.kept, strict=True) if keep]
+    wrapped = Executable(
+        executable,
+        in_avals=[get_aval(value) for value in constants] + in_avals,
+        in_shardings=[sharding] * (len(constants) + len(in_avals)),
+        out_avals=lowered.out_avals,
+        out_shardings=[sharding] * len(lowered.out_avals),
+        committed=committed,
+        ordered_effects=lowered.ordered_effects,
+        keep_alive=lowered.keep_alive,
+    )
+    return Compiled(lowered, wrapped, device, constants)
+
+
+def platform_of(device: Any) -> str:
+    """The platform that lowering rules know, of a device."""
+    return _PLATFORM_OF_BACKEND.get(device.platform, device.platform)
+
+
+def is_fast(lowered: Lowered) -> bool:
+    """Whether calls may go around Python altogether: nothing is to be ordered or watched."""
+    return not lowered.ordered_effects
+
+
+__all__ = [
+    "Compiled",
+    "Lowered",
+    "backends",
+    "compile_lowered",
+    "ir_effects",
+    "is_fast",
+    "lower",
+    "np",
+    "platform_of",
+]

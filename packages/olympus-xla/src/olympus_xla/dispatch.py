@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calling executables: jaxlib's C++ call path, and the Python path where that does not do.
+
+`make_cpp_function` makes a function object whose repeated calls never enter Python: arguments are
+flattened and looked up in C++, and the executable is run there. What it finds is what a cache miss
+returned before: a `Fastpath`.
+"""
+
+from __future__ import annotations
+
+import collections
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from olympus_ir._jaxlib import pytree_registry
+from olympus_ir.avals import get_aval
+
+from . import effect_tokens
+from ._jaxlib import (
+    ArrayImpl,
+    CompileOptions,
+    DeviceAssignment,
+    DeviceList,
+    JaxRuntimeError,
+    PjitFunctionCache,
+    array_result_handler,
+    collectives_need_bound,
+    pjit_function,
+)
+from .callback_errors import raise_callback_error
+from .transfer import put_leaf
+
+
+class Fastpath(NamedTuple):
+    """What the C++ call path needs in order to run an executable by itself.
+
+    Attributes:
+      xla_executable: the loaded executable.
+      out_pytree_def: the structure of the result.
+      in_shardings: one a kept operand.
+      out_shardings: one a result.
+      out_avals: one a result.
+      out_committed: one a result.
+      kept_var_bitvec: for each operand, constants first: is it passed to the executable?
+      in_device_local_layouts: one a kept operand; None for the default.
+      const_args: arrays passed before the operands.
+    """
+
+    xla_executable: Any
+    out_pytree_def: Any
+    in_shardings: Sequence[Any]
+    out_shardings: Sequence[Any]
+    out_avals: Sequence[Any]
+    out_committed: Sequence[bool]
+    kept_var_bitvec: Sequence[bool]
+    in_device_local_layouts: Sequence[Any]
+    const_args: Sequence[Any]
+
+
+_CACHE_CAPACITY = 8192
+# Shared by all function objects: entries are found by the Python function and the key, so that
+# jitting one function twice compiles it once.
+_shared_cache = PjitFunctionCache(_CACHE_CAPACITY)
+
+
+def clear_call_caches() -> None:
+    """Forgets what the C++ call paths remember of functions that are shared."""
+    _shared_cache.clear()
+
+
+def _put_argument(argument: Any, sharding: Any, layout: Any) -> Any:
+    """What C++ asks for an operand that it cannot place by itself."""
+    return put_leaf(argument, sharding)
+
+
+def make_cpp_function(
+    name: str,
+    fun: Callable[..., Any],
+    cache_miss: Callable[..., Any],
+    *,
+    static_argnums: Sequence[int] = (),
+    static_argnames: Sequence[str] = (),
+    key: Hashable = "call",
+    shared: bool = True,
+) -> Any:
+    """A function object of jaxlib that runs compiled calls without entering Python.
+
+    Args:
+      name: the function's name.
+      fun: the function called in place of everything else while ``disable_jit`` is set.
+      cache_miss: called with the arguments where no executable is known; returns the result, a
+        `Fastpath` or None (ask again next time), and whether to drop the entry.
+      static_argnums: positions of arguments that are compared by value.
+      static_argnames: names of keyword arguments that are compared by value.
+      key: what, besides ``fun``, identifies the function in the shared cache.
+      shared: whether to share entries with other objects of the same ``fun`` and ``key``.
+    """
+    return pjit_function(
+        name,
+        fun,
+        cache_miss,
+        list(static_argnums),
+        list(static_argnames),
+        key,
+        pytree_registry,
+        _put_argument,
+        _shared_cache if shared else None,
+    )
+
+
+def compile_options(
+    device_ids: Sequence[int], *, partitions: int = 1, options: dict[str, Any] | None = None
+) -> Any:
+    """XLA's compile options for a computation on the given devices.
+
+    Raises:
+      TypeError: where a compiler option has a value that XLA does not take.
+    """
+    result = CompileOptions()
+    build = result.executable_build_options
+    replicas = len(device_ids) // partitions
+    result.num_replicas = build.num_replicas = replicas
+    result.num_partitions = build.num_partitions = partitions
+    build.use_spmd_partitioning = partitions > 1
+    build.use_shardy_partitioner = True
+    build.device_assignment = result.device_assignment = DeviceAssignment.create(
+        np.asarray(device_ids, np.int32).reshape(replicas, partitions)
+    )
+    if options:
+        overrides = [(name, _option_value(name, value)) for name, value in options.items()]
+        result.env_option_overrides = overrides
+    return result
+
+
+def _option_value(name: str, value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, bool | int | float | str):
+        raise TypeError(
+            f"compiler option {name!r} must be a bool, an int, a float or a str, got {value!r}"
+        )
+    return value
+
+
+def compile_module(
+    module: Any,
+    devices: Sequence[Any],
+    *,
+    partitions: int = 1,
+    compiler_options: dict[str, Any] | None = None,
+    host_callbacks: Sequence[Callable[..., Any]] = (),
+) -> Any:
+    """Compiles a StableHLO module (or its bytecode) for the given devices and loads it."""
+    options = compile_options(
+        [device.id for device in devices], partitions=partitions, options=compiler_options
+    )
+    return devices[0].client.compile_and_load(
+        module, DeviceList(tuple(devices)), options, list(host_callbacks)
+    )
+
+
+# Some tens of multi-device CPU programs in flight end the process on jaxlib 0.10; a few are enough
+# to keep the devices busy.
+_MOST_IN_FLIGHT = 4
+_in_flight: collections.deque[Any] = collections.deque()
+_launch_lock = threading.Lock()
+
+
+class Executable:
+    """A loaded executable with the types and places of its operands and results."""
+
+    __slots__ = (
+        "committed",
+        "handlers",
+        "in_avals",
+        "in_shardings",
+        "keep_alive",
+        "loaded",
+        "ordered_effects",
+        "out_avals",
+        "out_shardings",
+        "several_devices",
+    )
+
+    def __init__(
+        self,
+        loaded: Any,
+        *,
+        in_avals: Sequence[Any],
+        in_shardings: Sequence[Any],
+        out_avals: Sequence[Any],
+        out_shardings: Sequence[Any],
+        committed: bool,
+        ordered_effects: Sequence[Any] = (),
+        keep_alive: Sequence[Any] = (),
+    ) -> None:
+        self.loaded = loaded
+        self.in_avals = in_avals
+        self.in_shardings = in_shardings
+        self.out_avals = out_avals
+        self.out_shardings = out_shardings
+        self.committed = committed
+        self.ordered_effects = tuple(ordered_effects)
+        self.keep_alive = keep_alive
+        self.several_devices = len(loaded.local_devices()) > 1
+        self.handlers = [
+            array_result_handler(aval, sharding, committed)
+            for aval, sharding in zip(out_avals, out_shardings, strict=True)
+        ]
+
+    def call(self, operands: Sequence[Any]) -> list[Any]:
+        """Runs the executable on the operands that it takes; puts them in place first."""
+        arrays = [
+            operand
+            if type(operand) is ArrayImpl and operand._sharding is sharding
+            else put_leaf(operand, sharding)
+            for operand, sharding in zip(operands, self.in_shardings, strict=True)
+        ]
+        try:
+            if self.ordered_effects:
+                return self._call_in_order(arrays)
+            if self.several_devices and collectives_need_bound:
+                return self._call_bounded(arrays)
+            return self.loaded.execute_sharded(arrays).consume_with_handlers(self.handlers)
+        except JaxRuntimeError as error:
+            raise_callback_error(error)
+            raise
+
+    def _call_in_order(self, arrays: list[Any]) -> list[Any]:
+        """Passes the tokens of ordered effects from the last call to this one and on."""
+        sharding = self.out_shardings[0] if self.out_shardings else None
+        with effect_tokens.lock:
+            tokens = effect_tokens.take(self.ordered_effects, self.loaded, sharding)
+            handlers = [*effect_tokens.handlers(self.ordered_effects, self.loaded), *self.handlers]
+            results = self.loaded.execute_sharded([*tokens, *arrays]).consume_with_handlers(
+                handlers
+            )
+            count = len(self.ordered_effects)
+            effect_tokens.give(self.ordered_effects, results[:count])
+        return results[count:]
+
+    def _call_bounded(self, arrays: list[Any]) -> list[Any]:
+        with _launch_lock:
+            while len(_in_flight) >= _MOST_IN_FLIGHT:
+                _in_flight.popleft().block_until_ready()
+            results = self.loaded.execute_sharded(arrays, with_tokens=True)
+            _in_flight.append(results.consume_token())
+            return results.consume_with_handlers(self.handlers)
+
+    def fastpath(
+        self, out_tree: Any, kept: Sequence[bool], constants: Sequence[Any]
+    ) -> Fastpath | None:
+        """What C++ needs to run this executable by itself; None where Python must be asked."""
+        if self.ordered_effects or (self.several_devices and collectives_need_bound):
+            return None
+        count = len(constants)
+        return Fastpath(
+            self.loaded,
+            out_tree,
+            list(self.in_shardings[count:]) if not count else list(self.in_shardings),
+            list(self.out_shardings),
+            list(self.out_avals),
+            [self.committed] * len(self.out_avals),
+            [True] * count + list(kept),
+            [None] * len(self.in_shardings),
+            list(constants),
+        )
+
+
+__all__ = [
+    "Executable",
+    "Fastpath",
+    "clear_call_caches",
+    "compile_module",
+    "compile_options",
+    "get_aval",
+    "make_cpp_function",
+]

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tokens of ordered effects between calls: each call waits for the one before."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.avals import ShapedArray
+
+from ._jaxlib import SingleDeviceSharding, array_result_handler, batched_device_put
+
+lock = threading.RLock()
+_tokens: dict[Any, Any] = {}
+# Arrays or tokens whose readiness means that an unordered effect has happened.
+_pending: list[Any] = []
+
+# A token crosses the boundary of a computation as an empty array.
+_TOKEN_AVAL = ShapedArray((0,), np.dtype(np.bool_))
+
+
+def _device(loaded: Any) -> Any:
+    return loaded.local_devices()[0]
+
+
+def take(effects: Sequence[Any], loaded: Any, sharding: Any = None) -> list[Any]:
+    """The tokens that a call must wait for, on the executable's device."""
+    device = _device(loaded)
+    place = SingleDeviceSharding(device)
+    tokens = []
+    for effect in effects:
+        token = _tokens.get(effect)
+        if token is None or token._sharding != place:
+            token = batched_device_put(
+                _TOKEN_AVAL, place, [np.zeros(0, np.bool_)], [device], enable_x64=False
+            )
+        tokens.append(token)
+    return tokens
+
+
+def handlers(effects: Sequence[Any], loaded: Any) -> list[Any]:
+    """Result handlers for the tokens that a call returns."""
+    place = SingleDeviceSharding(_device(loaded))
+    return [array_result_handler(_TOKEN_AVAL, place, True) for _ in effects]
+
+
+def give(effects: Sequence[Any], tokens: Sequence[Any]) -> None:
+    """Keeps the tokens that a call returned for the next one."""
+    for effect, token in zip(effects, tokens, strict=True):
+        _tokens[effect] = token
+
+
+def watch(token: Any) -> None:
+    """Remembers a computation with unordered effects until the next barrier."""
+    with lock:
+        if len(_pending) > 64:
+            _pending[:] = [each for each in _pending if not each.is_ready()]
+        _pending.append(token)
+
+
+def barrier() -> None:
+    """Waits until all effects of the computations started so far have happened."""
+    with lock:
+        waiting = [*_tokens.values(), *_pending]
+        _pending.clear()
+    for token in waiting:
+        token.block_until_ready()
+
+
+def clear() -> None:
+    """Forgets all tokens; for use when the clients that made them go away."""
+    with lock:
+        _tokens.clear()
+        _pending.clear()

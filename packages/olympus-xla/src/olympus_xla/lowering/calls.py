@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowering of calls: functions of the module, emitted once for one program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir import effects, lax
+
+from . import mlir
+from .context import LoweringContext, program_key
+from .tables import lowering_rules
+
+
+def ordered_effects_of(program: Any) -> list[Any]:
+    """The ordered effects of a program, in a fixed order."""
+    if not program.effects:
+        return []
+    return sorted(effects.ordered_effects.filter_in(program.effects), key=str)
+
+
+def call_program(
+    context: LoweringContext, name: str, closed: Any, operands: Sequence[Any], key: Any = None
+) -> list[Any]:
+    """Calls a program as a function of the module, passing the tokens of its ordered effects."""
+    ordered = ordered_effects_of(closed)
+    symbol = context.module.function_for(
+        (program_key(closed), name, key), name, closed, f"{context.name_prefix}/{name}", ordered
+    )
+    tokens = [context.tokens[effect] for effect in ordered]
+    result_types = [mlir.token_type()] * len(ordered) + [
+        mlir.aval_type(aval) for aval in closed.out_avals
+    ]
+    results = context.call(symbol, result_types, [*tokens, *operands])
+    for effect, token in zip(ordered, results, strict=False):
+        context.tokens[effect] = token
+    return results[len(ordered) :]
+
+
+@lowering_rules.define(lax.jit_p)
+def _jit(context: LoweringContext, *operands: Any, jaxpr: Any, name: str, **params: Any) -> Any:
+    return call_program(context, name, jaxpr, operands)
+
+
+@lowering_rules.define(lax.closed_call_p)
+def _closed_call(
+    context: LoweringContext, *operands: Any, call_jaxpr: Any, **params: Any
+) -> list[Any]:
+    return call_program(context, "closed_call", call_jaxpr, operands)
+
+
+def _in_place(context: LoweringContext, *operands: Any, call_jaxpr: Any, **params: Any) -> Any:
+    return context.lower(call_jaxpr, operands)
+
+
+lowering_rules.define(lax.custom_jvp_call_p, _in_place)
+lowering_rules.define(lax.custom_vjp_call_p, _in_place)
+
+
+@lowering_rules.define(lax.checkpoint_p)
+def _checkpoint(context: LoweringContext, *operands: Any, jaxpr: Any, **params: Any) -> list[Any]:
+    from olympus_ir.olympuspr import ClosedOlympuspr, close_olympuspr
+
+    closed = jaxpr if isinstance(jaxpr, ClosedOlympuspr) else close_olympuspr(jaxpr)
+    return call_program(context, "checkpoint", closed, operands)
+
+
+@lowering_rules.define(lax.optimization_barrier_p)
+def _optimization_barrier(context: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+    if not operands:
+        return []
+    return list(
+        context.operation(
+            "stablehlo.optimization_barrier", context.result_types, operands
+        ).results
+    )

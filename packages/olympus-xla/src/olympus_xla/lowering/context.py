@@ -1,0 +1,573 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an olympuspr to a StableHLO module: one pass over the equations.
+
+A `ModuleLowering` owns one module: its functions, constants, callbacks and platforms. A
+`LoweringContext` stands for one block of operations; rules build with it. Both are passed over by
+every equation, so they are plain slotted objects, and one context serves all equations of a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+
+from olympus_ir import pytrees
+from olympus_ir.avals import AbstractToken, get_aval
+from olympus_ir.errors import MissingRuleError
+from olympus_ir.expansion import expansion_rules
+from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr
+from olympus_ir.staging import trace_to_closed
+
+from . import mlir
+from .tables import lowering_rules, platform_rules
+
+_create_operation = ir.Operation.create
+
+
+class ModuleLowering:
+    """What belongs to one module.
+
+    Attributes:
+      module: the MLIR module.
+      platforms: the platforms that it is lowered for.
+      host_callbacks: the Python functions that the program calls, in the order of their indices.
+      keep_alive: objects that must live as long as the executable.
+      ordered_effects: the ordered effects of the program, in the order of their tokens.
+    """
+
+    __slots__ = (
+        "_expanded",
+        "_functions",
+        "_names",
+        "axis_context",
+        "body",
+        "collective_channels",
+        "host_callbacks",
+        "keep_alive",
+        "module",
+        "ordered_effects",
+        "platform_index",
+        "platforms",
+    )
+
+    def __init__(self, name: str, platforms: Sequence[str], ordered_effects: Sequence[Any] = ()):
+        location = mlir.unknown_location()
+        self.module = ir.Module.create(loc=location)
+        self.module.operation.attributes["sym_name"] = mlir.string(name)
+        self.body = ir.InsertionPoint(self.module.body)
+        self.platforms = tuple(platforms)
+        self.platform_index: Any = None
+        self.host_callbacks: list[Callable[..., Any]] = []
+        self.keep_alive: list[Any] = []
+        self.ordered_effects = tuple(ordered_effects)
+        self.axis_context: Any = None
+        self.collective_channels = 0
+        self._functions: dict[Any, str] = {}
+        self._names: dict[str, int] = {"main": 1}
+        self._expanded: dict[Any, ClosedOlympuspr] = {}
+
+    def unique_name(self, name: str) -> str:
+        """A symbol that no function of the module has yet."""
+        name = "".join(c if c.isalnum() or c in "_.$-" else "_" for c in name) or "_"
+        count = self._names.get(name, 0)
+        self._names[name] = count + 1
+        if count == 0:
+            return name
+        return self.unique_name(f"{name}_{count - 1}")
+
+    def new_channel(self) -> int:
+        self.collective_channels += 1
+        return self.collective_channels
+
+    def add_function(
+        self,
+        name: str,
+        closed: ClosedOlympuspr,
+        name_prefix: str,
+        effects: Sequence[Any] = (),
+        *,
+        public: bool = False,
+        arg_attributes: Sequence[dict[str, Any]] | None = None,
+        result_attributes: Sequence[dict[str, Any]] | None = None,
+        constants_as_operands: Sequence[Any] = (),
+    ) -> str:
+        """Emits a program as a function of the module and returns its symbol.
+
+        Its operands are the tokens of ``effects`` and the program's inputs; so are its results.
+        """
+        symbol = name if public else self.unique_name(name)
+        olympuspr = closed.jaxpr
+        tokens = [mlir.token_type()] * len(effects)
+        inputs = [mlir.aval_type(var.aval) for var in olympuspr.invars]
+        outputs = [mlir.aval_type(atom.aval) for atom in olympuspr.outvars]
+        in_types, out_types = tokens + inputs, tokens + outputs
+        location = mlir.unknown_location()
+        attributes = {
+            "sym_name": mlir.string(symbol),
+            "function_type": ir.TypeAttr.get(
+                ir.FunctionType.get(in_types, out_types, context=mlir.context())
+            ),
+            "sym_visibility": mlir.string("public" if public else "private"),
+        }
+        if arg_attributes is not None:
+            attributes["arg_attrs"] = mlir.array(
+                [mlir.dictionary(each) for each in [{}] * len(tokens) + list(arg_attributes)]
+            )
+        if result_attributes is not None:
+            attributes["res_attrs"] = mlir.array(
+                [mlir.dictionary(each) for each in [{}] * len(tokens) + list(result_attributes)]
+            )
+        function = _create_operation(
+            "func.func",
+            [],
+            [],
+            attributes,
+            regions=1,
+            loc=location,
+            ip=self.body,
+            infer_type=False,
+        )
+        block = function.regions[0].blocks.append(*in_types, arg_locs=[location] * len(in_types))
+        context = LoweringContext(self, block, name_prefix)
+        arguments = list(block.arguments)
+        context.tokens = dict(zip(effects, arguments[: len(tokens)], strict=True))
+        results = context.lower(closed, arguments[len(tokens) :])
+        out_tokens = [context.tokens[effect] for effect in effects]
+        _create_operation(
+            "func.return",
+            [],
+            out_tokens + results,
+            None,
+            loc=location,
+            ip=context.insertion_point,
+            infer_type=False,
+        )
+        return symbol
+
+    def function_for(
+        self, key: Any, name: str, closed: ClosedOlympuspr, name_prefix: str, effects: Sequence[Any]
+    ) -> str:
+        """The symbol of the function for a program; emitted once for equal keys."""
+        key = (key, tuple(effects))
+        symbol = self._functions.get(key)
+        if symbol is None:
+            symbol = self._functions[key] = self.add_function(name, closed, name_prefix, effects)
+            self.keep_alive.append(closed)
+        return symbol
+
+
+class LoweringContext:
+    """A block being filled with operations, and the equation being lowered.
+
+    Attributes:
+      module: the `ModuleLowering`.
+      equation: the equation being lowered: its operands' and results' types.
+      tokens: the current token of each ordered effect.
+      location: the location of the operations being built.
+      insertion_point: the end of the block.
+    """
+
+    __slots__ = (
+        "_constants",
+        "block",
+        "equation",
+        "insertion_point",
+        "location",
+        "module",
+        "name_prefix",
+        "tokens",
+    )
+
+    def __init__(self, module: ModuleLowering, block: Any, name_prefix: str) -> None:
+        self.module = module
+        self.block = block
+        self.insertion_point = ir.InsertionPoint(block)
+        self.name_prefix = name_prefix
+        self.location = mlir.unknown_location()
+        self.equation: Any = None
+        self.tokens: dict[Any, Any] = {}
+        self._constants: dict[Any, Any] = {}
+
+    # ---- types ----
+
+    @property
+    def avals_in(self) -> list[Any]:
+        return [atom.aval for atom in self.equation.invars]
+
+    @property
+    def avals_out(self) -> list[Any]:
+        return [var.aval for var in self.equation.outvars]
+
+    @property
+    def aval_out(self) -> Any:
+        return self.equation.outvars[0].aval
+
+    @property
+    def result_types(self) -> list[Any]:
+        return [mlir.aval_type(var.aval) for var in self.equation.outvars]
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        return self.module.platforms
+
+    # ---- building ----
+
+    def create(
+        self, name: str, result_type: Any, operands: Sequence[Any], attributes: Any = None
+    ) -> Any:
+        """Adds an operation of one result and returns the result."""
+        return _create_operation(
+            name,
+            [result_type],
+            operands,
+            attributes,
+            loc=self.location,
+            ip=self.insertion_point,
+            infer_type=False,
+        ).result
+
+    def operation(
+        self,
+        name: str,
+        result_types: Sequence[Any],
+        operands: Sequence[Any],
+        attributes: dict[str, Any] | None = None,
+        *,
+        regions: int = 0,
+    ) -> Any:
+        """Adds an operation with any number of results and regions."""
+        return _create_operation(
+            name,
+            list(result_types),
+            list(operands),
+            attributes,
+            regions=regions,
+            loc=self.location,
+            ip=self.insertion_point,
+            infer_type=False,
+        )
+
+    def region(self, operation: Any, index: int, argument_types: Sequence[Any]) -> LoweringContext:
+        """The context of a new block in one of an operation's regions."""
+        block = operation.regions[index].blocks.append(
+            *argument_types, arg_locs=[self.location] * len(argument_types)
+        )
+        inner = LoweringContext(self.module, block, self.name_prefix)
+        inner.location = self.location
+        inner.equation = self.equation
+        inner.tokens = dict(self.tokens)
+        return inner
+
+    def end_region(self, results: Sequence[Any], name: str = "stablehlo.return") -> None:
+        """Ends the block with what it returns."""
+        self.operation(name, [], results)
+
+    def constant(self, value: Any, dtype: Any = None) -> Any:
+        """A constant array, or a scalar."""
+        array = np.asarray(value, dtype)
+        if array.ndim == 0:
+            return self.scalar(array, array.dtype)
+        return self.create(
+            "stablehlo.constant",
+            mlir.tensor_type(array.shape, array.dtype),
+            (),
+            {"value": mlir.dense(array)},
+        )
+
+    def scalar(self, value: Any, dtype: Any) -> Any:
+        """A constant of rank 0; emitted once in a block."""
+        attribute = mlir.splat(value, (), dtype)
+        found = self._constants.get(attribute)
+        if found is None:
+            # Constants go to the head of the block: whatever comes later may use them.
+            found = self._constants[attribute] = _create_operation(
+                "stablehlo.constant",
+                [mlir.tensor_type((), dtype)],
+                (),
+                {"value": attribute},
+                loc=mlir.unknown_location(),
+                ip=ir.InsertionPoint.at_block_begin(self.block),
+                infer_type=False,
+            ).result
+        return found
+
+    def full(self, value: Any, shape: Sequence[int], dtype: Any) -> Any:
+        """An array whose elements are all the same constant."""
+        scalar = self.scalar(value, dtype)
+        return self.broadcast(scalar, shape, dtype, ()) if len(shape) else scalar
+
+    def broadcast(
+        self, operand: Any, shape: Sequence[int], dtype: Any, dimensions: Sequence[int]
+    ) -> Any:
+        """``stablehlo.broadcast_in_dim``."""
+        return self.create(
+            "stablehlo.broadcast_in_dim",
+            mlir.tensor_type(shape, dtype),
+            (operand,),
+            {"broadcast_dimensions": mlir.i64_array(dimensions)},
+        )
+
+    def convert(self, operand: Any, shape: Sequence[int], dtype: Any) -> Any:
+        """``stablehlo.convert`` to another dtype."""
+        return self.create("stablehlo.convert", mlir.tensor_type(shape, dtype), (operand,))
+
+    def reshape(self, operand: Any, shape: Sequence[int], dtype: Any) -> Any:
+        return self.create("stablehlo.reshape", mlir.tensor_type(shape, dtype), (operand,))
+
+    def compare(
+        self, direction: str, left: Any, right: Any, shape: Sequence[int], dtype: Any
+    ) -> Any:
+        """``stablehlo.compare`` of two arrays of the given shape and dtype."""
+        return self.create(
+            "stablehlo.compare",
+            mlir.tensor_type(shape, np.dtype(np.bool_)),
+            (left, right),
+            comparison_attributes(direction, dtype),
+        )
+
+    def call(self, symbol: str, result_types: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
+        """``func.call`` of a function of this module."""
+        return list(
+            self.operation(
+                "func.call", result_types, operands, {"callee": mlir.symbol(symbol)}
+            ).results
+        )
+
+    def custom_call(
+        self,
+        target: str,
+        result_types: Sequence[Any],
+        operands: Sequence[Any],
+        *,
+        backend_config: dict[str, Any] | str | None = None,
+        has_side_effect: bool = False,
+        operand_layouts: Sequence[Sequence[int]] | None = None,
+        result_layouts: Sequence[Sequence[int]] | None = None,
+        operand_output_aliases: dict[int, int] | None = None,
+        api_version: int = 4,
+        attributes: dict[str, Any] | None = None,
+    ) -> list[Any]:
+        """``stablehlo.custom_call`` of a registered target; returns its results."""
+        attrs: dict[str, Any] = {
+            "call_target_name": mlir.string(target),
+            "api_version": mlir.i32(api_version),
+            "has_side_effect": mlir.boolean(has_side_effect),
+            **(attributes or {}),
+        }
+        if isinstance(backend_config, dict):
+            attrs["backend_config"] = mlir.dictionary(backend_config)
+        elif backend_config is not None:
+            attrs["backend_config"] = mlir.string(backend_config)
+        if operand_layouts is not None:
+            attrs["operand_layouts"] = layouts_attribute(operand_layouts)
+        if result_layouts is not None:
+            attrs["result_layouts"] = layouts_attribute(result_layouts)
+        if operand_output_aliases:
+            single = len(result_types) == 1
+            attrs["output_operand_aliases"] = mlir.array(
+                [
+                    mlir.parsed(
+                        "#stablehlo.output_operand_alias<output_tuple_indices = "
+                        f"[{'' if single else out}], operand_index = {operand}, "
+                        "operand_tuple_indices = []>"
+                    )
+                    for operand, out in operand_output_aliases.items()
+                ]
+            )
+        return list(
+            self.operation("stablehlo.custom_call", result_types, operands, attrs).results
+        )
+
+    # ---- programs ----
+
+    def lower(self, closed: ClosedOlympuspr, arguments: Sequence[Any]) -> list[Any]:
+        """Emits a program's operations into this block; returns the values of its results."""
+        olympuspr = closed.jaxpr
+        values: dict[Any, Any] = dict(zip(olympuspr.invars, arguments, strict=True))
+        for var, constant in zip(olympuspr.constvars, closed.consts, strict=True):
+            values[var] = self.constant_value(constant)
+        outer_equation, outer_location = self.equation, self.location
+        prefix, locations = self.name_prefix, _locations
+        rules = lowering_rules.rules
+        platforms = self.module.platforms
+        special = platform_rules.get(platforms[0]) if len(platforms) == 1 else None
+        for equation in olympuspr.eqns:
+            primitive = equation.primitive
+            operands = [
+                self.literal(atom) if atom.__class__ is Literal else values[atom]
+                for atom in equation.invars
+            ]
+            self.equation = equation
+            source = equation.source_info
+            key = (source.traceback, primitive, source.name_stack, prefix)
+            location = locations.get(key)
+            if location is None:
+                location = _new_location(key)
+            self.location = location
+            rule = rules.get(primitive)
+            if special and primitive in special:
+                rule = special[primitive]
+            elif rule is None or len(platforms) > 1:
+                rule = self.find_rule(primitive)
+            results = rule(self, *operands, **equation.params)
+            outvars = equation.outvars
+            if primitive.multiple_results:
+                for var, result in zip(outvars, results, strict=True):
+                    values[var] = result
+            else:
+                values[outvars[0]] = results
+        results = [
+            self.literal(atom) if atom.__class__ is Literal else values[atom]
+            for atom in olympuspr.outvars
+        ]
+        self.equation, self.location = outer_equation, outer_location
+        return results
+
+    def find_rule(self, primitive: Any) -> Any:
+        """The rule where the common table alone does not decide."""
+        platforms = self.module.platforms
+        special = [platform_rules.get(platform, {}).get(primitive) for platform in platforms]
+        rule = lowering_rules.rules.get(primitive)
+        if any(special) and len(platforms) > 1:
+            return _choose_by_platform([each or rule for each in special], primitive)
+        if any(special):
+            return special[0]
+        if rule is not None:
+            return rule
+        expansion = expansion_rules.rules.get(primitive)
+        if expansion is None:
+            raise MissingRuleError(str(lowering_rules.missing(primitive)))
+        return lambda context, *operands, **params: context.inline_function(
+            expansion, operands, params
+        )
+
+    def literal(self, literal: Literal) -> Any:
+        return self.scalar(literal.val, literal.aval.dtype)
+
+    def constant_value(self, value: Any) -> Any:
+        """A constant of the program as a value of this block."""
+        aval = get_aval(value)
+        handler = constant_handlers.get(type(value))
+        array = handler(value) if handler is not None else np.asarray(value)
+        physical = mlir.physical_aval(aval)
+        return self.constant(array, physical.dtype)
+
+    def inline_function(
+        self, fun: Callable[..., Any], operands: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
+        """Traces a function of lax operations for the equation's types and lowers it in place."""
+        equation = self.equation
+        avals = tuple(atom.aval for atom in equation.invars)
+        cache = self.module._expanded
+        key = (fun, avals, tuple(params.items()))
+        closed = cache.get(key)
+        if closed is None:
+            closed = cache[key] = trace_to_closed(
+                lambda *args: pytrees.tree_leaves(fun(*args, **params)), avals
+            )
+        results = self.lower(closed, operands)
+        return results if equation.primitive.multiple_results else results[0]
+
+
+# How constants of types with arrays of their own (typed keys) become NumPy arrays.
+constant_handlers: dict[type, Callable[[Any], np.ndarray]] = {}
+
+
+# Locations by (traceback, primitive, name stack, prefix). Emptied when it grows large: tracebacks
+# hold code objects.
+_locations: dict[Any, Any] = {}
+
+
+def _new_location(key: Any) -> Any:
+    traceback, primitive, name_stack, prefix = key
+    name = "/".join((prefix, *name_stack, primitive.name)) if name_stack else (
+        f"{prefix}/{primitive.name}"
+    )
+    if len(_locations) > 65536:
+        _locations.clear()
+    location = _locations[key] = mlir.traceback_location(traceback, name)
+    return location
+
+
+_COMPARE_KINDS = {"f": "FLOAT", "c": "FLOAT", "u": "UNSIGNED", "b": "UNSIGNED", "i": "SIGNED"}
+_comparisons: dict[Any, dict[str, Any]] = {}
+
+
+def comparison_attributes(direction: str, dtype: Any, total_order: bool = False) -> dict[str, Any]:
+    """The attributes of ``stablehlo.compare``."""
+    key = (direction, dtype, total_order)
+    found = _comparisons.get(key)
+    if found is None:
+        kind = "TOTALORDER" if total_order else comparison_kind(dtype)
+        found = _comparisons[key] = {
+            "comparison_direction": mlir.parsed(f"#stablehlo<comparison_direction {direction}>"),
+            "compare_type": mlir.parsed(f"#stablehlo<comparison_type {kind}>"),
+        }
+    return found
+
+
+def comparison_kind(dtype: Any) -> str:
+    """How elements of a dtype are compared."""
+    from olympus_ir import dtypes
+
+    if dtypes.issubdtype(dtype, np.inexact):
+        return "FLOAT"
+    if dtypes.issubdtype(dtype, np.signedinteger):
+        return "SIGNED"
+    return "UNSIGNED"
+
+
+def layouts_attribute(layouts: Sequence[Sequence[int]]) -> Any:
+    """Layouts of operands or results of a custom call: minor to major."""
+    return mlir.array([mlir.index_elements(layout) for layout in layouts])
+
+
+def _choose_by_platform(rules: Sequence[Any], primitive: Any) -> Any:
+    """A rule for several platforms: the program chooses when it knows where it runs."""
+
+    def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:
+        index = context.module.platform_index
+        distinct = list(dict.fromkeys(rules))
+        if len(distinct) == 1:
+            return distinct[0](context, *operands, **params)
+        if None in distinct:
+            missing = [p for p, r in zip(context.platforms, rules, strict=True) if r is None]
+            raise MissingRuleError(
+                f"`{primitive.name}` has no lowering rule for platforms {', '.join(missing)}"
+            )
+        case = context.operation(
+            "stablehlo.case", context.result_types, [index], regions=len(rules)
+        )
+        for position, branch_rule in enumerate(rules):
+            inner = context.region(case, position, ())
+            out = branch_rule(inner, *operands, **params)
+            inner.end_region(out if primitive.multiple_results else [out])
+        results = list(case.results)
+        return results if primitive.multiple_results else results[0]
+
+    return rule
+
+
+def is_token(aval: Any) -> bool:
+    return isinstance(aval, AbstractToken)
+
+
+def program_key(value: Any) -> Any:
+    """A key for an olympuspr by identity; the module keeps the program alive."""
+    return id(value.jaxpr) if isinstance(value, ClosedOlympuspr) else id(value)
+
+
+__all__ = [
+    "Equation",
+    "LoweringContext",
+    "ModuleLowering",
+    "Olympuspr",
+    "comparison_attributes",
+    "constant_handlers",
+    "is_token",
+    "layouts_attribute",
+    "program_key",
+]

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowering of elementwise operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import dtypes, lax
+
+from . import mlir
+from .context import LoweringContext, comparison_attributes
+from .tables import lowering_rules, nary, spread
+
+_ACCURACY_OPERATIONS = {
+    "exp": "exponential",
+    "exp2": None,
+    "log": "log",
+    "log1p": "log_plus_one",
+    "expm1": "exponential_minus_one",
+    "tanh": "tanh",
+    "logistic": "logistic",
+    "sin": "sine",
+    "cos": "cosine",
+    "tan": "tan",
+    "sqrt": "sqrt",
+    "rsqrt": "rsqrt",
+    "cbrt": "cbrt",
+}
+
+
+def _define(primitive: Any, operation: str) -> None:
+    lowering_rules.define(primitive, nary(operation))
+
+
+for _name, _operation in {
+    "neg": "stablehlo.negate",
+    "floor": "stablehlo.floor",
+    "ceil": "stablehlo.ceil",
+    "is_finite": "stablehlo.is_finite",
+    "exp": "stablehlo.exponential",
+    "log": "stablehlo.log",
+    "log1p": "stablehlo.log_plus_one",
+    "expm1": "stablehlo.exponential_minus_one",
+    "tanh": "stablehlo.tanh",
+    "logistic": "stablehlo.logistic",
+    "sin": "stablehlo.sine",
+    "cos": "stablehlo.cosine",
+    "tan": "stablehlo.tan",
+    "asin": "chlo.asin",
+    "acos": "chlo.acos",
+    "atan": "chlo.atan",
+    "sinh": "chlo.sinh",
+    "cosh": "chlo.cosh",
+    "asinh": "chlo.asinh",
+    "acosh": "chlo.acosh",
+    "atanh": "chlo.atanh",
+    "atan2": "stablehlo.atan2",
+    "sqrt": "stablehlo.sqrt",
+    "rsqrt": "stablehlo.rsqrt",
+    "cbrt": "stablehlo.cbrt",
+    "abs": "stablehlo.abs",
+    "real": "stablehlo.real",
+    "imag": "stablehlo.imag",
+    "complex": "stablehlo.complex",
+    "add": "stablehlo.add",
+    "sub": "stablehlo.subtract",
+    "mul": "stablehlo.multiply",
+    "div": "stablehlo.divide",
+    "rem": "stablehlo.remainder",
+    "max": "stablehlo.maximum",
+    "min": "stablehlo.minimum",
+    "and": "stablehlo.and",
+    "or": "stablehlo.or",
+    "xor": "stablehlo.xor",
+    "not": "stablehlo.not",
+    "shift_left": "stablehlo.shift_left",
+    "shift_right_logical": "stablehlo.shift_right_logical",
+    "shift_right_arithmetic": "stablehlo.shift_right_arithmetic",
+    "population_count": "stablehlo.popcnt",
+    "clz": "stablehlo.count_leading_zeros",
+    "erf": "chlo.erf",
+    "erfc": "chlo.erfc",
+    "erf_inv": "chlo.erf_inv",
+    "lgamma": "chlo.lgamma",
+    "digamma": "chlo.digamma",
+    "nextafter": "chlo.next_after",
+    "add_any": "stablehlo.add",
+}.items():
+    _define(getattr(lax, f"{_name}_p"), _operation)
+
+
+def _comparison(direction: str, *, total_order: bool = False) -> Any:
+    def rule(context: LoweringContext, left: Any, right: Any) -> Any:
+        equation = context.equation
+        aval = equation.outvars[0].aval
+        operands: Any = (left, right)
+        first, second = equation.invars
+        if first.aval.shape != second.aval.shape:
+            operands = spread(context, operands, aval.shape)
+        total = total_order and dtypes.issubdtype(first.aval.dtype, np.floating)
+        return context.create(
+            "stablehlo.compare",
+            mlir.aval_type(aval),
+            operands,
+            comparison_attributes(direction, first.aval.dtype, total),
+        )
+
+    return rule
+
+
+for _name, _direction in {
+    "eq": "EQ",
+    "ne": "NE",
+    "lt": "LT",
+    "le": "LE",
+    "gt": "GT",
+    "ge": "GE",
+}.items():
+    lowering_rules.define(getattr(lax, f"{_name}_p"), _comparison(_direction))
+for _name, _direction in {"eq_to": "EQ", "lt_to": "LT", "le_to": "LE"}.items():
+    if hasattr(lax, f"{_name}_p"):
+        lowering_rules.define(
+            getattr(lax, f"{_name}_p"), _comparison(_direction, total_order=True)
+        )
+
+
+@lowering_rules.define(lax.sign_p)
+def _sign(context: LoweringContext, operand: Any, **params: Any) -> Any:
+    aval = context.aval_out
+    if not dtypes.issubdtype(aval.dtype, np.unsignedinteger):
+        return context.create("stablehlo.sign", mlir.aval_type(aval), (operand,))
+    zero = context.full(0, aval.shape, aval.dtype)
+    one = context.full(1, aval.shape, aval.dtype)
+    is_zero = context.compare("EQ", operand, zero, aval.shape, aval.dtype)
+    return context.create("stablehlo.select", mlir.aval_type(aval), (is_zero, zero, one))
+
+
+@lowering_rules.define(lax.round_p)
+def _round(context: LoweringContext, operand: Any, *, rounding_method: Any) -> Any:
+    to_even = int(rounding_method) == 1
+    name = "stablehlo.round_nearest_even" if to_even else "stablehlo.round_nearest_afz"
+    return context.create(name, mlir.aval_type(context.aval_out), (operand,))
+
+
+@lowering_rules.define(lax.exp2_p)
+def _exp2(context: LoweringContext, operand: Any, **params: Any) -> Any:
+    aval = context.aval_out
+    log_2 = context.full(np.log(2.0), aval.shape, aval.dtype)
+    scaled = context.create("stablehlo.multiply", mlir.aval_type(aval), (log_2, operand))
+    return context.create("stablehlo.exponential", mlir.aval_type(aval), (scaled,))
+
+
+@lowering_rules.define(lax.square_p)
+def _square(context: LoweringContext, operand: Any, **params: Any) -> Any:
+    return context.create("stablehlo.multiply", mlir.aval_type(context.aval_out), (operand, operand))
+
+
+@lowering_rules.define(lax.conj_p)
+def _conj(context: LoweringContext, operand: Any, **params: Any) -> Any:
+    aval_in, aval = context.avals_in[0], context.aval_out
+    part_dtype = np.finfo(aval.dtype).dtype
+    part = mlir.tensor_type(aval.shape, part_dtype)
+    if not dtypes.issubdtype(aval_in.dtype, np.complexfloating):
+        zero = context.full(0, aval.shape, part_dtype)
+        return context.create("stablehlo.complex", mlir.aval_type(aval), (operand, zero))
+    real = context.create("stablehlo.real", part, (operand,))
+    imag = context.create("stablehlo.imag", part, (operand,))
+    negative = context.create("stablehlo.negate", part, (imag,))
+    return context.create("stablehlo.complex", mlir.aval_type(aval), (real, negative))
+
+
+@lowering_rules.define(lax.pow_p)
+def _pow(context: LoweringContext, base: Any, exponent: Any, **params: Any) -> Any:
+    aval = context.aval_out
+    operands = []
+    for operand, aval_in in zip((base, exponent), context.avals_in, strict=True):
+        if aval_in.dtype != aval.dtype:
+            operand = context.convert(operand, aval_in.shape, aval.dtype)
+        if aval_in.shape != aval.shape:
+            operand = context.broadcast(operand, aval.shape, aval.dtype, ())
+        operands.append(operand)
+    return context.create("stablehlo.power", mlir.aval_type(aval), operands)
+
+
+@lowering_rules.define(lax.integer_pow_p)
+def _integer_pow(context: LoweringContext, operand: Any, *, y: int) -> Any:
+    """Repeated squaring: as few multiplications as the exponent has bits."""
+    aval = context.aval_out
+    kind = mlir.aval_type(aval)
+    if y == 0:
+        return context.full(1, aval.shape, aval.dtype)
+    remaining, power, result = abs(y), operand, None
+    while remaining:
+        if remaining & 1:
+            result = (
+                power
+                if result is None
+                else context.create("stablehlo.multiply", kind, (result, power))
+            )
+        remaining >>= 1
+        if remaining:
+            power = context.create("stablehlo.multiply", kind, (power, power))
+    if y < 0:
+        one = context.full(1, aval.shape, aval.dtype)
+        result = context.create("stablehlo.divide", kind, (one, result))
+    return result
+
+
+@lowering_rules.define(lax.select_n_p)
+def _select_n(context: LoweringContext, which: Any, *cases: Any) -> Any:
+    avals = context.avals_in
+    aval, which_aval = context.aval_out, avals[0]
+    physical = mlir.physical_aval(aval)
+    kind = mlir.aval_type(aval)
+    if len(cases) == 1:
+        return cases[0]
+    if physical is not aval and which_aval.shape:
+        # The selector of typed keys has no dimension for the words of a key.
+        which = context.broadcast(
+            which, physical.shape, which_aval.dtype, range(len(which_aval.shape))
+        )
+        which_aval = which_aval.update(shape=physical.shape)
+
+    def choose(first: int, count: int) -> Any:
+        if count == 1:
+            return cases[first]
+        middle = count // 2
+        if which_aval.dtype == np.bool_:
+            below = which
+            return context.create("stablehlo.select", kind, (below, cases[1], cases[0]))
+        bound = context.full(first + middle, which_aval.shape, which_aval.dtype)
+        below = context.compare("LT", which, bound, which_aval.shape, which_aval.dtype)
+        return context.create(
+            "stablehlo.select",
+            kind,
+            (below, choose(first, middle), choose(first + middle, count - middle)),
+        )
+
+    return choose(0, len(cases))
+
+
+@lowering_rules.define(lax.clamp_p)
+def _clamp(context: LoweringContext, low: Any, operand: Any, high: Any) -> Any:
+    return context.create("stablehlo.clamp", mlir.aval_type(context.aval_out), (low, operand, high))
+
+
+@lowering_rules.define(lax.convert_element_type_p)
+def _convert_element_type(context: LoweringContext, operand: Any, **params: Any) -> Any:
+    aval_in, aval = context.avals_in[0], context.aval_out
+    old, new = aval_in.dtype, aval.dtype
+    if old == new:
+        return operand
+    if dtypes.issubdtype(old, np.complexfloating) and not dtypes.issubdtype(
+        new, np.complexfloating
+    ):
+        real = np.finfo(old).dtype
+        operand = context.create("stablehlo.real", mlir.tensor_type(aval.shape, real), (operand,))
+        old = real
+        if old == new:
+            return operand
+    if new == np.bool_:
+        # XLA's conversion to bool truncates; an array is true where it differs from zero.
+        zero = context.full(0, aval.shape, old)
+        return context.compare("NE", operand, zero, aval.shape, old)
+    return context.create("stablehlo.convert", mlir.aval_type(aval), (operand,))
+
+
+@lowering_rules.define(lax.bitcast_convert_type_p)
+def _bitcast(context: LoweringContext, operand: Any, **params: Any) -> Any:
+    return context.create("stablehlo.bitcast_convert", mlir.aval_type(context.aval_out), (operand,))
+
+
+@lowering_rules.define(lax.reduce_precision_p)
+def _reduce_precision(
+    context: LoweringContext, operand: Any, *, exponent_bits: int, mantissa_bits: int
+) -> Any:
+    return context.create(
+        "stablehlo.reduce_precision",
+        mlir.aval_type(context.aval_out),
+        (operand,),
+        {"exponent_bits": mlir.i32(exponent_bits), "mantissa_bits": mlir.i32(mantissa_bits)},
+    )
+
+
+def _identity(context: LoweringContext, operand: Any, **params: Any) -> Any:
+    return operand
+
+
+for _name in ("copy", "copy_p", "stop_gradient", "pvary"):
+    _primitive = getattr(lax, f"{_name}_p", None)
+    if _primitive is not None and _primitive not in lowering_rules:
+        lowering_rules.define(_primitive, _identity)

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The MLIR context, and types and attributes by the values they stand for.
+
+Types and attributes belong to the context and never change, so each is made once and kept in a
+dictionary. The context is made with the first program that is lowered.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from jaxlib.mlir import ir
+from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _mlir, _sdy, _stablehlo
+
+from olympus_ir import dtypes, source_info
+from olympus_ir.avals import AbstractToken, ShapedArray
+
+stablehlo = _stablehlo
+sdy = _sdy
+
+
+class _Context(_mlir.ir._Context):
+    """A context with the dialects that programs use; the public one loads all there are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        registry = ir.DialectRegistry()
+        _jax_mlir_ext.register_dialects(registry)
+        self.append_dialect_registry(registry)
+        self.load_all_available_dialects()
+        self.set_thread_pool(ir.ThreadPool())
+        for dialect in (_stablehlo, _chlo, _sdy):
+            dialect.register_dialect(self)
+
+
+_context: Any = None
+# Building MLIR is not thread-safe in one context, and one context is what makes caches possible.
+lowering_lock = threading.RLock()
+
+
+def context() -> Any:
+    """The process's MLIR context."""
+    global _context
+    if _context is None:
+        with lowering_lock:
+            if _context is None:
+                _context = _Context()
+    return _context
+
+
+def unknown_location() -> Any:
+    return _cached(("loc",), lambda: ir.Location.unknown(context()))
+
+
+_cache: dict[Any, Any] = {}
+
+
+def _cached(key: Any, make: Any) -> Any:
+    value = _cache.get(key)
+    if value is None:
+        value = _cache[key] = make()
+    return value
+
+
+# ---- types ----
+
+
+def _make_element_types() -> dict[Any, Any]:
+    c = context()
+    signless, unsigned = ir.IntegerType.get_signless, ir.IntegerType.get_unsigned
+    types = {
+        np.bool_: signless(1, context=c),
+        ml_dtypes.int2: signless(2, context=c),
+        ml_dtypes.int4: signless(4, context=c),
+        np.int8: signless(8, context=c),
+        np.int16: signless(16, context=c),
+        np.int32: signless(32, context=c),
+        np.int64: signless(64, context=c),
+        ml_dtypes.uint2: unsigned(2, context=c),
+        ml_dtypes.uint4: unsigned(4, context=c),
+        np.uint8: unsigned(8, context=c),
+        np.uint16: unsigned(16, context=c),
+        np.uint32: unsigned(32, context=c),
+        np.uint64: unsigned(64, context=c),
+        np.float16: ir.F16Type.get(c),
+        ml_dtypes.bfloat16: ir.BF16Type.get(c),
+        np.float32: ir.F32Type.get(c),
+        np.float64: ir.F64Type.get(c),
+        np.complex64: ir.ComplexType.get(ir.F32Type.get(c)),
+        np.complex128: ir.ComplexType.get(ir.F64Type.get(c)),
+        ml_dtypes.float8_e3m4: ir.Float8E3M4Type.get(c),
+        ml_dtypes.float8_e4m3: ir.Float8E4M3Type.get(c),
+        ml_dtypes.float8_e4m3b11fnuz: ir.Float8E4M3B11FNUZType.get(c),
+        ml_dtypes.float8_e4m3fn: ir.Float8E4M3FNType.get(c),
+        ml_dtypes.float8_e4m3fnuz: ir.Float8E4M3FNUZType.get(c),
+        ml_dtypes.float8_e5m2: ir.Float8E5M2Type.get(c),
+        ml_dtypes.float8_e5m2fnuz: ir.Float8E5M2FNUZType.get(c),
+        ml_dtypes.float8_e8m0fnu: ir.Float8E8M0FNUType.get(c),
+        ml_dtypes.float4_e2m1fn: ir.Float4E2M1FNType.get(c),
+    }
+    return {np.dtype(dtype): mlir_type for dtype, mlir_type in types.items()}
+
+
+def element_type(dtype: Any) -> Any:
+    """The MLIR type of one element."""
+    table = _cached("element types", _make_element_types)
+    if dtype == dtypes.float0:
+        return table[np.dtype(np.bool_)]
+    try:
+        return table[dtype]
+    except KeyError:
+        raise TypeError(f"arrays of dtype {dtype} cannot be compiled by XLA") from None
+
+
+_tensor_types: dict[Any, Any] = {}
+
+
+def tensor_type(shape: Sequence[int], dtype: Any) -> Any:
+    """The MLIR type of an array."""
+    key = (tuple(shape), dtype)
+    found = _tensor_types.get(key)
+    if found is None:
+        found = _tensor_types[key] = ir.RankedTensorType.get(
+            list(shape), element_type(dtype), loc=unknown_location()
+        )
+    return found
+
+
+_aval_types: dict[Any, Any] = {}
+
+
+def aval_type(aval: Any) -> Any:
+    """The MLIR type of an abstract value; of extended dtypes, that of the array behind."""
+    found = _aval_types.get(aval)
+    if found is None:
+        if isinstance(aval, AbstractToken):
+            found = token_type()
+        else:
+            physical = physical_aval(aval)
+            found = tensor_type(physical.shape, physical.dtype)
+        if len(_aval_types) > 16384:  # avals are interned weakly: do not keep all that ever were
+            _aval_types.clear()
+        _aval_types[aval] = found
+    return found
+
+
+def physical_aval(aval: Any) -> Any:
+    """The type of the array that represents values of an extended dtype; else the type itself."""
+    if isinstance(aval, ShapedArray) and dtypes.is_extended(aval.dtype):
+        element = dtypes.physical_element_aval(aval.dtype)
+        return ShapedArray((*aval.shape, *element.shape), element.dtype)
+    return aval
+
+
+def token_type() -> Any:
+    return _cached(
+        "token", lambda: ir.Type.parse("!stablehlo.token", context=context())
+    )
+
+
+# ---- attributes ----
+
+
+def i64(value: int) -> Any:
+    return _cached(
+        ("i64", value),
+        lambda: ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context=context()), value),
+    )
+
+
+def i32(value: int) -> Any:
+    return _cached(
+        ("i32", value),
+        lambda: ir.IntegerAttr.get(ir.IntegerType.get_signless(32, context=context()), value),
+    )
+
+
+def ui8(value: int) -> Any:
+    return _cached(
+        ("ui8", value),
+        lambda: ir.IntegerAttr.get(ir.IntegerType.get_unsigned(8, context=context()), value),
+    )
+
+
+def boolean(value: bool) -> Any:
+    return _cached(("bool", bool(value)), lambda: ir.BoolAttr.get(bool(value), context=context()))
+
+
+def string(value: str) -> Any:
+    return _cached(("str", value), lambda: ir.StringAttr.get(value, context=context()))
+
+
+def symbol(name: str) -> Any:
+    return _cached(("symbol", name), lambda: ir.FlatSymbolRefAttr.get(name, context=context()))
+
+
+def array(attributes: Sequence[Any]) -> Any:
+    return ir.ArrayAttr.get(list(attributes), context=context())
+
+
+def dictionary(attributes: dict[str, Any]) -> Any:
+    return ir.DictAttr.get(attributes, context=context())
+
+
+def unit() -> Any:
+    return _cached("unit", lambda: ir.UnitAttr.get(context=context()))
+
+
+def i64_array(values: Sequence[int]) -> Any:
+    values = tuple(map(int, values))
+    return _cached(
+        ("i64s", values), lambda: ir.DenseI64ArrayAttr.get(list(values), context=context())
+    )
+
+
+def boolean_array(values: Sequence[bool]) -> Any:
+    values = tuple(map(bool, values))
+    return _cached(
+        ("bools", values), lambda: ir.DenseBoolArrayAttr.get(list(values), context=context())
+    )
+
+
+def i64_elements(values: Any) -> Any:
+    """A dense constant attribute of 64-bit integers, such as padding configurations."""
+    values = np.asarray(values, np.int64)
+    key = ("i64 elements", values.shape, tuple(values.ravel().tolist()))
+
+    def make() -> Any:
+        element = ir.IntegerType.get_signless(64, context=context())
+        kind = ir.RankedTensorType.get(list(values.shape), element, loc=unknown_location())
+        return ir.DenseElementsAttr.get(np.ascontiguousarray(values), type=kind, context=context())
+
+    return _cached(key, make)
+
+
+def parsed(text: str) -> Any:
+    """An attribute from its text, such as ``#stablehlo<comparison_direction LT>``."""
+    return _cached(("parsed", text), lambda: ir.Attribute.parse(text, context=context()))
+
+
+def dense(value: np.ndarray) -> Any:
+    """A dense constant attribute with the values of an array."""
+    value = np.asarray(value)
+    kind = tensor_type(value.shape, value.dtype)
+    if value.dtype.isbuiltin != 1:  # types of ml_dtypes: the bits are what is wanted
+        value = value.view(np.uint8 if value.dtype.itemsize == 1 else np.uint16)
+    return ir.DenseElementsAttr.get(np.ascontiguousarray(value), type=kind, context=context())
+
+
+_scalars: dict[Any, Any] = {}
+
+
+def splat(value: Any, shape: Sequence[int], dtype: Any) -> Any:
+    """A dense constant attribute whose elements are all ``value``."""
+    scalar = np.asarray(value, dtype)
+    key = (scalar.tobytes(), dtype, tuple(shape))
+    found = _scalars.get(key)
+    if found is None:
+        kind = tensor_type(shape, dtype)
+        if 0 in shape:
+            element = dense(np.zeros(shape, dtype))
+        else:
+            bits = scalar.reshape(1)
+            if bits.dtype.isbuiltin != 1:
+                bits = bits.view(np.uint8 if bits.dtype.itemsize == 1 else np.uint16)
+            element = ir.DenseElementsAttr.get(bits, type=kind, context=context())
+        if len(_scalars) > 16384:
+            _scalars.clear()
+        found = _scalars[key] = element
+    return found
+
+
+# ---- locations ----
+
+_FRAMES_IN_LOCATIONS = 10
+
+
+def _file_name(code: Any) -> str | None:
+    """The file that a location names, or None for frames of the library."""
+    name = code.co_filename
+    return name if source_info.is_user_file(name) else None
+
+
+def traceback_location(traceback: Any, name: str) -> Any:
+    """The location of an equation: its name in the program, and the user's lines."""
+    cache = _cached(
+        "locations",
+        lambda: _jax_mlir_ext.TracebackToLocationCache(
+            code_to_filename=_file_name, frame_limit=_FRAMES_IN_LOCATIONS, context=context()
+        ),
+    )
+    inner = unknown_location() if traceback is None else cache.get(traceback)
+    return ir.Location.name(name, childLoc=inner, context=context())
+
+
+def index_elements(values: Sequence[int]) -> Any:
+    """A dense constant attribute of indices, such as one layout."""
+    values = tuple(values)
+
+    def make() -> Any:
+        kind = ir.RankedTensorType.get(
+            [len(values)], ir.IndexType.get(context=context()), loc=unknown_location()
+        )
+        return ir.DenseIntElementsAttr.get(
+            np.asarray(values, np.int64), type=kind, context=context()
+        )
+
+    return _cached(("index", values), make)
+
+
+def bytecode(module: Any) -> bytes:
+    """A module in MLIR's binary form."""
+    out = io.BytesIO()
+    module.operation.write_bytecode(file=out)
+    return out.getvalue()
