@@ -13,14 +13,10 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from olympus_ir import effects as ir_effects
 from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.dead_code import dce_olympuspr
 from olympus_ir.olympuspr import ClosedOlympuspr
 
-from . import backends
 from ._jaxlib import SingleDeviceSharding
 from .dispatch import Executable, compile_module
 from .lowering import mlir
@@ -191,7 +187,7 @@ def _donate(
 class Compiled:
     """An executable and how to call it with operands of the types it was compiled for."""
 
-    __slots__ = ("constants", "device", "executable", "lowered", "sharding")
+    __slots__ = ("constants", "device", "executable", "lowered")
 
     def __init__(self, lowered: Lowered, executable: Executable, device: Any, constants: list[Any]):
         self.lowered = lowered
@@ -203,7 +199,7 @@ class Compiled:
         """Runs the computation on flat operands (all, kept or not)."""
         kept = self.lowered.kept
         operands = [leaf for leaf, keep in zip(leaves, kept, strict=True) if keep]
-        return self.executable.call([*self.constants, *operands], leaves)
+        return self.executable.call([*self.constants, *operands])
 
 
 def compile_lowered(
@@ -242,21 +238,3 @@ def compile_lowered(
 def platform_of(device: Any) -> str:
     """The platform that lowering rules know, of a device."""
     return _PLATFORM_OF_BACKEND.get(device.platform, device.platform)
-
-
-def is_fast(lowered: Lowered) -> bool:
-    """Whether calls may go around Python altogether: nothing is to be ordered or watched."""
-    return not lowered.ordered_effects
-
-
-__all__ = [
-    "Compiled",
-    "Lowered",
-    "backends",
-    "compile_lowered",
-    "ir_effects",
-    "is_fast",
-    "lower",
-    "np",
-    "platform_of",
-]

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olympus_ir._jaxlib import pytree_registry
-from olympus_ir.avals import get_aval
 
 from . import effect_tokens
 from ._jaxlib import (
@@ -260,7 +259,7 @@ class Executable:
         return Fastpath(
             self.loaded,
             out_tree,
-            list(self.in_shardings[count:]) if not count else list(self.in_shardings),
+            list(self.in_shardings),
             list(self.out_shardings),
             list(self.out_avals),
             [self.committed] * len(self.out_avals),
@@ -269,13 +268,3 @@ class Executable:
             list(constants),
         )
 
-
-__all__ = [
-    "Executable",
-    "Fastpath",
-    "clear_call_caches",
-    "compile_module",
-    "compile_options",
-    "get_aval",
-    "make_cpp_function",
-]

@@ -1,8 +1,134 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Composable transformations of NumPy programs: differentiate, vectorise, compile to CPU, GPU and TPU."""
+"""OLYMPUS: array programming with composable transformations.
+
+``import olympus.numpy as jnp`` for arrays; ``jit``, ``grad``, ``vmap`` and ``random`` from here.
+"""
 
 from __future__ import annotations
 
-from .__about__ import __version__
+# The evaluator comes first: functions of the packages below are compiled by it from the start.
+import olympus_xla.evaluator as _evaluator  # noqa: F401
+from olympus_ir.config import config as config
 
-__all__ = ["__version__"]
+from . import _lazy
+from .version import __version__ as __version__
+from .version import __version_info__ as __version_info__
+
+_SUBMODULES = (
+    "ad_checkpoint",
+    "core",
+    "custom_batching",
+    "custom_derivatives",
+    "debug",
+    "dlpack",
+    "dtypes",
+    "errors",
+    "experimental",
+    "flatten_util",
+    "lax",
+    "numpy",
+    "random",
+    "sharding",
+    "stages",
+    "tree",
+    "tree_util",
+    "typing",
+    "version",
+)
+
+_SOURCES = {
+    **_lazy.names_from(
+        "olympus_autodiff",
+        "checkpoint",
+        "checkpoint_policies",
+        "closure_convert",
+        "custom_gradient",
+        "custom_jvp",
+        "custom_vjp",
+        "grad",
+        "hessian",
+        "jacfwd",
+        "jacobian",
+        "jacrev",
+        "jvp",
+        "linear_transpose",
+        "linearize",
+        "remat=checkpoint",
+        "value_and_grad",
+        "vjp",
+    ),
+    **_lazy.names_from("olympus_batching", "vmap"),
+    **_lazy.names_from("olympus_ir.arrays", "Array"),
+    **_lazy.names_from(
+        "olympus_ir.config",
+        "allow_f16_reductions",
+        "array_garbage_collection_guard",
+        "auto_pcast",
+        "check_tracer_leaks",
+        "checking_leaks",
+        "debug_infs",
+        "debug_key_reuse",
+        "debug_nans",
+        "default_device",
+        "default_matmul_precision",
+        "default_prng_impl",
+        "disable_jit",
+        "enable_checks",
+        "enable_custom_prng",
+        "enable_x64",
+        "explain_cache_misses",
+        "legacy_prng_key",
+        "log_compiles",
+        "no_execution",
+        "no_tracing",
+        "numpy_dtype_promotion",
+        "numpy_rank_promotion",
+        "remove_size_one_mesh_axis_from_type",
+        "softmax_custom_jvp",
+        "thread_guard",
+        "threefry_partitionable",
+        "transfer_guard",
+        "transfer_guard_device_to_device",
+        "transfer_guard_device_to_host",
+        "transfer_guard_host_to_device",
+    ),
+    **_lazy.names_from("olympus_ir.dtypes", "float0"),
+    **_lazy.names_from("olympus_ir.lax", "pure_callback"),
+    **_lazy.names_from(
+        "olympus_ir.make",
+        "ShapeDtypeStruct",
+        "eval_shape",
+        "make_jaxpr=make_olympuspr",
+        "make_olympuspr",
+        "named_call",
+        "named_scope",
+    ),
+    **_lazy.names_from("olympus_ir.placement", "P=PartitionSpec"),
+    **_lazy.names_from("olympus_ir.tracing", "ensure_compile_time_eval", "typeof"),
+    **_lazy.names_from("olympus_sharding", "NamedSharding", "make_mesh", "set_mesh"),
+    **_lazy.names_from("olympus_xla.arrays", "Shard"),
+    **_lazy.names_from("olympus_xla._jaxlib", "Device"),
+    **_lazy.names_from(
+        "olympus_xla.backends",
+        "default_backend",
+        "device_count",
+        "devices",
+        "live_arrays",
+        "local_device_count",
+        "local_devices",
+        "process_count",
+        "process_index",
+        "process_indices",
+    ),
+    **_lazy.names_from("olympus_xla.effect_tokens", "effects_barrier=barrier"),
+    **_lazy.names_from("olympus_xla.jit", "clear_caches", "jit"),
+    **_lazy.names_from(
+        "olympus_xla.transfer",
+        "block_until_ready",
+        "copy_to_host_async",
+        "device_get",
+        "device_put",
+    ),
+}
+
+__getattr__, __dir__ = _lazy.lazy_attributes(__name__, _SOURCES, _SUBMODULES)

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from olympus_ir import pytrees
+from olympus_ir import dtypes, pytrees
 from olympus_ir.avals import AbstractToken, get_aval
 from olympus_ir.errors import MissingRuleError
 from olympus_ir.expansion import expansion_rules
-from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr
+from olympus_ir.olympuspr import ClosedOlympuspr, Literal
 from olympus_ir.staging import trace_to_closed
 
 from . import mlir
@@ -69,6 +69,12 @@ class ModuleLowering:
         self._names: dict[str, int] = {"main": 1}
         self._expanded: dict[Any, ClosedOlympuspr] = {}
 
+    def set_partitions(self, count: int) -> None:
+        """States how many devices the program is partitioned over."""
+        attributes = self.module.operation.attributes
+        attributes["mhlo.num_partitions"] = mlir.i32(count)
+        attributes["mhlo.num_replicas"] = mlir.i32(1)
+
     def unique_name(self, name: str) -> str:
         """A symbol that no function of the module has yet."""
         name = "".join(c if c.isalnum() or c in "_.$-" else "_" for c in name) or "_"
@@ -92,7 +98,6 @@ class ModuleLowering:
         public: bool = False,
         arg_attributes: Sequence[dict[str, Any]] | None = None,
         result_attributes: Sequence[dict[str, Any]] | None = None,
-        constants_as_operands: Sequence[Any] = (),
     ) -> str:
         """Emits a program as a function of the module and returns its symbol.
 
@@ -492,7 +497,6 @@ def _new_location(key: Any) -> Any:
     return location
 
 
-_COMPARE_KINDS = {"f": "FLOAT", "c": "FLOAT", "u": "UNSIGNED", "b": "UNSIGNED", "i": "SIGNED"}
 _comparisons: dict[Any, dict[str, Any]] = {}
 
 
@@ -511,8 +515,6 @@ def comparison_attributes(direction: str, dtype: Any, total_order: bool = False)
 
 def comparison_kind(dtype: Any) -> str:
     """How elements of a dtype are compared."""
-    from olympus_ir import dtypes
-
     if dtypes.issubdtype(dtype, np.inexact):
         return "FLOAT"
     if dtypes.issubdtype(dtype, np.signedinteger):
@@ -559,15 +561,3 @@ def program_key(value: Any) -> Any:
     """A key for an olympuspr by identity; the module keeps the program alive."""
     return id(value.jaxpr) if isinstance(value, ClosedOlympuspr) else id(value)
 
-
-__all__ = [
-    "Equation",
-    "LoweringContext",
-    "ModuleLowering",
-    "Olympuspr",
-    "comparison_attributes",
-    "constant_handlers",
-    "is_token",
-    "layouts_attribute",
-    "program_key",
-]

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one door from olympus-xla to the jaxlib runtime, and the only place that knows its versions.
+
+Every other module takes clients, arrays, shardings and executables from here. What differs between
+jaxlib 0.10 and 0.12 is a function of this module; nobody else may ask for a version.
+
+Importing the module registers, for the process, what jaxlib's C++ call paths look up in Python.
+It creates no client: `prime` completes the registrations with the first client that is made.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from jaxlib import _hlo, _jax, xla_client
+from jaxlib.utils import absl_set_min_log_level
+
+from olympus_ir import config_states
+from olympus_ir.avals import ShapedArray
+
+__all__ = [
+    "JAXLIB_VERSION",
+    "Array",
+    "ArrayCopySemantics",
+    "ArrayImpl",
+    "Client",
+    "CompileOptions",
+    "Device",
+    "DeviceAssignment",
+    "DeviceList",
+    "DistributedRuntimeClient",
+    "GSPMDSharding",
+    "HloSharding",
+    "HostBufferSemantics",
+    "JaxRuntimeError",
+    "LoadedExecutable",
+    "NamedSharding",
+    "OpSharding",
+    "PjitFunction",
+    "PjitFunctionCache",
+    "Sharding",
+    "SingleDeviceSharding",
+    "array_result_handler",
+    "assemble_array",
+    "batched_block_until_ready",
+    "batched_device_put",
+    "collectives_need_bound",
+    "copy_arrays_to_shardings",
+    "export_dlpack",
+    "gloo_collectives",
+    "import_dlpack",
+    "initialize_pjrt_plugin",
+    "load_pjrt_plugin",
+    "make_cpu_client",
+    "make_plugin_client",
+    "mlir_module_bytes",
+    "pjit_function",
+    "plugin_gpu_options",
+    "prime",
+    "refuse_jax",
+    "register_custom_call_handler",
+    "register_custom_call_target",
+    "register_custom_type",
+    "register_custom_type_handler",
+    "sharded_to_numpy",
+    "transfer_guard_state",
+    "transfer_guard_level",
+]
+
+
+def refuse_jax() -> None:
+    """Raises ImportError where JAX has been imported: the two cannot share a process.
+
+    Both attach their own methods to the same C++ class of arrays, so whichever comes second would
+    change what the arrays of the first one do.
+    """
+    module = sys.modules.get("jax")
+    # Priming publishes an empty module of this name for a moment.
+    if module is not None and getattr(module, "__spec__", None) is not None:
+        raise ImportError(
+            "JAX is imported in this process, and OLYMPUS cannot run beside it: both attach their "
+            "own methods to jaxlib's array type. Use them in two processes, or find who imports "
+            "jax with `python -X importtime`."
+        )
+
+
+refuse_jax()
+
+if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
+    absl_set_min_log_level(1)  # otherwise each new client announces its devices
+
+# ---- names that are the same in all supported versions ----
+
+JAXLIB_VERSION = xla_client._version
+# 467 is jaxlib 0.10.2, 505 is 0.12.0.1.
+_IS_0_12 = JAXLIB_VERSION >= 500
+
+Array = _jax.Array
+ArrayCopySemantics = _jax.ArrayCopySemantics
+ArrayImpl = _jax.ArrayImpl
+Client = _jax.Client
+CompileOptions = _jax.CompileOptions
+Device = _jax.Device
+DeviceAssignment = _jax.DeviceAssignment
+DeviceList = _jax.DeviceList
+DistributedRuntimeClient = _jax.DistributedRuntimeClient
+GSPMDSharding = _jax.GSPMDSharding
+HloSharding = _hlo.HloSharding
+HostBufferSemantics = _jax.HostBufferSemantics
+JaxRuntimeError = _jax.JaxRuntimeError
+LoadedExecutable = _jax.LoadedExecutable
+NamedSharding = _jax.NamedSharding
+OpSharding = _hlo.OpSharding
+PjitFunction = _jax.PjitFunction
+PjitFunctionCache = _jax.PjitFunctionCache
+Sharding = _jax.Sharding
+SingleDeviceSharding = _jax.SingleDeviceSharding
+
+batched_block_until_ready = _jax.batched_block_until_ready
+batched_device_put = _jax.batched_device_put
+gloo_collectives = _jax.make_gloo_tcp_collectives
+initialize_pjrt_plugin = xla_client.initialize_pjrt_plugin
+load_pjrt_plugin = xla_client.load_pjrt_plugin_dynamically
+make_cpu_client = xla_client.make_cpu_client
+make_plugin_client = xla_client.make_c_api_client
+pjit_function = _jax.pjit
+plugin_gpu_options = xla_client.generate_pjrt_gpu_plugin_options
+pjrt_plugin_loaded = xla_client.pjrt_plugin_loaded
+register_custom_call_handler = xla_client.register_custom_call_handler
+register_custom_call_target = xla_client.register_custom_call_target
+register_custom_type = xla_client.register_custom_type
+register_custom_type_handler = xla_client.register_custom_type_handler
+transfer_guard_level = _jax.guard_lib.TransferGuardLevel
+transfer_guard_state = _jax.guard_lib.thread_local_state
+
+# ---- what the C++ call paths look up ----
+
+_jax.jax_jit.set_enable_x64_state(config_states.enable_x64)
+_jax.jax_jit.set_disable_jit_state(config_states.disable_jit)
+_jax.jax_jit.set_post_hook_state(config_states.post_hook)
+
+
+def _collect_deferred(phase: str, info: dict[str, Any]) -> None:
+    _jax.collect_garbage()
+
+
+# C++ defers giving up Python references that it drops without holding the interpreter's lock.
+gc.callbacks.append(_collect_deferred)
+
+
+def _keep_shards(arrays: Sequence[Any], sharding: Any, aval: Any) -> Sequence[Any]:
+    return arrays
+
+
+# Asked for when an array is assembled with checks: ours are made before, in `assemble_array`'s
+# callers. 0.10 calls it on the instance, 0.12 on the class; a static method serves both.
+ArrayImpl._check_and_rearrange = staticmethod(_keep_shards)
+
+_primed = False
+
+
+def prime(client: Any) -> None:
+    """Lets C++ find our types, with the help of the first client of the process.
+
+    jaxlib imports two classes from Python modules of fixed names, once, when an array is first made
+    in C++ itself, and keeps what it finds: the type of abstract values, and (0.12) that of typed
+    NumPy arrays. The modules stand in place while each of these paths is taken once.
+    """
+    global _primed
+    if _primed:
+        return
+    refuse_jax()
+    modules = {
+        "jax": {},
+        "jax.core": {"ShapedArray": ShapedArray},
+        "jax._src.literals": {"TypedNdArray": np.ndarray},
+    }
+    saved = {name: sys.modules.get(name) for name in modules}
+    for name, contents in modules.items():
+        module = types.ModuleType(name)
+        vars(module).update(contents)
+        sys.modules[name] = module
+    try:
+        device = client.local_devices()[0]
+        sharding = SingleDeviceSharding(device)
+        scalar = batched_device_put(
+            ShapedArray((), np.dtype("float32")),
+            sharding,
+            [np.float32(0)],
+            [device],
+            enable_x64=False,
+        )
+        import_dlpack(export_dlpack(scalar), device)
+        if _IS_0_12:
+            _jax.shard_args([sharding], [None], [None], [np.zeros(1, np.float32)], None)
+    finally:
+        for name, previous in saved.items():
+            if previous is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = previous
+    _primed = True
+
+
+# ---- what differs between versions ----
+
+if _IS_0_12:
+    collectives_need_bound = False
+
+    def array_result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
+        """The C++ object that makes an array of one result of an executable."""
+        return _jax.array_result_handler(aval, sharding, committed)
+
+    def sharded_to_numpy(array: Any) -> np.ndarray | None:
+        """The contents of an array with all shards at hand; None where Python must assemble it."""
+        value, _ = array._to_np_array_did_copy()
+        return value
+
+else:
+    # Some tens of multi-device CPU programs in flight leave a collective one participant short,
+    # which ends the process.
+    collectives_need_bound = True
+
+    def array_result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
+        """The C++ object that makes an array of one result of an executable."""
+        return _jax.array_result_handler(aval, sharding, committed, _skip_checks=True)
+
+    def sharded_to_numpy(array: Any) -> np.ndarray | None:
+        """The contents of an array with all shards at hand; None where Python must assemble it."""
+        return None
+
+
+def assemble_array(aval: Any, sharding: Any, shards: Sequence[Any], committed: bool) -> Any:
+    """An array made of single-device arrays, one for each local device in the sharding's order.
+
+    Nothing is checked: the caller answers for shapes, dtypes and devices.
+    """
+    return ArrayImpl(aval, sharding, list(shards), committed=committed, _skip_checks=True)
+
+
+def copy_arrays_to_shardings(
+    arrays: Sequence[Any],
+    device_lists: Sequence[Any],
+    shardings: Sequence[Any],
+    semantics: Sequence[Any],
+) -> list[Any]:
+    """Copies arrays between devices; the pattern of their shards stays the same."""
+    return _jax.batched_copy_array_to_devices_with_sharding(
+        arrays, device_lists, shardings, semantics
+    )
+
+
+# ---- dlpack ----
+
+
+def export_dlpack(
+    array: Any, stream: Any = None, max_version: tuple[int, int] | None = None, copied: bool = False
+) -> Any:
+    """A dlpack capsule of the memory of a single-device array.
+
+    The capsule holds a handle of its own: deleting an array while a capsule made from that very
+    object is alive would abort the process.
+    """
+    handle = array._fully_replicated_shard()
+    if _IS_0_12:
+        return _jax.buffer_to_dlpack_managed_tensor(handle, stream, max_version, copied)
+    return _jax.buffer_to_dlpack_managed_tensor(handle, stream)
+
+
+def import_dlpack(
+    capsule: Any, device: Any, stream: int | None = None, copy: bool | None = None
+) -> Any:
+    """An array on ``device`` over the memory of a dlpack capsule."""
+    return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream, copy)

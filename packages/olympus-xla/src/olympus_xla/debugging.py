@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``debug_nans`` and ``debug_infs``: results are looked at, and the culprit is found.
+
+A compiled program with a NaN among its results is run again, operation by operation, so that the
+error names the operation and the user's line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import config_states, dtypes, source_info
+from olympus_ir.evaluation import bind_equation
+from olympus_ir.jit import TracedProgram
+from olympus_ir.olympuspr import ClosedOlympuspr, Literal
+
+_debug_nans = config_states.debug_nans
+_debug_infs = config_states.debug_infs
+
+
+def checks_results() -> bool:
+    """Whether results are to be looked at."""
+    return bool(_debug_nans.value or _debug_infs.value)
+
+
+def _complaint(value: Any) -> str | None:
+    """What is wrong with an array, as far as the flags ask for it."""
+    if not dtypes.issubdtype(value.dtype, np.inexact):
+        return None
+    array = np.asarray(value)
+    if array.dtype.isbuiltin != 1:
+        array = array.astype(np.float32)
+    if _debug_nans.value and np.isnan(array).any():
+        return "nan"
+    if _debug_infs.value and np.isinf(array).any():
+        return "inf"
+    return None
+
+
+def check_results(program: TracedProgram, leaves: Sequence[Any], results: Sequence[Any]) -> None:
+    """Raises FloatingPointError where a result has a NaN (or infinity) and the flags forbid it."""
+    for result in results:
+        complaint = _complaint(result)
+        if complaint is not None:
+            donated = program.params.get("donated_invars", ())
+            where = None if any(donated) else _culprit(program.closed, leaves)
+            name = program.params.get("name", "a computation")
+            raise FloatingPointError(
+                f"invalid value ({complaint}) encountered in {name}"
+                + (f": {where}" if where else "")
+            )
+
+
+def _culprit(closed: ClosedOlympuspr, leaves: Sequence[Any]) -> str | None:
+    """The first operation with a bad result, and the user's line that it comes from."""
+    environment: dict[Any, Any] = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
+    environment.update(zip(closed.jaxpr.invars, leaves, strict=True))
+    with _debug_nans(False), _debug_infs(False):
+        pending = []
+        for equation in closed.jaxpr.eqns:
+            operands = [
+                atom.val if isinstance(atom, Literal) else environment[atom]
+                for atom in equation.invars
+            ]
+            results = bind_equation(equation, operands)
+            environment.update(zip(equation.outvars, results, strict=True))
+            pending.append((equation, operands, results))
+    for equation, operands, results in pending:
+        if any(_complaint(result) for result in results):
+            inner = equation.params.get("jaxpr")
+            if isinstance(inner, ClosedOlympuspr) and len(inner.in_avals) == len(operands):
+                found = _culprit(inner, operands)
+                if found:
+                    return found
+            line = source_info.summarize(equation.source_info)
+            return f"the first such result is that of `{equation.primitive.name}` at {line}"
+    return None

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Eager operations: each primitive, with given parameters and operand types, is a compiled call.
+
+A primitive gets one C++ function object, with its parameters as static keywords, on its first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir.avals import get_aval
+from olympus_ir.jit import JitOptions, TracedProgram
+from olympus_ir.olympuspr import ClosedOlympuspr
+from olympus_ir.primitives import Primitive
+from olympus_ir.pytrees import tree_structure
+from olympus_ir.staging import StagingTrace
+from olympus_ir.tracing import Tracer, current, escaped_tracer_error, set_current_trace
+
+from .debugging import check_results, checks_results
+from .dispatch import make_cpp_function
+from .jit import compiled_for
+
+_DEFAULT_OPTIONS = JitOptions()
+_LEAF = tree_structure(0)
+
+
+def evaluate(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Applies a primitive to concrete operands."""
+    eager = primitive.eager
+    if eager is None:
+        eager = primitive.eager = _make_eager(primitive, tuple(params))
+    return eager(*args, **params)
+
+
+def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
+    programs: dict[Any, TracedProgram] = {}
+    known = frozenset(names)
+
+    def run(*args: Any, **params: Any) -> tuple[Any, Any]:
+        for arg in args:
+            if isinstance(arg, Tracer):
+                raise escaped_tracer_error(arg, f"was passed to `{primitive.name}`")
+        avals = tuple([get_aval(arg) for arg in args])
+        key = (avals, tuple(params.items()))
+        program = programs.get(key)
+        if program is None:
+            program = _program(primitive, avals, params)
+            if len(programs) > 4096:
+                programs.clear()
+            programs[key] = program
+        compiled = compiled_for(program, _DEFAULT_OPTIONS, args)
+        results = compiled.call(args)
+        if checks_results():
+            check_results(program, args, results)
+        return (results if primitive.multiple_results else results[0]), (program, compiled)
+
+    def evaluate_uncached(*args: Any, **params: Any) -> Any:
+        return run(*args, **params)[0]
+
+    def cache_miss(*args: Any, **params: Any) -> tuple[Any, Any, bool]:
+        result, (program, compiled) = run(*args, **params)
+        if known.issuperset(params) and not checks_results():
+            fastpath = compiled.executable.fastpath(
+                program.out_tree, compiled.lowered.kept, compiled.constants
+            )
+        else:
+            fastpath = None
+        return result, fastpath, False
+
+    return make_cpp_function(
+        primitive.name, evaluate_uncached, cache_miss, static_argnames=names, shared=False
+    )
+
+
+def _program(primitive: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> TracedProgram:
+    """The program of one equation."""
+    trace = StagingTrace()
+    tracers = [trace.new_input(aval) for aval in avals]
+    with set_current_trace(trace):
+        results = trace.record(primitive, tracers, params)
+    outputs = results if primitive.multiple_results else [results]
+    closed = ClosedOlympuspr(*trace.to_olympuspr(outputs))
+    trace.finish()
+    out_tree = tree_structure([0] * len(outputs)) if primitive.multiple_results else _LEAF
+    jit_parameters = {"name": primitive.name, "donated_invars": (False,) * len(avals)}
+    return TracedProgram(closed, out_tree, jit_parameters, [])
+
+
+__all__ = ["current", "evaluate"]

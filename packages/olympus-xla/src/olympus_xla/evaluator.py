@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The evaluator that olympus-xla puts into the slot of olympus-ir."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from olympus_ir.evaluation import install_evaluator
+from olympus_ir.jit import jit_options
+
+from . import eager
+from .jit import make_jitted
+from .transfer import array_from_host
+
+
+class XlaEvaluator:
+    """Runs primitives as programs compiled by XLA, on the default device or where operands lie."""
+
+    name = "xla"
+    evaluate = staticmethod(eager.evaluate)
+    array = staticmethod(array_from_host)
+
+    def jit(self, fun: Callable[..., Any], **options: Any) -> Any:
+        """The compiled form of a function."""
+        return make_jitted(fun, jit_options(fun, **options))
+
+    def __repr__(self) -> str:
+        return "XlaEvaluator()"
+
+
+evaluator = XlaEvaluator()
+install_evaluator(evaluator)

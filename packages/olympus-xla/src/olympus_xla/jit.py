@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`jit`: functions compiled by XLA at their first call for each signature.
+
+What `jit` returns is jaxlib's C++ function object. A repeated call is looked up and run in C++;
+the Python below runs when a signature is new, and when something is being traced.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir import config_states, pytrees
+from olympus_ir.flattening import function_name
+from olympus_ir.jit import JitOptions, TracedProgram, call_under_trace, jit_options, trace_call
+from olympus_ir.tracing import Tracer, current, escaped_tracer_error, evaluation_trace
+
+from . import stages
+from ._jaxlib import ArrayImpl, PjitFunction
+from .backends import default_device_for
+from .compilation import Compiled, compile_lowered, lower, platform_of
+from .debugging import check_results, checks_results
+from .dispatch import make_cpp_function
+
+_logger = logging.getLogger("olympus.compilation")
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> Any:
+    """Compiles a function with XLA when it is called.
+
+    The function is traced once for each signature of its arguments: their tree structures, shapes
+    and dtypes, and the values of static ones. It must be pure; what it prints or stores happens
+    while it is traced.
+
+    Args:
+      fun: a function of arrays, scalars and pytrees of them, with results likewise. Left out,
+        `jit` returns a decorator.
+      in_shardings: how operands are laid out over devices; None to take them as they come.
+      out_shardings: how results are laid out; None to leave it to the compiler.
+      static_argnums: positions of arguments that are compiled in. They must be hashable.
+      static_argnames: names of arguments that are compiled in.
+      donate_argnums: positions of arguments whose memory the results may take; they cannot be used
+        afterwards.
+      donate_argnames: names of such arguments.
+      keep_unused: whether arguments that the function does not use are passed all the same.
+      device: the device to run on.
+      backend: the platform to run on.
+      inline: whether a call under another `jit` is written out instead of kept as a call.
+      compiler_options: options of XLA by name.
+
+    Returns:
+      A function with the arguments and results of ``fun``, and with ``lower``, ``trace``,
+      ``eval_shape`` and ``clear_cache``.
+
+    Example:
+      >>> import olympus.numpy as jnp
+      >>> @jit
+      ... def selu(x, alpha=1.67, scale=1.05):
+      ...     return scale * jnp.where(x > 0, x, alpha * jnp.exp(x) - alpha)
+      >>> selu(jnp.float32(2.0))
+      Array(2.1, dtype=float32)
+    """
+    keywords = {
+        "in_shardings": in_shardings,
+        "out_shardings": out_shardings,
+        "static_argnums": static_argnums,
+        "static_argnames": static_argnames,
+        "donate_argnums": donate_argnums,
+        "donate_argnames": donate_argnames,
+        "keep_unused": keep_unused,
+        "device": device,
+        "backend": backend,
+        "inline": inline,
+        "compiler_options": compiler_options,
+    }
+    if fun is None:
+        return lambda fun: _jit(fun, **keywords)
+    return _jit(fun, **keywords)
+
+
+def _jit(
+    fun: Callable[..., Any],
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    device: Any = None,
+    backend: str | None = None,
+    **keywords: Any,
+) -> Any:
+    placement = _placement(in_shardings, out_shardings, device, backend)
+    options = jit_options(fun, placement=placement, **keywords)
+    return make_jitted(fun, options)
+
+
+def _placement(in_shardings: Any, out_shardings: Any, device: Any, backend: str | None) -> tuple:
+    """Where the computation runs, as far as the user says so."""
+    given = []
+    for name, value in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
+        if value is not None:
+            leaves, tree = pytrees.tree_flatten(value)
+            given.append((name, (tree, tuple(leaves))))
+    if device is not None:
+        given.append(("device", device))
+    if backend is not None:
+        given.append(("backend", backend))
+    return tuple(given)
+
+
+def make_jitted(fun: Callable[..., Any], options: JitOptions) -> Any:
+    """The C++ function object for a function and its options."""
+
+    def cache_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        if current.trace is not evaluation_trace:
+            return call_under_trace(fun, options, args, kwargs), None, False
+        program, leaves = trace_call(fun, options, args, kwargs)
+        if program.hoisted:
+            raise escaped_tracer_error(
+                program.hoisted[0], f"was used by `{function_name(fun)}` under jit"
+            )
+        compiled = compiled_for(program, options, leaves)
+        results = compiled.call(leaves)
+        if checks_results():
+            check_results(program, leaves, results)
+            fastpath = None
+        else:
+            fastpath = compiled.executable.fastpath(
+                program.out_tree, compiled.lowered.kept, compiled.constants
+            )
+        return pytrees.tree_unflatten(program.out_tree, results), fastpath, False
+
+    jitted = make_cpp_function(
+        function_name(fun),
+        fun,
+        cache_miss,
+        static_argnums=options.static_argnums,
+        static_argnames=options.static_argnames,
+        key=options,
+    )
+    for name in functools.WRAPPER_ASSIGNMENTS:
+        if hasattr(fun, name):
+            try:
+                setattr(jitted, name, getattr(fun, name))
+            except (AttributeError, TypeError):
+                pass
+    jitted.__wrapped__ = fun
+    jitted._olympus_options = options
+    return jitted
+
+
+def compiled_for(program: TracedProgram, options: JitOptions, leaves: Sequence[Any]) -> Compiled:
+    """The executable of a program for operands that lie where these do; compiled once."""
+    device, committed = _device_of(options, leaves)
+    key = (device, committed)
+    compiled = program.executables.get(key)
+    if compiled is None:
+        compiled = program.executables[key] = _compile(program, options, device, committed)
+    return compiled
+
+
+def _device_of(options: JitOptions, leaves: Sequence[Any]) -> tuple[Any, bool]:
+    """The device to run on, and whether the operands (or the user) insist on it."""
+    found = None
+    for leaf in leaves:
+        if type(leaf) is ArrayImpl:
+            if leaf._committed:
+                (device,) = _single_device(leaf)
+                if found is not None and device is not found and device != found:
+                    raise ValueError(
+                        "Received incompatible devices for jitted computation. Got arguments on "
+                        f"{found} and {device}. Move them to one device with device_put."
+                    )
+                found = device
+        elif isinstance(leaf, Tracer):
+            raise escaped_tracer_error(leaf, "was passed to a jitted function")
+    for name, value in options.placement:
+        if name == "device":
+            return value, True
+        if name == "backend":
+            return default_device_for(value), True
+    if found is not None:
+        return found, True
+    return default_device_for(None), False
+
+
+def _single_device(array: Any) -> tuple[Any]:
+    devices = array._sharding._internal_device_list
+    if len(devices) != 1:
+        raise ValueError(
+            f"the operand {array.aval.str_short()} lies on {len(devices)} devices; computations "
+            "over several devices need shardings"
+        )
+    return (devices[0],)
+
+
+def _compile(
+    program: TracedProgram, options: JitOptions, device: Any, committed: bool
+) -> Compiled:
+    log = config_states.log_compiles.value
+    started = time.perf_counter() if log else 0.0
+    name = program.params["name"]
+    lowered = lower(
+        program.closed,
+        name=name,
+        platforms=(platform_of(device),),
+        donated=program.params["donated_invars"],
+        keep_unused=options.keep_unused,
+    )
+    compiled = compile_lowered(
+        lowered, device, committed=committed, compiler_options=dict(options.compiler_options)
+    )
+    if log:
+        _logger.warning(
+            "Compiled %s with global shapes and types %s in %.6f sec",
+            name,
+            [aval.str_short() for aval in lowered.in_avals],
+            time.perf_counter() - started,
+        )
+    return compiled
+
+
+# ---- what jitted functions can do besides being called ----
+
+
+def _trace(self: Any, *args: Any, **kwargs: Any) -> stages.Traced:
+    """Traces the function for arguments of these types: arrays or `ShapeDtypeStruct`."""
+    return stages.trace(self.__wrapped__, self._olympus_options, args, kwargs)
+
+
+def _lower(
+    self: Any,
+    *args: Any,
+    lowering_platforms: Sequence[str] | None = None,
+    **kwargs: Any,
+) -> stages.Lowered:
+    """Traces and lowers the function for arguments of these types."""
+    return _trace(self, *args, **kwargs).lower(lowering_platforms=lowering_platforms)
+
+
+def _eval_shape(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """The shapes and dtypes of the result, without running anything."""
+    return _trace(self, *args, **kwargs).out_info
+
+
+def _clear_cache(self: Any) -> None:
+    """Forgets the compiled forms of the function."""
+    self._clear_cache()
+
+
+PjitFunction.trace = _trace
+PjitFunction.lower = _lower
+PjitFunction.eval_shape = _eval_shape
+PjitFunction.clear_cache = _clear_cache

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The errors that OLYMPUS raises."""
+
+from olympus_ir.errors import *  # noqa: F403

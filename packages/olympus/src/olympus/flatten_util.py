@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pytrees as flat vectors."""
+
+from olympus_numpy.flatten_util import ravel_pytree
+
+__all__ = ["ravel_pytree"]

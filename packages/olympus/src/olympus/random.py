@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reproducible random numbers from explicit keys."""
+
+from olympus_random import *  # noqa: F403

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How arrays are laid out over devices."""
+
+from olympus_sharding import (
+    AbstractDevice,
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+    get_abstract_mesh,
+    get_mesh,
+    make_single_device_sharding,
+    set_mesh,
+    use_abstract_mesh,
+)
+
+__all__ = [
+    "AbstractDevice",
+    "AbstractMesh",
+    "AxisType",
+    "Mesh",
+    "NamedSharding",
+    "PartitionSpec",
+    "Sharding",
+    "SingleDeviceSharding",
+    "get_abstract_mesh",
+    "get_mesh",
+    "make_single_device_sharding",
+    "set_mesh",
+    "use_abstract_mesh",
+]

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types for annotations."""
+
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from olympus_ir.arrays import Array
+
+
+class SupportsDType(Protocol):
+    """What has a dtype."""
+
+    @property
+    def dtype(self) -> np.dtype: ...
+
+
+# What can be made an array without loss: arrays, NumPy's arrays and scalars, Python scalars.
+ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
+# What names a dtype.
+DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType
+
+__all__ = ["ArrayLike", "DTypeLike"]
