@@ -101,9 +101,10 @@ _ML_DTYPE_CATEGORY: dict[type, type] = {
 }
 
 # Equal dtypes (longlong and int64, say) are represented by one of them.
-_representative: dict[np.dtype, np.dtype] = {d: d for d in numeric_dtypes}
+representative: dict[np.dtype, np.dtype] = {d: d for d in numeric_dtypes}
 
-_HALF_WIDTH = {
+# The 64-bit dtypes, and what stands for them while they are disabled.
+half_width: dict[np.dtype, np.dtype] = {
     np.dtype(wide): np.dtype(narrow)
     for wide, narrow in (
         ("int64", "int32"),
@@ -146,7 +147,7 @@ def is_string_dtype(dtype: Any) -> bool:
 def is_valid_dtype(dtype: Any) -> bool:
     """Whether arrays may have this dtype."""
     if isinstance(dtype, np.dtype):
-        return dtype in _representative or dtype == float0 or is_string_dtype(dtype)
+        return dtype in representative or dtype == float0 or is_string_dtype(dtype)
     return isinstance(dtype, ExtendedDType)
 
 
@@ -156,7 +157,7 @@ def check_valid_dtype(dtype: Any) -> None:
     Raises:
         TypeError: ``dtype`` is neither numeric nor extended.
     """
-    if dtype not in _representative and not is_valid_dtype(dtype):
+    if dtype not in representative and not is_valid_dtype(dtype):
         hint = ""
         if isinstance(dtype, np.dtype) and not dtype.isnative:
             hint = f" Convert to the native byte order, x.astype({dtype.newbyteorder('=').name!r})."
@@ -199,9 +200,9 @@ def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> 
             )
         return dtype
     result = np.dtype(dtype)
-    result = _representative.get(result, result)
+    result = representative.get(result, result)
     if not enable_x64.value:
-        result = _HALF_WIDTH.get(result, result)
+        result = half_width.get(result, result)
     known[dtype] = result
     return result
 
@@ -229,14 +230,14 @@ def check_and_canonicalize_user_dtype(
     if type(dtype) is type and dtype in _PYTHON_SCALAR_DTYPES:
         return canonicalize_dtype(dtype)
     dtype = np.dtype(dtype)
-    dtype = _representative.get(dtype, dtype)
+    dtype = representative.get(dtype, dtype)
     place = f" in {function_name}" if function_name else ""
     if not is_valid_dtype(dtype):
         raise TypeError(
             f"Arrays cannot have the dtype {given!r} requested{place}: it must be boolean, "
             "integer, floating, complex or extended."
         )
-    if dtype not in _HALF_WIDTH or enable_x64.value:
+    if dtype not in half_width or enable_x64.value:
         return dtype
     mode = explicit_x64_dtypes.value
     if mode is ExplicitX64Mode.ALLOW:
@@ -250,7 +251,7 @@ def check_and_canonicalize_user_dtype(
             f"The dtype {dtype.name} requested{place} is not available. {repair} Setting "
             "olympus_explicit_x64_dtypes to 'allow' accepts such requests one by one."
         )
-    narrow = _HALF_WIDTH[dtype]
+    narrow = half_width[dtype]
     warnings.warn(
         f"The dtype {dtype.name} explicitly requested{place} is not available and will be "
         f"truncated to {narrow.name}. {repair}",
@@ -347,7 +348,7 @@ def dtype(x: Any, *, canonicalize: bool = False) -> Any:
         )
     if not is_valid_dtype(result):
         check_valid_dtype(result)
-    return canonicalize_dtype(result) if canonicalize else _representative.get(result, result)
+    return canonicalize_dtype(result) if canonicalize else representative.get(result, result)
 
 
 def scalar_type_of(x: Any) -> type:
@@ -484,7 +485,7 @@ _WIDE_INTEGERS = frozenset(_of_numpy("int64 uint64"))
 def to_numeric_dtype(dtype: DTypeLike) -> np.dtype:
     """Returns the default integer dtype for bool, any other dtype unchanged."""
     dtype = np.dtype(dtype)
-    return default_int_dtype() if dtype == bool_dtype else _representative.get(dtype, dtype)
+    return default_int_dtype() if dtype == bool_dtype else representative.get(dtype, dtype)
 
 
 def to_inexact_dtype(dtype: DTypeLike) -> np.dtype:
@@ -499,7 +500,7 @@ def to_inexact_dtype(dtype: DTypeLike) -> np.dtype:
     """
     dtype = np.dtype(dtype)
     if issubdtype(dtype, np.inexact):
-        return _representative.get(dtype, dtype)
+        return representative.get(dtype, dtype)
     return np.dtype("float64") if dtype in _WIDE_INTEGERS else np.dtype("float32")
 
 
