@@ -1,17 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls: primitives whose parameters hold the program of a function.
 
-``jit`` calls a compiled function, ``closed_call`` a program that is run in place, and
-``custom_jvp_call`` and ``custom_vjp_call`` functions that bring derivative rules of their own.
+``jit`` calls a compiled function, ``closed_call`` a program that is run in place, ``checkpoint`` a
+program whose intermediate values are computed again for the backward pass, and ``custom_jvp_call``
+and ``custom_vjp_call`` functions that bring derivative rules of their own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..avals import ShapedArray
+from .. import pytrees
+from ..avals import AbstractValue
+from ..evaluation import eval_olympuspr, olympuspr_as_fun
+from ..olympuspr import ClosedOlympuspr, Olympuspr
 from ..primitives import instruction
 from ..tracing import current
+
+__all__ = [
+    "checkpoint_p",
+    "closed_call_p",
+    "custom_jvp_call_p",
+    "custom_vjp_call_p",
+    "jit_p",
+    "optimization_barrier",
+    "optimization_barrier_p",
+]
 
 jit_p = instruction("jit", multiple_results=True, family="calls", cache_inference=False)
 closed_call_p = instruction(
@@ -23,35 +38,72 @@ custom_jvp_call_p = instruction(
 custom_vjp_call_p = instruction(
     "custom_vjp_call", multiple_results=True, family="calls", cache_inference=False
 )
+# Parameters: ``jaxpr``, an open program without constants; ``policy``, which says of an equation
+# whether its results are kept; ``prevent_cse``; ``differentiated``, set where the program is that
+# of a backward pass.
+checkpoint_p = instruction("remat2", multiple_results=True, family="calls", cache_inference=False)
+optimization_barrier_p = instruction("optimization_barrier", multiple_results=True, family="calls")
 
-
-def _program_types(program: Any) -> Any:
-    return program.out_avals, program.effects
+Types = tuple[list[AbstractValue], frozenset]
 
 
 @jit_p.def_effectful_abstract_eval
-def _jit_shape(*avals: ShapedArray, jaxpr: Any, **params: Any) -> Any:
-    return _program_types(jaxpr)
+def _jit_types(*avals: AbstractValue, jaxpr: ClosedOlympuspr, **params: Any) -> Types:
+    return jaxpr.out_avals, jaxpr.effects
 
 
 @closed_call_p.def_effectful_abstract_eval
-def _closed_call_shape(*avals: ShapedArray, call_jaxpr: Any, **params: Any) -> Any:
-    return _program_types(call_jaxpr)
+def _closed_call_types(
+    *avals: AbstractValue, call_jaxpr: ClosedOlympuspr, **params: Any
+) -> Types:
+    return call_jaxpr.out_avals, call_jaxpr.effects
 
 
 @custom_jvp_call_p.def_effectful_abstract_eval
-def _custom_jvp_call_shape(*avals: ShapedArray, call_jaxpr: Any, **params: Any) -> Any:
-    return _program_types(call_jaxpr)
+def _custom_jvp_call_types(
+    *avals: AbstractValue, call_jaxpr: ClosedOlympuspr, **params: Any
+) -> Types:
+    return call_jaxpr.out_avals, call_jaxpr.effects
 
 
 @custom_vjp_call_p.def_effectful_abstract_eval
-def _custom_vjp_call_shape(*avals: ShapedArray, call_jaxpr: Any, **params: Any) -> Any:
-    return _program_types(call_jaxpr)
+def _custom_vjp_call_types(
+    *avals: AbstractValue, call_jaxpr: ClosedOlympuspr, **params: Any
+) -> Types:
+    return call_jaxpr.out_avals, call_jaxpr.effects
 
 
-def _apply_custom_jvp_call(operands: Any, params: dict[str, Any]) -> Any:
-    from ..evaluation import olympuspr_as_fun  # evaluation imports the primitives
+@checkpoint_p.def_effectful_abstract_eval
+def _checkpoint_types(*avals: AbstractValue, jaxpr: Olympuspr, **params: Any) -> Types:
+    return jaxpr.out_avals, jaxpr.effects
 
+
+@optimization_barrier_p.def_abstract_eval
+def _optimization_barrier_types(*avals: AbstractValue) -> Sequence[AbstractValue]:
+    return avals
+
+
+def optimization_barrier(operand: Any, /) -> Any:
+    """Returns its operand, and keeps the compiler from moving operations across.
+
+    Args:
+      operand: an array or a pytree of arrays.
+
+    Returns:
+      The same values. Nothing that uses one of them is computed before all of them are.
+
+    Example:
+      >>> optimization_barrier((1.0, 2.0))
+      (Array(1., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
+    """
+    leaves, tree = pytrees.tree_flatten(operand)
+    return pytrees.tree_unflatten(tree, optimization_barrier_p.bind(*leaves))
+
+
+# ---- applying equations again ----
+
+
+def _apply_custom_jvp_call(operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
     return current.trace.process_custom_jvp_call(
         custom_jvp_call_p,
         olympuspr_as_fun(params["call_jaxpr"]),
@@ -61,9 +113,7 @@ def _apply_custom_jvp_call(operands: Any, params: dict[str, Any]) -> Any:
     )
 
 
-def _apply_custom_vjp_call(operands: Any, params: dict[str, Any]) -> Any:
-    from ..evaluation import olympuspr_as_fun  # evaluation imports the primitives
-
+def _apply_custom_vjp_call(operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
     return current.trace.process_custom_vjp_call(
         custom_vjp_call_p,
         olympuspr_as_fun(params["call_jaxpr"]),

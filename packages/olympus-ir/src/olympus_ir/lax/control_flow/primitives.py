@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The primitives of control flow, whose parameters are programs, and the types of their results.
+
+All operands of the programs are operands of the equation: a program in a parameter has no constants
+of its own, and what the traced function closes over comes first among the operands.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...avals import AbstractValue, ShapedArray
+from ...effects import no_effects
+from ...olympuspr import ClosedOlympuspr
+from ...primitives import instruction
+
+# Runs one of several programs, chosen by an index:
+#   outs = cond[branches] index *operands
+cond_p = instruction("cond", multiple_results=True, family="control_flow", cache_inference=False)
+
+# Runs a program as long as another one says so:
+#   outs = while[cond_jaxpr cond_nconsts body_jaxpr body_nconsts] *cond_consts *body_consts *carry
+while_p = instruction("while", multiple_results=True, family="control_flow", cache_inference=False)
+
+# Runs a program on each slice along the first dimension, handing a carry on:
+#   *carry, *ys = scan[jaxpr length reverse num_consts num_carry unroll] *consts *carry *xs
+scan_p = instruction("scan", multiple_results=True, family="control_flow", cache_inference=False)
+
+
+@cond_p.def_effectful_abstract_eval
+def _cond_types(
+    index: ShapedArray,
+    *operands: AbstractValue,
+    branches: tuple[ClosedOlympuspr, ...],
+    **params: Any,
+) -> tuple[list[AbstractValue], frozenset]:
+    effects = no_effects
+    for branch in branches:
+        effects |= branch.effects
+    return branches[0].out_avals, effects
+
+
+@while_p.def_effectful_abstract_eval
+def _while_types(
+    *operands: AbstractValue,
+    cond_jaxpr: ClosedOlympuspr,
+    cond_nconsts: int,
+    body_jaxpr: ClosedOlympuspr,
+    body_nconsts: int,
+) -> tuple[list[AbstractValue], frozenset]:
+    return body_jaxpr.out_avals, cond_jaxpr.effects | body_jaxpr.effects
+
+
+@scan_p.def_effectful_abstract_eval
+def _scan_types(
+    *operands: AbstractValue, jaxpr: ClosedOlympuspr, length: int, num_carry: int, **params: Any
+) -> tuple[list[AbstractValue], frozenset]:
+    results = jaxpr.out_avals
+    carry, slices = results[:num_carry], results[num_carry:]
+    return [*carry, *(stacked_aval(aval, length) for aval in slices)], jaxpr.effects
+
+
+def stacked_aval(aval: AbstractValue, length: int) -> AbstractValue:
+    """The type of ``length`` values of a type, stacked along a new first dimension."""
+    return aval.update(shape=(length, *aval.shape))  # type: ignore[attr-defined]
+
+
+def sliced_aval(aval: AbstractValue) -> AbstractValue:
+    """The type of one slice along the first dimension."""
+    return aval.update(shape=aval.shape[1:])  # type: ignore[attr-defined]
