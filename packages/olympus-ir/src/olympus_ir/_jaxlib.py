@@ -43,6 +43,7 @@ __all__ = [
     "config_unset",
     "foreach",
     "jaxlib_version",
+    "none_leaf_registry",
     "pytree_registry",
     "safe_map",
     "safe_zip",
@@ -128,7 +129,8 @@ def check_named_shardings_with(check: Callable[[Any, Any], None]) -> None:
 
 
 # Pytrees. The registry is our own and not jaxlib's process-wide default, so that no other library
-# of the process can have registered (or later registers) the same type in it.
+# of the process can have registered (or later registers) the same type in it. The second one takes
+# None for a leaf.
 PyTreeDef = _jax.pytree.PyTreeDef
 PyTreeRegistry = _jax.pytree.PyTreeRegistry
 DictKey = _jax.pytree.DictKey
@@ -139,6 +141,8 @@ all_leaves = _jax.pytree.all_leaves
 treedef_tuple = _jax.pytree.treedef_tuple
 
 pytree_registry = PyTreeRegistry()
+none_leaf_registry = PyTreeRegistry(enable_none=False)
 # A treedef pickles its registry by reference, as the attribute that these two names denote.
-pytree_registry.__module__ = __name__
+pytree_registry.__module__ = none_leaf_registry.__module__ = __name__
 pytree_registry.__name__ = "pytree_registry"
+none_leaf_registry.__name__ = "none_leaf_registry"

@@ -193,21 +193,23 @@ class State(Flag):
 class Override:
     """A value of a `State` in one thread, for a ``with`` block or for the calls of a function."""
 
-    __slots__ = ("_previous", "_state", "_value")
+    __slots__ = ("_previous", "_swap", "_value", "state")
 
     def __init__(self, state: State, value: Any):
-        self._state = state
+        self.state = state
         self._value = value
+        # Without hooks the C++ method will do.
+        self._swap = state.swap_override if state._local_hooks else state.swap_local
 
     def __enter__(self) -> None:
-        self._previous = self._state.swap_override(self._value)
+        self._previous = self._swap(self._value)
 
     def __exit__(self, *exception: object) -> None:
-        self._state.swap_override(self._previous)
+        self._swap(self._previous)
 
     def __call__(self, function: F) -> F:
         """Returns ``function`` with the value in force during its calls."""
-        state, value = self._state, self._value
+        state, value = self.state, self._value
 
         @functools.wraps(function)
         def with_override(*args: Any, **kwargs: Any) -> Any:

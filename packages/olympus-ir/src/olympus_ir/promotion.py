@@ -274,6 +274,10 @@ def dtype_and_weak_type(x: Any) -> tuple[Any, bool]:
     weak_type = getattr(x, "weak_type", None)
     if isinstance(weak_type, bool):
         return x.dtype, weak_type
+    if kind is np.ndarray:
+        dtype = canonicalize_dtype(x.dtype)
+        if dtype in dtypes.representative:
+            return dtype, False
     return dtypes.dtype(x, canonicalize=True), is_weakly_typed(x)
 
 

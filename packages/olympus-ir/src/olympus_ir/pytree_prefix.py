@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trees that are prefixes of others, and explanations of where two trees differ.
+
+A tree is a prefix of another one if the other can be made of it by putting subtrees in place of
+leaves. Options such as ``in_axes`` are prefixes of the arguments that they are about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ._jaxlib import GetAttrKey, PyTreeDef, pytree_registry
+
+__all__ = [
+    "broadcast_prefix",
+    "equality_errors",
+    "equality_errors_of_structures",
+    "prefix_errors",
+    "structure_mismatch",
+    "tree_broadcast",
+]
+
+IsLeaf = Callable[[Any], bool]
+
+_flatten = pytree_registry.flatten
+
+
+def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
+    """Returns, for each leaf of a tree, the leaf of its prefix that it comes under.
+
+    Args:
+        prefix_tree: the prefix.
+        full_tree: the tree.
+        is_leaf: a function of a subtree that says whether to take it for a leaf, in both trees.
+
+    Raises:
+        ValueError: ``prefix_tree`` is no prefix of ``full_tree``; says where they differ.
+
+    Example:
+        >>> broadcast_prefix([1, 2], ["a", ("b", "c")])
+        [1, 2, 2]
+    """
+    prefix_leaves, prefix_treedef = _flatten(prefix_tree, is_leaf)
+    try:
+        subtrees = prefix_treedef.flatten_up_to(full_tree)
+    except ValueError as error:
+        raise structure_mismatch("prefix_tree", prefix_tree, full_tree, is_leaf, error) from None
+    result: list[Any] = []
+    for leaf, subtree in zip(prefix_leaves, subtrees, strict=True):
+        result.extend([leaf] * _flatten(subtree, is_leaf)[1].num_leaves)
+    return result
+
+
+def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> Any:
+    """Returns a tree of the structure of ``full_tree`` with the leaves of its prefix, repeated.
+
+    Args:
+        prefix_tree: the prefix.
+        full_tree: the tree that gives the structure.
+        is_leaf: a function of a subtree that says whether to take it for a leaf, in both trees.
+
+    Raises:
+        ValueError: ``prefix_tree`` is no prefix of ``full_tree``; says where they differ.
+
+    Example:
+        >>> tree_broadcast([1, 2], ["a", ("b", "c")])
+        [1, (2, 2)]
+    """
+    leaves = broadcast_prefix(prefix_tree, full_tree, is_leaf)
+    return _flatten(full_tree, is_leaf)[1].unflatten(leaves)
+
+
+# --- Explanations --------------------------------------------------------------------------------
+
+
+def structure_mismatch(
+    name: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None, error: ValueError
+) -> ValueError:
+    """Returns the error that says where ``prefix_tree``, called ``name``, is no prefix."""
+    explanations = prefix_errors(prefix_tree, full_tree, is_leaf)
+    return explanations[0](name) if explanations else error
+
+
+def prefix_errors(
+    prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None
+) -> list[Callable[[str], ValueError]]:
+    """Returns the places where a tree is not a prefix of another one, as error constructors.
+
+    Each takes what the message is to call the prefix, such as ``"vmap in_axes"``.
+    """
+    return list(_prefix_errors((), prefix_tree, full_tree, is_leaf))
+
+
+def _prefix_errors(
+    path: tuple[Any, ...], prefix: Any, full: Any, is_leaf: IsLeaf | None
+) -> Iterator[Callable[[str], ValueError]]:
+    if is_leaf is not None and is_leaf(prefix):
+        return
+    prefix_children = _children(prefix)
+    if prefix_children is None:
+        return  # a leaf, which stands for any subtree
+    full_children = _children(full)
+    if type(prefix) is not type(full) or full_children is None:
+        yield _Explanation(
+            path,
+            "different types",
+            "has a subtree of type\n    {prefix_type}\nwhere the full pytree has one of the type\n"
+            "    {full_type}.",
+            prefix_type=type(prefix),
+            full_type=type(full),
+        )
+        return
+    (keys, children, metadata), (full_keys, full_subtrees, full_metadata) = (
+        prefix_children,
+        full_children,
+    )
+    if len(children) != len(full_subtrees):
+        if isinstance(prefix, list | tuple):
+            yield _Explanation(
+                path,
+                f"different lengths of {type(prefix).__name__}",
+                "has a {kind} of length {length}, where the full pytree has one of length "
+                "{full_length}.",
+                kind=type(prefix).__name__,
+                length=len(children),
+                full_length=len(full_subtrees),
+            )
+            return
+        difference = sorted(map(_key_text, set(keys) ^ set(full_keys)))
+        yield _Explanation(
+            path,
+            "different numbers of pytree children",
+            "has a subtree of type\n    {kind}\nwith {count} children, at the keys\n    {keys}\n"
+            "where the full pytree has {full_count}, at\n    {full_keys}\nIn one of them only:\n"
+            "    {difference}",
+            kind=type(prefix),
+            count=len(children),
+            keys=" ".join(map(_key_text, keys)),
+            full_count=len(full_subtrees),
+            full_keys=" ".join(map(_key_text, full_keys)),
+            difference=" ".join(difference),
+        )
+        return
+    if not _same_metadata(metadata, full_metadata):
+        yield _Explanation(
+            path,
+            "different pytree metadata",
+            "has a subtree of type\n    {kind}\nwith metadata\n    {metadata}\nwhere the full "
+            "pytree has one of the same type with metadata\n    {full_metadata}",
+            kind=type(prefix),
+            metadata=metadata,
+            full_metadata=full_metadata,
+        )
+        return
+    for key, child, full_child in zip(keys, children, full_subtrees, strict=True):
+        yield from _prefix_errors((*path, key), child, full_child, is_leaf)
+
+
+class _Explanation:
+    """Where and how a prefix differs; called with the prefix's name it makes the error."""
+
+    def __init__(self, path: tuple[Any, ...], difference: str, text: str, **values: Any):
+        self.path = path
+        self.difference = difference
+        self.text = text.format(**values)
+
+    def __call__(self, name: str) -> ValueError:
+        where = name + "".join(map(str, self.path))
+        return ValueError(
+            f"pytree structure error: {self.difference} at key path\n    {where}\n"
+            f"There, the prefix pytree {name} {self.text}"
+        )
+
+
+def _children(node: Any) -> tuple[list[Any], list[Any], Any] | None:
+    """Returns keys, children and metadata of a node, or None for a leaf."""
+    flat = pytree_registry.flatten_one_level_with_keys(node)
+    if flat is None:
+        return None
+    pairs, metadata = flat
+    keys, children = [key for key, _ in pairs], [child for _, child in pairs]
+    if isinstance(node, tuple) and hasattr(node, "_fields"):
+        # jaxlib gives all fields of a namedtuple the first one's name.
+        keys = [GetAttrKey(name) for name in node._fields]  # type: ignore[attr-defined]
+    return keys, children, metadata
+
+
+def _key_text(key: Any) -> str:
+    return str(getattr(key, "key", getattr(key, "name", key)))
+
+
+def _same_metadata(first: Any, second: Any) -> bool:
+    return first is second or bool(first == second)
+
+
+def equality_errors(
+    tree1: Any, tree2: Any, is_leaf: IsLeaf | None = None
+) -> Iterator[tuple[tuple[Any, ...], str, str, str]]:
+    """Yields the places where the structures of two trees differ.
+
+    Yields:
+        The path; what the first and what the second tree has there; and the difference in words, to
+        follow "so".
+
+    Example:
+        >>> list(equality_errors([1, (2,)], [1, 2]))[0][1:]
+        ("<class 'tuple'>", "<class 'int'>", 'their Python types differ')
+    """
+    yield from _equality_errors((), tree1, tree2, is_leaf)
+
+
+def equality_errors_of_structures(
+    treedef1: PyTreeDef, treedef2: PyTreeDef
+) -> Iterator[tuple[tuple[Any, ...], str, str, str]]:
+    """Yields the places where two structures differ, as `equality_errors` of trees."""
+    trees = [treedef.unflatten([_Leaf()] * treedef.num_leaves) for treedef in (treedef1, treedef2)]
+    return equality_errors(*trees)
+
+
+class _Leaf:
+    """Stands for a leaf in a tree of which only the structure is known."""
+
+
+def _describe(tree: Any, is_leaf: bool) -> str:
+    return "pytree leaf" if is_leaf else f"{type(tree)}"
+
+
+def _equality_errors(
+    path: tuple[Any, ...], first: Any, second: Any, is_leaf: IsLeaf | None
+) -> Iterator[tuple[tuple[Any, ...], str, str, str]]:
+    nodes = [
+        None if is_leaf is not None and is_leaf(tree) else _children(tree)
+        for tree in (first, second)
+    ]
+    if nodes[0] is None and nodes[1] is None:
+        return
+    if type(first) is not type(second) or nodes[0] is None or nodes[1] is None:
+        # A leaf of a structure has no type of its own to speak of.
+        yield (
+            path,
+            _describe(first, isinstance(first, _Leaf)),
+            _describe(second, isinstance(second, _Leaf)),
+            "their Python types differ",
+        )
+        return
+    (keys, children, metadata), (_, other_children, other_metadata) = nodes
+    if isinstance(first, list | tuple) and len(children) != len(other_children):
+        kind = type(first).__name__
+        yield (
+            path,
+            f"{kind} of length {len(children)}",
+            f"{kind} of length {len(other_children)}",
+            "the lengths do not match",
+        )
+        return
+    if len(children) != len(other_children):
+        yield (
+            path,
+            f"{type(first)} with {len(children)} children",
+            f"{type(second)} with {len(other_children)} children",
+            "the numbers of children do not match",
+        )
+        return
+    if not _same_metadata(metadata, other_metadata):
+        yield (
+            path,
+            f"{type(first)} with pytree metadata {metadata}",
+            f"{type(second)} with pytree metadata {other_metadata}",
+            "the pytree node metadata does not match",
+        )
+        return
+    for key, child, other_child in zip(keys, children, other_children, strict=True):
+        yield from _equality_errors((*path, key), child, other_child, is_leaf)
