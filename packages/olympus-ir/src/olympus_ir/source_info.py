@@ -43,8 +43,10 @@ _library_folders: list[str] = []
 
 
 def register_library_folder(path: str) -> None:
-    """Marks all code below a folder as the library's own."""
-    path = os.path.join(os.path.abspath(path), "")
+    """Marks all code below a folder, or in a file, as the library's own."""
+    path = os.path.abspath(path)
+    if not os.path.isfile(path):
+        path = os.path.join(path, "")
     if path not in _library_folders:
         _library_folders.append(path)
 
