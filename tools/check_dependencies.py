@@ -2,8 +2,8 @@
 """Checks that each package declares the distributions that it imports, neither more nor fewer.
 
 An import is an ``import`` statement in the package's sources, wherever it stands, or a call of
-``importlib.import_module`` with a literal name. Distributions that are declared without being
-imported are allowed in one place: OPTIONAL_AT_IMPORT, with the reason.
+``importlib.import_module`` with a literal name. What a package imports where it happens to be
+installed, without needing it, stands in OPTIONAL with the reason.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 
-OPTIONAL_AT_IMPORT: dict[tuple[str, str], str] = {}
+OPTIONAL = {
+    ("olympus-xla", "libtpu"): "the driver of TPUs, brought by the extra olympus[tpu]",
+}
 
 
 def imported_names(source: ast.Module) -> Iterator[str]:
@@ -54,14 +56,13 @@ def problems(package: Path) -> Iterator[str]:
     project = tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = {canonicalize_name(Requirement(r).name) for r in project["dependencies"]}
     imported = imported_distributions(package)
-    for name in sorted(imported.keys() - declared):
+    optional = {name for owner, name in OPTIONAL if owner == package.name}
+    for name in sorted(imported.keys() - declared - optional):
         yield f"{package.name}: {imported[name]} imports {name}; declare it in pyproject.toml"
     for name in sorted(declared - imported.keys()):
-        if (package.name, name) not in OPTIONAL_AT_IMPORT:
-            yield f"{package.name}: declares {name} and never imports it; remove the declaration"
-    for owner, name in sorted(OPTIONAL_AT_IMPORT):
-        if owner == package.name and (name in imported or name not in declared):
-            yield f"{package.name}: the exemption of {name} in {Path(__file__).name} is stale"
+        yield f"{package.name}: declares {name} and never imports it; remove the declaration"
+    for name in sorted(optional & declared | optional - imported.keys()):
+        yield f"{package.name}: {name} does not belong in OPTIONAL of {Path(__file__).name}"
 
 
 def main() -> None:
