@@ -3,6 +3,50 @@
 
 from __future__ import annotations
 
+from . import hlo_shardings, plugins
 from .__about__ import __version__
+from .arrays import Array
+from .backends import (
+    clear_backends,
+    default_backend,
+    device_count,
+    devices,
+    host_count,
+    host_id,
+    host_ids,
+    live_arrays,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+    process_indices,
+)
+from .dlpack import from_dlpack
+from .shards import Shard
+from .transfer import block_until_ready, copy_to_host_async, device_get, device_put
 
-__all__ = ["__version__"]
+__all__ = [
+    "Array",
+    "Shard",
+    "__version__",
+    "block_until_ready",
+    "clear_backends",
+    "copy_to_host_async",
+    "default_backend",
+    "device_count",
+    "device_get",
+    "device_put",
+    "devices",
+    "from_dlpack",
+    "hlo_shardings",
+    "host_count",
+    "host_id",
+    "host_ids",
+    "live_arrays",
+    "local_device_count",
+    "local_devices",
+    "plugins",
+    "process_count",
+    "process_index",
+    "process_indices",
+]

@@ -14,8 +14,8 @@ import gc
 import os
 import sys
 import types
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from jaxlib import _hlo, _jax, xla_client
@@ -69,8 +69,8 @@ __all__ = [
     "register_custom_type",
     "register_custom_type_handler",
     "sharded_to_numpy",
-    "transfer_guard_state",
     "transfer_guard_level",
+    "transfer_guard_state",
 ]
 
 

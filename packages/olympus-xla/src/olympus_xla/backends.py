@@ -38,8 +38,10 @@ __all__ = [
     "clear_backends",
     "default_backend",
     "default_device",
+    "default_device_for",
     "default_sharding",
     "device_count",
+    "device_sharding",
     "devices",
     "get_backend",
     "host_count",
@@ -375,12 +377,15 @@ def device_sharding(device: Device) -> SingleDeviceSharding:
     return sharding
 
 
+def default_device_for(backend: str | Client | None) -> Device:
+    """The device that computes on a backend what names no device; for None, `default_device`."""
+    return default_device() if backend is None else get_backend(backend).local_devices()[0]
+
+
 def default_device() -> Device:
-    """The device that computes what names no device."""
+    """The device that computes what names no device: the one configured, else the first one."""
     chosen = _default_device_state.value
-    if chosen is None:
-        return (_current or _bring_up()).default.local_devices()[0]
-    if isinstance(chosen, str):
+    if chosen is None or isinstance(chosen, str):
         return get_backend(chosen).local_devices()[0]
     return chosen
 

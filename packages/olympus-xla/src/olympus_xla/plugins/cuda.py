@@ -146,7 +146,11 @@ def _make_client() -> Any:
 
 
 def _hint() -> str | None:
-    if plugin_library() is None and has_nvidia_gpu() and os.environ.get("CUDA_VISIBLE_DEVICES") != "":
+    if (
+        plugin_library() is None
+        and has_nvidia_gpu()
+        and os.environ.get("CUDA_VISIBLE_DEVICES") != ""
+    ):
         return (
             "an NVIDIA GPU may be present on this machine, but no CUDA plugin is installed "
             '(python -m pip install "olympus[cuda13]")'

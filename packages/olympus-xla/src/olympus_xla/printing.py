@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How arrays are printed: as NumPy prints its own, under the name Array and with the weak type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["format_array", "repr_array", "str_array"]
+
+_PREFIX = "Array("
+
+
+def repr_array(array: Any) -> str:
+    """The contents with the dtype, such as ``Array([1., 2.], dtype=float32)``."""
+    aval = array.aval
+    ending = f"dtype={aval.dtype.name}{', weak_type=True' if aval.weak_type else ''})"
+    if not (array.is_fully_addressable or array.is_fully_replicated):
+        return f"{_PREFIX}shape={aval.shape}, {ending}"
+    if aval.size == 0:
+        return f"{_PREFIX}[], shape={aval.shape}, {ending}"
+    width = np.get_printoptions()["linewidth"]
+    contents = np.array2string(
+        array._value, prefix=_PREFIX, suffix=",", separator=", ", max_line_width=width
+    )
+    # The ending goes to a line of its own where it does not fit after the last line.
+    last_line = (_PREFIX + contents).rpartition("\n")[2]
+    if len(last_line) + len(", ") + len(ending) > width:
+        return f"{_PREFIX}{contents},\n{' ' * len(_PREFIX)}{ending}"
+    return f"{_PREFIX}{contents}, {ending}"
+
+
+def str_array(array: Any) -> str:
+    """The contents alone, such as ``[1. 2.]``."""
+    if array.is_fully_addressable or array.is_fully_replicated:
+        return str(array._value)
+    return repr_array(array)
+
+
+def format_array(array: Any, format_spec: str) -> str:
+    """A scalar as its value is formatted, an array as text."""
+    value = array._value
+    if array.aval.shape:
+        return format(value, format_spec)
+    return format(value[()], format_spec)

@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Moving data: from the host to devices, between devices, and back.
+
+What the host puts on a device is copied: an array never shares memory that somebody can write to,
+unless the caller asks for it (``may_alias=True``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.placement import PartitionSpec
+from olympus_ir.pytree_prefix import structure_mismatch
+from olympus_ir.pytrees import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from olympus_sharding.context import get_mesh
+from olympus_sharding.shardings import shard_indices
+
+from ._jaxlib import (
+    ArrayCopySemantics,
+    ArrayImpl,
+    Device,
+    HostBufferSemantics,
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+    batched_block_until_ready,
+    batched_device_put,
+    copy_arrays_to_shardings,
+)
+from .arrays import attach_members, check_not_deleted, host_value, is_wide, make_array
+from .backends import default_sharding, device_sharding
+
+__all__ = [
+    "array_from_host",
+    "block_until_ready",
+    "copy_array",
+    "copy_to_host_async",
+    "device_get",
+    "device_put",
+    "put_handlers",
+    "put_leaf",
+    "sharding_of_place",
+]
+
+# From a type of values that are not plain arrays, such as arrays of typed keys, to a function
+# `(value, place)` that puts one on devices; `place` is as in `put_leaf`.
+put_handlers: dict[type, Callable[[Any, Any], Any]] = {}
+
+_REUSE = ArrayCopySemantics.REUSE_INPUT
+_COPY = ArrayCopySemantics.ALWAYS_COPY
+_DONATE = ArrayCopySemantics.DONATE_INPUT
+
+
+def sharding_of_place(place: Any) -> Sharding:
+    """The sharding that a device, sharding, partition spec or None (the default device) means.
+
+    Raises:
+      ValueError: for other values, and for a partition spec where no mesh is in force.
+    """
+    kind = type(place)
+    if kind is SingleDeviceSharding:
+        return place
+    if place is None:
+        return default_sharding()
+    if kind is Device:
+        return device_sharding(place)
+    if isinstance(place, Sharding):
+        if not place._is_concrete:
+            raise ValueError(
+                f"cannot put data on a sharding over an AbstractMesh, which has no devices: {place}"
+            )
+        return place
+    if kind is PartitionSpec:
+        mesh = get_mesh()
+        if mesh.empty:
+            raise ValueError(
+                "Please set a mesh via `olympus.set_mesh` if a PartitionSpec is passed to "
+                f"device_put: {place}"
+            )
+        return NamedSharding(mesh, place)
+    raise ValueError(
+        "`olympus.device_put` only accepts `None`, `olympus.sharding.Sharding`, `olympus.Device`, "
+        "`olympus.P` or a pytree of these values. Received invalid value: "
+        f"{place!r}"
+    )
+
+
+# ---- one value ----
+
+
+def put_leaf(
+    value: Any, place: Any = None, *, donate: bool = False, may_alias: bool | None = None
+) -> Any:
+    """Puts one array or scalar on devices.
+
+    Args:
+      value: an array, a NumPy array or scalar, a Python scalar, or a value whose type has an entry
+        in `put_handlers`.
+      place: a device, a sharding or a partition spec, to which the result is committed; where None,
+        an array stays where it is and others go to the default device, uncommitted.
+      donate: whether the memory of ``value`` may be taken; it cannot be used afterwards.
+      may_alias: False never to share memory with ``value``, True to share it even where ``value``
+        is a NumPy array, None to share that of arrays only.
+
+    Raises:
+      TypeError: where ``value`` is not an array or scalar.
+    """
+    if type(value) is ArrayImpl:
+        semantics = _DONATE if donate else _COPY if may_alias is False else _REUSE
+        return _move(value, place, semantics)
+    handler = put_handlers.get(type(value))
+    if handler is not None:
+        return handler(value, place)
+    aval = get_aval(value)
+    sharding = sharding_of_place(place)
+    value = _host_operand(value)
+    if type(value) is ArrayImpl:
+        return put_leaf(value, place, donate=donate, may_alias=may_alias)
+    if type(sharding) is SingleDeviceSharding and not may_alias:
+        return make_array(value, aval, sharding, place is not None)
+    return _put_host(value, aval, sharding, place is not None, bool(may_alias))
+
+
+def _host_operand(value: Any) -> Any:
+    """A value that C++ can put on a device, of one whose abstract value is known."""
+    if isinstance(value, (np.ndarray, np.generic, int, float, complex)):
+        if hasattr(value, "filled"):
+            raise ValueError(
+                "numpy masked arrays are not supported: their masks would be lost. Use "
+                "arr.filled() to convert the value to a standard numpy array."
+            )
+        return value
+    for name in ("__olympus_array__", "__jax_array__"):
+        convert = getattr(value, name, None)
+        if convert is not None:
+            return convert()
+    return np.asarray(value)
+
+
+def _put_host(
+    value: Any, aval: ShapedArray, sharding: Any, committed: bool, may_alias: bool
+) -> ArrayImpl:
+    """Puts a host value on one or several devices."""
+    semantics = (
+        HostBufferSemantics.ZERO_COPY
+        if may_alias
+        else HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+    )
+    shape = aval.shape
+    devices = sharding._addressable_device_assignment
+    if sharding.is_fully_replicated:
+        parts: Sequence[Any] = [value] * len(devices)
+        if type(sharding) is NamedSharding:
+            sharding.check_compatible_aval(shape)
+    else:
+        value = np.asarray(value)
+        local = set(devices)
+        parts = [
+            value[index]
+            for device, index in zip(
+                sharding._device_assignment, shard_indices(sharding, shape), strict=True
+            )
+            if device in local
+        ]
+    return batched_device_put(
+        aval, sharding, parts, devices, committed, False, semantics, is_wide(aval.dtype)
+    )
+
+
+def array_from_host(value: Any, aval: ShapedArray) -> ArrayImpl:
+    """A new array of a given type on the default device, uncommitted.
+
+    Args:
+      value: a NumPy array or a scalar, of the shape of ``aval`` and convertible to its dtype.
+      aval: the type of the result.
+    """
+    value = np.asarray(value, dtype=aval.dtype)
+    if value.shape != aval.shape:
+        raise ValueError(f"expected a value of shape {aval.shape}, got one of shape {value.shape}")
+    return make_array(value, aval, default_sharding())
+
+
+# ---- between devices ----
+
+
+def _move(array: ArrayImpl, place: Any, semantics: Any) -> ArrayImpl:
+    check_not_deleted(array)
+    own = array._sharding
+    if place is None:
+        if semantics is _REUSE:
+            return array
+        return _copy_parts(array, own, semantics, array._committed)
+    sharding = sharding_of_place(place)
+    if own == sharding or own.is_equivalent_to(sharding, array.aval.ndim):
+        if semantics is not _REUSE:
+            return _copy_parts(array, sharding, semantics, True)
+        if array._committed and own == sharding:
+            return array
+        return array._rewrap_with_aval_and_sharding(array.aval, sharding)
+    if _has_same_parts(array, own, sharding):
+        return _copy_parts(array, sharding, semantics, True)
+    # The parts are cut anew, on the host.
+    result = _put_host(host_value(array), array.aval, sharding, True, False)
+    if semantics is _DONATE:
+        array.delete()
+    return result
+
+
+def _has_same_parts(array: ArrayImpl, own: Any, other: Any) -> bool:
+    """Whether the n-th device of one sharding holds what the n-th of the other does."""
+    if own.num_devices != other.num_devices:
+        return False
+    if type(own) is SingleDeviceSharding and type(other) is SingleDeviceSharding:
+        return True
+    shape = array.aval.shape
+    return shard_indices(own, shape) == shard_indices(other, shape)
+
+
+def _copy_parts(array: ArrayImpl, sharding: Any, semantics: Any, committed: bool) -> ArrayImpl:
+    devices = sharding._internal_device_list
+    (result,) = copy_arrays_to_shardings([array], [devices], [sharding], [semantics])
+    if result._committed == committed and result.aval is array.aval:
+        return result
+    # A new handle with this type and sharding is a committed one.
+    return result._rewrap_with_aval_and_sharding(array.aval, sharding)
+
+
+def copy_array(array: ArrayImpl) -> ArrayImpl:
+    """A copy of an array in memory of its own, on the same devices."""
+    check_not_deleted(array)
+    return _copy_parts(array, array._sharding, _COPY, array._committed)
+
+
+# ---- trees of values ----
+
+
+def device_put(
+    x: Any,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: Any = False,
+    may_alias: Any = None,
+) -> Any:
+    """Puts the arrays and scalars of a pytree on devices.
+
+    Args:
+      x: a pytree of arrays, NumPy arrays and scalars.
+      device: a device, sharding or partition spec, or a tree of them that is a prefix of ``x``.
+        Arrays that are already there are not copied. Where None, arrays stay where they are and
+        other values go to the default device, without being committed to it.
+      src: where ``x`` lies; arrays know this by themselves.
+      donate: whether the memory of the arrays may be taken, a prefix of ``x``. They cannot be used
+        afterwards.
+      may_alias: whether results may share memory with ``x``, a prefix of ``x``. NumPy arrays are
+        copied unless it is True: writing to them later must not change the result.
+
+    Returns:
+      ``x`` with arrays on the devices.
+
+    Example:
+      >>> import numpy as np
+      >>> device_put({"a": 1.0, "b": np.arange(3)})
+      {'a': Array(1., dtype=float32, weak_type=True), 'b': Array([0, 1, 2], dtype=int32)}
+    """
+    leaves, tree = tree_flatten(x)
+    places = _broadcast("device", device, x, len(leaves))
+    donated = _broadcast("donate", donate, x, len(leaves))
+    aliases = _broadcast("may_alias", may_alias, x, len(leaves))
+    results = []
+    for leaf, place, donates, alias in zip(leaves, places, donated, aliases, strict=True):
+        if donates and alias:
+            raise ValueError("may_alias and donate cannot be True at the same time.")
+        results.append(put_leaf(leaf, place, donate=bool(donates), may_alias=alias))
+    return tree_unflatten(tree, results)
+
+
+def _is_none(value: Any) -> bool:
+    return value is None
+
+
+def _broadcast(name: str, prefix: Any, tree: Any, count: int) -> Sequence[Any]:
+    """For each leaf of a tree, the leaf of a prefix that it comes under; None is a leaf too."""
+    prefix_leaves, prefix_structure = tree_flatten(prefix, is_leaf=_is_none)
+    if len(prefix_leaves) == 1 and prefix_leaves[0] is prefix:
+        return (prefix,) * count
+    try:
+        subtrees = prefix_structure.flatten_up_to(tree)
+    except ValueError as error:
+        raise structure_mismatch(f"device_put {name}", prefix, tree, None, error) from None
+    result: list[Any] = []
+    for leaf, subtree in zip(prefix_leaves, subtrees, strict=True):
+        result += [leaf] * len(tree_leaves(subtree))
+    return result
+
+
+def device_get(x: Any) -> Any:
+    """Copies the arrays of a pytree to the host, as NumPy arrays.
+
+    Args:
+      x: a pytree; leaves without an ``__array__`` method are returned as they are.
+
+    Returns:
+      ``x`` with read-only NumPy arrays in place of arrays.
+
+    Example:
+      >>> device_get((device_put(1.0), 2))
+      (array(1., dtype=float32), 2)
+    """
+    copy_to_host_async(x)
+    return tree_map(_get_leaf, x)
+
+
+def _get_leaf(leaf: Any) -> Any:
+    if type(leaf) is ArrayImpl:
+        return host_value(leaf)
+    convert = getattr(leaf, "__array__", None)
+    return leaf if convert is None else convert()
+
+
+def block_until_ready(x: Any) -> Any:
+    """Waits until the arrays of a pytree have been computed.
+
+    Args:
+      x: a pytree; leaves that are not arrays are ignored.
+
+    Returns:
+      ``x``.
+
+    Example:
+      >>> block_until_ready([device_put(1.0), "text"])
+      [Array(1., dtype=float32, weak_type=True), 'text']
+    """
+    if type(x) is ArrayImpl:
+        return x.block_until_ready()
+    arrays = []
+    for leaf in tree_leaves(x):
+        if type(leaf) is ArrayImpl:
+            arrays.append(leaf)
+        elif (wait := getattr(leaf, "block_until_ready", None)) is not None:
+            wait()
+    if arrays:
+        batched_block_until_ready(arrays)
+    return x
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """Starts copying the arrays of a pytree to the host, for a later conversion to find there.
+
+    Args:
+      x: a pytree; leaves that are not arrays are ignored.
+
+    Returns:
+      ``x``.
+    """
+    for leaf in tree_leaves(x):
+        if (start := getattr(leaf, "copy_to_host_async", None)) is not None:
+            start()
+    return x
+
+
+# ---- members of arrays ----
+
+
+def _to_device(self: ArrayImpl, device: Any, *, stream: Any = None) -> ArrayImpl:
+    """The array on another device or sharding."""
+    if stream is not None:
+        raise NotImplementedError(
+            "to_device does not take a stream: transfers are ordered by the runtime. Leave out "
+            "`stream=`."
+        )
+    return put_leaf(self, device)
+
+
+def _deepcopy(self: ArrayImpl, memo: Any) -> ArrayImpl:
+    return copy_array(self)
+
+
+def _reduce(self: ArrayImpl) -> tuple:
+    # Pickles do not name devices: the process that reads one may have others.
+    return (_rebuild, (host_value(self), self.aval.weak_type))
+
+
+def _rebuild(value: np.ndarray, weak_type: bool) -> ArrayImpl:
+    return make_array(value, ShapedArray(value.shape, value.dtype, weak_type), default_sharding())
+
+
+def _copy(self: ArrayImpl) -> ArrayImpl:
+    """A copy in memory of its own, on the same devices."""
+    return copy_array(self)
+
+
+attach_members(
+    {
+        "__copy__": _copy,
+        "__deepcopy__": _deepcopy,
+        "__reduce__": _reduce,
+        "to_device": _to_device,
+    }
+)
