@@ -185,7 +185,8 @@ class ShapedArray(AbstractValue):
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self.str_short()}{weak})"
 
-    __str__ = str_short
+    def __str__(self) -> str:
+        return f"{'~' if self.weak_type else ''}{self.str_short()}"
 
 
 def _rebuild(cls: type, shape: Shape, dtype: Any, weak: bool, sharding: Any, vma: Any, space: Any):

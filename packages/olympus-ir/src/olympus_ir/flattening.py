@@ -4,13 +4,24 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import pytrees
 from .olympuspr import DebugInfo
+from .source_info import FunctionOrigin, function_name
+
+__all__ = [
+    "FlatFunction",
+    "argument_numbers",
+    "debug_info",
+    "debug_info_of_tree",
+    "function_name",
+    "function_source",
+    "result_paths",
+    "select_arguments",
+]
 
 
 class FlatFunction:
@@ -34,6 +45,14 @@ class FlatFunction:
         return out_leaves
 
     @property
+    def __name__(self) -> str:
+        return function_name(self.fun)
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        return self.fun
+
+    @property
     def out_tree(self) -> Any:
         """The structure of the result; known once the function has been called."""
         if self._out_tree is None:
@@ -41,33 +60,9 @@ class FlatFunction:
         return self._out_tree
 
 
-def function_name(fun: Any) -> str:
-    """The name of a function as programs show it."""
-    while isinstance(fun, functools.partial):
-        fun = fun.func
-    name = getattr(fun, "__name__", None)
-    if isinstance(name, str):
-        return name
-    return getattr(type(fun), "__name__", "<unnamed function>")
-
-
 def function_source(fun: Any) -> str:
-    """``name at file:line`` of a function, or its name alone where the source is not known."""
-    name = function_name(fun)
-    fun = inspect.unwrap(_unwrap_partial(fun)) if callable(fun) else fun
-    fun = _unwrap_partial(fun)
-    code = getattr(fun, "__code__", None)
-    if code is None:
-        code = getattr(getattr(type(fun), "__call__", None), "__code__", None)
-    if code is None:
-        return name
-    return f"{name} at {code.co_filename}:{code.co_firstlineno}"
-
-
-def _unwrap_partial(fun: Any) -> Any:
-    while isinstance(fun, functools.partial):
-        fun = fun.func
-    return fun
+    """``name at file:line`` of a function, or its name alone where the place is not known."""
+    return FunctionOrigin(fun).description
 
 
 def debug_info(
@@ -100,8 +95,9 @@ def debug_info(
         for name in sorted(kwargs)
         if name not in static_argnames
     ]
+    origin = FunctionOrigin(fun)
     return DebugInfo(
-        traced_for, fun, lambda: _argument_names(fun, dynamic_args, dynamic_kwargs)
+        traced_for, origin, lambda: _argument_names(origin, dynamic_args, dynamic_kwargs)
     )
 
 
@@ -114,6 +110,7 @@ def debug_info_of_tree(
       positions: the places of the positional arguments in the function's signature, where some
         before or between them are not traced.
     """
+    origin = FunctionOrigin(fun)
 
     def names() -> list[str]:
         args_tree, kwargs_tree = in_tree.children()
@@ -121,41 +118,23 @@ def debug_info_of_tree(
         places = range(len(children)) if positions is None else positions
         keywords = kwargs_tree.node_data()[1] if kwargs_tree.node_data() else []
         return _argument_names(
-            fun,
+            origin,
             list(zip(places, children, strict=True)),
             list(zip(keywords, kwargs_tree.children(), strict=True)),
         )
 
-    return DebugInfo(traced_for, fun, names)
+    return DebugInfo(traced_for, origin, names)
 
 
-def _argument_names(fun: Any, dynamic_args: Sequence, dynamic_kwargs: Sequence) -> list[str]:
-    """One name a leaf, from the function's signature and the paths within its arguments."""
-    try:
-        parameters = list(inspect.signature(fun).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-
-    def positional_name(position: int) -> str:
-        for index, parameter in enumerate(parameters):
-            if parameter.kind is parameter.VAR_POSITIONAL:
-                return f"{parameter.name}[{position - index}]"
-            if parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD):
-                break
-            if index == position:
-                return parameter.name
-        return f"args[{position}]"
-
-    by_name = {
-        parameter.name
-        for parameter in parameters
-        if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
-    }
+def _argument_names(
+    origin: FunctionOrigin, dynamic_args: Sequence, dynamic_kwargs: Sequence
+) -> list[str]:
+    """One name a leaf, from the function's parameters and the paths within its arguments."""
     names: list[str] = []
     for position, tree in dynamic_args:
-        names += _leaf_names(positional_name(position), tree)
+        names += _leaf_names(origin.positional_name(position), tree)
     for name, tree in dynamic_kwargs:
-        names += _leaf_names(name if name in by_name or not parameters else f"kwargs['{name}']", tree)
+        names += _leaf_names(origin.keyword_name(name), tree)
     return names
 
 

@@ -8,10 +8,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from . import dtypes
 from .avals import AbstractValue, get_aval
 from .effects import no_effects
 from .primitives import Primitive
-from .source_info import SourceInfo, unknown_source
+from .source_info import FunctionOrigin, SourceInfo, unknown_source
 
 
 class Var:
@@ -105,9 +106,12 @@ class DebugInfo:
       func_src_info: the function's name and place, ``f at file.py:3``.
       arg_names: one name a flat argument, such as ``x['weights']``; None where unknown.
       result_paths: one path a flat result, such as ``result[0]``.
+
+    Args:
+      function: the function, of which only the code is kept, or a text that describes it.
     """
 
-    __slots__ = ("_arg_names", "_function", "_result_paths", "traced_for")
+    __slots__ = ("_arg_names", "_origin", "_result_paths", "traced_for")
 
     def __init__(
         self,
@@ -117,20 +121,21 @@ class DebugInfo:
         result_paths: Sequence[str] | Callable[[], Sequence[str]] | None = None,
     ) -> None:
         self.traced_for = traced_for
-        self._function = function
+        if not isinstance(function, str | FunctionOrigin):
+            function = FunctionOrigin(function)
+        self._origin = function
         self._arg_names = arg_names
         self._result_paths = result_paths
 
     @property
     def func_src_info(self) -> str:
-        from .flattening import function_source  # imports nothing of this module, needed rarely
-
-        function = self._function
-        return function if isinstance(function, str) else function_source(function)
+        origin = self._origin
+        return origin if isinstance(origin, str) else origin.description
 
     @property
     def func_name(self) -> str:
-        return self.func_src_info.split(" at ")[0]
+        origin = self._origin
+        return origin.split(" at ")[0] if isinstance(origin, str) else origin.name
 
     @property
     def arg_names(self) -> tuple[str, ...] | None:
@@ -145,7 +150,7 @@ class DebugInfo:
         return None if self._result_paths is None else tuple(self._result_paths)
 
     def with_result_paths(self, result_paths: Any) -> DebugInfo:
-        return DebugInfo(self.traced_for, self._function, self._arg_names, result_paths)
+        return DebugInfo(self.traced_for, self._origin, self._arg_names, result_paths)
 
     def __repr__(self) -> str:
         return (
@@ -343,7 +348,7 @@ def is_literalable(value: Any) -> bool:
 
 _python_scalars = frozenset({bool, int, float, complex})
 # Types whose scalars become literals; packages with array types of their own add them.
-literal_types: set[type] = {np.ndarray}
+literal_types: set[type] = {np.ndarray, *dtypes.numpy_scalar_types}
 
 
 def register_literal_type(value_type: type) -> type:

@@ -51,7 +51,8 @@ class Primitive:
         self.family = family
         if multiple_results:
             self.multiple_results = True
-        self.cache_inference = cache_inference
+        if not cache_inference:
+            self.infer = self._infer_anew  # type: ignore[method-assign]
         # Which operands it is linear in: all (True), some (their indices), none (empty).
         self.linear_in: tuple[int, ...] | bool = ()
         # The function that evaluates it eagerly; the evaluator sets it on first use.
@@ -119,17 +120,21 @@ class Primitive:
         except TypeError:
             _check_hashable(self, params)
             raise
+        inferred = self._infer_anew(avals, params)
+        if len(self._inferred) >= _INFERENCE_CACHE_SIZE:
+            self._inferred.clear()
+        self._inferred[key] = inferred
+        return inferred
+
+    def _infer_anew(
+        self, avals: tuple[AbstractValue, ...], params: dict[str, Any]
+    ) -> tuple[tuple[AbstractValue, ...], frozenset]:
         if self._shape_rule is None:
             raise NotImplementedError(
                 f"Abstract evaluation of `{self.name}` is not defined. "
                 f"Give it a shape rule with `{self.name}_p.def_abstract_eval`."
             )
-        inferred = self._shape_rule(*avals, **params)
-        if self.cache_inference:
-            if len(self._inferred) >= _INFERENCE_CACHE_SIZE:
-                self._inferred.clear()
-            self._inferred[key] = inferred
-        return inferred
+        return self._shape_rule(*avals, **params)
 
     # ---- evaluation by the primitive itself, for primitives of third parties ----
 

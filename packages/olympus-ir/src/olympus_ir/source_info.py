@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import types
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ._jaxlib import Traceback
 
@@ -78,3 +80,85 @@ def summarize(source: SourceInfo, frames: int = 1) -> str:
     for frame, _ in zip(user_frames(source), range(frames), strict=False):
         lines.append(f"{frame.file_name}:{frame.start_line}:0 ({frame.function_name})")
     return "\n".join(lines) or "unknown"
+
+
+# ---- functions ----
+
+
+def function_name(fun: Any) -> str:
+    """The name of a function as programs show it."""
+    while isinstance(fun, functools.partial):
+        fun = fun.func
+    name = getattr(fun, "__name__", None)
+    if isinstance(name, str):
+        return name
+    return getattr(type(fun), "__name__", "<unnamed function>")
+
+
+class FunctionOrigin:
+    """What is told of a function in error messages. Holds its code, and not the function itself.
+
+    Programs live in caches that must not keep the user's function, or what it closes over, alive.
+
+    Attributes:
+      name: the function's name.
+      code: its code object; None of functions that are not written in Python.
+      num_bound: how many of the code's positional parameters are given already (``self`` of
+        methods, the positional arguments of partial applications).
+      bound_names: the parameters that a partial application gives by name.
+    """
+
+    __slots__ = ("bound_names", "code", "name", "num_bound")
+
+    def __init__(self, fun: Any) -> None:
+        self.name = function_name(fun)
+        self.num_bound = 0
+        self.bound_names: frozenset[str] = frozenset()
+        for _ in range(100):  # wrappers around wrappers; more would be a circle
+            if isinstance(fun, functools.partial):
+                self.num_bound += len(fun.args)
+                self.bound_names |= fun.keywords.keys()
+                fun = fun.func
+            elif isinstance(fun, types.MethodType):
+                self.num_bound += 1
+                fun = fun.__func__
+            elif callable(wrapped := getattr(fun, "__wrapped__", None)):
+                fun = wrapped
+            else:
+                break
+        code = getattr(fun, "__code__", None)
+        if code is None and not isinstance(fun, type):
+            code = getattr(getattr(type(fun), "__call__", None), "__code__", None)
+            self.num_bound += 1
+        self.code = code if isinstance(code, types.CodeType) else None
+
+    @property
+    def description(self) -> str:
+        """``name at file:line``, or the name alone where the place is not known."""
+        if self.code is None:
+            return self.name
+        return f"{self.name} at {self.code.co_filename}:{self.code.co_firstlineno}"
+
+    def positional_name(self, position: int) -> str:
+        """The name of the parameter that takes the positional argument at a position."""
+        code = self.code
+        if code is not None:
+            place = position + self.num_bound
+            if place < code.co_argcount:
+                return code.co_varnames[place]
+            if code.co_flags & _TAKES_POSITIONALS:
+                name = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+                return f"{name}[{place - max(code.co_argcount, self.num_bound)}]"
+        return f"args[{position}]"
+
+    def keyword_name(self, name: str) -> str:
+        """The parameter that takes a keyword argument, or its place in the dictionary that does."""
+        code = self.code
+        if code is not None:
+            count = code.co_argcount + code.co_kwonlyargcount
+            if name not in code.co_varnames[code.co_posonlyargcount : count]:
+                return f"kwargs['{name}']"
+        return name
+
+
+_TAKES_POSITIONALS = 0x04  # inspect.CO_VARARGS, without the import

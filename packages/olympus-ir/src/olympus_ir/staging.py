@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import config, source_info
-from .avals import AbstractValue, get_aval
+from .avals import AbstractValue, get_aval, is_valid_value
 from .effects import NamedAxisEffect, no_effects
+from .flattening import result_paths
 from .olympuspr import (
     Atom,
     ClosedOlympuspr,
@@ -129,7 +130,8 @@ class StagingTrace(Trace):
         self, primitive: Any, fun: Any, jvp: Any, args: Any, *, symbolic_zeros: bool
     ) -> Sequence[Any]:
         tracers = [self.tracer(arg) for arg in args]
-        call_jaxpr = trace_to_closed(fun, [tracer.aval for tracer in tracers], self.debug_info)
+        info = DebugInfo(primitive.name, fun)
+        call_jaxpr = trace_to_closed(fun, [tracer.aval for tracer in tracers], info)
         consts, call_jaxpr = separate_constants(call_jaxpr)
         return self.record(
             primitive,
@@ -154,7 +156,8 @@ class StagingTrace(Trace):
         symbolic_zeros: bool,
     ) -> Sequence[Any]:
         tracers = [self.tracer(arg) for arg in args]
-        call_jaxpr = trace_to_closed(fun, [tracer.aval for tracer in tracers], self.debug_info)
+        info = DebugInfo(primitive.name, fun)
+        call_jaxpr = trace_to_closed(fun, [tracer.aval for tracer in tracers], info)
         consts, call_jaxpr = separate_constants(call_jaxpr)
         return self.record(
             primitive,
@@ -171,9 +174,15 @@ class StagingTrace(Trace):
 
     # ---- the result ----
 
-    def to_olympuspr(self, outputs: Sequence[Any]) -> tuple[Olympuspr, list[Any]]:
+    def to_olympuspr(
+        self, outputs: Sequence[Any], out_tree: Any = None
+    ) -> tuple[Olympuspr, list[Any]]:
         """The recorded program with the given results, and the values of its constants."""
-        outvars = [self.atom(output) for output in outputs]
+        try:
+            outvars = [self.atom(output) for output in outputs]
+        except TypeError:
+            self._check_outputs(outputs, out_tree)
+            raise
         effects: frozenset = no_effects
         for equation in self.equations:
             if equation.effects:
@@ -182,6 +191,18 @@ class StagingTrace(Trace):
             self.constvars, self.invars, outvars, self.equations, effects, self.debug_info
         )
         return olympuspr, self.constant_values
+
+    def _check_outputs(self, outputs: Sequence[Any], out_tree: Any) -> None:
+        """Raises for the first result that is not an array, and says which one it is."""
+        for position, output in enumerate(outputs):
+            if not is_valid_value(output):
+                path = result_paths(out_tree)[position] if out_tree is not None else ""
+                where = f" at output component {path.removeprefix('result')}" if path else ""
+                raise TypeError(
+                    f"function {self.debug_info.func_src_info} traced for "
+                    f"{self.debug_info.traced_for} returned a value of type {type(output)}"
+                    f"{where if path != 'result' else ''}, which is not a valid OLYMPUS type"
+                ) from None
 
     def finish(self) -> None:
         """Marks the trace as over; its tracers are errors from now on."""
@@ -229,7 +250,7 @@ class StagingTracer(Tracer):
         return _origin_of(self._trace, self.atom)
 
     def __repr__(self) -> str:
-        return f"JitTracer({self.atom.aval.str_short()})"
+        return f"JitTracer({self.atom.aval})"
 
 
 def _origin_of(trace: StagingTrace, atom: Any) -> str:
@@ -322,7 +343,7 @@ def trace_to_olympuspr(
     try:
         with set_current_trace(trace):
             outputs = fun(*tracers)
-        olympuspr, constants = trace.to_olympuspr(outputs)
+        olympuspr, constants = trace.to_olympuspr(outputs, getattr(fun, "out_tree", None))
     finally:
         current.source = saved_source
         trace.finish()

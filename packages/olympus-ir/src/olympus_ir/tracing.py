@@ -391,7 +391,7 @@ class Tracer(ArrayBase):
         return repr(self) if not format_spec else format(repr(self), "")
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.aval.str_short()})"
+        return f"{type(self).__name__}({self.aval})"
 
 
 def _concretization(what: str, instead: str) -> Callable[[Tracer], Exception]:

@@ -1,0 +1,449 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Callbacks: calls of Python functions from within traced and compiled programs.
+
+``debug_print`` and ``debug_callback`` run for their side effect, ``pure_callback`` for its results,
+``io_callback`` for both. The functions named ``run_*`` are what an interpreter calls when the
+program gets there, with one concrete array an operand.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import config, dtypes, pytrees
+from ..avals import AbstractValue, ShapedArray, canonicalize_shape, is_valid_value
+from ..effects import debug_effect, io_effect, ordered_debug_effect, ordered_io_effect
+from ..primitives import Primitive, instruction
+
+__all__ = [
+    "debug_callback",
+    "debug_callback_p",
+    "debug_print",
+    "debug_print_p",
+    "effects_barrier",
+    "io_callback",
+    "io_callback_p",
+    "pure_callback",
+    "pure_callback_p",
+]
+
+
+def _callback_primitive(name: str) -> Primitive:
+    # The cache of inferred types would keep the user's function alive.
+    return instruction(name, multiple_results=True, family="callbacks", cache_inference=False)
+
+
+debug_print_p = _callback_primitive("debug_print")
+debug_callback_p = _callback_primitive("debug_callback")
+pure_callback_p = _callback_primitive("pure_callback")
+io_callback_p = _callback_primitive("io_callback")
+
+VMAP_METHODS = (
+    "sequential",
+    "sequential_unrolled",
+    "expand_dims",
+    "broadcast_all",
+    "legacy_vectorized",
+    None,
+)
+
+Types = tuple[Sequence[AbstractValue], frozenset]
+
+
+@debug_print_p.def_effectful_abstract_eval
+def _debug_print_types(*avals: AbstractValue, ordered: bool, **params: Any) -> Types:
+    return (), frozenset((ordered_debug_effect if ordered else debug_effect,))
+
+
+@debug_callback_p.def_effectful_abstract_eval
+def _debug_callback_types(*avals: AbstractValue, effect: Any, **params: Any) -> Types:
+    return (), frozenset((effect,))
+
+
+@pure_callback_p.def_abstract_eval
+def _pure_callback_types(
+    *avals: AbstractValue, result_avals: tuple[ShapedArray, ...], **params: Any
+) -> Sequence[AbstractValue]:
+    return result_avals
+
+
+@io_callback_p.def_effectful_abstract_eval
+def _io_callback_types(
+    *avals: AbstractValue, result_avals: tuple[ShapedArray, ...], ordered: bool, **params: Any
+) -> Types:
+    return result_avals, frozenset((ordered_io_effect if ordered else io_effect,))
+
+
+# ---- flat arguments ----
+
+
+class _FlatCallback:
+    """A callback of pytrees as a function of flat arrays. Compared by the function and the trees.
+
+    Attributes:
+      callback_func: the user's function.
+      in_tree: the structure of ``(args, kwargs)``.
+      static_args: ``(position, value)`` of leaves that are no arrays.
+    """
+
+    __slots__ = ("callback_func", "in_tree", "static_args")
+
+    def __init__(self, callback_func: Callable[..., Any], in_tree: Any, static_args: tuple = ()):
+        self.callback_func = callback_func
+        self.in_tree = in_tree
+        self.static_args = static_args
+
+    def __call__(self, *arrays: Any) -> Any:
+        leaves = with_static_leaves(arrays, self.static_args)
+        args, kwargs = pytrees.tree_unflatten(self.in_tree, leaves)
+        return self.callback_func(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, _FlatCallback)
+            and self.callback_func == other.callback_func
+            and self.in_tree == other.in_tree
+            and self.static_args == other.static_args
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.callback_func, self.in_tree))
+
+    def __repr__(self) -> str:
+        return f"_FlatCallback(callback_func={self.callback_func!r}, in_tree={self.in_tree!r})"
+
+
+def _split_leaves(args: tuple, kwargs: dict[str, Any]) -> tuple[list[Any], tuple, Any]:
+    """The arrays among the leaves, the others as ``(position, value)``, and the structure."""
+    leaves, in_tree = pytrees.tree_flatten((args, kwargs))
+    arrays, others = [], []
+    for position, leaf in enumerate(leaves):
+        if is_valid_value(leaf):
+            arrays.append(leaf)
+        else:
+            others.append((position, leaf))
+    return arrays, tuple(others), in_tree
+
+
+def with_static_leaves(arrays: Sequence[Any], static_args: tuple) -> list[Any]:
+    """All leaves in order, from the arrays among them and the others with their positions."""
+    leaves = list(arrays)
+    for position, leaf in static_args:
+        leaves.insert(position, leaf)
+    return leaves
+
+
+# ---- debugging ----
+
+
+class _FormatChecker(string.Formatter):
+    """Checks that the fields of a format string and the arguments belong to one another."""
+
+    def __init__(self) -> None:
+        self.has_fields = False
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        self.has_fields = True
+        first, _ = _split_field_name(field_name)
+        return self.get_value(first, args, kwargs), first
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        return value
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return ""
+
+    def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
+        unused = [arg for position, arg in enumerate(args) if position not in used_args]
+        if unused:
+            raise ValueError(f"Unused positional arguments to `olympus.debug.print`: {unused}")
+        unused_names = [name for name in kwargs if name not in used_args]
+        if unused_names:
+            raise ValueError(
+                f"Unused keyword arguments to `olympus.debug.print`: {unused_names}. You may be "
+                'passing an f-string (such as `f"{x}"`) to `olympus.debug.print`; pass a plain '
+                "string."
+            )
+
+
+def _split_field_name(field_name: str) -> tuple[Any, str]:
+    for place, character in enumerate(field_name):
+        if character in ".[":
+            first, rest = field_name[:place], field_name[place:]
+            break
+    else:
+        first, rest = field_name, ""
+    return (int(first) if first.isdigit() else first), rest
+
+
+def debug_print(
+    fmt: str,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> None:
+    """Prints values, also from within functions that are traced or compiled.
+
+    Args:
+      fmt: a format string, as `str.format` takes it.
+      *args: values for its numbered fields: arrays, pytrees of them, or anything that is known
+        while tracing.
+      ordered: whether the prints of a program come in the program's order.
+      partitioned: whether each device of a sharded computation prints its own part.
+      skip_format_check: whether not to check at once that fields and values belong to one another.
+      **kwargs: values for its named fields.
+
+    Raises:
+      ValueError: where ``fmt`` is no format string, or values are left over.
+      KeyError: where a named field has no value.
+      IndexError: where a numbered field has no value.
+
+    Example:
+      >>> debug_print("x = {x:.2f}", x=1.5)
+      x = 1.50
+    """
+    checker = _FormatChecker()
+    if not skip_format_check:
+        checker.vformat(fmt, args, kwargs)
+        has_placeholders = checker.has_fields
+    else:
+        has_placeholders = True
+    arrays, static_args, in_tree = _split_leaves(args, kwargs)
+    debug_print_p.bind(
+        *arrays,
+        fmt=fmt,
+        ordered=bool(ordered),
+        partitioned=bool(partitioned),
+        in_tree=in_tree,
+        static_args=static_args,
+        np_printoptions=tuple(np.get_printoptions().items()),
+        has_placeholders=has_placeholders,
+        logging_record=None,
+    )
+
+
+def run_debug_print(
+    *arrays: Any,
+    fmt: str,
+    in_tree: Any,
+    static_args: tuple,
+    np_printoptions: tuple,
+    has_placeholders: bool,
+    **params: Any,
+) -> list[Any]:
+    """Prints, as `debug_print` has promised."""
+    args, kwargs = pytrees.tree_unflatten(in_tree, with_static_leaves(arrays, static_args))
+    if has_placeholders:
+        options = dict(np_printoptions)
+        options.pop("override_repr", None)
+        with np.printoptions(**options):
+            print(fmt.format(*args, **kwargs))
+    else:
+        print(fmt.format())
+    return []
+
+
+def debug_callback(
+    callback: Callable[..., None],
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> None:
+    """Calls a Python function with the values of arrays, for a side effect such as logging.
+
+    Args:
+      callback: the function; its result is dropped. It may be called more than once, or not at
+        all where the compiler can do without the computation around it.
+      *args: its arguments: arrays, pytrees of them, or anything that is known while tracing.
+      ordered: whether the calls of a program come in the program's order.
+      partitioned: whether it is called on each device of a sharded computation, with its part.
+      **kwargs: its keyword arguments.
+
+    Raises:
+      TypeError: where ``callback`` cannot be called.
+
+    Example:
+      >>> seen = []
+      >>> debug_callback(lambda x: seen.append(float(x)), 2.0)
+      >>> effects_barrier(); seen
+      [2.0]
+    """
+    if not callable(callback):
+        raise TypeError(
+            "first argument to olympus.debug.callback must be callable, but got an object of type "
+            f"{type(callback)}"
+        )
+    arrays, static_args, in_tree = _split_leaves(args, kwargs)
+    debug_callback_p.bind(
+        *arrays,
+        callback=_FlatCallback(callback, in_tree, static_args),
+        effect=ordered_debug_effect if ordered else debug_effect,
+        partitioned=bool(partitioned),
+    )
+
+
+def run_debug_callback(*arrays: Any, callback: _FlatCallback, **params: Any) -> list[Any]:
+    """Calls the function of a `debug_callback`."""
+    callback(*arrays)
+    return []
+
+
+# ---- callbacks with results ----
+
+
+def _result_avals(result_shape_dtypes: Any) -> tuple[tuple[ShapedArray, ...], Any]:
+    leaves, out_tree = pytrees.tree_flatten(result_shape_dtypes)
+    avals = []
+    for leaf in leaves:
+        shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
+        if shape is None or dtype is None:
+            raise TypeError(
+                "result_shape_dtypes must be a pytree of olympus.ShapeDtypeStruct, or of arrays "
+                f"whose shape and dtype are meant; got {leaf!r} of type {type(leaf)}"
+            )
+        if not dtypes.is_extended(dtype):
+            dtype = np.dtype(dtype)
+            if not config.enable_x64.value and dtypes.canonicalize_dtype(dtype) != dtype:
+                raise ValueError(
+                    "result_shape_dtypes cannot specify 64-bit types when `olympus_enable_x64` is "
+                    f"disabled, got {dtypes.name_of(dtype)}"
+                )
+        avals.append(ShapedArray(canonicalize_shape(shape), dtype))
+    return tuple(avals), out_tree
+
+
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Calls a Python function without side effects for the values of its result.
+
+    Args:
+      callback: from arrays to arrays. It may be called any number of times, or not at all.
+      result_shape_dtypes: the types of its result, as a pytree of `ShapeDtypeStruct`.
+      *args: its arguments, arrays or pytrees of them.
+      sharding: the device on which it runs, where not all take part.
+      vmap_method: what `vmap` does: ``"sequential"`` calls it once a batch element, ``"expand_dims"``
+        and ``"broadcast_all"`` once with a leading dimension on the operands, of size one
+        respectively the batch's where they are not batched.
+      **kwargs: its keyword arguments, arrays or pytrees of them.
+
+    Raises:
+      ValueError: where ``vmap_method`` is unknown or the result's types are of 64 bits in 32-bit
+        mode.
+
+    Example:
+      >>> import numpy as np
+      >>> pure_callback(np.sin, np.zeros((), np.float32), 0.0)
+      Array(0., dtype=float32)
+    """
+    if vmap_method not in VMAP_METHODS:
+        raise ValueError(
+            f"vmap_method must be one of the allowed methods {list(VMAP_METHODS)}, but got: "
+            f"{vmap_method}"
+        )
+    arrays, in_tree = pytrees.tree_flatten((args, kwargs))
+    result_avals, out_tree = _result_avals(result_shape_dtypes)
+    results = pure_callback_p.bind(
+        *arrays,
+        callback=_FlatCallback(callback, in_tree),
+        result_avals=result_avals,
+        sharding=sharding,
+        vmap_method=vmap_method,
+    )
+    return pytrees.tree_unflatten(out_tree, results)
+
+
+def io_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    ordered: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Calls a Python function with side effects, exactly as often as the program says.
+
+    Args:
+      callback: from arrays to arrays.
+      result_shape_dtypes: the types of its result, as a pytree of `ShapeDtypeStruct`; None for a
+        function without results.
+      *args: its arguments, arrays or pytrees of them.
+      sharding: the device on which it runs, where not all take part.
+      ordered: whether the calls of a program come in the program's order.
+      **kwargs: its keyword arguments, arrays or pytrees of them.
+
+    Example:
+      >>> import itertools, numpy as np
+      >>> counter = itertools.count(7)
+      >>> io_callback(lambda: np.int32(next(counter)), np.zeros((), np.int32))
+      Array(7, dtype=int32)
+    """
+    arrays, in_tree = pytrees.tree_flatten((args, kwargs))
+    result_avals, out_tree = _result_avals(result_shape_dtypes)
+    results = io_callback_p.bind(
+        *arrays,
+        callback=_FlatCallback(callback, in_tree),
+        result_avals=result_avals,
+        sharding=sharding,
+        ordered=bool(ordered),
+    )
+    return pytrees.tree_unflatten(out_tree, results)
+
+
+def run_callback(
+    *arrays: Any, callback: _FlatCallback, result_avals: tuple[ShapedArray, ...], **params: Any
+) -> list[np.ndarray]:
+    """Calls the function of a `pure_callback` or `io_callback` and checks what it returns.
+
+    Raises:
+      RuntimeError: where number or shapes of the results are not as announced.
+    """
+    leaves = pytrees.tree_leaves(callback(*arrays))
+    if len(leaves) != len(result_avals):
+        raise RuntimeError(
+            f"Mismatched number of outputs from callback. Expected: {len(result_avals)}, Actual: "
+            f"{len(leaves)}. The types of the results are those of `result_shape_dtypes`."
+        )
+    results = []
+    for position, (leaf, aval) in enumerate(zip(leaves, result_avals, strict=True)):
+        array = np.asarray(leaf)
+        if array.shape != aval.shape:
+            raise RuntimeError(
+                f"Incorrect output shape for return value #{position}: Expected: {aval.shape}, "
+                f"Actual: {array.shape}"
+            )
+        results.append(array.astype(aval.dtype, copy=False))
+    return results
+
+
+# ---- waiting ----
+
+_barriers: list[Callable[[], None]] = []
+
+
+def register_effects_barrier(wait: Callable[[], None]) -> None:
+    """Adds a function that waits for the side effects of the programs that an evaluator runs."""
+    _barriers.append(wait)
+
+
+def effects_barrier() -> None:
+    """Waits until the side effects of all programs started so far have happened.
+
+    Example:
+      >>> debug_print("done"); effects_barrier()
+      done
+    """
+    for wait in _barriers:
+        wait()

@@ -1,0 +1,532 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives: operations across a named axis, which `vmap` or `shard_map` has introduced.
+
+An axis is named by any hashable value, several axes by a tuple. `psum`, `pmax` and `pmin` also take
+positional axes (integers), along which they reduce the operand itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, pytrees
+from ..arrays import Array
+from ..avals import ShapedArray, get_aval
+from ..effects import NamedAxisEffect
+from ..primitives import Primitive, instruction
+from ..tracing import current
+from .elementwise import add, convert_element_type, div, mul
+from .shaping import expand_dims, squeeze
+
+__all__ = [
+    "all_gather",
+    "all_gather_p",
+    "all_to_all",
+    "all_to_all_p",
+    "axis_index",
+    "axis_index_p",
+    "axis_size",
+    "pbroadcast",
+    "pbroadcast_p",
+    "pmax",
+    "pmax_p",
+    "pmean",
+    "pmin",
+    "pmin_p",
+    "ppermute",
+    "ppermute_p",
+    "pshuffle",
+    "psum",
+    "psum_p",
+    "psum_scatter",
+    "pswapaxes",
+    "reduce_scatter_p",
+]
+
+AxisName = Any
+Groups = Sequence[Sequence[int]] | None
+
+
+def _collective(name: str, **attributes: Any) -> Primitive:
+    return instruction(name, family="collectives", **attributes)
+
+
+psum_p = _collective("psum")
+pmax_p = _collective("pmax")
+pmin_p = _collective("pmin")
+axis_index_p = _collective("axis_index")
+all_gather_p = _collective("all_gather")
+reduce_scatter_p = _collective("reduce_scatter")
+ppermute_p = _collective("ppermute")
+pbroadcast_p = _collective("pbroadcast")
+# The type of a tiled result depends on the size of the axis, which is not among the parameters.
+all_to_all_p = _collective("all_to_all", cache_inference=False)
+
+for _primitive in (psum_p, all_gather_p, reduce_scatter_p, ppermute_p, pbroadcast_p, all_to_all_p):
+    _primitive.linear_in = True
+
+
+# ---- axes ----
+
+
+def axis_names(axis_name: AxisName) -> tuple:
+    """One name or a tuple of names as a tuple."""
+    return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+
+
+def is_positional(axis: AxisName) -> bool:
+    """Whether an axis is a dimension of the operand rather than a name."""
+    return type(axis) is int
+
+
+def axis_size(axis_name: AxisName) -> int:
+    """Returns the size of a named axis, or the product of the sizes of several.
+
+    Args:
+      axis_name: a name or a tuple of names.
+
+    Raises:
+      NameError: where the axis is not bound.
+
+    Example:
+      >>> from olympus_ir.tracing import extend_axes
+      >>> with extend_axes({"i": 4}):
+      ...     axis_size("i")
+      4
+    """
+    return math.prod(current.axes.size(name) for name in axis_names(axis_name))
+
+
+def axis_index(axis_name: AxisName) -> Array:
+    """Returns the index along a named axis of the instance that is being computed.
+
+    Args:
+      axis_name: a name, or a tuple of names, the last of which varies fastest.
+
+    Raises:
+      NameError: where the axis is not bound.
+
+    Example:
+      >>> from olympus_ir import ShapedArray, trace_to_olympuspr
+      >>> from olympus_ir.tracing import extend_axes
+      >>> with extend_axes({"i": 4}):
+      ...     trace_to_olympuspr(lambda: [axis_index("i")], [])[0].out_avals
+      [ShapedArray(int32[])]
+    """
+    if not isinstance(axis_name, tuple | list):
+        current.axes.size(axis_name)
+        return axis_index_p.bind(axis_name=axis_name)
+    index, inner_size = np.int32(0), 1
+    for name in reversed(axis_name):
+        index = add(index, mul(axis_index(name), np.int32(inner_size)))
+        inner_size *= axis_size(name)
+    return index
+
+
+def _named_effects(axes: AxisName) -> frozenset:
+    return frozenset(NamedAxisEffect(axis) for axis in axis_names(axes) if not is_positional(axis))
+
+
+def _checked_groups(groups: Groups, axes: tuple) -> tuple | None:
+    """The groups as tuples, each index of the axis in exactly one of them."""
+    if groups is None:
+        return None
+    groups = tuple(tuple(group) for group in groups)
+    size = axis_size(axes)
+    if sorted(index for group in groups for index in group) != list(range(size)):
+        raise ValueError(
+            f"axis_index_groups must cover all indices exactly once: the axis {axes} has the "
+            f"indices 0 to {size - 1}, the groups are {groups}"
+        )
+    return groups
+
+
+def _group_size(groups: tuple | None, axes: tuple) -> int:
+    if groups is None:
+        return axis_size(axes)
+    sizes = {len(group) for group in groups}
+    if len(sizes) > 1:
+        raise ValueError(f"axis_index_groups must all be of one size, got {groups}")
+    return sizes.pop()
+
+
+@axis_index_p.def_effectful_abstract_eval
+def _axis_index_type(*, axis_name: AxisName) -> tuple[ShapedArray, frozenset]:
+    return ShapedArray((), np.int32), _named_effects(axis_name)
+
+
+# ---- reductions ----
+
+
+def _reduction_type(
+    operand: ShapedArray, *, axes: tuple, axis_index_groups: tuple | None
+) -> tuple[ShapedArray, frozenset]:
+    positional = {axis % operand.ndim for axis in axes if is_positional(axis)}
+    shape = tuple(size for axis, size in enumerate(operand.shape) if axis not in positional)
+    return operand.update(shape=shape), _named_effects(axes)
+
+
+for _primitive in (psum_p, pmax_p, pmin_p):
+    _primitive.def_effectful_abstract_eval(_reduction_type)
+
+
+def _reduce(
+    primitive: Primitive,
+    x: Any,
+    axis_name: AxisName,
+    groups: Groups,
+    of_constant: Callable[[Any, int], Any] | None = None,
+) -> Any:
+    axes = axis_names(axis_name)
+    named = tuple(axis for axis in axes if not is_positional(axis))
+    if groups is not None and len(named) < len(axes):
+        raise ValueError(f"axis_index_groups are for named axes only, got the axes {axes}")
+    checked_groups = _checked_groups(groups, axes)
+    for name in named:
+        current.axes.size(name)
+
+    def of_leaf(leaf: Any) -> Any:
+        if not axes:
+            return leaf
+        if of_constant is not None and named == axes and not isinstance(leaf, Array | bool):
+            size = axis_size(axes) if checked_groups is None else _group_size(checked_groups, axes)
+            return of_constant(leaf, size)
+        if primitive is psum_p and get_aval(leaf).dtype == np.bool_:
+            leaf = convert_element_type(leaf, np.int32)
+        return primitive.bind(leaf, axes=axes, axis_index_groups=checked_groups)
+
+    return pytrees.tree_map(of_leaf, x)
+
+
+def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+    """Returns the sum over a named axis.
+
+    The sum of a constant, as in ``psum(1, "i")``, is worked out while tracing: it is the constant
+    times the size of the axis, a Python number for a Python number.
+
+    Args:
+      x: an array or a pytree of arrays. Booleans are summed as integers.
+      axis_name: a name or a tuple of names; integers stand for dimensions of ``x``.
+      axis_index_groups: where given, the sums are taken within these groups of indices.
+
+    Raises:
+      NameError: where the axis is not bound.
+
+    Example:
+      >>> from olympus_ir.tracing import extend_axes
+      >>> with extend_axes({"i": 4}):
+      ...     psum(1, "i")
+      4
+    """
+    return _reduce(psum_p, x, axis_name, axis_index_groups, lambda leaf, size: leaf * size)
+
+
+def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+    """Returns the mean over a named axis; see `psum`.
+
+    Example:
+      >>> from olympus_ir.tracing import extend_axes
+      >>> with extend_axes({"i": 4}):
+      ...     pmean(3, "i")
+      3.0
+    """
+    size = psum(1, axis_name, axis_index_groups=axis_index_groups)
+    total = psum(x, axis_name, axis_index_groups=axis_index_groups)
+
+    def mean(leaf: Any) -> Any:
+        if not isinstance(leaf, Array):
+            return leaf / size
+        dtype = dtypes.to_inexact_dtype(leaf.dtype)
+        if dtype != leaf.dtype:
+            leaf = convert_element_type(leaf, dtype)
+        return div(leaf, convert_element_type(size, dtype))
+
+    return pytrees.tree_map(mean, total)
+
+
+def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+    """Returns the largest element over a named axis; see `psum`."""
+    return _reduce(pmax_p, x, axis_name, axis_index_groups)
+
+
+def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+    """Returns the smallest element over a named axis; see `psum`."""
+    return _reduce(pmin_p, x, axis_name, axis_index_groups)
+
+
+# ---- gathering and scattering ----
+
+
+@all_gather_p.def_effectful_abstract_eval
+def _all_gather_type(
+    operand: ShapedArray,
+    *,
+    all_gather_dimension: int,
+    axis_index_groups: tuple | None,
+    axis_name: tuple,
+    axis_size: int,
+    tiled: bool,
+) -> tuple[ShapedArray, frozenset]:
+    shape = list(operand.shape)
+    if tiled:
+        shape[all_gather_dimension] *= axis_size
+    else:
+        shape.insert(all_gather_dimension, axis_size)
+    return operand.update(shape=tuple(shape)), _named_effects(axis_name)
+
+
+def all_gather(
+    x: Any,
+    axis_name: AxisName,
+    *,
+    axis_index_groups: Groups = None,
+    axis: int = 0,
+    tiled: bool = False,
+) -> Any:
+    """Returns the values of all instances along a named axis, in a new dimension.
+
+    Args:
+      x: an array or a pytree of arrays.
+      axis_name: a name or a tuple of names.
+      axis_index_groups: where given, values are gathered within these groups of equal size.
+      axis: where the new dimension goes.
+      tiled: concatenate along the dimension ``axis`` rather than adding one.
+
+    Raises:
+      NameError: where the axis is not bound.
+    """
+    names = axis_names(axis_name)
+    groups = _checked_groups(axis_index_groups, names)
+    size = _group_size(groups, names)
+
+    def of_leaf(leaf: Any) -> Any:
+        ndim = get_aval(leaf).ndim + (0 if tiled else 1)
+        return all_gather_p.bind(
+            leaf,
+            all_gather_dimension=_checked_axis(axis, ndim),
+            axis_index_groups=groups,
+            axis_name=names,
+            axis_size=size,
+            tiled=bool(tiled),
+        )
+
+    return pytrees.tree_map(of_leaf, x)
+
+
+def _checked_axis(axis: int, ndim: int) -> int:
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+    return axis % ndim
+
+
+@reduce_scatter_p.def_effectful_abstract_eval
+def _reduce_scatter_type(
+    operand: ShapedArray,
+    *,
+    scatter_dimension: int,
+    axis_index_groups: tuple | None,
+    axis_name: tuple,
+    axis_size: int,
+    tiled: bool,
+) -> tuple[ShapedArray, frozenset]:
+    shape = list(operand.shape)
+    size = shape[scatter_dimension]
+    if tiled:
+        if size % axis_size:
+            raise ValueError(
+                f"tiled psum_scatter needs a dimension that the axis divides: dimension "
+                f"{scatter_dimension} of {operand.str_short(True)} is scattered over {axis_size}"
+            )
+        shape[scatter_dimension] = size // axis_size
+    else:
+        if size != axis_size:
+            raise ValueError(
+                f"psum_scatter needs a dimension of the size of the axis: dimension "
+                f"{scatter_dimension} of {operand.str_short(True)} is scattered over {axis_size}"
+            )
+        del shape[scatter_dimension]
+    return operand.update(shape=tuple(shape)), _named_effects(axis_name)
+
+
+def psum_scatter(
+    x: Any,
+    axis_name: AxisName,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Groups = None,
+    tiled: bool = False,
+) -> Any:
+    """Returns, of the sum over a named axis, the slice that belongs to each instance.
+
+    Args:
+      x: an array or a pytree of arrays.
+      axis_name: a name or a tuple of names.
+      scatter_dimension: the dimension that is divided among the instances.
+      axis_index_groups: where given, sums are taken within these groups of equal size.
+      tiled: keep the scattered dimension, divided by the size of the axis, rather than dropping it.
+
+    Raises:
+      NameError: where the axis is not bound.
+      ValueError: where the dimension does not fit the size of the axis.
+    """
+    names = axis_names(axis_name)
+    groups = _checked_groups(axis_index_groups, names)
+    size = _group_size(groups, names)
+
+    def of_leaf(leaf: Any) -> Any:
+        return reduce_scatter_p.bind(
+            leaf,
+            axis_name=names,
+            scatter_dimension=_checked_axis(scatter_dimension, get_aval(leaf).ndim),
+            axis_index_groups=groups,
+            axis_size=size,
+            tiled=bool(tiled),
+        )
+
+    return pytrees.tree_map(of_leaf, x)
+
+
+# ---- exchanging ----
+
+
+@all_to_all_p.def_effectful_abstract_eval
+def _all_to_all_type(
+    operand: ShapedArray,
+    *,
+    split_axis: int,
+    concat_axis: int,
+    axis_name: AxisName,
+    axis_index_groups: tuple | None,
+    tiled: bool,
+) -> tuple[ShapedArray, frozenset]:
+    shape = list(operand.shape)
+    size = _group_size(axis_index_groups, axis_names(axis_name))
+    if shape[split_axis] % size:
+        raise ValueError(
+            f"The size of all_to_all split_axis ({shape[split_axis]}) has to be divisible by "
+            f"the size of the named axis {axis_name} ({size})"
+        )
+    shape[split_axis] //= size
+    shape[concat_axis] *= size
+    return operand.update(shape=tuple(shape)), _named_effects(axis_name)
+
+
+def all_to_all(
+    x: Any,
+    axis_name: AxisName,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Groups = None,
+    tiled: bool = False,
+) -> Any:
+    """Exchanges a named axis and a dimension: each instance sends a slice to each other one.
+
+    Args:
+      x: an array or a pytree of arrays.
+      axis_name: a name or a tuple of names.
+      split_axis: the dimension whose slices are sent.
+      concat_axis: the dimension along which the received slices are put together.
+      axis_index_groups: where given, slices are exchanged within these groups of equal size.
+      tiled: ``split_axis`` is divided by, and ``concat_axis`` multiplied by the size of the named
+        axis. Otherwise ``split_axis``, of exactly that size, is removed and a new dimension
+        ``concat_axis`` inserted.
+
+    Raises:
+      NameError: where the axis is not bound.
+      ValueError: where ``split_axis`` does not fit the size of the named axis.
+    """
+    names = axis_names(axis_name)
+    groups = _checked_groups(axis_index_groups, names)
+    size = _group_size(groups, names)
+
+    def exchange(leaf: Any, split: int, concat: int) -> Any:
+        return all_to_all_p.bind(
+            leaf,
+            split_axis=split,
+            concat_axis=concat,
+            axis_name=axis_name if not isinstance(axis_name, list) else names,
+            axis_index_groups=groups,
+            tiled=bool(tiled),
+        )
+
+    def of_leaf(leaf: Any) -> Any:
+        aval = get_aval(leaf)
+        split, concat = _checked_axis(split_axis, aval.ndim), _checked_axis(concat_axis, aval.ndim)
+        if tiled:
+            return exchange(leaf, split, concat)
+        if aval.shape[split] != size:
+            raise ValueError(
+                "all_to_all requires the size of the mapped axis axis_name to equal "
+                f"x.shape[split_axis], but they are {size} and {aval.shape[split]} respectively."
+            )
+        if split == concat:
+            return exchange(leaf, split, concat)
+        # With a dimension of size one at the place of the result's, the exchange keeps the rank.
+        if split < concat:
+            concat += 1
+        else:
+            split += 1
+        leaf = expand_dims(leaf, (concat,))
+        return squeeze(exchange(leaf, split, concat), (split,))
+
+    return pytrees.tree_map(of_leaf, x)
+
+
+def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> Any:
+    """Exchanges a named axis and the dimension ``axis`` of the same size; see `all_to_all`."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+def _keep_type(operand: ShapedArray, *, axis_name: AxisName, **params: Any) -> Any:
+    return operand, _named_effects(axis_name)
+
+
+ppermute_p.def_effectful_abstract_eval(_keep_type)
+pbroadcast_p.def_effectful_abstract_eval(_keep_type)
+
+
+def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+    """Sends values from instance to instance along a named axis.
+
+    Args:
+      x: an array or a pytree of arrays.
+      axis_name: a name or a tuple of names.
+      perm: pairs of a source index and a destination index. Instances that are no destination get
+        zeros.
+
+    Raises:
+      NameError: where the axis is not bound.
+    """
+    names = axis_names(axis_name)
+    axis_size(names)
+    pairs = tuple((int(source), int(destination)) for source, destination in perm)
+    return pytrees.tree_map(lambda leaf: ppermute_p.bind(leaf, axis_name=names, perm=pairs), x)
+
+
+def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
+    """Permutes the instances along a named axis: instance ``i`` gets the value of ``perm[i]``.
+
+    Raises:
+      NameError: where the axis is not bound.
+      ValueError: where ``perm`` is not a permutation.
+    """
+    if set(perm) != set(range(len(perm))):
+        raise ValueError(f"`perm` does not represent a permutation: {perm}")
+    return ppermute(x, axis_name, [(source, place) for place, source in enumerate(perm)])
+
+
+def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
+    """Sends the value of one instance, that with the index ``source``, to all instances.
+
+    Raises:
+      NameError: where the axis is not bound.
+    """
+    axis_size(axis_name)
+    return pytrees.tree_map(
+        lambda leaf: pbroadcast_p.bind(leaf, axis_name=axis_name, source=source), x
+    )
