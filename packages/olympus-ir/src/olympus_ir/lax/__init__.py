@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The instruction set: one primitive, bind function and shape rule an operation."""
 
+from .callbacks import *  # noqa: F403
 from .calls import *  # noqa: F403
+from .collectives import *  # noqa: F403
 from .control_flow import *  # noqa: F403
+from .conversion import *  # noqa: F403
+from .elementwise import *  # noqa: F403
+from .indexing import *  # noqa: F403
+from .logic import *  # noqa: F403
+from .reductions import *  # noqa: F403
+from .shaping import *  # noqa: F403

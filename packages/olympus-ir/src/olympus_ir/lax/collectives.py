@@ -19,7 +19,8 @@ from ..avals import ShapedArray, get_aval
 from ..effects import NamedAxisEffect
 from ..primitives import Primitive, instruction
 from ..tracing import current
-from .elementwise import add, convert_element_type, div, mul
+from .conversion import convert_element_type
+from .elementwise import add, div, mul
 from .shaping import expand_dims, squeeze
 
 __all__ = [

@@ -2,8 +2,8 @@
 """Constructors of primitives that share a shape rule: elementwise operations and reductions.
 
 A primitive is declared in one line; its shape rule, dtype checks and error messages come with the
-family. Elementwise operations of several operands take equal dtypes, and equal shapes but for
-scalars, which are spread over the others.
+family. Elementwise operations of several operands take equal dtypes, and shapes that are equal but
+for scalars and dimensions of size one, which are spread over the others.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ..primitives import Primitive, instruction
 
 # Kinds of dtypes that operations accept, as abstract classes of NumPy's hierarchy.
 Floating = (np.floating,)
-Inexact = (np.inexact,)
+Inexact = (np.floating, np.complexfloating)
 ComplexFloating = (np.complexfloating,)
 Integer = (np.integer,)
 IntegerOrBool = (np.integer, np.bool_)
-Number = (np.number,)
-SignedNumber = (np.signedinteger, np.inexact)
+Number = (np.integer, np.floating, np.complexfloating)
+SignedNumber = (np.floating, np.complexfloating, np.signedinteger)
 Ordered = (np.integer, np.floating, np.bool_)
 Anything = (np.generic,)
 AnythingExtended = (np.generic, dtypes.extended)
@@ -39,24 +39,35 @@ def check_dtype(name: str, aval: ShapedArray, accepted: Sequence[type], position
         kinds = ", ".join(kind.__name__.rstrip("_") for kind in accepted)
         where = "" if position < 0 else f" at position {position}"
         raise TypeError(
-            f"{name} does not accept dtype {dtypes.name_of(aval.dtype)}{where}. Accepted dtypes "
-            f"are subtypes of {kinds}."
+            f"{name} does not accept dtype {dtypes.name_of(aval.dtype)}{where}. Accepted dtypes"
+            f"{where} are subtypes of {kinds}."
         )
 
 
-def broadcast_scalars(name: str, avals: Sequence[ShapedArray]) -> tuple:
-    """The common shape of operands that are equal in shape or scalars.
+def broadcast_operands(name: str, avals: Sequence[ShapedArray]) -> tuple:
+    """The common shape of an elementwise operation's operands.
+
+    Operands are scalars or have one rank; of one rank, sizes are equal or one.
 
     Raises:
-      TypeError: where two operands that are not scalars differ in shape.
+      ShapeError: where two operands differ otherwise.
     """
     shape: tuple = ()
     for aval in avals:
         if aval.shape != shape and aval.shape:
-            if shape:
-                _raise_incompatible(name, avals)
-            shape = aval.shape
+            shape = _joined_shape(name, shape, aval.shape, avals) if shape else aval.shape
     return shape
+
+
+def _joined_shape(name: str, shape: tuple, other: tuple, avals: Sequence[ShapedArray]) -> tuple:
+    if len(shape) != len(other):
+        _raise_incompatible(name, avals)
+    joined = []
+    for size, other_size in zip(shape, other, strict=True):
+        if size != other_size and size != 1 and other_size != 1:
+            _raise_incompatible(name, avals)
+        joined.append(other_size if size == 1 else size)
+    return tuple(joined)
 
 
 def _raise_incompatible(name: str, avals: Sequence[ShapedArray]) -> None:
@@ -68,8 +79,8 @@ def _raise_incompatible(name: str, avals: Sequence[ShapedArray]) -> None:
         shapes = ", ".join(str(aval.shape) for aval in avals)
         detail = f"got incompatible shapes for broadcasting: {shapes}"
     raise ShapeError(
-        f"{name}: {detail} (operands {shown}). lax operations broadcast scalars only; use the "
-        "function of the same name in olympus.numpy, or lax.broadcast_in_dim on one operand."
+        f"{name}: {detail} (operands {shown}). lax operations broadcast scalars and dimensions of "
+        "size one only; use the function of olympus.numpy, or lax.broadcast_in_dim on one operand."
     )
 
 
@@ -94,28 +105,29 @@ def check_same_dtypes(name: str, avals: Sequence[ShapedArray], numpy_name: str =
             )
 
 
-def elementwise(
+def elementwise_primitive(
     name: str,
     *accepted: Sequence[type],
     result: DTypeRule | None = None,
     numpy_name: str = "",
     family: str = "elementwise",
     same_dtypes: bool = True,
-    params_in_result: bool = False,
+    linear_in: tuple[int, ...] | bool = (),
 ) -> Primitive:
     """Declares an elementwise primitive.
 
     Args:
       name: the primitive's name.
       *accepted: for each operand, the kinds of dtypes it may have.
-      result: from the operands' dtypes (and parameters where ``params_in_result``) to the
-        result's dtype; the first operand's where not given.
+      result: from the operands' dtypes, and the parameters as keywords, to the result's dtype;
+        the first operand's where not given.
       numpy_name: the function of olympus.numpy that promotes dtypes, for the error message.
       family: the rule files the primitive belongs to.
       same_dtypes: whether the operands must agree in dtype.
-      params_in_result: whether ``result`` takes the parameters as keywords.
+      linear_in: the operands that the result is linear in; see `Primitive.linear_in`.
     """
     primitive = instruction(name, family=family)
+    primitive.linear_in = linear_in
     arity = len(accepted)
 
     def shape_rule(*avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -127,28 +139,25 @@ def elementwise(
             check_dtype(name, aval, kinds, position if arity > 1 else -1)
         if same_dtypes and arity > 1:
             check_same_dtypes(name, avals, numpy_name)
-        shape = broadcast_scalars(name, avals) if arity > 1 else avals[0].shape
+        shape = broadcast_operands(name, avals) if arity > 1 else avals[0].shape
         if result is None:
             dtype = avals[0].dtype
-        elif params_in_result:
-            dtype = result(*(aval.dtype for aval in avals), **params)
         else:
-            dtype = result(*(aval.dtype for aval in avals))
-        weak = result_weak_type(avals) and dtype == avals[0].dtype
-        return ShapedArray(shape, dtype, weak, **common_placement(avals))
+            dtype = result(*(aval.dtype for aval in avals), **params)
+        return ShapedArray(shape, dtype, result_weak_type(avals), **common_placement(avals))
 
     primitive.def_abstract_eval(shape_rule)
     return primitive
 
 
 def unary(name: str, accepted: Sequence[type] = Anything, **options: Any) -> Primitive:
-    """Declares an elementwise primitive of one operand; see `elementwise`."""
-    return elementwise(name, accepted, **options)
+    """Declares an elementwise primitive of one operand; see `elementwise_primitive`."""
+    return elementwise_primitive(name, accepted, **options)
 
 
 def binary(name: str, accepted: Sequence[type] = Anything, **options: Any) -> Primitive:
-    """Declares an elementwise primitive of two operands of one dtype; see `elementwise`."""
-    return elementwise(name, accepted, accepted, **options)
+    """Declares an elementwise primitive of two operands of one dtype; see `elementwise_primitive`."""
+    return elementwise_primitive(name, accepted, accepted, **options)
 
 
 def common_placement(avals: Sequence[ShapedArray]) -> dict[str, Any]:
@@ -161,7 +170,7 @@ def common_placement(avals: Sequence[ShapedArray]) -> dict[str, Any]:
 
 def _joined_placement(avals: Sequence[ShapedArray]) -> dict[str, Any]:
     placement: dict[str, Any] = {}
-    shape = broadcast_scalars("elementwise operation", avals)
+    shape = broadcast_operands("elementwise operation", avals)
     full = [aval for aval in avals if aval.shape == shape]
     shardings = {aval.sharding for aval in full if aval.sharding is not None}
     if len(shardings) > 1:
@@ -186,17 +195,17 @@ def axis_reduction(
     *,
     result: DTypeRule | None = None,
     family: str = "reductions",
+    linear_in: tuple[int, ...] | bool = (),
 ) -> Primitive:
     """Declares a primitive that reduces one array over ``axes``."""
     primitive = instruction(name, family=family)
+    primitive.linear_in = linear_in
 
     def shape_rule(operand: ShapedArray, *, axes: tuple, **params: Any) -> ShapedArray:
         check_dtype(name, operand, accepted)
         shape = reduced_shape(name, operand, axes)
         dtype = operand.dtype if result is None else result(operand.dtype, **params)
-        return ShapedArray(
-            shape, dtype, operand.weak_type and dtype == operand.dtype, vma=operand.vma
-        )
+        return ShapedArray(shape, dtype, operand.weak_type, vma=operand.vma)
 
     primitive.def_abstract_eval(shape_rule)
     return primitive
@@ -212,8 +221,9 @@ def reduced_shape(name: str, operand: ShapedArray, axes: Sequence[int]) -> tuple
         raise ValueError(f"duplicate value in 'axes' of {name}: {tuple(axes)}")
     if not all(0 <= axis < operand.ndim for axis in axes):
         raise ValueError(
-            f"{name} of {operand.str_short(short_dtypes=True)} got axes {tuple(axes)}; axes must "
-            f"be in the range from 0 to {operand.ndim - 1}"
+            f"{name}: axes {tuple(axes)} contain out-of-bounds indices for "
+            f"{operand.str_short(short_dtypes=True)}; lax axes count from 0 to ndim - 1, and "
+            "negative ones are understood by olympus.numpy only."
         )
     removed = set(axes)
     return tuple(size for axis, size in enumerate(operand.shape) if axis not in removed)

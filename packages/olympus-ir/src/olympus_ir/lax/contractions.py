@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of arrays summed over dimensions."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .. import config, dtypes
+from ..avals import ShapedArray
+from ..errors import ShapeError
+from ..primitives import instruction
+from .families import result_weak_type
+from .values import Array, ArrayLike, shape_of
+
+__all__ = [
+    "DotAlgorithm",
+    "DotAlgorithmPreset",
+    "DotDimensionNumbers",
+    "Precision",
+    "PrecisionLike",
+    "batch_matmul",
+    "canonicalize_precision",
+    "dot",
+    "dot_general",
+    "dot_general_p",
+]
+
+
+class Precision(enum.Enum):
+    """How exactly a product of arrays is computed, where an accelerator offers a choice.
+
+    Attributes:
+      DEFAULT: as fast as possible.
+      HIGH: in between.
+      HIGHEST: in the operands' own precision.
+    """
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value: object) -> Precision | None:
+        return _precision_names.get(value)  # type: ignore[call-overload]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_precision_names: dict[object, Precision] = {
+    "highest": Precision.HIGHEST,
+    "float32": Precision.HIGHEST,
+    "high": Precision.HIGH,
+    "bfloat16_3x": Precision.HIGH,
+    "tensorfloat32": Precision.HIGH,
+    "default": Precision.DEFAULT,
+    "bfloat16": Precision.DEFAULT,
+    "fastest": Precision.DEFAULT,
+    None: Precision.DEFAULT,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class DotAlgorithm:
+    """An algorithm for products of arrays, spelled out.
+
+    Attributes:
+      lhs_precision_type: the dtype to which elements of the left operand are rounded.
+      rhs_precision_type: likewise, the right operand.
+      accumulation_type: the dtype of sums.
+      lhs_component_count: into how many parts elements of the left operand are split.
+      rhs_component_count: likewise, the right operand.
+      num_primitive_operations: how many products of parts are computed.
+      allow_imprecise_accumulation: whether sums may be less exact for a while.
+    """
+
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+
+class DotAlgorithmPreset(enum.Enum):
+    """Algorithms for products of arrays, named for the dtypes of operands and of sums."""
+
+    DEFAULT = enum.auto()
+    ANY_F8_ANY_F8_F32 = enum.auto()
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = enum.auto()
+    ANY_F8_ANY_F8_ANY = enum.auto()
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = enum.auto()
+    F16_F16_F16 = enum.auto()
+    F16_F16_F32 = enum.auto()
+    BF16_BF16_BF16 = enum.auto()
+    BF16_BF16_F32 = enum.auto()
+    BF16_BF16_F32_X3 = enum.auto()
+    BF16_BF16_F32_X6 = enum.auto()
+    BF16_BF16_F32_X9 = enum.auto()
+    TF32_TF32_F32 = enum.auto()
+    TF32_TF32_F32_X3 = enum.auto()
+    F32_F32_F32 = enum.auto()
+    F64_F64_F64 = enum.auto()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+PrecisionLike: TypeAlias = (
+    None
+    | str
+    | Precision
+    | tuple[str, str]
+    | tuple[Precision, Precision]
+    | DotAlgorithm
+    | DotAlgorithmPreset
+)
+DotDimensionNumbers: TypeAlias = tuple[
+    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+]
+
+CanonicalPrecision: TypeAlias = (
+    None | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset
+)
+
+
+def canonicalize_precision(precision: PrecisionLike) -> CanonicalPrecision:
+    """A user's precision as the parameter of an equation.
+
+    None means the configured default, which may be None, too.
+
+    Raises:
+      ValueError: where it is none of the legal values.
+    """
+    if precision is None:
+        precision = config.default_matmul_precision.value
+        if precision is None:
+            return None
+    if isinstance(precision, Precision):
+        return (precision, precision)
+    if isinstance(precision, DotAlgorithm | DotAlgorithmPreset):
+        return precision
+    if isinstance(precision, str):
+        if precision in _precision_names:
+            return (Precision(precision), Precision(precision))
+        if precision in DotAlgorithmPreset.__members__:
+            return DotAlgorithmPreset[precision]
+    elif isinstance(precision, list | tuple) and len(precision) == 2:
+        try:
+            return (Precision(precision[0]), Precision(precision[1]))
+        except ValueError:
+            pass
+    names = [name for name in _precision_names if name is not None]
+    raise ValueError(
+        f"Precision argument must be None, a string in {names}, a lax.Precision value, a tuple of "
+        "two of these, a lax.DotAlgorithmPreset or the name of one, or a lax.DotAlgorithm; but "
+        f"got {precision!r}."
+    )
+
+
+dot_general_p = instruction("dot_general", family="contractions")
+dot_general_p.linear_in = (0, 1)  # in each, the other one being given
+
+
+@dot_general_p.def_abstract_eval
+def _dot_general_shape(
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    *,
+    dimension_numbers: Any,
+    precision: Any,
+    preferred_element_type: Any,
+    out_sharding: Any,
+) -> ShapedArray:
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    _check_dimension_numbers("lhs", lhs, lhs_contracting, lhs_batch)
+    _check_dimension_numbers("rhs", rhs, rhs_contracting, rhs_batch)
+    for what, lhs_dims, rhs_dims in (
+        ("batch dimensions", lhs_batch, rhs_batch),
+        ("contracting dimensions", lhs_contracting, rhs_contracting),
+    ):
+        lhs_sizes = tuple(lhs.shape[dimension] for dimension in lhs_dims)
+        rhs_sizes = tuple(rhs.shape[dimension] for dimension in rhs_dims)
+        if lhs_sizes != rhs_sizes:
+            raise ShapeError(
+                f"dot_general requires lhs and rhs {what} to have the same shape, got "
+                f"{lhs_sizes} and {rhs_sizes} (lhs {lhs.str_short(short_dtypes=True)}, rhs "
+                f"{rhs.str_short(short_dtypes=True)}, {what} {lhs_dims} and {rhs_dims})."
+            )
+    shape = (
+        *(lhs.shape[dimension] for dimension in lhs_batch),
+        *_free_sizes(lhs, lhs_contracting, lhs_batch),
+        *_free_sizes(rhs, rhs_contracting, rhs_batch),
+    )
+    if preferred_element_type is None:
+        dtype, weak_type = _product_dtype(lhs.dtype, rhs.dtype), result_weak_type((lhs, rhs))
+    else:
+        dtype, weak_type = preferred_element_type, False
+    return ShapedArray(shape, dtype, weak_type, sharding=out_sharding, vma=lhs.vma | rhs.vma)
+
+
+def _check_dimension_numbers(
+    side: str, operand: ShapedArray, contracting: Sequence[int], batch: Sequence[int]
+) -> None:
+    if not all(0 <= dimension < operand.ndim for dimension in (*contracting, *batch)):
+        raise ShapeError(
+            f"dot_general requires {side} dimension numbers to be nonnegative and less than the "
+            f"number of axes of the {side} value, got {side}_batch of {batch} and "
+            f"{side}_contracting of {contracting} for {side} of rank {operand.ndim}"
+        )
+    for what, dimensions in (("batch", batch), ("contracting", contracting)):
+        if len(set(dimensions)) != len(dimensions):
+            raise ShapeError(
+                f"dot_general requires {side} {what} dimensions to be distinct, got "
+                f"{side}_{what} {dimensions}."
+            )
+    if set(batch) & set(contracting):
+        raise ShapeError(
+            f"dot_general requires {side} batch dimensions to be disjoint from contracting "
+            f"dimensions, got {side}_batch {batch} and {side}_contracting {contracting}."
+        )
+
+
+def _free_sizes(
+    operand: ShapedArray, contracting: Sequence[int], batch: Sequence[int]
+) -> list[int]:
+    used = {*contracting, *batch}
+    return [size for dimension, size in enumerate(operand.shape) if dimension not in used]
+
+
+def _product_dtype(lhs: Any, rhs: Any) -> Any:
+    """The dtype of sums of products: the operands' or, of two, the one higher in XLA's order."""
+    return lhs if lhs == rhs else max(lhs, rhs, key=_dtype_order)
+
+
+def _dtype_order(dtype: Any) -> tuple:
+    for rank, kind in enumerate(
+        (np.bool_, np.unsignedinteger, np.signedinteger, np.floating, np.complexfloating)
+    ):
+        if dtypes.issubdtype(dtype, kind):
+            integer = rank in (1, 2)
+            bits = dtypes.itemsize_bits(dtype)
+            # Integers are ordered by width first; of equal width, floats of more range are higher.
+            if integer:
+                return (1, bits, rank)
+            return (rank, bits, dtypes.finfo(dtype).maxexp if rank == 3 else 0)
+    raise TypeError(f"dot_general does not accept dtype {dtypes.name_of(dtype)}")
+
+
+def dot_general(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    dimension_numbers: DotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Sums of products of two arrays over some of their dimensions.
+
+    Args:
+      lhs: an array.
+      rhs: an array.
+      dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``: the
+        dimensions summed over, and those that are paired and kept.
+      precision: how exactly accelerators compute: one value, or one an operand.
+      preferred_element_type: the dtype of sums and result.
+      out_sharding: how the result is laid out.
+
+    Returns:
+      An array with the batch dimensions first, then the others of ``lhs``, then those of ``rhs``.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> x = np.arange(6.0).reshape(2, 3)
+      >>> lax.dot_general(x, x, (((1,), (1,)), ((0,), (0,))))
+      Array([ 5., 50.], dtype=float32)
+    """
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    if preferred_element_type is not None:
+        preferred_element_type = dtypes.check_and_canonicalize_user_dtype(
+            preferred_element_type, "dot_general", 3
+        )
+    return dot_general_p.bind(
+        lhs,
+        rhs,
+        dimension_numbers=(
+            (tuple(map(int, lhs_contracting)), tuple(map(int, rhs_contracting))),
+            (tuple(map(int, lhs_batch)), tuple(map(int, rhs_batch))),
+        ),
+        precision=canonicalize_precision(precision),
+        preferred_element_type=preferred_element_type,
+        out_sharding=out_sharding,
+    )
+
+
+def dot(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    *,
+    dimension_numbers: DotDimensionNumbers | None = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """The product of vectors or matrices, or what ``dimension_numbers`` says.
+
+    Args:
+      lhs: a vector or matrix.
+      rhs: a vector or matrix.
+      dimension_numbers: as in `dot_general`; by default the last dimension of ``lhs`` and the
+        first of ``rhs`` are summed over.
+      precision: as in `dot_general`.
+      preferred_element_type: as in `dot_general`.
+      out_sharding: as in `dot_general`.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.dot(np.ones((2, 3)), np.arange(3.0))
+      Array([3., 3.], dtype=float32)
+    """
+    if dimension_numbers is None:
+        lhs_shape, rhs_shape = shape_of(lhs), shape_of(rhs)
+        if not (
+            1 <= len(lhs_shape) <= 2
+            and 1 <= len(rhs_shape) <= 2
+            and lhs_shape[-1] == rhs_shape[0]
+        ):
+            raise ValueError(
+                "lax.dot: dimension_numbers must be specified when not performing simple "
+                "un-batched matrix-matrix, matrix-vector, or vector-vector products; got "
+                f"lhs_shape={lhs_shape} rhs_shape={rhs_shape}"
+            )
+        dimension_numbers = (((len(lhs_shape) - 1,), (0,)), ((), ()))
+    return dot_general(
+        lhs,
+        rhs,
+        dimension_numbers,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=out_sharding,
+    )
+
+
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
+    """The matrix products of the last two dimensions; all dimensions before are batch dimensions.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.batch_matmul(np.ones((4, 2, 3)), np.ones((4, 3, 5))).shape
+      (4, 2, 5)
+    """
+    lhs_shape, rhs_shape = shape_of(lhs), shape_of(rhs)
+    ndim = len(lhs_shape)
+    if ndim < 2 or len(rhs_shape) != ndim:
+        raise ValueError(
+            "Arguments to batch_matmul must have equal ranks of at least 2, got shapes "
+            f"{lhs_shape} and {rhs_shape}"
+        )
+    batch = tuple(range(ndim - 2))
+    return dot_general(lhs, rhs, (((ndim - 1,), (ndim - 2,)), (batch, batch)), precision=precision)

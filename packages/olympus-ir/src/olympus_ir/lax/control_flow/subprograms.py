@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tracing the functions of which control flow is made, and what is said where they do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ... import pytrees
+from ..._jaxlib import config_trace_context
+from ...avals import AbstractValue, ShapedArray, typematch
+from ...effects import control_flow_allowed_effects
+from ...flattening import FlatFunction, debug_info_of_tree
+from ...function_caches import FunctionCache
+from ...olympuspr import ClosedOlympuspr, Var, close_olympuspr, constants_as_inputs
+from ...source_info import FunctionOrigin
+from ...staging import trace_to_olympuspr
+from ...tracing import Tracer, current
+
+
+class Subprogram:
+    """A traced function.
+
+    Attributes:
+      closed: the program. It has no constants; its first inputs are for ``consts``.
+      consts: the values that the function closes over.
+      out_tree: the structure of the result.
+    """
+
+    __slots__ = ("closed", "consts", "out_tree")
+
+    def __init__(self, closed: ClosedOlympuspr, consts: list[Any], out_tree: Any) -> None:
+        self.closed = closed
+        self.consts = consts
+        self.out_tree = out_tree
+
+    @property
+    def const_vars(self) -> list[Var]:
+        return self.closed.jaxpr.invars[: len(self.consts)]
+
+    @property
+    def operand_vars(self) -> list[Var]:
+        return self.closed.jaxpr.invars[len(self.consts) :]
+
+    @property
+    def is_reusable(self) -> bool:
+        """Whether it is valid at another time: not where it closes over values being traced."""
+        return not any(isinstance(value, Tracer) for value in self.consts)
+
+
+_subprograms = FunctionCache()
+# What `cond`, `while_loop` and `scan` have made of the subprograms.
+control_flow_programs = FunctionCache()
+
+
+def tracing_key() -> tuple:
+    """What a traced program depends on besides function and operands."""
+    return (current.axes, config_trace_context())
+
+
+def trace_subprogram(
+    fun: Callable[..., Any], in_tree: Any, in_avals: tuple[AbstractValue, ...], traced_for: str
+) -> Subprogram:
+    """Traces a function of pytrees, or finds the program traced before.
+
+    Args:
+      fun: the function.
+      in_tree: the structure of its positional arguments, a tuple.
+      in_avals: the types of their leaves.
+      traced_for: the operation, for error messages.
+    """
+    known = _subprograms.of(fun)
+    key = (in_tree, in_avals, traced_for, *tracing_key())
+    subprogram = known.get(key)
+    if subprogram is not None:
+        return subprogram
+    in_tree = pytrees.treedef_tuple((in_tree, _no_keywords))
+    flat = FlatFunction(fun, in_tree)
+    info = debug_info_of_tree(traced_for, fun, in_tree)
+    olympuspr, consts = trace_to_olympuspr(flat, in_avals, info)
+    check_effects(traced_for, olympuspr.effects)
+    closed = close_olympuspr(constants_as_inputs(olympuspr))
+    subprogram = Subprogram(closed, consts, flat.out_tree)
+    if subprogram.is_reusable:
+        known[key] = subprogram
+    return subprogram
+
+
+_no_keywords = pytrees.tree_structure({})
+
+
+def check_effects(operation: str, effects: frozenset) -> None:
+    """Raises where a program has effects that loops and branches do not admit."""
+    disallowed = control_flow_allowed_effects.filter_not_in(effects)
+    if disallowed:
+        raise NotImplementedError(f"Effects not supported in `{operation}`: {disallowed}")
+
+
+# ---- messages ----
+
+
+def type_difference(first: AbstractValue, second: AbstractValue) -> str:
+    """In words, where two types differ; empty where they are equal but for weak types."""
+    if typematch(first, second):
+        return ""
+    if not isinstance(first, ShapedArray) or not isinstance(second, ShapedArray):
+        return "the types do not match"
+    differences = []
+    if first.dtype != second.dtype:
+        differences.append("the dtypes do not match")
+    if first.shape != second.shape:
+        differences.append("the shapes do not match")
+    if first.vma != second.vma:
+        differences.append("the varying manual axes do not match")
+    if first.sharding is not second.sharding:
+        differences.append("the shardings do not match")
+    if first.memory_space != second.memory_space:
+        differences.append("the memory spaces do not match")
+    return " and ".join(differences)
+
+
+def listed(differences: Sequence[str]) -> str:
+    """One sentence, or several as a list."""
+    if len(differences) == 1:
+        first = differences[0]
+        return f"{first[0].upper()}{first[1:]}."
+    return ";\n".join(f"  * {difference}" for difference in differences) + "."
+
+
+def check_carry_structure(operation: str, body: Subprogram, in_tree: Any, out_tree: Any) -> None:
+    """Raises where a loop's body returns a carry of another structure than it takes."""
+    if in_tree == out_tree:
+        return
+    name = _carry_name(body)
+    differences = []
+    for path, given, returned, difference in pytrees.equality_errors_of_structures(
+        in_tree, out_tree
+    ):
+        component = f"carry component {name}{pytrees.keystr(path)}" if path else f"carry {name}"
+        differences.append(
+            f"the input {component} is a {given} but the corresponding component of the carry "
+            f"output is a {returned}, so {difference}"
+        )
+    if not differences:
+        differences = [f"the input carry is {in_tree} but the carry output is {out_tree}"]
+    raise TypeError(
+        f"{operation} function carry input and carry output must have the same pytree structure, "
+        f"but they differ:\n\n{listed(differences)}\n\nRevise the function so that the carry "
+        "output has the same pytree structure as the carry input."
+    )
+
+
+def check_carry_types(
+    operation: str,
+    body: Subprogram,
+    tree: Any,
+    in_avals: Sequence[AbstractValue],
+    out_avals: Sequence[AbstractValue],
+) -> None:
+    """Raises where a loop's body returns a carry of other types than it takes."""
+    if all(map(typematch, in_avals, out_avals)):
+        return
+    name = _carry_name(body)
+    paths = pytrees.tree_leaves_with_path(pytrees.tree_unflatten(tree, range(tree.num_leaves)))
+    differences = []
+    for (path, _), given, returned in zip(paths, in_avals, out_avals, strict=True):
+        difference = type_difference(given, returned)
+        if difference:
+            component = f"carry component {name}{pytrees.keystr(path)}" if path else f"carry {name}"
+            differences.append(
+                f"the input {component} has type {given.str_short()} but the corresponding output "
+                f"carry component has type {returned.str_short()}, so {difference}"
+            )
+    raise TypeError(
+        f"{operation} function carry input and carry output must have equal types, but they "
+        f"differ:\n\n{listed(differences)}\n\nRevise the function so that all output types "
+        "match the corresponding input types."
+    )
+
+
+def _carry_name(body: Subprogram) -> str:
+    """The name of the parameter that takes the carry."""
+    origin = body.closed.debug_info.origin
+    return origin.positional_name(0) if isinstance(origin, FunctionOrigin) else "carry"

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of dtype, and the identity under a few names that interpreters tell apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, pytrees
+from ..avals import ShapedArray, get_aval
+from ..errors import ShapeError
+from ..primitives import instruction
+from ..tracing import Tracer
+from .families import Anything, AnythingExtended, Floating, check_dtype, unary
+from .values import Array, ArrayLike, as_array, typed_scalar
+
+__all__ = [
+    "bitcast_convert_type",
+    "bitcast_convert_type_p",
+    "convert_dtype",
+    "convert_element_type",
+    "convert_element_type_p",
+    "copy",
+    "copy_p",
+    "reduce_precision",
+    "reduce_precision_p",
+    "stop_gradient",
+    "stop_gradient_p",
+]
+
+convert_element_type_p = instruction("convert_element_type", family="elementwise")
+convert_element_type_p.linear_in = True
+bitcast_convert_type_p = instruction("bitcast_convert_type", family="elementwise")
+reduce_precision_p = instruction("reduce_precision", family="elementwise")
+reduce_precision_p.linear_in = True
+copy_p = unary("copy", AnythingExtended, linear_in=True)
+stop_gradient_p = unary("stop_gradient", AnythingExtended)
+
+
+@convert_element_type_p.def_abstract_eval
+def _convert_element_type_shape(
+    operand: ShapedArray, *, new_dtype: Any, weak_type: bool, sharding: Any
+) -> ShapedArray:
+    check_dtype("convert_element_type", operand, Anything)
+    changes = {} if sharding is None else {"sharding": sharding}
+    return operand.update(dtype=new_dtype, weak_type=weak_type, **changes)
+
+
+@bitcast_convert_type_p.def_abstract_eval
+def _bitcast_convert_type_shape(operand: ShapedArray, *, new_dtype: Any) -> ShapedArray:
+    check_dtype("bitcast_convert_type", operand, Anything)
+    old_dtype = operand.dtype
+    if old_dtype != new_dtype and any(
+        dtypes.issubdtype(dtype, np.bool_) or dtypes.issubdtype(dtype, np.complexfloating)
+        for dtype in (old_dtype, new_dtype)
+    ):
+        raise TypeError(
+            "lax.bitcast_convert_type does not support bool or complex values unless the operand "
+            f"and destination types match. Got operand dtype={dtypes.name_of(old_dtype)}, "
+            f"new_dtype={dtypes.name_of(new_dtype)}. Consider using the arr.view() method instead."
+        )
+    old_bits, new_bits = dtypes.itemsize_bits(old_dtype), dtypes.itemsize_bits(new_dtype)
+    shape = operand.shape
+    if old_bits > new_bits:
+        shape = (*shape, old_bits // new_bits)
+    elif old_bits < new_bits:
+        if not shape or shape[-1] * old_bits != new_bits:
+            raise ShapeError(
+                f"lax.bitcast_convert_type of {operand.str_short(short_dtypes=True)} to "
+                f"{dtypes.name_of(new_dtype)} joins the elements of the last dimension, which "
+                f"must be {new_bits // old_bits} elements of {old_bits} bits each to make "
+                f"{new_bits}."
+            )
+        shape = shape[:-1]
+    return ShapedArray(shape, new_dtype, vma=operand.vma)
+
+
+@reduce_precision_p.def_abstract_eval
+def _reduce_precision_shape(
+    operand: ShapedArray, *, exponent_bits: int, mantissa_bits: int
+) -> ShapedArray:
+    check_dtype("reduce_precision", operand, Floating)
+    return operand
+
+
+def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
+    """The elements converted to another dtype.
+
+    Floats become integers by truncation, complex numbers real ones by dropping the imaginary part.
+    Nothing is recorded in a program where the operand has the dtype already or is a constant
+    scalar.
+
+    Args:
+      operand: an array or scalar.
+      new_dtype: the dtype, by name or as a type.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.convert_element_type(2.7, "int32")
+      Array(2, dtype=int32)
+    """
+    dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype, "convert_element_type", 3)
+    return convert_dtype(operand, dtype)
+
+
+def convert_dtype(
+    operand: ArrayLike, new_dtype: Any = None, weak_type: bool = False, sharding: Any = None
+) -> Array:
+    """As `convert_element_type`, for canonical dtypes and with a choice of the weak type.
+
+    Args:
+      operand: an array or scalar.
+      new_dtype: the dtype; the operand's where it is None.
+      weak_type: whether the result's dtype gives way to other operands'.
+      sharding: how the result is laid out; as the operand where it is None.
+    """
+    if isinstance(operand, Tracer):
+        aval = operand.aval
+    else:
+        aval = get_aval(operand)
+        if not aval.shape and not isinstance(operand, Array) and sharding is None:  # type: ignore[union-attr]
+            return typed_scalar(
+                operand, aval.dtype if new_dtype is None else new_dtype, weak_type  # type: ignore[union-attr]
+            )
+    if new_dtype is None:
+        new_dtype = aval.dtype
+    if aval.dtype == new_dtype and aval.weak_type is weak_type and sharding is None:
+        return as_array(operand)
+    return convert_element_type_p.bind(
+        operand, new_dtype=new_dtype, weak_type=weak_type, sharding=sharding
+    )
+
+
+def bitcast_convert_type(operand: ArrayLike, new_dtype: Any) -> Array:
+    """The same bits as elements of another dtype.
+
+    Args:
+      operand: an array or scalar.
+      new_dtype: the dtype. Where it is narrower, the result has one more dimension at the end,
+        where it is wider, one less.
+
+    Raises:
+      TypeError: where one of the dtypes is bool or complex, or the last dimension does not fit.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> hex(lax.bitcast_convert_type(1.0, "uint32"))
+      '0x3f800000'
+    """
+    dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype, "bitcast_convert_type", 3)
+    return bitcast_convert_type_p.bind(operand, new_dtype=dtype)
+
+
+def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
+    """The elements rounded to a float format with fewer bits, in their own dtype.
+
+    Args:
+      operand: an array or scalar of floats.
+      exponent_bits: the bits of the format's exponent, at least one.
+      mantissa_bits: the bits of its mantissa, without the leading one.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.reduce_precision(1.2, exponent_bits=8, mantissa_bits=3)
+      Array(1.25, dtype=float32, weak_type=True)
+    """
+    exponent_bits, mantissa_bits = int(exponent_bits), int(mantissa_bits)
+    if exponent_bits < 1:
+        raise ValueError(f"reduce_precision: exponent_bits must be positive; got {exponent_bits}")
+    if mantissa_bits < 0:
+        raise ValueError(
+            f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}"
+        )
+    return reduce_precision_p.bind(
+        operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits
+    )
+
+
+def copy(x: ArrayLike) -> Array:
+    """An array with the same elements in memory of its own."""
+    return copy_p.bind(x)
+
+
+def stop_gradient(x: Any) -> Any:
+    """The same arrays, taken for constants by differentiation.
+
+    Args:
+      x: an array or a pytree of arrays.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.stop_gradient(2.0)
+      Array(2., dtype=float32, weak_type=True)
+    """
+    return pytrees.tree_map(_stop_gradient, x)
+
+
+def _stop_gradient(x: ArrayLike) -> Array:
+    # Elements of extended dtypes have no tangents that could be stopped.
+    return x if dtypes.is_extended(getattr(x, "dtype", None)) else stop_gradient_p.bind(x)

@@ -1,0 +1,663 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gathering windows of an array at computed places, and scattering updates to such places."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import dtypes
+from ..avals import ShapedArray, canonicalize_shape
+from ..errors import ShapeError
+from ..olympuspr import DebugInfo, Olympuspr
+from ..primitives import Primitive, instruction
+from ..staging import trace_to_olympuspr
+from . import elementwise
+from .families import check_same_dtypes, result_weak_type
+from .shaping import broadcast, canonical_axis, expand_dims, full
+from .values import Array, ArrayLike, dtype_of, shape_of
+
+__all__ = [
+    "GatherDimensionNumbers",
+    "GatherScatterMode",
+    "ScatterDimensionNumbers",
+    "gather",
+    "gather_p",
+    "index_take",
+    "scatter",
+    "scatter_add",
+    "scatter_add_p",
+    "scatter_apply",
+    "scatter_max",
+    "scatter_max_p",
+    "scatter_min",
+    "scatter_min_p",
+    "scatter_mul",
+    "scatter_mul_p",
+    "scatter_p",
+    "scatter_sub",
+    "scatter_sub_p",
+]
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """How the dimensions of `gather`'s operands and result belong together.
+
+    The last dimension of the start indices holds one index vector; the other ones are the batch
+    dimensions of the result.
+
+    Attributes:
+      offset_dims: the result's dimensions that run within a window.
+      collapsed_slice_dims: the operand's dimensions in which windows have size one and which the
+        result lacks.
+      start_index_map: for each component of an index vector, the operand's dimension it indexes.
+      operand_batching_dims: the operand's dimensions that are batch dimensions of the indices,
+        too; windows have size one in them and the result lacks them.
+      start_indices_batching_dims: the corresponding dimensions of the start indices.
+    """
+
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    start_indices_batching_dims: tuple[int, ...] = ()
+
+
+class ScatterDimensionNumbers(NamedTuple):
+    """How the dimensions of `scatter`'s operands belong together.
+
+    Attributes:
+      update_window_dims: the dimensions of the updates that run within a window.
+      inserted_window_dims: the operand's dimensions in which windows have size one and which the
+        updates lack.
+      scatter_dims_to_operand_dims: for each component of an index vector, the operand's dimension
+        it indexes.
+      operand_batching_dims: the operand's dimensions that are batch dimensions of the indices,
+        too; the updates lack them.
+      scatter_indices_batching_dims: the corresponding dimensions of the indices.
+    """
+
+    update_window_dims: tuple[int, ...]
+    inserted_window_dims: tuple[int, ...]
+    scatter_dims_to_operand_dims: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    scatter_indices_batching_dims: tuple[int, ...] = ()
+
+
+class GatherScatterMode(enum.Enum):
+    """What happens to windows that reach out of the array.
+
+    Attributes:
+      CLIP: they are moved until they fit.
+      FILL_OR_DROP: gathering gives a fill value in their place, scattering leaves them out.
+      PROMISE_IN_BOUNDS: the caller promises that there are none; otherwise elements are undefined.
+      ONE_HOT: as `FILL_OR_DROP`, computed by multiplications with zeros and ones.
+    """
+
+    CLIP = 1
+    FILL_OR_DROP = 2
+    PROMISE_IN_BOUNDS = 3
+    ONE_HOT = 4
+
+    @staticmethod
+    def from_any(value: str | GatherScatterMode | None) -> GatherScatterMode:
+        """The mode that a user means by a name or None.
+
+        Raises:
+          ValueError: where there is no such mode.
+        """
+        if isinstance(value, GatherScatterMode):
+            return value
+        try:
+            return _modes[value]
+        except (KeyError, TypeError):
+            raise ValueError(
+                f"Unknown gather mode {value!r}; the modes are 'clip', 'fill', 'drop', "
+                "'promise_in_bounds' and 'one_hot'"
+            ) from None
+
+
+_modes: dict[str | None, GatherScatterMode] = {
+    None: GatherScatterMode.FILL_OR_DROP,
+    "fill": GatherScatterMode.FILL_OR_DROP,
+    "drop": GatherScatterMode.FILL_OR_DROP,
+    "clip": GatherScatterMode.CLIP,
+    "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
+    "one_hot": GatherScatterMode.ONE_HOT,
+}
+
+gather_p = instruction("gather", family="indexing")
+gather_p.linear_in = (0,)
+
+
+def _scatter_primitive(name: str, linear_in: tuple[int, ...] = ()) -> Primitive:
+    primitive = instruction(name, family="indexing")
+    primitive.linear_in = linear_in
+    primitive.def_abstract_eval(functools.partial(_scatter_shape, name))
+    return primitive
+
+
+# ---- shape rules ----
+
+
+def _check_dimensions(operation: str, what: str, dimensions: Sequence[int], ndim: int) -> None:
+    """Dimensions must be sorted, distinct and in range."""
+    if list(dimensions) != sorted(dimensions):
+        raise ShapeError(f"{what} in {operation} op must be sorted; got {tuple(dimensions)}")
+    _check_distinct(operation, what, dimensions, ndim)
+
+
+def _check_distinct(operation: str, what: str, dimensions: Sequence[int], ndim: int) -> None:
+    if len(set(dimensions)) != len(dimensions):
+        raise ShapeError(f"{what} in {operation} op must not repeat; got {tuple(dimensions)}")
+    for dimension in dimensions:
+        if not 0 <= dimension < ndim:
+            raise ShapeError(
+                f"Invalid {what} in {operation} op; valid range is [0, {ndim}); got {dimension}"
+            )
+
+
+def _check_index_vectors(
+    operation: str, operand: ShapedArray, indices: ShapedArray, index_map: Sequence[int]
+) -> None:
+    if not dtypes.issubdtype(indices.dtype, np.integer):
+        raise ValueError(
+            f"{operation} indices must have an integer type, got {dtypes.name_of(indices.dtype)}"
+        )
+    if indices.ndim < 1:
+        raise ShapeError(f"{operation} indices must have at least one dimension, got a scalar")
+    if len(index_map) != indices.shape[-1]:
+        raise ShapeError(
+            f"{operation} op has {len(index_map)} elements in the map from index vectors to "
+            f"operand dimensions, but the last dimension of the indices is {indices.shape[-1]}; "
+            "these must be equal"
+        )
+    _check_distinct(operation, "map from index vectors to operand dimensions", index_map, operand.ndim)
+
+
+def _check_batching(
+    operation: str,
+    operand: ShapedArray,
+    indices: ShapedArray,
+    operand_dims: Sequence[int],
+    index_dims: Sequence[int],
+    collapsed: Sequence[int],
+    index_map: Sequence[int],
+) -> None:
+    _check_dimensions(operation, "operand_batching_dims", operand_dims, operand.ndim)
+    _check_distinct(operation, "batching dimensions of the indices", index_dims, indices.ndim - 1)
+    if set(operand_dims) & (set(collapsed) | set(index_map)):
+        raise ShapeError(
+            f"operand_batching_dims {tuple(operand_dims)} of {operation} op must be neither "
+            f"collapsed or inserted ({tuple(collapsed)}) nor indexed ({tuple(index_map)})"
+        )
+    sizes = [operand.shape[dimension] for dimension in operand_dims]
+    index_sizes = [indices.shape[dimension] for dimension in index_dims]
+    if sizes != index_sizes:
+        raise ShapeError(
+            f"batching dimensions of {operation} op must have equal sizes in operand and indices, "
+            f"got {sizes} and {index_sizes}"
+        )
+
+
+@gather_p.def_abstract_eval
+def _gather_shape(
+    operand: ShapedArray,
+    indices: ShapedArray,
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: tuple,
+    unique_indices: bool,
+    indices_are_sorted: bool,
+    mode: GatherScatterMode,
+    fill_value: Any,
+) -> ShapedArray:
+    numbers = dimension_numbers
+    _check_index_vectors("gather", operand, indices, numbers.start_index_map)
+    result_ndim = len(numbers.offset_dims) + indices.ndim - 1
+    _check_dimensions("gather", "offset_dims", numbers.offset_dims, result_ndim)
+    collapsed = numbers.collapsed_slice_dims
+    _check_dimensions("gather", "collapsed_slice_dims", collapsed, operand.ndim)
+    _check_batching(
+        "gather",
+        operand,
+        indices,
+        numbers.operand_batching_dims,
+        numbers.start_indices_batching_dims,
+        collapsed,
+        numbers.start_index_map,
+    )
+    if len(slice_sizes) != operand.ndim:
+        raise ShapeError(
+            "gather op must have one slice size for every dimension of the operand; got "
+            f"slice_sizes {slice_sizes} for operand shape {operand.shape}"
+        )
+    for dimension, (size, full_size) in enumerate(zip(slice_sizes, operand.shape, strict=True)):
+        if not 0 <= size <= full_size:
+            raise ShapeError(
+                f"Slice size at index {dimension} in gather op is out of range, must be within "
+                f"[0, {full_size}], got {size}."
+            )
+    removed = {*collapsed, *numbers.operand_batching_dims}
+    for dimension in removed:
+        if slice_sizes[dimension] > 1:
+            raise ShapeError(
+                "gather op can only collapse slice dims with bound 1, but bound is "
+                f"{slice_sizes[dimension]} for dimension {dimension}."
+            )
+    window = [size for dimension, size in enumerate(slice_sizes) if dimension not in removed]
+    if len(window) != len(numbers.offset_dims):
+        raise ShapeError(
+            f"gather op has {len(numbers.offset_dims)} offset_dims for windows of "
+            f"{len(window)} dimensions (slice_sizes {slice_sizes} without {sorted(removed)}); "
+            "these must be equally many"
+        )
+    window_sizes, batch_sizes = iter(window), iter(indices.shape[:-1])
+    shape = tuple(
+        next(window_sizes) if dimension in numbers.offset_dims else next(batch_sizes)
+        for dimension in range(result_ndim)
+    )
+    return ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma | indices.vma)
+
+
+def _scatter_shape(
+    name: str,
+    operand: ShapedArray,
+    indices: ShapedArray,
+    updates: ShapedArray,
+    *,
+    update_jaxpr: Olympuspr | None,
+    update_consts: tuple,
+    dimension_numbers: ScatterDimensionNumbers,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: GatherScatterMode,
+) -> ShapedArray:
+    numbers = dimension_numbers
+    check_same_dtypes(name, (operand, updates))
+    _check_index_vectors(name, operand, indices, numbers.scatter_dims_to_operand_dims)
+    _check_dimensions(name, "update_window_dims", numbers.update_window_dims, updates.ndim)
+    inserted = numbers.inserted_window_dims
+    _check_dimensions(name, "inserted_window_dims", inserted, operand.ndim)
+    _check_batching(
+        name,
+        operand,
+        indices,
+        numbers.operand_batching_dims,
+        numbers.scatter_indices_batching_dims,
+        inserted,
+        numbers.scatter_dims_to_operand_dims,
+    )
+    expected_ndim = indices.ndim - 1 + len(numbers.update_window_dims)
+    if updates.ndim != expected_ndim:
+        raise ShapeError(
+            f"{name}: updates must be of rank {expected_ndim} for indices of shape "
+            f"{indices.shape} and update_window_dims {numbers.update_window_dims}; got shape "
+            f"{updates.shape}."
+        )
+    removed = {*inserted, *numbers.operand_batching_dims}
+    bounds = [size for dimension, size in enumerate(operand.shape) if dimension not in removed]
+    window = [updates.shape[dimension] for dimension in numbers.update_window_dims]
+    if len(window) != len(bounds) or any(map(operator.gt, window, bounds)):
+        raise ShapeError(
+            f"{name}: the window dimensions of updates, {window}, must not exceed the window "
+            f"bounds of the operand, {bounds}"
+        )
+    batch = [
+        size
+        for dimension, size in enumerate(updates.shape)
+        if dimension not in numbers.update_window_dims
+    ]
+    if batch != list(indices.shape[:-1]):
+        raise ShapeError(
+            f"{name}: the scatter dimensions of updates, {batch}, must be the batch dimensions of "
+            f"the indices, {list(indices.shape[:-1])}"
+        )
+    varying = operand.vma | indices.vma | updates.vma
+    weak_type = result_weak_type((operand, updates)) if update_jaxpr is None else operand.weak_type
+    return ShapedArray(operand.shape, operand.dtype, weak_type, vma=varying)
+
+
+scatter_p = _scatter_primitive("scatter", (0, 2))
+scatter_add_p = _scatter_primitive("scatter-add", (0, 2))
+scatter_sub_p = _scatter_primitive("scatter-sub", (0, 2))
+scatter_mul_p = _scatter_primitive("scatter-mul", (0,))
+scatter_min_p = _scatter_primitive("scatter-min")
+scatter_max_p = _scatter_primitive("scatter-max")
+
+
+# ---- gathering ----
+
+
+def gather(
+    operand: ArrayLike,
+    start_indices: ArrayLike,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: str | GatherScatterMode | None = None,
+    fill_value: Any = None,
+) -> Array:
+    """Windows of one size from the places that index vectors say.
+
+    Args:
+      operand: the array that windows are taken from.
+      start_indices: integers; the last dimension holds index vectors.
+      dimension_numbers: how dimensions belong together.
+      slice_sizes: the windows' shape, one size a dimension of the operand.
+      unique_indices: a promise that no two windows overlap.
+      indices_are_sorted: a promise that index vectors come in lexical order.
+      mode: what happens to windows that reach out of the operand; by default the caller promises
+        that there are none.
+      fill_value: the elements of such windows in mode ``"fill"``: NaN, the smallest signed or the
+        largest unsigned integer where not given.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> rows = lax.GatherDimensionNumbers((1,), (0,), (0,))
+      >>> lax.gather(np.arange(6).reshape(3, 2), np.array([[2], [0]]), rows, (1, 2))
+      Array([[4, 5],
+             [0, 1]], dtype=int32)
+    """
+    parsed = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
+    if parsed is not GatherScatterMode.FILL_OR_DROP:
+        fill_value = None
+    elif fill_value is None:
+        fill_value = _default_fill_value(dtype_of(operand))
+    return gather_p.bind(
+        operand,
+        start_indices,
+        dimension_numbers=dimension_numbers,
+        slice_sizes=canonicalize_shape(slice_sizes),
+        unique_indices=bool(unique_indices),
+        indices_are_sorted=bool(indices_are_sorted),
+        mode=parsed,
+        fill_value=fill_value,
+    )
+
+
+def _default_fill_value(dtype: Any) -> Any:
+    if dtypes.issubdtype(dtype, np.inexact):
+        return np.nan
+    if dtypes.issubdtype(dtype, np.signedinteger):
+        return int(dtypes.iinfo(dtype).min)
+    if dtypes.issubdtype(dtype, np.unsignedinteger):
+        return int(dtypes.iinfo(dtype).max)
+    if dtypes.issubdtype(dtype, np.bool_):
+        return True
+    if dtypes.is_extended(dtype):
+        return np.iinfo(np.uint32).max
+    raise ValueError(f"gather has no default fill_value for dtype {dtypes.name_of(dtype)}")
+
+
+def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -> Array:
+    """The elements of an array at index vectors given by components.
+
+    Args:
+      src: an array.
+      idxs: one array of indices an axis, all of one length; negative ones count from the end.
+      axes: the axes they index.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.index_take(np.arange(5), [np.array([3, 1])], [0])
+      Array([3, 1], dtype=int32)
+    """
+    from .shaping import concatenate  # noqa: PLC0415
+    raise NotImplementedError
+
+
+# ---- scattering ----
+
+
+@functools.lru_cache(maxsize=256)
+def _update_program(
+    computation: Callable[..., Any], dtype: Any, weak_type: bool
+) -> tuple[Olympuspr, tuple]:
+    aval = ShapedArray((), dtype, weak_type)
+    program, constants = trace_to_olympuspr(
+        lambda x, y: [computation(x, y)], [aval, aval], DebugInfo("scatter", computation)
+    )
+    return program, tuple(constants)
+
+
+def _scatter(
+    primitive: Primitive,
+    computation: Callable[..., Any] | None,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: str | GatherScatterMode | None,
+) -> Array:
+    if computation is None:
+        update_jaxpr, update_consts = None, ()
+    else:
+        update_jaxpr, update_consts = _update_program(computation, dtype_of(operand), False)
+    return primitive.bind(
+        operand,
+        scatter_indices,
+        updates,
+        update_jaxpr=update_jaxpr,
+        update_consts=update_consts,
+        dimension_numbers=dimension_numbers,
+        indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices),
+        mode=GatherScatterMode.from_any(mode),
+    )
+
+
+def scatter(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The array with windows at the places that index vectors say replaced.
+
+    Where windows overlap, one of the updates is taken, it is not said which.
+
+    Args:
+      operand: an array.
+      scatter_indices: integers; the last dimension holds index vectors.
+      updates: the windows, of the operand's dtype.
+      dimension_numbers: how dimensions belong together.
+      indices_are_sorted: a promise that index vectors come in lexical order.
+      unique_indices: a promise that no two windows overlap.
+      mode: what happens to windows that reach out of the operand: ``"drop"`` (the default),
+        ``"clip"`` or ``"promise_in_bounds"``.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+      >>> lax.scatter(np.zeros(3), np.array([[2], [0]]), np.array([5.0, 6.0]), numbers)
+      Array([6., 0., 5.], dtype=float32)
+    """
+    return _scatter(
+        scatter_p,
+        None,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_add(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The array with updates added at the places that index vectors say; see `scatter`."""
+    return _scatter(
+        scatter_add_p,
+        elementwise.add,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_sub(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The array with updates subtracted at the places that index vectors say; see `scatter`."""
+    return _scatter(
+        scatter_sub_p,
+        elementwise.sub,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_mul(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The array multiplied by updates at the places that index vectors say; see `scatter`."""
+    return _scatter(
+        scatter_mul_p,
+        elementwise.mul,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_min(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The smaller of array and updates at the places that index vectors say; see `scatter`."""
+    return _scatter(
+        scatter_min_p,
+        elementwise.min,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_max(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The larger of array and updates at the places that index vectors say; see `scatter`."""
+    return _scatter(
+        scatter_max_p,
+        elementwise.max,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_apply(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    func: Callable[[Any], Any],
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    update_shape: Sequence[int] = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The array with a function applied to its windows at the places that index vectors say.
+
+    Args:
+      operand: an array.
+      scatter_indices: integers; the last dimension holds index vectors.
+      func: a function of one element. It is applied as often as windows cover the element.
+      dimension_numbers: how dimensions belong together.
+      update_shape: the shape that updates would have.
+      indices_are_sorted: as in `scatter`.
+      unique_indices: as in `scatter`.
+      mode: as in `scatter`.
+    """
+
+    def apply(x: Any, y: Any) -> Any:
+        return func(x)
+
+    updates = full(update_shape, 0, dtype_of(operand))
+    return _scatter(
+        scatter_p,
+        apply,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )

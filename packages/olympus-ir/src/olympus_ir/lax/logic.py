@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elementwise comparisons, operations on bits, and choices between values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import dtypes
+from ..avals import ShapedArray
+from ..errors import ShapeError
+from ..primitives import instruction
+from .families import (
+    AnythingExtended,
+    Integer,
+    IntegerOrBool,
+    Ordered,
+    binary,
+    check_same_dtypes,
+    common_placement,
+    fixed_dtype,
+    result_weak_type,
+    unary,
+)
+from .values import Array, ArrayLike
+
+__all__ = [
+    "and_p",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "clamp",
+    "clamp_p",
+    "clz",
+    "clz_p",
+    "eq",
+    "eq_p",
+    "ge",
+    "ge_p",
+    "gt",
+    "gt_p",
+    "le",
+    "le_p",
+    "lt",
+    "lt_p",
+    "ne",
+    "ne_p",
+    "not_p",
+    "or_p",
+    "population_count",
+    "population_count_p",
+    "select",
+    "select_n",
+    "select_n_p",
+    "shift_left",
+    "shift_left_p",
+    "shift_right_arithmetic",
+    "shift_right_arithmetic_p",
+    "shift_right_logical",
+    "shift_right_logical_p",
+    "xor_p",
+]
+
+_boolean = fixed_dtype(np.bool_)
+
+eq_p = binary("eq", AnythingExtended, result=_boolean, numpy_name="equal")
+ne_p = binary("ne", AnythingExtended, result=_boolean, numpy_name="not_equal")
+lt_p = binary("lt", Ordered, result=_boolean, numpy_name="less")
+le_p = binary("le", Ordered, result=_boolean, numpy_name="less_equal")
+gt_p = binary("gt", Ordered, result=_boolean, numpy_name="greater")
+ge_p = binary("ge", Ordered, result=_boolean, numpy_name="greater_equal")
+and_p = binary("and", IntegerOrBool, numpy_name="bitwise_and")
+or_p = binary("or", IntegerOrBool, numpy_name="bitwise_or")
+xor_p = binary("xor", IntegerOrBool, numpy_name="bitwise_xor")
+not_p = unary("not", IntegerOrBool)
+shift_left_p = binary("shift_left", Integer, numpy_name="left_shift")
+shift_right_logical_p = binary("shift_right_logical", Integer)
+shift_right_arithmetic_p = binary("shift_right_arithmetic", Integer, numpy_name="right_shift")
+population_count_p = unary("population_count", Integer)
+clz_p = unary("clz", Integer)
+clamp_p = instruction("clamp", family="elementwise")
+select_n_p = instruction("select_n", family="elementwise")
+select_n_p.linear_in = (1, 2)  # in all of its cases, however many, jointly
+
+
+@clamp_p.def_abstract_eval
+def _clamp_shape(minimum: ShapedArray, operand: ShapedArray, maximum: ShapedArray) -> ShapedArray:
+    avals = (minimum, operand, maximum)
+    check_same_dtypes("clamp", avals, "clip")
+    for name, bound in (("min", minimum), ("max", maximum)):
+        if bound.shape and bound.shape != operand.shape:
+            raise ShapeError(
+                f"clamp requires {name}.shape == x.shape or {name}.shape == (), got {name}: "
+                f"{bound.str_short(short_dtypes=True)} and x: "
+                f"{operand.str_short(short_dtypes=True)}. olympus.numpy.clip broadcasts."
+            )
+    return ShapedArray(
+        operand.shape, operand.dtype, result_weak_type(avals), **common_placement(avals)
+    )
+
+
+@select_n_p.def_abstract_eval
+def _select_n_shape(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
+    if not cases:
+        raise ValueError("select_n() must have at least one case")
+    if dtypes.issubdtype(which.dtype, np.bool_):
+        if len(cases) > 2:
+            raise TypeError(
+                f"select_n with boolean `which` cannot have > 2 cases, got {len(cases)}; use "
+                "integers to choose among more."
+            )
+    elif not dtypes.issubdtype(which.dtype, np.integer):
+        raise TypeError(
+            f"select `which` must be boolean or integer type, got {dtypes.name_of(which.dtype)}."
+        )
+    shapes = [case.shape for case in cases]
+    if any(shape != shapes[0] for shape in shapes):
+        raise ShapeError(
+            f"select cases must have the same shapes, got {shapes}. olympus.numpy.where broadcasts."
+        )
+    check_same_dtypes("select", cases, "where")
+    if which.shape and which.shape != shapes[0]:
+        raise ShapeError(
+            "select `which` must be scalar or have the same shape as cases, got `which` shape "
+            f"{which.shape} but case shape {shapes[0]}."
+        )
+    placement = common_placement((*cases, which) if which.shape else cases)
+    return ShapedArray(shapes[0], cases[0].dtype, result_weak_type(cases), **placement)
+
+
+# ---- comparisons ----
+
+
+def eq(x: ArrayLike, y: ArrayLike) -> Array:
+    """Whether ``x == y``."""
+    return eq_p.bind(x, y)
+
+
+def ne(x: ArrayLike, y: ArrayLike) -> Array:
+    """Whether ``x != y``."""
+    return ne_p.bind(x, y)
+
+
+def lt(x: ArrayLike, y: ArrayLike) -> Array:
+    """Whether ``x < y``."""
+    return lt_p.bind(x, y)
+
+
+def le(x: ArrayLike, y: ArrayLike) -> Array:
+    """Whether ``x <= y``."""
+    return le_p.bind(x, y)
+
+
+def gt(x: ArrayLike, y: ArrayLike) -> Array:
+    """Whether ``x > y``."""
+    return gt_p.bind(x, y)
+
+
+def ge(x: ArrayLike, y: ArrayLike) -> Array:
+    """Whether ``x >= y``."""
+    return ge_p.bind(x, y)
+
+
+# ---- bits ----
+
+
+def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
+    """The bits set in both ``x`` and ``y``."""
+    return and_p.bind(x, y)
+
+
+def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
+    """The bits set in ``x`` or ``y``."""
+    return or_p.bind(x, y)
+
+
+def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
+    """The bits set in just one of ``x`` and ``y``."""
+    return xor_p.bind(x, y)
+
+
+def bitwise_not(x: ArrayLike) -> Array:
+    """The bits not set in ``x``."""
+    return not_p.bind(x)
+
+
+def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
+    """``x`` shifted left by ``y`` bits; zero where ``y`` is negative or not below the width."""
+    return shift_left_p.bind(x, y)
+
+
+def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
+    """``x`` shifted right by ``y`` bits, with zeros coming in; zero where ``y`` is out of range."""
+    return shift_right_logical_p.bind(x, y)
+
+
+def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
+    """``x`` shifted right by ``y`` bits, with copies of the sign bit coming in."""
+    return shift_right_arithmetic_p.bind(x, y)
+
+
+def population_count(x: ArrayLike) -> Array:
+    """How many bits of ``x`` are set."""
+    return population_count_p.bind(x)
+
+
+def clz(x: ArrayLike) -> Array:
+    """How many bits of ``x`` before the first one set are zero."""
+    return clz_p.bind(x)
+
+
+# ---- choices ----
+
+
+def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
+    """``x`` limited to the range from ``min`` to ``max``.
+
+    Args:
+      min: the lower bounds, a scalar or an array of the shape of ``x``.
+      x: an array.
+      max: the upper bounds, likewise.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.clamp(0, np.arange(-1, 4), 2)
+      Array([0, 0, 1, 2, 2], dtype=int32)
+    """
+    return clamp_p.bind(min, x, max)
+
+
+def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
+    """``on_true`` where ``pred`` holds and ``on_false`` elsewhere.
+
+    Args:
+      pred: booleans, one or of the same shape as the cases.
+      on_true: an array.
+      on_false: an array of the same shape and dtype.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.select(True, 1.0, 2.0)
+      Array(1., dtype=float32, weak_type=True)
+    """
+    return select_n_p.bind(pred, on_false, on_true)
+
+
+def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
+    """Each element from the case whose number ``which`` gives.
+
+    Args:
+      which: booleans where there are at most two cases, else integers; one, or of the cases'
+        shape.
+      *cases: arrays of equal shapes and dtypes.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.select_n(np.array([0, 2], np.int32), *np.arange(6, dtype=np.int32).reshape(3, 2))
+      Array([0, 5], dtype=int32)
+    """
+    return select_n_p.bind(which, *cases)

@@ -1,0 +1,408 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions over axes, and sums, products and extrema of all elements up to each one."""
+
+from __future__ import annotations
+
+import operator
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, pytrees
+from ..avals import ShapedArray, get_aval
+from ..errors import ShapeError
+from ..flattening import FlatFunction
+from ..olympuspr import ClosedOlympuspr, DebugInfo
+from ..primitives import Primitive, instruction
+from ..staging import trace_to_closed
+from ..tracing import Tracer
+from . import elementwise, logic
+from .conversion import convert_dtype
+from .families import (
+    Anything,
+    IntegerOrBool,
+    axis_reduction,
+    check_dtype,
+    reduced_shape,
+)
+from .values import Array, ArrayLike, dtype_of
+
+__all__ = [
+    "argmax",
+    "argmax_p",
+    "argmin",
+    "argmin_p",
+    "cumlogsumexp",
+    "cumlogsumexp_p",
+    "cummax",
+    "cummax_p",
+    "cummin",
+    "cummin_p",
+    "cumprod",
+    "cumprod_p",
+    "cumsum",
+    "cumsum_p",
+    "reduce",
+    "reduce_and",
+    "reduce_and_p",
+    "reduce_max",
+    "reduce_max_p",
+    "reduce_min",
+    "reduce_min_p",
+    "reduce_or",
+    "reduce_or_p",
+    "reduce_p",
+    "reduce_prod",
+    "reduce_prod_p",
+    "reduce_sum",
+    "reduce_sum_p",
+    "reduce_xor",
+    "reduce_xor_p",
+]
+
+reduce_sum_p = axis_reduction("reduce_sum", (np.number,), linear_in=True)
+reduce_prod_p = axis_reduction("reduce_prod", (np.number,))
+reduce_max_p = axis_reduction("reduce_max", Anything)
+reduce_min_p = axis_reduction("reduce_min", Anything)
+reduce_and_p = axis_reduction("reduce_and", IntegerOrBool)
+reduce_or_p = axis_reduction("reduce_or", IntegerOrBool)
+reduce_xor_p = axis_reduction("reduce_xor", IntegerOrBool)
+argmax_p = instruction("argmax", family="reductions")
+argmin_p = instruction("argmin", family="reductions")
+reduce_p = instruction("reduce", family="reductions", multiple_results=True, cache_inference=False)
+cumsum_p = instruction("cumsum", family="reductions")
+cumprod_p = instruction("cumprod", family="reductions")
+cummax_p = instruction("cummax", family="reductions")
+cummin_p = instruction("cummin", family="reductions")
+cumlogsumexp_p = instruction("cumlogsumexp", family="reductions")
+cumsum_p.linear_in = True
+
+
+def _define_argument_reduction(primitive: Primitive) -> None:
+    name = primitive.name
+
+    @primitive.def_abstract_eval
+    def shape_rule(operand: ShapedArray, *, axes: tuple, index_dtype: Any) -> ShapedArray:
+        check_dtype(name, operand, Anything)
+        (axis,) = axes
+        if not dtypes.issubdtype(index_dtype, np.integer):
+            raise TypeError(
+                f"{name}: index_dtype must be an integer type, got {dtypes.name_of(index_dtype)}"
+            )
+        if not 0 <= axis < operand.ndim:
+            raise ValueError(f"{name}: Invalid axis {axis} for operand shape {operand.shape}")
+        if operand.shape[axis] == 0:
+            raise ValueError(
+                f"{name} requires a non-empty reduced dimension, got axis={axis} of "
+                f"{operand.str_short(short_dtypes=True)}"
+            )
+        return ShapedArray(reduced_shape(name, operand, axes), index_dtype, vma=operand.vma)
+
+
+def _define_cumulative(primitive: Primitive, accepted: Sequence[type] = (np.number,)) -> None:
+    name = primitive.name
+
+    @primitive.def_abstract_eval
+    def shape_rule(operand: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
+        check_dtype(name, operand, accepted)
+        if axis < 0:
+            raise ValueError(
+                f"{name}: axis {axis} is negative; lax axes count from 0, olympus.numpy's may "
+                "count from the end"
+            )
+        if axis >= operand.ndim:
+            raise ValueError(f"axis {axis} is out of bounds for array of shape {operand.shape}")
+        return operand
+
+
+for _primitive in (argmax_p, argmin_p):
+    _define_argument_reduction(_primitive)
+for _primitive in (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p):
+    _define_cumulative(_primitive)
+
+
+# ---- reductions by one operation ----
+
+
+def _reduction_axes(axes: Sequence[int]) -> tuple[int, ...]:
+    if axes.__class__ is tuple:
+        return axes  # type: ignore[return-value]
+    return tuple(operator.index(axis) for axis in axes)
+
+
+def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+    """The sum over the given axes.
+
+    Args:
+      operand: an array of numbers.
+      axes: the axes that disappear, counted from the first.
+      out_sharding: how the result is laid out.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.reduce_sum(np.ones((2, 3)), (1,))
+      Array([3., 3.], dtype=float32)
+    """
+    return reduce_sum_p.bind(operand, axes=_reduction_axes(axes), out_sharding=out_sharding)
+
+
+def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """The product over the given axes."""
+    return reduce_prod_p.bind(operand, axes=_reduction_axes(axes))
+
+
+def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """The largest element over the given axes; NaN where one is; of none, the smallest value."""
+    return reduce_max_p.bind(operand, axes=_reduction_axes(axes))
+
+
+def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """The smallest element over the given axes; NaN where one is; of none, the largest value."""
+    return reduce_min_p.bind(operand, axes=_reduction_axes(axes))
+
+
+def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """The bits set in all elements over the given axes."""
+    return reduce_and_p.bind(operand, axes=_reduction_axes(axes))
+
+
+def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """The bits set in any element over the given axes."""
+    return reduce_or_p.bind(operand, axes=_reduction_axes(axes))
+
+
+def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """The bits set in an odd number of elements over the given axes."""
+    return reduce_xor_p.bind(operand, axes=_reduction_axes(axes))
+
+
+def argmax(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
+    """The index of the largest element along an axis, the first one of several or of NaNs.
+
+    Args:
+      operand: an array with elements along the axis.
+      axis: the axis that disappears.
+      index_dtype: the result's integer dtype.
+    """
+    dtype = dtypes.check_and_canonicalize_user_dtype(index_dtype, "argmax", 3)
+    return argmax_p.bind(operand, axes=(operator.index(axis),), index_dtype=dtype)
+
+
+def argmin(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
+    """The index of the smallest element along an axis, the first one of several or of NaNs."""
+    dtype = dtypes.check_and_canonicalize_user_dtype(index_dtype, "argmin", 3)
+    return argmin_p.bind(operand, axes=(operator.index(axis),), index_dtype=dtype)
+
+
+# ---- reductions by a function ----
+
+
+@reduce_p.def_abstract_eval
+def _reduce_shape(
+    *avals: ShapedArray, computation: Any, jaxpr: Any, dimensions: tuple
+) -> list[ShapedArray]:
+    operands, init_values = avals[: len(avals) // 2], avals[len(avals) // 2 :]
+    if any(operand.shape != operands[0].shape for operand in operands):
+        raise ShapeError(
+            "the operands of reduce must have the same shape, got "
+            + ", ".join(str(operand.shape) for operand in operands)
+        )
+    for operand, init_value in zip(operands, init_values, strict=True):
+        if init_value.shape:
+            raise ValueError(
+                f"the init_values of reduce must be scalars, got shape {init_value.shape}"
+            )
+        if operand.dtype != init_value.dtype:
+            raise TypeError(
+                "reduce requires operands and init_values of the same dtypes, got "
+                f"{dtypes.name_of(operand.dtype)} and {dtypes.name_of(init_value.dtype)}"
+            )
+    shape = reduced_shape("reduce", operands[0], dimensions)
+    return [
+        ShapedArray(shape, operand.dtype, operand.weak_type and init_value.weak_type)
+        for operand, init_value in zip(operands, init_values, strict=True)
+    ]
+
+
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+    out_sharding: Any = None,
+) -> Any:
+    """Reduces arrays over dimensions by a function of two elements.
+
+    Args:
+      operands: an array, or a pytree of arrays of one shape.
+      init_values: the neutral elements, scalars in the same structure.
+      computation: an associative and commutative function of two scalars (or two such pytrees).
+      dimensions: the dimensions that disappear.
+      out_sharding: how the result is laid out.
+
+    Returns:
+      The results in the structure of ``operands``. A sum, product, extremum or bitwise operation
+      from its neutral element is recorded as `reduce_sum`, `reduce_prod` and so on.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.reduce(np.arange(4), 0, lax.add, (0,))
+      Array(6, dtype=int32)
+    """
+    flat_operands, tree = pytrees.tree_flatten(operands)
+    flat_inits, init_tree = pytrees.tree_flatten(init_values)
+    if tree != init_tree:
+        raise ValueError(
+            f"Operands must have the same tree structure as init_values: {tree} vs. {init_tree}"
+        )
+    dimensions = _reduction_axes(dimensions)
+    flat_inits = [
+        _typed_init_value(init, operand)
+        for init, operand in zip(flat_inits, flat_operands, strict=True)
+    ]
+    if len(flat_operands) == 1:
+        monoid = _monoid_reduction(computation, flat_operands[0], flat_inits[0])
+        if monoid is not None:
+            extra = {"out_sharding": out_sharding} if monoid is reduce_sum_p else {}
+            result = monoid.bind(flat_operands[0], axes=dimensions, **extra)
+            return pytrees.tree_unflatten(tree, [result])
+    closed = _traced_computation(computation, operands, flat_inits)
+    results = reduce_p.bind(
+        *flat_operands,
+        *flat_inits,
+        computation=computation,
+        jaxpr=closed,
+        dimensions=dimensions,
+    )
+    return pytrees.tree_unflatten(tree, results)
+
+
+def _typed_init_value(init_value: ArrayLike, operand: ArrayLike) -> ArrayLike:
+    """The initial value, where it is a Python scalar in the operand's dtype."""
+    if dtypes.is_python_scalar(init_value) and dtype_of(init_value) != dtype_of(operand):
+        return convert_dtype(init_value, dtype_of(operand))
+    return init_value
+
+
+def _monoid_reduction(computation: Any, operand: Any, init_value: Any) -> Primitive | None:
+    """The primitive that reduces by an operation from its neutral element, where there is one."""
+    found = _monoids.get(computation) if isinstance(computation, types.FunctionType) else None
+    if found is None or isinstance(init_value, Tracer):
+        return None
+    primitive, neutral_element = found
+    dtype = dtype_of(operand)
+    if dtypes.issubdtype(dtype, np.complexfloating) or not _is_number(dtype):
+        return None
+    if not _is_number(dtype_of(init_value)):
+        return None
+    return primitive if np.asarray(init_value).item() == neutral_element(dtype) else None
+
+
+def _is_number(dtype: Any) -> bool:
+    return not dtypes.is_extended(dtype)
+
+
+def lowest(dtype: Any) -> Any:
+    """The neutral element of the maximum."""
+    if dtypes.issubdtype(dtype, np.bool_):
+        return False
+    if dtypes.issubdtype(dtype, np.integer):
+        return int(dtypes.iinfo(dtype).min)
+    return -np.inf if dtypes.supports_inf(dtype) else float(dtypes.finfo(dtype).min)
+
+
+def highest(dtype: Any) -> Any:
+    """The neutral element of the minimum."""
+    if dtypes.issubdtype(dtype, np.bool_):
+        return True
+    if dtypes.issubdtype(dtype, np.integer):
+        return int(dtypes.iinfo(dtype).max)
+    return np.inf if dtypes.supports_inf(dtype) else float(dtypes.finfo(dtype).max)
+
+
+def all_bits(dtype: Any) -> Any:
+    """The neutral element of the bitwise and."""
+    if dtypes.issubdtype(dtype, np.bool_):
+        return True
+    return highest(dtype) if dtypes.issubdtype(dtype, np.unsignedinteger) else -1
+
+
+_monoids: dict[Any, tuple[Primitive, Callable[[Any], Any]]] = {
+    elementwise.add: (reduce_sum_p, lambda dtype: 0),
+    elementwise.mul: (reduce_prod_p, lambda dtype: 1),
+    elementwise.max: (reduce_max_p, lowest),
+    elementwise.min: (reduce_min_p, highest),
+    logic.bitwise_and: (reduce_and_p, all_bits),
+    logic.bitwise_or: (reduce_or_p, lambda dtype: 0),
+    logic.bitwise_xor: (reduce_xor_p, lambda dtype: 0),
+}
+
+
+def _traced_computation(
+    computation: Callable[..., Any], operands: Any, init_values: Sequence[Any]
+) -> ClosedOlympuspr:
+    avals = [
+        ShapedArray((), dtype_of(operand), _is_weak(operand) and _is_weak(init))
+        for operand, init in zip(pytrees.tree_leaves(operands), init_values, strict=True)
+    ]
+    flat = FlatFunction(computation, pytrees.tree_structure(((operands, operands), {})))
+    closed = trace_to_closed(flat, [*avals, *avals], DebugInfo("reduce", computation))
+    if any(isinstance(constant, Tracer) for constant in closed.consts):
+        raise NotImplementedError(
+            "the function given to lax.reduce closes over a traced value; pass it as an operand"
+        )
+    returned = [aval.strip_weak_type() for aval in closed.out_avals]
+    if returned != [aval.strip_weak_type() for aval in avals]:
+        raise TypeError(
+            "the function given to lax.reduce must return values of the types of its arguments, "
+            f"{[aval.str_short() for aval in avals]}, got {[aval.str_short() for aval in returned]}"
+        )
+    return closed
+
+
+def _is_weak(value: ArrayLike) -> bool:
+    return get_aval(value).weak_type  # type: ignore[union-attr]
+
+
+# ---- cumulative operations ----
+
+
+def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """The sums of all elements up to each one along an axis.
+
+    Args:
+      operand: an array of numbers.
+      axis: the axis, counted from the first.
+      reverse: whether to start from the end of the axis.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.cumsum(np.arange(4))
+      Array([0, 1, 3, 6], dtype=int32)
+    """
+    return cumsum_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
+
+
+def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """The products of all elements up to each one along an axis."""
+    return cumprod_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
+
+
+def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """The largest of all elements up to each one along an axis."""
+    return cummax_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
+
+
+def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """The smallest of all elements up to each one along an axis."""
+    return cummin_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
+
+
+def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """The logarithms of the sums of the exponentials of all elements up to each one."""
+    return cumlogsumexp_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))

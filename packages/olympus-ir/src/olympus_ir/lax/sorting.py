@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sorting, and the largest elements."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..avals import ShapedArray
+from ..errors import ShapeError
+from ..primitives import instruction
+from .shaping import canonical_axis
+from .values import Array, ArrayLike, shape_of
+
+__all__ = ["sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
+
+sort_p = instruction("sort", family="sorting", multiple_results=True)
+top_k_p = instruction("top_k", family="sorting", multiple_results=True)
+
+
+@sort_p.def_abstract_eval
+def _sort_shape(
+    *operands: ShapedArray, dimension: int, is_stable: bool, num_keys: int
+) -> list[ShapedArray]:
+    shapes = [operand.shape for operand in operands]
+    if any(shape != shapes[0] for shape in shapes):
+        raise ShapeError(
+            f"Arguments to sort must have equal shapes, got: {' '.join(map(str, shapes))}"
+        )
+    return list(operands)
+
+
+def sort(
+    operand: ArrayLike | Sequence[ArrayLike],
+    dimension: int = -1,
+    is_stable: bool = True,
+    num_keys: int = 1,
+) -> Any:
+    """Sorts the elements along one dimension in increasing order.
+
+    NaNs come last, and -0 and 0 are equal. Complex numbers are in lexical order.
+
+    Args:
+      operand: an array, or a sequence of arrays of one shape that are ordered alike.
+      dimension: the dimension; a negative one counts from the end.
+      is_stable: whether equal elements keep their order.
+      num_keys: how many of the arrays, from the first, are compared, in lexical order.
+
+    Returns:
+      An array, or a tuple of arrays where a sequence was given.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.sort((np.array([3, 1, 2]), np.array([0, 1, 2])))
+      (Array([1, 2, 3], dtype=int32), Array([1, 2, 0], dtype=int32))
+    """
+    if isinstance(operand, Sequence):
+        if len(operand) == 0:
+            raise TypeError("sort requires at least one operand, got an empty sequence")
+        if not 1 <= num_keys <= len(operand):
+            raise ValueError(
+                f"num_keys={num_keys} must be between 1 and len(operand)={len(operand)}"
+            )
+        dimension = canonical_axis(dimension, len(shape_of(operand[0])))
+        return tuple(
+            sort_p.bind(
+                *operand, dimension=dimension, is_stable=bool(is_stable), num_keys=num_keys
+            )
+        )
+    dimension = canonical_axis(dimension, len(shape_of(operand)))
+    return sort_p.bind(operand, dimension=dimension, is_stable=bool(is_stable), num_keys=1)[0]
+
+
+def sort_key_val(
+    keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
+) -> tuple[Array, Array]:
+    """Sorts keys along one dimension and orders values alike."""
+    return sort((keys, values), dimension=dimension, is_stable=is_stable, num_keys=1)
+
+
+@top_k_p.def_abstract_eval
+def _top_k_shape(operand: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
+    if dtypes.issubdtype(operand.dtype, np.complexfloating):
+        raise ValueError("top_k is not compatible with complex inputs.")
+    if k < 0:
+        raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
+    if k > operand.shape[axis]:
+        raise ValueError(
+            "k argument to top_k must be no larger than size along axis; got "
+            f"k={k} with shape={list(operand.shape)} and axis={axis}"
+        )
+    shape = (*operand.shape[:axis], k, *operand.shape[axis + 1 :])
+    return [
+        ShapedArray(shape, dtype, operand.weak_type, vma=operand.vma)
+        for dtype in (operand.dtype, np.dtype(np.int32))
+    ]
+
+
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
+    """The ``k`` largest elements along an axis, in decreasing order, and their indices.
+
+    Of equal elements, those of lower index come first; NaNs are the largest.
+
+    Args:
+      operand: an array of real numbers.
+      k: how many.
+      axis: the axis; a negative one counts from the end.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.top_k(np.array([3, 1, 2]), 2)
+      [Array([3, 2], dtype=int32), Array([0, 2], dtype=int32)]
+    """
+    axis = canonical_axis(axis, len(shape_of(operand)))
+    return top_k_p.bind(operand, k=operator.index(k), axis=axis)

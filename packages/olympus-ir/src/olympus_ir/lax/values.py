@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values that are not arrays yet: Python scalars and NumPy arrays as operands and results."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .. import dtypes
+from ..arrays import Array as Array
+from ..avals import ShapedArray, get_aval
+from ..evaluation import evaluator
+from ..tracing import current, evaluation_trace
+
+__all__ = ["ArrayLike", "as_array", "cast", "shape_of", "typed_scalar"]
+
+# What operations take: arrays, NumPy arrays and scalars, Python scalars, tracers.
+ArrayLike: TypeAlias = Any
+
+_PYTHON_SCALARS = frozenset({bool, int, float, complex})
+
+
+def shape_of(value: ArrayLike) -> tuple[int, ...]:
+    """The shape of an operand; () for Python scalars."""
+    if value.__class__ in _PYTHON_SCALARS:
+        return ()
+    try:
+        return value.shape
+    except AttributeError:
+        return get_aval(value).shape  # type: ignore[union-attr]
+
+
+def dtype_of(value: ArrayLike) -> Any:
+    """The dtype of an operand: the default one of Python scalars, 64 bits only where enabled."""
+    if isinstance(value, Array):
+        return value.dtype
+    return get_aval(value).dtype  # type: ignore[union-attr]
+
+
+def as_array(value: ArrayLike) -> Any:
+    """The operand as a result: concrete values become arrays when nothing is being traced."""
+    if isinstance(value, Array) or current.trace is not evaluation_trace:
+        return value
+    return evaluator().array(np.asarray(value), get_aval(value))
+
+
+def typed_scalar(value: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """A concrete scalar of the given dtype, without an equation where something is being traced."""
+    array = cast(np.asarray(value), dtype)
+    if current.trace is evaluation_trace:
+        return evaluator().array(array, ShapedArray((), dtype, weak_type))
+    if not weak_type:
+        return array
+    # Python scalars are the weakly typed literals of the default dtypes.
+    kind = dtypes.scalar_type_of(dtype)
+    if kind is bool or dtypes.python_scalar_dtype(kind) != dtype:
+        return evaluator().array(array, ShapedArray((), dtype, weak_type))
+    return array.item()
+
+
+def cast(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """Converts the elements of a NumPy array as XLA does.
+
+    Floats out of an integer dtype's range become the nearest integer of it, NaN zero; integers
+    wrap around; the imaginary part of complex numbers is dropped with a warning.
+    """
+    if array.dtype == dtype:
+        return array
+    if array.dtype.kind == "c" and not dtypes.issubdtype(dtype, np.complexfloating):
+        if dtypes.issubdtype(dtype, np.bool_):
+            return array != 0
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part",
+            np.exceptions.ComplexWarning,
+            stacklevel=4,
+        )
+        array = array.real
+    if dtypes.issubdtype(dtype, np.integer) and dtypes.issubdtype(array.dtype, np.floating):
+        return _float_to_integer(array, dtype)
+    if dtypes.issubdtype(dtype, np.bool_) and array.dtype.kind not in "biufc":
+        return array.astype(np.float64) != 0
+    with np.errstate(all="ignore"):
+        return array.astype(dtype)
+
+
+def _float_to_integer(array: np.ndarray, dtype: Any) -> np.ndarray:
+    limits = dtypes.iinfo(dtype)
+    wide = np.trunc(array.astype(np.float64))
+    smallest, largest = int(limits.min), int(limits.max)
+    below, above = wide <= smallest, wide >= largest
+    inside = np.where(np.isnan(wide) | below | above, 0.0, wide)
+    # Through 64-bit integers: narrow ones of ml_dtypes convert from integers only.
+    result = inside.astype(np.uint64 if smallest == 0 else np.int64)
+    kind = result.dtype.type
+    result = np.where(below, kind(smallest), np.where(above, kind(largest), result))
+    return result.astype(dtype)
