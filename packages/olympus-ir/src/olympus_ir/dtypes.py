@@ -253,8 +253,8 @@ def check_and_canonicalize_user_dtype(
         )
     narrow = half_width[dtype]
     warnings.warn(
-        f"The dtype {dtype.name} explicitly requested{place} is not available and will be "
-        f"truncated to {narrow.name}. {repair}",
+        f"Explicitly requested dtype {dtype.name}{place} is not available and is "
+        f"replaced by {narrow.name}. {repair}",
         UserWarning,
         stacklevel=stacklevel + 1,
     )
@@ -286,9 +286,16 @@ def default_complex_dtype() -> np.dtype:
     return canonicalize_dtype(complex)
 
 
+def _bits(dtype: np.dtype) -> int:
+    # The names of dtypes of less than a byte tell: int4, float6_e2m3fn.
+    name = dtype.name.split("_")[0].lstrip("uintfloa")
+    return int(name) if name.isdecimal() and int(name) < 8 else 8 * dtype.itemsize
+
+
+_BITS: dict[Any, int] = {d: _bits(d) for d in numeric_dtypes}
 _INTEGER_RANGES = {
-    d: (int(ml_dtypes.iinfo(d).min), int(ml_dtypes.iinfo(d).max))
-    for d in (*signed_integers, *unsigned_integers)
+    **{d: (-(1 << (_BITS[d] - 1)), (1 << (_BITS[d] - 1)) - 1) for d in signed_integers},
+    **{d: (0, (1 << _BITS[d]) - 1) for d in unsigned_integers},
 }
 
 
@@ -483,9 +490,9 @@ _WIDE_INTEGERS = frozenset(_of_numpy("int64 uint64"))
 
 
 def to_numeric_dtype(dtype: DTypeLike) -> np.dtype:
-    """Returns the default integer dtype for bool, any other dtype unchanged."""
+    """Returns int32 for bool, any other dtype unchanged."""
     dtype = np.dtype(dtype)
-    return default_int_dtype() if dtype == bool_dtype else representative.get(dtype, dtype)
+    return np.dtype("int32") if dtype == bool_dtype else representative.get(dtype, dtype)
 
 
 def to_inexact_dtype(dtype: DTypeLike) -> np.dtype:
@@ -541,15 +548,6 @@ def iinfo(dtype: DTypeLike) -> Any:
         7
     """
     return ml_dtypes.iinfo(_dtype_argument(dtype) if not isinstance(dtype, int) else np.int64)
-
-
-_BITS: dict[Any, int] = {
-    bool_dtype: 8,
-    **{d: ml_dtypes.iinfo(d).bits for d in (*signed_integers, *unsigned_integers)},
-    **{d: ml_dtypes.finfo(d).bits for d in floats},
-    complexes[0]: 64,
-    complexes[1]: 128,
-}
 
 
 def itemsize_bits(dtype: DTypeLike) -> int:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-import traceback
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
@@ -106,6 +105,8 @@ def filter_exception(error: BaseException) -> None:
         return
     filtered = filter_traceback(error.__traceback__)
     if mode == "remove_frames" and error.__cause__ is None and error.__context__ is None:
+        import traceback  # takes milliseconds to import and serves this mode alone
+
         error.__cause__ = UnfilteredStackTrace(
             "the traceback with all frames:\n\n" + "".join(traceback.format_exception(error))
         )

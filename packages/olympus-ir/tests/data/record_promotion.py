@@ -6,8 +6,8 @@ Run with the interpreter of an environment that has jax 0.10.2 and ml_dtypes 0.6
     python record_promotion.py > promotion.json
 
 Operands are written as the dtype's name, with ``*`` for a weak type. A result is an index into
-``operands``, or -1 where jax refuses. ``pairs`` holds, for each mode, the lower triangle row by row;
-``triples`` a sample of operands' indices and result; ``promote_types`` the lower triangle of
+``operands``, or -1 where jax refuses. ``pairs`` holds, for each mode, the lower triangle row by
+row; ``triples`` a sample of operands' indices and result; ``promote_types`` the lower triangle of
 ``jax.numpy.promote_types`` over the strong dtypes.
 """
 
@@ -29,8 +29,8 @@ DTYPES = """bool int1 int2 int4 int8 int16 int32 int64 uint1 uint2 uint4 uint8 u
 float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn
 float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu bfloat16 float16 float32 float64
 complex64 complex128""".split()
-WEAK = """int8 int16 int32 int64 uint8 uint16 uint32 uint64 bfloat16 float16 float32 float64 complex64
-complex128""".split()
+WEAK = """int8 int16 int32 int64 uint8 uint16 uint32 uint64 bfloat16 float16 float32 float64
+complex64 complex128""".split()
 OPERANDS = DTYPES + [name + "*" for name in WEAK]
 COMMON = ["bool", *WEAK, *(name + "*" for name in WEAK)]
 
