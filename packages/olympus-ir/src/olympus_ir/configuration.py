@@ -154,7 +154,14 @@ class State(Flag):
         shapes_programs: bool = False,
         default_override: Any = NO_DEFAULT,
     ):
-        super().__init__(name, default, description, kind, in_key=shapes_programs)
+        super().__init__(
+            name,
+            default,
+            description,
+            kind,
+            shapes_programs=shapes_programs,
+            in_key=shapes_programs,
+        )
         self._default_override = default_override
         self._local_hooks: tuple[Callable[[Any], None], ...] = ()
 

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+import pathlib
+import pickle
+
+import pytest
+
+from olympus_ir import errors
+from olympus_ir._jaxlib import JaxRuntimeError
+
+ERRORS = [
+    getattr(errors, name)
+    for name in errors.__all__
+    if name == getattr(errors, name).__name__ and name != "JaxRuntimeError"
+]
+# The builtin that jax 0.10.2 raises in each place.
+BUILTIN = {
+    "ConcretizationTypeError": TypeError,
+    "InconclusiveDimensionOperation": Exception,
+    "JAXIndexError": IndexError,
+    "JAXTypeError": TypeError,
+    "JaxRuntimeError": RuntimeError,
+    "KeyReuseError": TypeError,
+    "LeakedTracerError": Exception,
+    "MissingRuleError": NotImplementedError,
+    "NonConcreteBooleanIndexError": IndexError,
+    "OlympusprTypeError": TypeError,
+    "ShapeError": TypeError,
+    "TracerArrayConversionError": TypeError,
+    "TracerBoolConversionError": TypeError,
+    "TracerIntegerConversionError": TypeError,
+    "TypePromotionError": ValueError,
+    "UnexpectedTracerError": TypeError,
+}
+
+
+class Aval:
+    def str_short(self, short_dtypes=False):
+        return "float32[3]"
+
+
+class FakeTracer:
+    aval = Aval()
+
+    def _origin_message(self):
+        return "It depends on the argument x of f at file.py:1, traced for jit."
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_errors_are_the_builtin_ones_too(name):
+    assert issubclass(getattr(errors, name), BUILTIN[name])
+
+
+def test_portable_names():
+    assert errors.JAXTypeError is errors.OlympusTypeError
+    assert errors.JAXIndexError is errors.OlympusIndexError
+    assert errors.JaxRuntimeError is JaxRuntimeError
+    assert issubclass(errors.TracerBoolConversionError, errors.ConcretizationTypeError)
+    for error in ERRORS:
+        assert issubclass(error, errors.OlympusError)
+
+
+@pytest.mark.parametrize(
+    ("error", "what", "repair"),
+    [
+        (errors.TracerBoolConversionError, "to a bool", "olympus.lax.cond"),
+        (errors.TracerArrayConversionError, "to a NumPy array", "olympus.numpy"),
+        (errors.TracerIntegerConversionError, "as a Python integer", "static_argnames"),
+        (errors.NonConcreteBooleanIndexError, "boolean array", "where(mask, x, fill)"),
+        (errors.ConcretizationTypeError, "A concrete value was expected", "See docs"),
+    ],
+)
+def test_errors_about_tracers_name_type_origin_and_repair(error, what, repair):
+    message = str(error(FakeTracer()))
+    assert what in message
+    assert "float32[3]" in message
+    assert "argument x of f at file.py:1, traced for jit" in message
+    assert repair in message
+    assert message.endswith(f"See docs/errors.md#{error.__name__.lower()}")
+
+
+def test_context_of_concretization():
+    message = str(errors.ConcretizationTypeError(FakeTracer(), "It is the axis of sum."))
+    assert "It is the axis of sum." in message
+    tracer = FakeTracer()
+    tracer._origin_message = lambda: ""
+    assert "\n\n" not in str(errors.ConcretizationTypeError(tracer))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.KeyReuseError,
+        errors.UnexpectedTracerError,
+        errors.MissingRuleError,
+        errors.ShapeError,
+        errors.TypePromotionError,
+        errors.OlympusprTypeError,
+    ],
+)
+def test_errors_with_a_message(error):
+    instance = error("what happened")
+    assert str(instance) == f"what happened\nSee docs/errors.md#{error.__name__.lower()}"
+    # Wrapping a message again does not repeat the reference.
+    assert str(error(str(instance))) == str(instance)
+
+
+def test_a_users_subclass_refers_to_its_documented_base():
+    class MyShapeError(errors.ShapeError):
+        pass
+
+    assert str(MyShapeError("mine")).endswith("#shapeerror")
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_errors_pickle(error):
+    try:
+        instance = error(FakeTracer())
+    except AttributeError:
+        instance = error("message")
+    instance.add_note("a note")
+    copy = pickle.loads(pickle.dumps(instance))
+    assert type(copy) is error
+    assert str(copy) == str(instance)
+    assert copy.__notes__ == ["a note"]
+
+
+def documentation():
+    for folder in pathlib.Path(__file__).parents:
+        if (folder / "docs" / "errors.md").is_file():
+            return (folder / "docs" / "errors.md").read_text("utf-8")
+    return None
+
+
+@pytest.mark.skipif(documentation() is None, reason="the package is tested without the repository")
+@pytest.mark.parametrize("error", ERRORS)
+def test_each_error_has_a_section(error):
+    text = documentation()
+    assert f"({error.__name__.lower()})=" in text
+    assert f"`{error.__name__}`" in text
