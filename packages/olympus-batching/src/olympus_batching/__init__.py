@@ -4,5 +4,18 @@
 from __future__ import annotations
 
 from .__about__ import __version__
+from .custom_batching import custom_vmap, sequential_vmap
+from .dimensions import BatchAxis
+from .programs import batch_olympuspr
+from .tables import batching_rules
+from .vmap import vmap
 
-__all__ = ["__version__"]
+__all__ = [
+    "BatchAxis",
+    "__version__",
+    "batch_olympuspr",
+    "batching_rules",
+    "custom_vmap",
+    "sequential_vmap",
+    "vmap",
+]

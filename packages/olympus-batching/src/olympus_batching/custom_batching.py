@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that say themselves how they are batched: `custom_vmap` and `sequential_vmap`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir import lax, pytrees
+from olympus_ir.avals import get_aval
+from olympus_ir.evaluation import eval_olympuspr
+from olympus_ir.expansion import expansion_rules
+from olympus_ir.flattening import FlatFunction, debug_info_of_tree, function_name
+from olympus_ir.olympuspr import ClosedOlympuspr
+from olympus_ir.primitives import instruction
+from olympus_ir.staging import separate_constants, trace_to_olympuspr
+
+from .dimensions import BatchDim, to_front
+from .tables import batching_rules
+
+__all__ = ["custom_vmap", "custom_vmap_call_p", "sequential_vmap"]
+
+# Parameters: ``call``, the program of the function; ``rule``, the user's rule; the structures of
+# arguments and result. What the function closes over comes first among the operands.
+custom_vmap_call_p = instruction(
+    "custom_vmap_call", multiple_results=True, family="calls", cache_inference=False
+)
+
+
+@custom_vmap_call_p.def_effectful_abstract_eval
+def _custom_vmap_call_types(*avals: Any, call: ClosedOlympuspr, **params: Any) -> Any:
+    return call.out_avals, call.effects
+
+
+@expansion_rules.define(custom_vmap_call_p)
+def _custom_vmap_call(*operands: Any, call: ClosedOlympuspr, **params: Any) -> list[Any]:
+    return eval_olympuspr(call.jaxpr, call.consts, *operands)
+
+
+class custom_vmap:
+    """Wraps a function so that its behaviour under `vmap` can be defined by hand.
+
+    The rule is called with the number of examples, with a list that says for each leaf of each
+    argument whether it differs between the examples, and with the arguments, in which the examples
+    lie along axis 0. It returns the result for all examples, and booleans in the same structure
+    that say which leaves have an axis of examples.
+
+    Args:
+      fun: the function of one example. Its arguments must be resolvable by position.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> from olympus_batching import vmap
+      >>> import numpy as np
+      >>> @custom_vmap
+      ... def double(x):
+      ...     return lax.add(x, x)
+      >>> @double.def_vmap
+      ... def double_all(axis_size, in_batched, xs):
+      ...     return lax.mul(xs, np.float32(2)), in_batched[0]
+      >>> vmap(double)(np.ones(3, np.float32))
+      Array([2., 2., 2.], dtype=float32)
+    """
+
+    fun: Callable[..., Any]
+    vmap_rule: Callable[..., tuple[Any, Any]] | None
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.vmap_rule = None
+
+    def def_vmap(self, vmap_rule: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
+        """Sets the rule for `vmap`; usable as a decorator.
+
+        Args:
+          vmap_rule: ``(axis_size, in_batched, *args) -> (result, out_batched)``.
+
+        Returns:
+          The rule itself.
+        """
+        self.vmap_rule = vmap_rule
+        return vmap_rule
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = function_name(self.fun)
+        args = self._positional(args, kwargs)
+        if self.vmap_rule is None:
+            raise AttributeError(
+                f"No batching rule defined for custom_vmap function {name} using def_vmap."
+            )
+        leaves, in_tree = pytrees.tree_flatten((args, {}))
+        flat = FlatFunction(self.fun, in_tree)
+        info = debug_info_of_tree("custom_vmap", self.fun, in_tree)
+        program = trace_to_olympuspr(flat, [get_aval(leaf) for leaf in leaves], info)
+        closed_over, call = separate_constants(ClosedOlympuspr(*program))
+        outs = custom_vmap_call_p.bind(
+            *closed_over,
+            *leaves,
+            call=call,
+            rule=self.vmap_rule,
+            in_tree=in_tree,
+            out_tree=flat.out_tree,
+        )
+        return pytrees.tree_unflatten(flat.out_tree, outs)
+
+    def _positional(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
+        """All arguments by position, defaults filled in."""
+        problem: Any = None
+        try:
+            bound = inspect.signature(self.fun).bind(*args, **kwargs)
+        except TypeError as error:
+            problem = error
+        else:
+            bound.apply_defaults()
+            if not bound.kwargs:
+                return bound.args
+            names = ", ".join(bound.kwargs)
+            problem = f"The following keyword arguments could not be resolved to positions: {names}"
+        raise TypeError(
+            f"The input arguments to the custom_vmap-decorated function {function_name(self.fun)} "
+            "could not be resolved to positional-only arguments. Binding failed with the error:\n"
+            f"{problem}"
+        )
+
+
+@batching_rules.define(custom_vmap_call_p)
+def _batch_custom_vmap_call(
+    axis_size: int,
+    operands: Sequence[Any],
+    batch_dims: Sequence[BatchDim],
+    *,
+    call: ClosedOlympuspr,
+    rule: Callable[..., Any],
+    in_tree: Any,
+    out_tree: Any,
+) -> Any:
+    name = function_name(rule)
+    closed_over = len(operands) - in_tree.num_leaves
+    if any(dim is not None for dim in batch_dims[:closed_over]):
+        raise ValueError(
+            f"the custom_vmap function of the rule {name} closes over a value that differs between "
+            "the examples, which its rule cannot know of. Pass the value as an argument."
+        )
+    operands, batch_dims = operands[closed_over:], batch_dims[closed_over:]
+    fronted = [to_front(operand, dim) for operand, dim in zip(operands, batch_dims, strict=True)]
+    args, _ = pytrees.tree_unflatten(in_tree, fronted)
+    in_batched, _ = pytrees.tree_unflatten(in_tree, [dim is not None for dim in batch_dims])
+    result = rule(axis_size, list(in_batched), *args)
+    if not isinstance(result, tuple | list) or len(result) != 2:
+        raise TypeError(
+            f"the custom vmap rule ({name}) must return a pair of the result and, in the same "
+            f"structure, booleans that say what is batched; got {result!r}"
+        )
+    out, out_batched = result
+    outs, tree = pytrees.tree_flatten(out)
+    flags, flags_tree = pytrees.tree_flatten(out_batched)
+    if tree != flags_tree:
+        raise ValueError(
+            "structure of output value and output batching specification returned by custom vmap "
+            f"rule ({name}) do not match.\n"
+            f"Output values: {tree}\nBatching spec: {flags_tree}"
+        )
+    if tree != out_tree:
+        raise ValueError(
+            f"structure of output returned by custom vmap rule ({name}) does not match that of "
+            f"original custom-vmapped function.\nOriginal output: {out_tree}\nRule output: {tree}"
+        )
+    return outs, [0 if batched else None for batched in flags]
+
+
+def sequential_vmap(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps a function so that `vmap` runs it for one example after the other, in a loop.
+
+    Args:
+      f: the function of one example.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> from olympus_batching import vmap
+      >>> import numpy as np
+      >>> sine = sequential_vmap(lambda x: lax.sin(x))
+      >>> vmap(sine)(np.zeros(2, np.float32))
+      Array([0., 0.], dtype=float32)
+    """
+    mapped = custom_vmap(f)
+
+    @mapped.def_vmap
+    def rule(axis_size: int, in_batched: list[Any], *args: Any) -> Any:
+        leaves, tree = pytrees.tree_flatten(tuple(args))
+        flags = pytrees.tree_leaves(tuple(in_batched))
+        examples = [leaf for leaf, batched in zip(leaves, flags, strict=True) if batched]
+
+        def of_one(values: list[Any]) -> Any:
+            remaining = iter(values)
+            operands = [
+                next(remaining) if batched else leaf
+                for leaf, batched in zip(leaves, flags, strict=True)
+            ]
+            return mapped(*pytrees.tree_unflatten(tree, operands))
+
+        out = lax.map(of_one, examples)
+        return out, pytrees.tree_map(lambda _: True, out)
+
+    return mapped

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions with derivative rules of their own, on all examples at once.
+
+The function, its derivative rule, its forward and its backward pass are functions of flat values of
+one example. Each is turned into one of all examples, to be called by the interpreters around the
+`vmap`: now, later, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from olympus_ir import dtypes, lax
+from olympus_ir.arrays import Array
+
+from .dimensions import BatchDim, batched_aval, materialize, shape_of, unbatched_aval
+
+if TYPE_CHECKING:
+    from .trace import BatchTrace
+
+
+class BatchedFunction:
+    """A function of one example as one of all; remembers the results' batch dimensions.
+
+    Args:
+      trace: the interpreter that batches.
+      fun: the function, of flat operands.
+      dims: the operands' batch dimensions.
+
+    Attributes:
+      out_dims: the results' batch dimensions; None until the function has been called.
+    """
+
+    __slots__ = ("dims", "fun", "out_dims", "trace")
+
+    def __init__(
+        self, trace: BatchTrace, fun: Callable[..., Sequence[Any]], dims: Sequence[BatchDim]
+    ) -> None:
+        self.trace = trace
+        self.fun = fun
+        self.dims = dims
+        self.out_dims: Sequence[BatchDim] | None = None
+
+    def __call__(self, *args: Any) -> list[Any]:
+        outs, self.out_dims = self.trace.call(self.fun, args, self.dims)
+        return outs
+
+
+class BatchedForward(BatchedFunction):
+    """A forward pass, from primals to residuals and results, on all examples.
+
+    With symbolic zeros it takes, after the primals, one flag each: whether it is differentiated by.
+    """
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> list[Any]:
+        flags = [None] * (len(args) - len(self.dims))
+        outs, self.out_dims = self.trace.call(self.fun, args, [*self.dims, *flags])
+        return outs
+
+
+class BatchedJvp(BatchedFunction):
+    """A derivative rule of flat primals and tangents, on all examples.
+
+    A result and its tangent get the same batch dimension.
+    """
+
+    __slots__ = ()
+
+    def __call__(self, *primals_and_tangents: Any) -> list[Any]:
+        size = self.trace.axis.size
+        args, dims = _without_numberless(primals_and_tangents, [*self.dims, *self.dims])
+        outs, out_dims = self.trace.call(self.fun, args, dims)
+        half = len(outs) // 2
+        primals, primal_dims = outs[:half], out_dims[:half]
+        for position, tangent_dim in enumerate(out_dims[half:]):
+            if primal_dims[position] is None and tangent_dim is not None:
+                primals[position] = materialize(primals[position], size, None, tangent_dim)
+                primal_dims[position] = tangent_dim
+        self.out_dims = primal_dims
+        tangents = [
+            self.placed(tangent, dim, wanted)
+            for tangent, dim, wanted in zip(outs[half:], out_dims[half:], primal_dims, strict=True)
+        ]
+        return [*primals, *tangents]
+
+    def placed(self, tangent: Any, dim: BatchDim, wanted: BatchDim) -> Any:
+        return _placed(tangent, self.trace, dim, wanted)
+
+
+class BatchedBackward:
+    """A backward pass, from residuals and cotangents to operands' cotangents, on all examples.
+
+    The cotangent of an operand that all examples share is the sum of theirs.
+
+    Args:
+      trace: the interpreter that batches.
+      bwd: the backward pass.
+      forward: the forward pass that it belongs to, which is called before it.
+    """
+
+    __slots__ = ("bwd", "forward", "trace")
+
+    def __init__(
+        self, trace: BatchTrace, bwd: Callable[..., Sequence[Any]], forward: BatchedForward
+    ) -> None:
+        self.trace = trace
+        self.bwd = bwd
+        self.forward = forward
+
+    def __call__(self, *residuals_and_cotangents: Any) -> list[Any]:
+        dims = self.forward.out_dims
+        assert dims is not None, "a backward pass runs after its forward pass"
+        args, dims = _without_numberless(residuals_and_cotangents, dims)
+        cotangents, cotangent_dims = self.trace.call(self.bwd, args, dims)
+        return [
+            _placed(cotangent, self.trace, dim, wanted)
+            for cotangent, dim, wanted in zip(
+                cotangents, cotangent_dims, self.forward.dims, strict=True
+            )
+        ]
+
+
+# ---- tangents and cotangents that are not numbers ----
+
+
+def _is_symbolic_zero(value: Any) -> bool:
+    """Whether a value is a zero that has a type and no elements, as differentiation uses them."""
+    return hasattr(value, "aval") and not isinstance(value, Array)
+
+
+def _is_float0(value: Any) -> bool:
+    return value.__class__ is np.ndarray and value.dtype == dtypes.float0
+
+
+def _without_numberless(
+    values: Sequence[Any], dims: Sequence[BatchDim]
+) -> tuple[list[Any], list[BatchDim]]:
+    """The values with those that hold no numbers replaced by their form for one example."""
+    values, dims = list(values), list(dims)
+    for position, (value, dim) in enumerate(zip(values, dims, strict=True)):
+        if dim is None:
+            continue
+        if _is_symbolic_zero(value):
+            values[position] = type(value)(unbatched_aval(value.aval, dim))
+            dims[position] = None
+        elif _is_float0(value):
+            shape = value.shape
+            values[position] = np.zeros((*shape[:dim], *shape[dim + 1 :]), dtypes.float0)
+            dims[position] = None
+    return values, dims
+
+
+def _placed(value: Any, trace: BatchTrace, dim: BatchDim, wanted: BatchDim) -> Any:
+    """A tangent or cotangent with its batch dimension at ``wanted``; summed over it for None."""
+    if dim == wanted:
+        return value
+    if wanted is None:
+        return lax.reduce_sum(value, (dim,))
+    if _is_symbolic_zero(value):
+        return type(value)(batched_aval(value.aval, wanted, trace.axis))
+    if _is_float0(value):
+        shape = shape_of(value)
+        return np.zeros((*shape[:wanted], trace.axis.size, *shape[wanted:]), dtypes.float0)
+    return materialize(value, trace.axis.size, dim, wanted)

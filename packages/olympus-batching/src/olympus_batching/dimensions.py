@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batch dimensions: which dimension of a value holds the examples, and how to move it.
+
+A batch dimension is an index into the shape of the batched value, or None (`not_mapped`) where all
+examples share one value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from olympus_ir import lax
+from olympus_ir.avals import AbstractValue, ShapedArray, get_aval
+
+BatchDim: TypeAlias = int | None
+not_mapped: BatchDim = None
+
+
+class BatchAxis(NamedTuple):
+    """The axis that one `vmap` adds.
+
+    Attributes:
+      size: the number of examples.
+      name: by which collectives refer to the axis; None where it has none.
+      spmd_name: the mesh axis, or axes, over which sharded values are laid out along it.
+    """
+
+    size: int
+    name: Any = None
+    spmd_name: Any = None
+
+
+def unbatched_aval(aval: AbstractValue, batch_dim: BatchDim) -> AbstractValue:
+    """The type of one example, given the type of all of them."""
+    if batch_dim is None:
+        return aval
+    assert isinstance(aval, ShapedArray), aval
+    shape = aval.shape
+    placement = _placement(aval, lambda spec: (*spec[:batch_dim], *spec[batch_dim + 1 :]))
+    return ShapedArray(
+        shape[:batch_dim] + shape[batch_dim + 1 :], aval.dtype, aval.weak_type, **placement
+    )
+
+
+def batched_aval(aval: AbstractValue, batch_dim: BatchDim, axis: BatchAxis) -> AbstractValue:
+    """The type of all examples, given the type of one."""
+    if batch_dim is None:
+        return aval
+    assert isinstance(aval, ShapedArray), aval
+    shape = aval.shape
+    placement = _placement(
+        aval, lambda spec: (*spec[:batch_dim], axis.spmd_name, *spec[batch_dim:])
+    )
+    return ShapedArray(
+        (*shape[:batch_dim], axis.size, *shape[batch_dim:]),
+        aval.dtype,
+        aval.weak_type,
+        **placement,
+    )
+
+
+def _placement(aval: ShapedArray, change: Any) -> dict[str, Any]:
+    """The placement of a type with one dimension more or less; nothing in the common case."""
+    if aval.sharding is None and not aval.vma and aval.memory_space is None:
+        return {}
+    sharding = aval.sharding
+    if sharding is not None:
+        spec = (*sharding.spec, *(None,) * (aval.ndim - len(sharding.spec)))
+        sharding = type(sharding)(sharding.mesh, type(sharding.spec)(*change(spec)))
+    return {"sharding": sharding, "vma": aval.vma, "memory_space": aval.memory_space}
+
+
+def ndim_of(value: Any) -> int:
+    """The number of dimensions of an array, a scalar or a tracer."""
+    try:
+        return value.ndim
+    except AttributeError:
+        return get_aval(value).ndim
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """The shape of an array, a scalar or a tracer."""
+    try:
+        return value.shape
+    except AttributeError:
+        return get_aval(value).shape
+
+
+def rank_of(value: Any, batch_dim: BatchDim) -> int:
+    """The number of dimensions of one example."""
+    return ndim_of(value) - (batch_dim is not None)
+
+
+def move_dim(value: Any, source: int, target: int) -> Any:
+    """The value with one dimension moved to another place."""
+    ndim = ndim_of(value)
+    source, target = source % ndim, target % ndim
+    if source == target:
+        return value
+    permutation = [dim for dim in range(ndim) if dim != source]
+    permutation.insert(target, source)
+    return lax.transpose(value, tuple(permutation))
+
+
+def broadcast_batch(value: Any, axis_size: int, target: int) -> Any:
+    """The value of all examples, repeated along a new dimension ``target``."""
+    shape = shape_of(value)
+    target %= len(shape) + 1
+    dims = (*range(target), *range(target + 1, len(shape) + 1))
+    return lax.broadcast_in_dim(value, (*shape[:target], axis_size, *shape[target:]), dims)
+
+
+def materialize(value: Any, axis_size: int, batch_dim: BatchDim, target: int = 0) -> Any:
+    """The value with its batch dimension at ``target``; repeated there where it has none."""
+    if batch_dim is None:
+        return broadcast_batch(value, axis_size, target)
+    return move_dim(value, batch_dim, target)
+
+
+def move_batch_dim(
+    value: Any, axis_size: int, source: BatchDim, target: BatchDim, what: str = "the value"
+) -> Any:
+    """The value with its batch dimension moved from ``source`` to ``target``.
+
+    Raises:
+      ValueError: where ``target`` is None and the value is batched.
+    """
+    if source == target:
+        return value
+    if target is None:
+        raise ValueError(f"{what} differs between the examples, so it needs a batch dimension")
+    return materialize(value, axis_size, source, target)
+
+
+def to_front(value: Any, batch_dim: BatchDim) -> Any:
+    """A batched value with its batch dimension first; an unbatched one as it is."""
+    return value if batch_dim is None or batch_dim == 0 else move_dim(value, batch_dim, 0)
+
+
+def all_at(args: Sequence[Any], axis_size: int, dims: Sequence[BatchDim], target: int) -> list[Any]:
+    """All values with a batch dimension at ``target``."""
+    return [
+        arg if dim == target else materialize(arg, axis_size, dim, target)
+        for arg, dim in zip(args, dims, strict=True)
+    ]
+
+
+def first_batched(dims: Sequence[BatchDim]) -> int:
+    """The batch dimension of the first operand that has one."""
+    for dim in dims:
+        if dim is not None:
+            return dim
+    raise ValueError("none of the operands is batched")
+
+
+def shifted(dim: int, batch_dim: int) -> int:
+    """Where a dimension of one example is found in the batched value."""
+    return dim + (dim >= batch_dim)
+
+
+def all_shifted(dims: Sequence[int], batch_dim: int) -> tuple[int, ...]:
+    """Where dimensions of one example are found in the batched value."""
+    return tuple([dim + (dim >= batch_dim) for dim in dims])

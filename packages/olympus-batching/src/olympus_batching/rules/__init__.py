@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The batching rules, one module a family of primitives. Importing them fills the tables."""
+
+from . import (
+    callbacks,
+    calls,
+    collectives,
+    contractions,
+    control_flow,
+    elementwise,
+    indexing,
+    reductions,
+    shaping,
+    sorting,
+)
+
+__all__ = [
+    "callbacks",
+    "calls",
+    "collectives",
+    "contractions",
+    "control_flow",
+    "elementwise",
+    "indexing",
+    "reductions",
+    "shaping",
+    "sorting",
+]

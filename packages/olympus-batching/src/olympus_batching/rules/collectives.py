@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batching of collectives.
+
+Where the axis of the `vmap` is one of the axes of the collective, the collective becomes an
+operation along the batch dimension (`collective_batching_rules`). Otherwise it keeps its axes, and
+the examples are carried along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.primitives import Primitive
+
+from ..tables import (
+    BatchAxis,
+    BatchingRule,
+    collective_batching_rules,
+    define_axis_rule,
+    materialize,
+    move_dim,
+    shifted,
+    to_front,
+)
+from ..trace import call_batched
+
+
+def _names(params: dict[str, Any]) -> tuple:
+    """The axes of a collective, names and dimensions."""
+    names = params["axes"] if "axes" in params else params["axis_name"]
+    return names if isinstance(names, tuple) else (names,)
+
+
+def _define(primitive: Primitive, over_other_axes: BatchingRule, over_axis: BatchingRule) -> None:
+    """Gives a collective its two rules."""
+    over_axis = _with_groups(over_axis)
+    collective_batching_rules.define(primitive, over_axis)
+
+    def rule(axis: BatchAxis, args: Any, batch_dims: Any, **params: Any) -> Any:
+        if axis.name is not None and axis.name in _names(params):
+            return collective_batching_rules.rules[primitive](axis, args, batch_dims, **params)
+        if all(dim is None for dim in batch_dims):
+            return primitive.bind(*args, **params), None
+        return over_other_axes(axis.size, args, batch_dims, **params)
+
+    define_axis_rule(primitive, rule)
+
+
+def _others(names: Any, name: Any) -> tuple:
+    return tuple(other for other in names if other != name)
+
+
+def _take(operand: Any, indices: Sequence[int], dim: int) -> Any:
+    """The slices of ``operand`` along ``dim`` with the given indices."""
+    if tuple(indices) == tuple(range(operand.shape[dim])):
+        return operand
+    sizes = tuple(1 if axis == dim else size for axis, size in enumerate(operand.shape))
+    return lax.gather_p.bind(
+        operand,
+        np.asarray(indices, np.int32).reshape(-1, 1),
+        dimension_numbers=lax.GatherDimensionNumbers(
+            offset_dims=tuple(axis for axis in range(operand.ndim) if axis != dim),
+            collapsed_slice_dims=(dim,),
+            start_index_map=(dim,),
+        ),
+        slice_sizes=sizes,
+        indices_are_sorted=False,
+        unique_indices=False,
+        mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS,
+        fill_value=None,
+    )
+
+
+# ---- groups of indices ----
+
+
+def _with_groups(rule: BatchingRule) -> BatchingRule:
+    """The rule for ``axis_index_groups``, given the one for the whole axis.
+
+    The batch dimension is split in two, groups and members; the groups are mapped over.
+    """
+
+    def rule_of_groups(axis: BatchAxis, args: Any, batch_dims: Any, **params: Any) -> Any:
+        groups = params.get("axis_index_groups")
+        if groups is None:
+            return rule(axis, args, batch_dims, **params)
+        if _names(params) != (axis.name,):
+            raise NotImplementedError(
+                f"axis_index_groups of a collective over the axes {_names(params)} cannot be "
+                f"batched over {axis.name!r} alone. Use groups of one axis, or reshape that axis "
+                "into two and map over both."
+            )
+        order = [index for group in groups for index in group]
+        members = len(groups[0])
+        operand = _take(materialize(args[0], axis.size, batch_dims[0]), order, 0)
+        operand = lax.reshape(operand, (len(groups), members, *operand.shape[1:]))
+        params["axis_index_groups"] = None
+        if "axis_size" in params:
+            params["axis_size"] = members
+
+        def of_one_group(values: Any) -> list[Any]:
+            out, dim = rule(BatchAxis(members, axis.name), [values], [0], **params)
+            return [materialize(out, members, dim)]
+
+        (out,), (dim,) = call_batched(of_one_group, BatchAxis(len(groups)), [operand], [0])
+        out = materialize(out, len(groups), dim)
+        out = lax.reshape(out, (axis.size, *out.shape[2:]))
+        return _take(out, np.argsort(order).tolist(), 0), 0
+
+    return rule_of_groups
+
+
+# ---- sums and extrema ----
+
+
+def _reduce_over_other_axes(primitive: Primitive) -> BatchingRule:
+    def rule(axis_size: int, args: Any, batch_dims: Any, *, axes: Any, **params: Any) -> Any:
+        (operand,), (dim,) = args, batch_dims
+        rank = operand.ndim - 1
+        removed = {shifted(axis % rank, dim) for axis in axes if type(axis) is int}
+        named = tuple(axis for axis in axes if type(axis) is not int)
+        out = primitive.bind(operand, axes=(*named, *sorted(removed)), **params)
+        return out, dim - sum([axis < dim for axis in removed])
+
+    return rule
+
+
+def _reduce_over_axis(
+    primitive: Primitive, reduce: Callable[..., Any], of_equal: Callable[[Any, int], Any]
+) -> BatchingRule:
+    """The rule of a reduction over the mapped axis.
+
+    Args:
+      primitive: the collective.
+      reduce: the reduction of an array over dimensions.
+      of_equal: the reduction of one value that all examples share.
+    """
+
+    def rule(axis: BatchAxis, args: Any, batch_dims: Any, *, axes: Any, **params: Any) -> Any:
+        (operand,), (dim,) = args, batch_dims
+        remaining = _others(axes, axis.name)
+        if dim is None:
+            out = of_equal(operand, axis.size)
+        elif any(type(other) is int for other in remaining):
+            rank = operand.ndim - 1
+            here = [shifted(other % rank, dim) for other in remaining if type(other) is int]
+            remaining = tuple(other for other in remaining if type(other) is not int)
+            out = reduce(operand, (dim, *here))
+        else:
+            out = reduce(operand, (dim,))
+        if remaining:
+            out = primitive.bind(out, axes=remaining, **params)
+        return out, None
+
+    return rule
+
+
+def _times(value: Any, count: int) -> Any:
+    return lax.mul(value, lax.full((), count, value.dtype))
+
+
+for _primitive, _reduction, _of_equal in (
+    (lax.psum_p, lax.reduce_sum, _times),
+    (lax.pmax_p, lax.reduce_max, lambda value, count: value),
+    (lax.pmin_p, lax.reduce_min, lambda value, count: value),
+):
+    _define(
+        _primitive,
+        _reduce_over_other_axes(_primitive),
+        _reduce_over_axis(_primitive, _reduction, _of_equal),
+    )
+
+
+@define_axis_rule(lax.axis_index_p)
+def _axis_index(axis: BatchAxis, args: Any, batch_dims: Any, *, axis_name: Any) -> Any:
+    if axis.name is None or axis_name != axis.name:
+        return lax.axis_index_p.bind(axis_name=axis_name), None
+    return lax.iota(np.int32, axis.size), 0
+
+
+collective_batching_rules.define(lax.axis_index_p, _axis_index)
+
+
+# ---- gathering and scattering ----
+
+
+def _all_gather_others(
+    axis_size: int, args: Any, batch_dims: Any, *, all_gather_dimension: int, **params: Any
+) -> Any:
+    operand = to_front(args[0], batch_dims[0])
+    params["all_gather_dimension"] = all_gather_dimension + 1
+    return lax.all_gather_p.bind(operand, **params), 0
+
+
+def _all_gather(
+    axis: BatchAxis,
+    args: Any,
+    batch_dims: Any,
+    *,
+    all_gather_dimension: int,
+    axis_name: Any,
+    axis_size: int,
+    tiled: bool,
+    **params: Any,
+) -> Any:
+    (operand,), (dim,) = args, batch_dims
+    position = axis_name.index(axis.name)
+    before, after = axis_name[:position], axis_name[position + 1 :]
+    place = all_gather_dimension
+    # The last axis varies fastest, so it is gathered first; later ones then extend the dimension.
+    if after:
+        operand = materialize(operand, axis.size, dim)
+        operand, dim = _all_gather_others(
+            axis.size,
+            (operand,),
+            (0,),
+            all_gather_dimension=place,
+            axis_name=after,
+            axis_size=lax.axis_size(after),
+            tiled=tiled,
+            **params,
+        )
+        tiled = True
+    out = materialize(operand, axis.size, dim, place)
+    if tiled:
+        out = _merge(out, place)
+    if before:
+        out = lax.all_gather_p.bind(
+            out,
+            all_gather_dimension=place,
+            axis_name=before,
+            axis_size=lax.axis_size(before),
+            tiled=True,
+            **params,
+        )
+    return out, None
+
+
+def _merge(operand: Any, dim: int) -> Any:
+    """The array with a dimension and the one after it made one."""
+    shape = operand.shape
+    return lax.reshape(operand, (*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2 :]))
+
+
+def _split(operand: Any, dim: int, count: int) -> Any:
+    """The array with a dimension divided in two, the first of size ``count``."""
+    shape = operand.shape
+    return lax.reshape(operand, (*shape[:dim], count, shape[dim] // count, *shape[dim + 1 :]))
+
+
+_define(lax.all_gather_p, _all_gather_others, _all_gather)
+
+
+def _reduce_scatter_others(
+    axis_size: int, args: Any, batch_dims: Any, *, scatter_dimension: int, **params: Any
+) -> Any:
+    operand = to_front(args[0], batch_dims[0])
+    params["scatter_dimension"] = scatter_dimension + 1
+    return lax.reduce_scatter_p.bind(operand, **params), 0
+
+
+def _reduce_scatter(
+    axis: BatchAxis,
+    args: Any,
+    batch_dims: Any,
+    *,
+    scatter_dimension: int,
+    axis_name: Any,
+    axis_size: int,
+    tiled: bool,
+    **params: Any,
+) -> Any:
+    if axis_name != (axis.name,):
+        raise _several_axes("psum_scatter", axis_name, axis)
+    (operand,), (dim,) = args, batch_dims
+    if dim is None:
+        total = _times(operand, axis.size)
+    else:
+        total = lax.reduce_sum(operand, (dim,))
+    if tiled:
+        total = _split(total, scatter_dimension, axis.size)
+    return total, scatter_dimension
+
+
+_define(lax.reduce_scatter_p, _reduce_scatter_others, _reduce_scatter)
+
+
+def _several_axes(name: str, axis_name: Any, axis: BatchAxis) -> NotImplementedError:
+    return NotImplementedError(
+        f"{name} over the axes {axis_name} cannot be batched over {axis.name!r} alone. Call it for "
+        "one axis after the other."
+    )
+
+
+# ---- exchanging ----
+
+
+def _same_dim(primitive: Primitive) -> BatchingRule:
+    def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
+        return primitive.bind(args[0], **params), batch_dims[0]
+
+    return rule
+
+
+def _ppermute(axis: BatchAxis, args: Any, batch_dims: Any, *, axis_name: Any, perm: Any) -> Any:
+    if axis_name != (axis.name,):
+        raise _several_axes("ppermute", axis_name, axis)
+    operand = materialize(args[0], axis.size, batch_dims[0])
+    source_of = dict(reversed(pair) for pair in perm)
+    sources = [source_of.get(place, 0) for place in range(axis.size)]
+    out = _take(operand, sources, 0)
+    if len(source_of) < axis.size:
+        is_destination = np.array([place in source_of for place in range(axis.size)])
+        mask = lax.broadcast_in_dim(is_destination, out.shape, (0,))
+        out = lax.select(mask, out, lax.full(out.shape, 0, out.dtype))
+    return out, 0
+
+
+_define(lax.ppermute_p, _same_dim(lax.ppermute_p), _ppermute)
+
+
+def _pbroadcast(axis: BatchAxis, args: Any, batch_dims: Any, *, axis_name: Any, source: int) -> Any:
+    (operand,), (dim,) = args, batch_dims
+    if axis_name not in (axis.name, (axis.name,)):
+        raise _several_axes("pbroadcast", axis_name, axis)
+    if dim is None:
+        return operand, None
+    return lax.index_in_dim(operand, source, dim, keepdims=False), None
+
+
+_define(lax.pbroadcast_p, _same_dim(lax.pbroadcast_p), _pbroadcast)
+
+
+def _all_to_all_others(
+    axis_size: int, args: Any, batch_dims: Any, *, split_axis: int, concat_axis: int, **params: Any
+) -> Any:
+    out = lax.all_to_all_p.bind(
+        to_front(args[0], batch_dims[0]),
+        split_axis=split_axis + 1,
+        concat_axis=concat_axis + 1,
+        **params,
+    )
+    return out, 0
+
+
+def _all_to_all(
+    axis: BatchAxis,
+    args: Any,
+    batch_dims: Any,
+    *,
+    split_axis: int,
+    concat_axis: int,
+    axis_name: Any,
+    **params: Any,
+) -> Any:
+    if axis_name not in (axis.name, (axis.name,)):
+        raise _several_axes("all_to_all", axis_name, axis)
+    # [source, ...] -> [source, ... target, part ...]
+    operand = _split(materialize(args[0], axis.size, batch_dims[0]), split_axis + 1, axis.size)
+    # -> [target, source, ... part ...] -> [target, ... source, part ...] -> [target, ...]
+    operand = move_dim(operand, split_axis + 1, 0)
+    return _merge(move_dim(operand, 1, concat_axis + 1), concat_axis + 1), 0
+
+
+_define(lax.all_to_all_p, _all_to_all_others, _all_to_all)

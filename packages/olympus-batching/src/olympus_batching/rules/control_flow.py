@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batching of control flow.
+
+Where all examples go the same way, the programs are batched and the construct stays. Where they go
+different ways, both ways are gone for all of them and each takes its own result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import dtypes, lax
+from olympus_ir.effects import ordered_effects
+from olympus_ir.evaluation import eval_olympuspr
+from olympus_ir.olympuspr import ClosedOlympuspr
+from olympus_ir.staging import trace_to_closed
+
+from ..programs import batch_olympuspr, uses_axis
+from ..tables import BatchAxis, define_axis_rule, materialize, shape_of, to_front
+from ..trace import call_batched
+
+
+def _run(closed: ClosedOlympuspr, *args: Any) -> list[Any]:
+    return eval_olympuspr(closed.jaxpr, closed.consts, *args)
+
+
+def _fronted(args: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
+    return [to_front(arg, dim) for arg, dim in zip(args, dims, strict=True)]
+
+
+def _with_dims(batched: Sequence[bool]) -> list[Any]:
+    return [0 if each else None for each in batched]
+
+
+# ---- cond ----
+
+
+@define_axis_rule(lax.cond_p)
+def _cond(
+    axis: BatchAxis,
+    args: Any,
+    batch_dims: Any,
+    *,
+    branches: tuple[ClosedOlympuspr, ...],
+    **params: Any,
+) -> Any:
+    index, *operands = args
+    index_dim, *dims = batch_dims
+    operands = _fronted(operands, dims)
+    batched_in = [dim is not None for dim in dims]
+    if index_dim is not None:
+        _check_unordered("cond", branches)
+        return _choose_each(axis, index, operands, batched_in, branches)
+    if not any(batched_in) and not any(uses_axis(branch, axis) for branch in branches):
+        return lax.cond_p.bind(*args, branches=branches, **params), [None] * len(
+            branches[0].out_avals
+        )
+    # A result has a batch dimension in all branches where it has one in any.
+    flags = [batch_olympuspr(branch, axis, batched_in)[1] for branch in branches]
+    batched_out = [any(each) for each in zip(*flags, strict=True)]
+    batched = tuple(
+        [batch_olympuspr(branch, axis, batched_in, batched_out)[0] for branch in branches]
+    )
+    outs = lax.cond_p.bind(index, *operands, branches=batched, **params)
+    return outs, _with_dims(batched_out)
+
+
+def _choose_each(
+    axis: BatchAxis,
+    index: Any,
+    operands: Sequence[Any],
+    batched_in: Sequence[bool],
+    branches: Sequence[ClosedOlympuspr],
+) -> Any:
+    """Runs all branches for all examples, then takes for each example its branch's results.
+
+    A branch sees, in place of an example that is not its own, that example's operands without their
+    derivatives, so that an infinite one there does not make the sum over branches undefined.
+    """
+    outs = []
+    for number, branch in enumerate(branches):
+        is_taken = lax.eq(index, np.int32(number))
+        guarded = [
+            _guarded(is_taken, operand) if batched else operand
+            for operand, batched in zip(operands, batched_in, strict=True)
+        ]
+        results, dims = call_batched(
+            lambda *args, branch=branch: _run(branch, *args),
+            axis,
+            guarded,
+            _with_dims(batched_in),
+        )
+        outs.append(
+            [materialize(result, axis.size, dim) for result, dim in zip(results, dims, strict=True)]
+        )
+    chosen = [
+        lax.select_n(_spread(index, results[0]), *results) for results in zip(*outs, strict=True)
+    ]
+    return chosen, [0] * len(chosen)
+
+
+def _guarded(is_taken: Any, operand: Any) -> Any:
+    if not dtypes.issubdtype(operand.dtype, np.inexact):
+        return operand
+    return lax.select(_spread(is_taken, operand), operand, lax.stop_gradient(operand))
+
+
+def _spread(of_examples: Any, like: Any) -> Any:
+    """One value an example, repeated over the shape of a batched value."""
+    shape = shape_of(like)
+    if len(shape) == 1:
+        return of_examples
+    return lax.broadcast_in_dim(of_examples, shape, (0,))
+
+
+def _check_unordered(name: str, programs: Sequence[ClosedOlympuspr]) -> None:
+    for program in programs:
+        ordered = ordered_effects.filter_in(program.effects)
+        if ordered:
+            raise NotImplementedError(
+                f"IO effect not supported in vmap-of-{name}: the examples take different ways, so "
+                f"there is no order in which the effects {ordered} could happen. Use unordered "
+                "callbacks, or lax.map in place of vmap."
+            )
+
+
+# ---- while ----
+
+
+@define_axis_rule(lax.while_p)
+def _while(
+    axis: BatchAxis,
+    args: Any,
+    batch_dims: Any,
+    *,
+    cond_nconsts: int,
+    cond_jaxpr: ClosedOlympuspr,
+    body_nconsts: int,
+    body_jaxpr: ClosedOlympuspr,
+) -> Any:
+    split = cond_nconsts + body_nconsts
+    operands = _fronted(args, batch_dims)
+    batched = [dim is not None for dim in batch_dims]
+    cond_consts, body_consts, carry = (
+        operands[:cond_nconsts],
+        operands[cond_nconsts:split],
+        operands[split:],
+    )
+    cond_batched, body_batched, carry_batched = (
+        batched[:cond_nconsts],
+        batched[cond_nconsts:split],
+        batched[split:],
+    )
+    # What differs after an iteration differs before the next one.
+    while True:
+        _, after = batch_olympuspr(body_jaxpr, axis, [*body_batched, *carry_batched], carry_batched)
+        if list(after) == carry_batched:
+            break
+        carry_batched = list(after)
+    _, (condition_batched,) = batch_olympuspr(cond_jaxpr, axis, [*cond_batched, *carry_batched])
+    if condition_batched:
+        _check_unordered("while", (cond_jaxpr, body_jaxpr))
+        return _while_for_each(
+            axis,
+            cond_jaxpr,
+            body_jaxpr,
+            (cond_consts, body_consts, carry),
+            (cond_batched, body_batched, carry_batched, batched[split:]),
+        )
+    batched_cond, _ = batch_olympuspr(cond_jaxpr, axis, [*cond_batched, *carry_batched])
+    batched_body, _ = batch_olympuspr(
+        body_jaxpr, axis, [*body_batched, *carry_batched], carry_batched
+    )
+    carry = _instantiated(axis, carry, batched[split:], carry_batched)
+    outs = lax.while_p.bind(
+        *cond_consts,
+        *body_consts,
+        *carry,
+        cond_nconsts=cond_nconsts,
+        cond_jaxpr=batched_cond,
+        body_nconsts=body_nconsts,
+        body_jaxpr=batched_body,
+    )
+    return outs, _with_dims(carry_batched)
+
+
+def _instantiated(
+    axis: BatchAxis, values: Sequence[Any], batched: Sequence[bool], wanted: Sequence[bool]
+) -> list[Any]:
+    """The values with batch dimensions where they are wanted and missing."""
+    return [
+        materialize(value, axis.size, None) if want and not has else value
+        for value, has, want in zip(values, batched, wanted, strict=True)
+    ]
+
+
+def _while_for_each(
+    axis: BatchAxis,
+    cond_jaxpr: ClosedOlympuspr,
+    body_jaxpr: ClosedOlympuspr,
+    operands: tuple[list[Any], list[Any], list[Any]],
+    flags: tuple[list[bool], list[bool], list[bool], list[bool]],
+) -> Any:
+    """A loop that each example leaves in its own time.
+
+    It runs as long as any example needs it; the others keep their values meanwhile.
+    """
+    cond_consts, body_consts, carry = operands
+    cond_batched, body_batched, _, initially_batched = flags
+    cond_count, body_count = len(cond_consts), len(body_consts)
+    everywhere = [True] * len(carry)
+    batched_cond, _ = batch_olympuspr(cond_jaxpr, axis, [*cond_batched, *everywhere])
+    batched_body, _ = batch_olympuspr(body_jaxpr, axis, [*body_batched, *everywhere], everywhere)
+
+    def any_goes_on(*args: Any) -> list[Any]:
+        (goes_on,) = _run(batched_cond, *args)
+        return [lax.reduce_or(goes_on, (0,))]
+
+    def advance(*args: Any) -> list[Any]:
+        of_cond, of_body = args[:cond_count], args[cond_count : cond_count + body_count]
+        values = args[cond_count + body_count :]
+        (goes_on,) = _run(batched_cond, *of_cond, *values)
+        advanced = _run(batched_body, *of_body, *values)
+        return [
+            lax.select(_spread(goes_on, new), new, old)
+            for new, old in zip(advanced, values, strict=True)
+        ]
+
+    carry = _instantiated(axis, carry, initially_batched, everywhere)
+    cond_avals, body_avals = batched_cond.in_avals, batched_body.in_avals
+    outs = lax.while_p.bind(
+        *cond_consts,
+        *cond_consts,
+        *body_consts,
+        *carry,
+        cond_nconsts=cond_count,
+        cond_jaxpr=trace_to_closed(any_goes_on, cond_avals, cond_jaxpr.debug_info),
+        body_nconsts=cond_count + body_count,
+        body_jaxpr=trace_to_closed(
+            advance, [*cond_avals[:cond_count], *body_avals], body_jaxpr.debug_info
+        ),
+    )
+    return outs, [0] * len(outs)
+
+
+# ---- scan ----
+
+
+@define_axis_rule(lax.scan_p)
+def _scan(
+    axis: BatchAxis,
+    args: Any,
+    batch_dims: Any,
+    *,
+    jaxpr: ClosedOlympuspr,
+    num_consts: int,
+    num_carry: int,
+    **params: Any,
+) -> Any:
+    split = num_consts + num_carry
+    batched = [dim is not None for dim in batch_dims]
+    consts_batched, carry_batched, xs_batched = (
+        batched[:num_consts],
+        batched[num_consts:split],
+        batched[split:],
+    )
+    # What differs after an iteration differs before the next one.
+    while True:
+        instantiate = [*carry_batched, *[False] * (len(jaxpr.out_avals) - num_carry)]
+        batched_program, batched_out = batch_olympuspr(
+            jaxpr, axis, [*consts_batched, *carry_batched, *xs_batched], instantiate
+        )
+        if list(batched_out[:num_carry]) == carry_batched:
+            break
+        carry_batched = list(batched_out[:num_carry])
+    consts = _fronted(args[:num_consts], batch_dims[:num_consts])
+    carry = _fronted(args[num_consts:split], batch_dims[num_consts:split])
+    carry = _instantiated(axis, carry, batched[num_consts:split], carry_batched)
+    # The first dimension is that of the iterations, the examples come second.
+    xs = [
+        x if dim is None else materialize(x, axis.size, dim, 1)
+        for x, dim in zip(args[split:], batch_dims[split:], strict=True)
+    ]
+    outs = lax.scan_p.bind(
+        *consts,
+        *carry,
+        *xs,
+        jaxpr=batched_program,
+        num_consts=num_consts,
+        num_carry=num_carry,
+        **params,
+    )
+    ys_dims = [1 if each else None for each in batched_out[num_carry:]]
+    return outs, [*_with_dims(carry_batched), *ys_dims]

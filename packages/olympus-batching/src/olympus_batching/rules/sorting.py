@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batching of sorting: along the same dimension, for each example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_ir import lax
+
+from ..tables import along_dimension, batching_rules, shifted
+
+batching_rules.define(lax.sort_p, along_dimension(lax.sort_p))
+
+
+@batching_rules.define(lax.top_k_p)
+def _top_k(axis_size: int, args: Any, batch_dims: Any, *, axis: int, **params: Any) -> Any:
+    (operand,), (dim,) = args, batch_dims
+    outs = lax.top_k_p.bind(operand, axis=shifted(axis, dim), **params)
+    return outs, [dim, dim]

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of batching rules, and the combinators that fill them.
+
+A batching rule `(axis_size, args, batch_dims, **params) -> (out, out_dim)` applies its primitive to
+operands of which some hold all examples, in dimension ``batch_dims[i]``; the others, with None, are
+shared by the examples. For primitives of several results ``out`` and ``out_dim`` are lists. Rules
+run under the interpreter around the `vmap`, so they may call any function of `lax`.
+
+Rules of primitives that look at the axis itself, and not only its size, are in `axis_rules`:
+`(axis, args, batch_dims, **params)` with a `BatchAxis`. Those are calls of programs, which may use
+the axis's name inside, and collectives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from olympus_ir import lax
+from olympus_ir.primitives import Primitive
+from olympus_ir.rules import RuleTable
+
+from .dimensions import (
+    BatchAxis,
+    BatchDim,
+    all_at,
+    all_shifted,
+    broadcast_batch,
+    first_batched,
+    materialize,
+    move_batch_dim,
+    move_dim,
+    ndim_of,
+    not_mapped,
+    rank_of,
+    shape_of,
+    shifted,
+    to_front,
+)
+
+__all__ = [
+    "BatchAxis",
+    "BatchDim",
+    "BatchingRule",
+    "align",
+    "all_at",
+    "all_shifted",
+    "along_axis",
+    "along_dimension",
+    "axis_rules",
+    "batching_rules",
+    "broadcast_batch",
+    "collective_batching_rules",
+    "define_axis_rule",
+    "elementwise",
+    "first_batched",
+    "load_rules",
+    "materialize",
+    "move_batch_dim",
+    "move_dim",
+    "ndim_of",
+    "not_mapped",
+    "rank_of",
+    "reduction",
+    "same_shape_elementwise",
+    "shape_of",
+    "shifted",
+    "to_front",
+    "unary",
+]
+
+BatchingRule: TypeAlias = Callable[..., tuple[Any, Any]]
+
+batching_rules: RuleTable[BatchingRule] = RuleTable("batching", package="olympus_batching")
+
+# For primitives that depend on the axis itself; see the module's text. Each of them has a rule in
+# `batching_rules` too, for an axis without a name.
+axis_rules: RuleTable[BatchingRule] = RuleTable("named-axis batching", package="olympus_batching")
+
+# For collectives, when the axis being added is among those they work over; rules as in `axis_rules`.
+# The rule does away with the axis; other axes stay for the interpreters around.
+collective_batching_rules: RuleTable[BatchingRule] = RuleTable(
+    "collective batching", package="olympus_batching"
+)
+
+_loaded = False
+
+
+def load_rules() -> None:
+    """Imports the rule files. Done when something is batched first, not at import."""
+    global _loaded
+    if not _loaded:
+        _loaded = True
+        from . import rules  # noqa: F401 - the rules import this module, and cost import time
+
+
+def define_axis_rule(primitive: Primitive, rule: BatchingRule | None = None) -> Any:
+    """Gives a primitive a rule that depends on the axis itself; without ``rule``, a decorator."""
+    if rule is None:
+        return lambda function: (define_axis_rule(primitive, function), function)[1]
+    axis_rules.define(primitive, rule)
+
+    def rule_of_size(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
+        return rule(BatchAxis(axis_size), args, batch_dims, **params)
+
+    batching_rules.define(primitive, rule_of_size, derived="from its named-axis batching rule")
+    return None
+
+
+# ---- combinators ----
+
+
+def unary(primitive: Primitive) -> BatchingRule:
+    """The rule of an elementwise primitive of one operand: the same on one more dimension."""
+
+    def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
+        return primitive.bind(args[0], **params), batch_dims[0]
+
+    return rule
+
+
+def elementwise(primitive: Primitive) -> BatchingRule:
+    """The rule of an elementwise primitive of several operands, whose scalars are spread."""
+
+    def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
+        operands, out_dim = align(axis_size, args, batch_dims)
+        return primitive.bind(*operands, **params), out_dim
+
+    return rule
+
+
+def align(axis_size: int, args: Sequence[Any], batch_dims: Sequence[BatchDim]) -> Any:
+    """Operands of an elementwise operation with the batch dimension in one place.
+
+    Elementwise operations spread scalars, and dimensions of size one. So an operand without a batch
+    dimension gets one of size one, unless it is a scalar, and where each example has a scalar, that
+    gets dimensions of size one.
+
+    Returns:
+      The operands, and the batch dimension that they have in common.
+    """
+    target = None
+    ndim = 0
+    for arg, dim in zip(args, batch_dims, strict=True):
+        if dim is not None:
+            if target is None:
+                target, ndim = dim, arg.ndim
+            elif dim != target or arg.ndim != ndim:
+                break
+        elif ndim_of(arg):
+            break
+    else:
+        # Batched operands are alike, the others are scalars: nothing to do.
+        return args, target
+    ranks = [rank_of(arg, dim) for arg, dim in zip(args, batch_dims, strict=True)]
+    rank = max(ranks)
+    target = _place_in_common(ranks, batch_dims, rank)
+    operands = []
+    for arg, dim, own_rank in zip(args, batch_dims, ranks, strict=True):
+        if dim is None:
+            if own_rank:
+                arg = lax.expand_dims(arg, (target,))
+        elif own_rank < rank:
+            arg = lax.expand_dims(arg, tuple(i for i in range(rank + 1) if i != target))
+        else:
+            arg = move_dim(arg, dim, target)
+        operands.append(arg)
+    return operands, target
+
+
+def _place_in_common(ranks: Sequence[int], batch_dims: Sequence[BatchDim], rank: int) -> int:
+    """The batch dimension of the first operand of full rank that has one; else the first place."""
+    for own_rank, dim in zip(ranks, batch_dims, strict=True):
+        if dim is not None and own_rank == rank:
+            return dim
+    return 0
+
+
+def same_shape_elementwise(primitive: Primitive, scalars: Sequence[int] = ()) -> BatchingRule:
+    """As `elementwise`, for a primitive that spreads nothing but scalars in given positions.
+
+    Args:
+      primitive: the primitive.
+      scalars: the positions where an operand may be a scalar; the others have one shape.
+    """
+
+    def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
+        ranks = [rank_of(arg, dim) for arg, dim in zip(args, batch_dims, strict=True)]
+        rank = max(ranks)
+        target = _place_in_common(ranks, batch_dims, rank)
+        operands = list(args)
+        shape: tuple[int, ...] = ()
+        for position, (arg, dim) in enumerate(zip(args, batch_dims, strict=True)):
+            shared_scalar = dim is None and ranks[position] == 0 and position in scalars
+            if ranks[position] == rank and not shared_scalar:
+                operands[position] = materialize(arg, axis_size, dim, target)
+                shape = operands[position].shape
+        for position, dim in enumerate(batch_dims):
+            if dim is not None and ranks[position] < rank:
+                operands[position] = lax.broadcast_in_dim(operands[position], shape, (target,))
+        return primitive.bind(*operands, **params), target
+
+    return rule
+
+
+def reduction(primitive: Primitive) -> BatchingRule:
+    """The rule of a primitive that reduces one operand over the parameter ``axes``."""
+
+    def rule(axis_size: int, args: Any, batch_dims: Any, *, axes: Any, **params: Any) -> Any:
+        (operand,), (dim,) = args, batch_dims
+        axes = all_shifted(axes, dim)
+        out = primitive.bind(operand, axes=axes, **params)
+        return out, dim - sum([axis < dim for axis in axes])
+
+    return rule
+
+
+def _along(primitive: Primitive, parameter: str) -> BatchingRule:
+    def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
+        dim = first_batched(batch_dims)
+        operands = args if len(args) == 1 else all_at(args, axis_size, batch_dims, dim)
+        params[parameter] = shifted(params[parameter], dim)
+        out = primitive.bind(*operands, **params)
+        return out, [dim] * len(out) if primitive.multiple_results else dim
+
+    return rule
+
+
+def along_axis(primitive: Primitive) -> BatchingRule:
+    """The rule of a primitive that works along its parameter ``axis`` and keeps the rank."""
+    return _along(primitive, "axis")
+
+
+def along_dimension(primitive: Primitive) -> BatchingRule:
+    """The rule of a primitive that works along its parameter ``dimension`` and keeps the rank."""
+    return _along(primitive, "dimension")

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The interpreter of `vmap`: applies each primitive to all examples at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir.avals import get_aval
+from olympus_ir.expansion import expansion_rules
+from olympus_ir.flattening import function_source
+from olympus_ir.primitives import Primitive
+from olympus_ir.tracing import (
+    AxisEnvironment,
+    Trace,
+    Tracer,
+    current,
+    register_tracer_type,
+    set_current_trace,
+)
+
+from .custom_calls import BatchedBackward, BatchedForward, BatchedFunction, BatchedJvp
+from .dimensions import BatchAxis, BatchDim, unbatched_aval
+from .tables import axis_rules, batching_rules, load_rules
+
+_axis_rules = axis_rules.rules
+_batching_rules = batching_rules.rules
+
+
+class BatchTrace(Trace):
+    """Applies primitives to operands of which some hold all examples of one mapped axis.
+
+    Args:
+      parent: the interpreter around, to which the batched primitives are given.
+      axis: the mapped axis.
+      fun: the mapped function, for error messages.
+    """
+
+    __slots__ = ("axis", "fun")
+
+    def __init__(self, parent: Trace, axis: BatchAxis, fun: Any = None) -> None:
+        self.parent = parent
+        self.finished = False
+        self.axis = axis
+        self.fun = fun
+
+    def process_primitive(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
+        values = []
+        dims = []
+        batched = False
+        for arg in args:
+            if arg.__class__ is BatchTracer and arg._trace is self:
+                values.append(arg.value)
+                dims.append(arg.batch_dim)
+                batched = True
+            else:
+                values.append(arg)
+                dims.append(None)
+        axis_rule = _axis_rules.get(primitive)
+        if not batched and (axis_rule is None or self.axis.name is None):
+            return primitive.bind_with_trace(self.parent, args, params)
+        if axis_rule is not None:
+            with set_current_trace(self.parent):
+                out, out_dims = axis_rule(self.axis, values, dims, **params)
+        else:
+            rule = _batching_rules.get(primitive)
+            if rule is None:
+                return self._expand(primitive, args, params)
+            with set_current_trace(self.parent):
+                out, out_dims = rule(self.axis.size, values, dims, **params)
+        if primitive.multiple_results:
+            return [
+                value if dim is None else BatchTracer(self, value, dim)
+                for value, dim in zip(out, out_dims, strict=True)
+            ]
+        return out if out_dims is None else BatchTracer(self, out, out_dims)
+
+    def _expand(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Batches what a primitive stands for, where it has no rule of its own."""
+        expansion = expansion_rules.get(primitive)
+        if expansion is None:
+            raise batching_rules.missing(primitive)
+        with set_current_trace(self):
+            return expansion(*args, **params)
+
+    # ---- functions with derivative rules of their own ----
+
+    def process_custom_jvp_call(
+        self, primitive: Any, fun: Any, jvp: Any, args: Any, **options: Any
+    ) -> Sequence[Any]:
+        values, dims = self.unwrap(args)
+        batched_fun = BatchedFunction(self, fun, dims)
+        batched_jvp = BatchedJvp(self, jvp, dims)
+        with set_current_trace(self.parent) as parent:
+            if self._is_indifferent(dims):
+                return parent.process_custom_jvp_call(primitive, fun, jvp, args, **options)
+            outs = parent.process_custom_jvp_call(
+                primitive, batched_fun, batched_jvp, values, **options
+            )
+        out_dims = batched_fun.out_dims
+        if out_dims is None:  # the interpreter around went by the derivative rule
+            out_dims = batched_jvp.out_dims
+        return self.wrap(outs, out_dims)
+
+    def process_custom_vjp_call(
+        self, primitive: Any, fun: Any, fwd: Any, bwd: Any, args: Any, **options: Any
+    ) -> Sequence[Any]:
+        values, dims = self.unwrap(args)
+        batched_fun = BatchedFunction(self, fun, dims)
+        batched_fwd = BatchedForward(self, fwd, dims)
+        batched_bwd = BatchedBackward(self, bwd, batched_fwd)
+        with set_current_trace(self.parent) as parent:
+            if self._is_indifferent(dims):
+                return parent.process_custom_vjp_call(primitive, fun, fwd, bwd, args, **options)
+            outs = parent.process_custom_vjp_call(
+                primitive, batched_fun, batched_fwd, batched_bwd, values, **options
+            )
+        out_dims = batched_fun.out_dims
+        if out_dims is None:  # the interpreter around went by the forward pass
+            out_dims = batched_fwd.out_dims[len(batched_fwd.out_dims) - len(outs) :]
+        return self.wrap(outs, out_dims)
+
+    def _is_indifferent(self, dims: Sequence[BatchDim]) -> bool:
+        """Whether a call with these operands has nothing to do with the mapped axis."""
+        return self.axis.name is None and all(dim is None for dim in dims)
+
+    def call(
+        self, fun: Callable[..., Sequence[Any]], args: Sequence[Any], dims: Sequence[BatchDim]
+    ) -> tuple[list[Any], list[BatchDim]]:
+        """Calls another function on all examples of the same axis; see `call_batched`."""
+        return call_batched(fun, self.axis, args, dims, self.fun)
+
+    # ---- values and tracers ----
+
+    def unwrap(self, args: Sequence[Any]) -> tuple[list[Any], list[BatchDim]]:
+        """The values behind tracers of this trace, and their batch dimensions."""
+        values: list[Any] = []
+        dims: list[BatchDim] = []
+        for arg in args:
+            if arg.__class__ is BatchTracer and arg._trace is self:
+                values.append(arg.value)
+                dims.append(arg.batch_dim)
+            else:
+                values.append(arg)
+                dims.append(None)
+        return values, dims
+
+    def wrap(self, values: Sequence[Any], dims: Sequence[BatchDim]) -> list[Any]:
+        """Tracers for the batched values; the others as they are."""
+        return [
+            value if dim is None else BatchTracer(self, value, dim)
+            for value, dim in zip(values, dims, strict=True)
+        ]
+
+
+@register_tracer_type
+class BatchTracer(Tracer):
+    """Stands for one example of a batched value."""
+
+    __slots__ = ("_aval", "batch_dim", "value")
+
+    def __init__(self, trace: BatchTrace, value: Any, batch_dim: int) -> None:
+        self._trace = trace
+        self.value = value
+        self.batch_dim = batch_dim
+        self._aval = None
+
+    @property
+    def aval(self) -> Any:
+        aval = self._aval
+        if aval is None:
+            aval = self._aval = unbatched_aval(get_aval(self.value), self.batch_dim)
+        return aval
+
+    def _origin_message(self) -> str:
+        fun = self._trace.fun
+        where = "" if fun is None else f" of {function_source(fun)}"
+        return (
+            f"The array is one example in `vmap`{where}: it stands for all "
+            f"{self._trace.axis.size} examples, whose values may differ."
+        )
+
+    def __repr__(self) -> str:
+        batched = get_aval(self.value).str_short()
+        return f"VmapTracer(aval={self.aval.str_short()}, batched={batched})"
+
+
+# ---- running a function of one example on all of them ----
+
+
+def call_batched(
+    fun: Callable[..., Sequence[Any]],
+    axis: BatchAxis,
+    args: Sequence[Any],
+    dims: Sequence[BatchDim],
+    source: Any = None,
+) -> tuple[list[Any], list[BatchDim]]:
+    """Calls a function of flat operands on all examples.
+
+    Args:
+      fun: takes and returns values of one example.
+      axis: the mapped axis.
+      args: the operands; those with a batch dimension hold all examples.
+      dims: their batch dimensions.
+      source: the user's function, for error messages.
+
+    Returns:
+      The results of all examples, and their batch dimensions.
+    """
+    load_rules()
+    trace = BatchTrace(current.trace, axis, source)
+    saved_axes = current.axes
+    if axis.name is not None or axis.spmd_name is not None:
+        current.axes = extended_axes(saved_axes, axis)
+    try:
+        with set_current_trace(trace):
+            outs = fun(*trace.wrap(args, dims))
+        return trace.unwrap(outs)
+    finally:
+        current.axes = saved_axes
+        trace.finished = True
+
+
+def extended_axes(axes: AxisEnvironment, axis: BatchAxis) -> AxisEnvironment:
+    """The named axes in scope of a mapped function."""
+    sizes = axes.sizes if axis.name is None else {**axes.sizes, axis.name: axis.size}
+    spmd_names = axes.spmd_names
+    if axis.spmd_name is not None:
+        names = axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,)
+        spmd_names = spmd_names.union(names)
+    return AxisEnvironment(sizes, spmd_names)

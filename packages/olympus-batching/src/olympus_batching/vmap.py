@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`vmap`: a function of one example as a function of all examples at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeVar
+
+from olympus_ir import lax, pytrees
+from olympus_ir.avals import get_aval
+from olympus_ir.flattening import FlatFunction, debug_info_of_tree, result_paths
+
+from .dimensions import BatchAxis, BatchDim, broadcast_batch, move_dim
+from .trace import call_batched
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def vmap(
+    fun: Function,
+    in_axes: int | Sequence[Any] | None = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+    sum_match: bool = False,
+) -> Function:
+    """Returns a function that maps ``fun`` over array axes, in one vectorised computation.
+
+    Args:
+      fun: the function of one example.
+      in_axes: which axis of each positional argument holds the examples: an integer, negative ones
+        counting from the end, or None for an argument that all examples share. One entry for all
+        arguments, or a tuple with an entry each; an entry may be a tree of such, a prefix of the
+        argument's structure. Keyword arguments are always mapped over axis 0.
+      out_axes: where the axis of examples goes in the results, likewise. With None, a result must
+        be the same for all examples.
+      axis_name: a name under which collectives such as `lax.psum` find the axis.
+      axis_size: the number of examples, where no argument tells.
+      spmd_axis_name: the mesh axis (or a tuple of them) over which the examples are laid out.
+      sum_match: whether a result that differs between examples is summed over them where
+        ``out_axes`` says None.
+
+    Returns:
+      The mapped function.
+
+    Raises:
+      TypeError: where ``fun`` is not callable, or axes are not integers, None or trees of them.
+      ValueError: on the call, where mapped axes differ in size or do not exist.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> xs = np.ones((3, 4), np.float32)
+      >>> row_sums = vmap(lambda row: lax.reduce_sum(row, (0,)))
+      >>> row_sums(xs).shape
+      (3,)
+    """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}")
+    if isinstance(in_axes, list):
+        # Arguments are a tuple, so a list of axes could never be a prefix of them.
+        in_axes = tuple(in_axes)
+    if not (in_axes is None or type(in_axes) in (int, tuple)):
+        raise TypeError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+            f"positional arguments passed to the function, but got {in_axes}."
+        )
+    _check_axes("in_axes", in_axes)
+    _check_axes("out_axes", out_axes)
+    # From the structure of arguments (of results) to the flat axes.
+    in_axes_of_tree: dict[Any, list[Any]] = {}
+    out_axes_of_tree: dict[Any, list[Any]] = {}
+
+    def vmap_f(*args: Any, **kwargs: Any) -> Any:
+        leaves, in_tree = pytrees.tree_flatten((args, kwargs))
+        in_dims = in_axes_of_tree.get(in_tree)
+        if in_dims is None:
+            in_dims = in_axes_of_tree[in_tree] = _flat_in_axes(in_axes, in_tree, args, kwargs)
+        size, dims = _mapped_axis(fun, in_tree, leaves, in_dims, axis_size)
+        flat = FlatFunction(fun, in_tree)
+        axis = BatchAxis(size, axis_name, spmd_axis_name)
+        outs, out_dims = call_batched(flat, axis, leaves, dims, fun)
+        out_tree = flat.out_tree
+        wanted = out_axes_of_tree.get(out_tree)
+        if wanted is None:
+            wanted = out_axes_of_tree[out_tree] = _flat_axes("vmap out_axes", out_tree, out_axes)
+        results = [
+            out
+            if dim is not None and dim == target
+            else _placed(out, size, dim, target, sum_match, out_axes, out_tree, position)
+            for position, (out, dim, target) in enumerate(zip(outs, out_dims, wanted, strict=True))
+        ]
+        return pytrees.tree_unflatten(out_tree, results)
+
+    _imitate(vmap_f, fun)
+    return vmap_f  # type: ignore[return-value]
+
+
+def _imitate(wrapper: Any, fun: Any) -> None:
+    """Gives the wrapper the function's name, documentation and signature, where it has them."""
+    functools.update_wrapper(wrapper, fun, updated=())
+    name = getattr(fun, "__name__", None)
+    if name is not None:
+        wrapper.__doc__ = (
+            f"Vectorized version of {name}. Takes similar arguments as {name} but with additional "
+            f"array axes over which {name} is mapped."
+        )
+        if fun.__doc__:
+            wrapper.__doc__ += f"\n\nOriginal documentation:\n\n{fun.__doc__}"
+
+
+# ---- axes ----
+
+
+def _check_axes(name: str, axes: Any) -> None:
+    for leaf in pytrees.tree_leaves(axes):
+        if not isinstance(leaf, int):
+            raise TypeError(
+                f"vmap {name} must be an int, None, or (nested) container with those types as "
+                f"leaves, but got {axes}."
+            )
+
+
+def _flat_in_axes(in_axes: Any, in_tree: Any, args: tuple, kwargs: dict[str, Any]) -> list[Any]:
+    """One axis a leaf of ``(args, kwargs)``."""
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise ValueError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+            "positional arguments passed to the function, but got "
+            f"len(in_axes)={len(in_axes)}, len(args)={len(args)}"
+        )
+    args_tree, kwargs_tree = in_tree.children()
+    return _flat_axes("vmap in_axes", args_tree, in_axes) + [0] * kwargs_tree.num_leaves
+
+
+def _flat_axes(name: str, tree: Any, axes: Any) -> list[Any]:
+    """One axis a leaf of ``tree``, of which ``axes`` is a prefix.
+
+    Raises:
+      ValueError: where it is no prefix.
+    """
+    if axes is None or type(axes) is int:
+        return [axes] * tree.num_leaves
+    full = pytrees.tree_unflatten(tree, [object()] * tree.num_leaves)
+    try:
+        return pytrees.broadcast_prefix(axes, full, is_leaf=lambda axis: axis is None)
+    except ValueError:
+        errors = pytrees.prefix_errors(axes, full, is_leaf=lambda axis: axis is None)
+        details = "\n".join(f"  {error(name)}" for error in errors)
+        raise ValueError(
+            f"{name} specification must be a tree prefix of the corresponding value; \n"
+            f"  Mismatch details ({len(errors)} found):\n{details}"
+        ) from None
+
+
+def _mapped_axis(
+    fun: Any, in_tree: Any, leaves: Sequence[Any], axes: Sequence[Any], axis_size: int | None
+) -> tuple[int, list[BatchDim]]:
+    """The number of examples, and the mapped dimension of each leaf, counted from the front."""
+    dims: list[BatchDim] = []
+    size = axis_size
+    consistent = True
+    for leaf, axis in zip(leaves, axes, strict=True):
+        try:
+            shape = leaf.shape
+        except AttributeError:
+            shape = _shape(leaf)
+        if axis is None:
+            dims.append(None)
+            continue
+        ndim = len(shape)
+        if not -ndim <= axis < ndim:
+            _raise_no_axis(fun, in_tree, leaves, len(dims), axis, shape)
+        dim = axis if axis >= 0 else axis + ndim
+        dims.append(dim)
+        if size is None:
+            size = shape[dim]
+        elif shape[dim] != size:
+            consistent = False
+    if not consistent:
+        _raise_inconsistent(fun, in_tree, leaves, dims, axis_size)
+    if size is None:
+        if not leaves:
+            raise ValueError(
+                "vmap wrapped function must be passed at least one argument containing an array or "
+                "axis_size must be specified, got empty *args=() and **kwargs={}"
+            )
+        raise ValueError(
+            "vmap must have at least one non-None value in in_axes or axis_size must be specified"
+        )
+    return size, dims
+
+
+def _shape(leaf: Any) -> tuple[int, ...]:
+    try:
+        return get_aval(leaf).shape  # type: ignore[attr-defined]
+    except TypeError as error:
+        raise TypeError(
+            f"Argument {leaf!r} of type {type(leaf)} is not a valid OLYMPUS type"
+        ) from error
+
+
+def _argument_name(fun: Any, in_tree: Any, position: int) -> str:
+    names = debug_info_of_tree("vmap", fun, in_tree).arg_names
+    return names[position] if names else f"number {position}"
+
+
+def _raise_no_axis(
+    fun: Any, in_tree: Any, leaves: Sequence[Any], position: int, axis: int, shape: tuple
+) -> NoReturn:
+    needed = axis + 1 if axis >= 0 else -axis
+    name = _argument_name(fun, in_tree, position)
+    raise ValueError(
+        f"vmap was requested to map its argument along axis {axis}, which implies that its rank "
+        f"should be at least {needed}, but is only {len(shape)} (its shape is {shape}). It is the "
+        f"argument {name}; in_axes of None maps it over no axis, for all examples to share it."
+    )
+
+
+def _raise_inconsistent(
+    fun: Any,
+    in_tree: Any,
+    leaves: Sequence[Any],
+    dims: Sequence[BatchDim],
+    axis_size: int | None,
+) -> NoReturn:
+    by_size: dict[int, list[int]] = {}
+    for position, (leaf, dim) in enumerate(zip(leaves, dims, strict=True)):
+        if dim is not None:
+            by_size.setdefault(get_aval(leaf).shape[dim], []).append(position)  # type: ignore[attr-defined]
+
+    def described(position: int) -> str:
+        name = _argument_name(fun, in_tree, position)
+        aval = get_aval(leaves[position])
+        return f"axis {dims[position]} of argument {name} of type {aval.str_short()}"
+
+    lines = [] if axis_size is None else [f"the `axis_size` argument was {axis_size}"]
+    groups = sorted(by_size.items(), key=lambda item: -len(item[1]))
+    largest = len(groups[0][1])
+    for number, (size, positions) in enumerate(groups):
+        if len(positions) == 1:
+            lines.append(f"one axis had size {size}: {described(positions[0])}")
+        else:
+            how_many = "most" if number == 0 and len(positions) == largest else "some"
+            lines.append(
+                f"{how_many} axes ({len(positions)} of them) had size {size}, e.g. "
+                f"{described(positions[0])}"
+            )
+    raise ValueError(
+        "vmap got inconsistent sizes for array axes to be mapped:\n  * " + ";\n  * ".join(lines)
+    )
+
+
+# ---- results ----
+
+
+def _placed(
+    out: Any,
+    size: int,
+    dim: BatchDim,
+    target: int | None,
+    sum_match: bool,
+    out_axes: Any,
+    out_tree: Any,
+    position: int,
+) -> Any:
+    """One result with its batch dimension where ``out_axes`` wants it."""
+    if dim is None:
+        ndim = _output_ndim(out)
+        return out if target is None else broadcast_batch(out, size, _axis_in(target, ndim + 1))
+    if target is not None:
+        return move_dim(out, dim, _axis_in(target, out.ndim))
+    if sum_match:
+        return lax.reduce_sum(out, (dim,))
+    path = "" if out_axes is None else result_paths(out_tree)[position].removeprefix("result")
+    raise ValueError(
+        f"at vmap out_axes{path}, got axis spec None but output was batched on axis {dim}. Say "
+        "which axis the examples shall be in, or return a value that is the same for all of them."
+    )
+
+
+def _output_ndim(out: Any) -> int:
+    try:
+        return get_aval(out).ndim  # type: ignore[attr-defined]
+    except TypeError as error:
+        raise TypeError(
+            f"Output from batched function {out!r} with type {type(out)} is not a valid OLYMPUS "
+            "type"
+        ) from error
+
+
+def _axis_in(axis: int, ndim: int) -> int:
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+    return axis % ndim
