@@ -4,10 +4,13 @@
 from .callbacks import *  # noqa: F403
 from .calls import *  # noqa: F403
 from .collectives import *  # noqa: F403
+from .contractions import *  # noqa: F403
 from .control_flow import *  # noqa: F403
 from .conversion import *  # noqa: F403
 from .elementwise import *  # noqa: F403
+from .gather_scatter import *  # noqa: F403
 from .indexing import *  # noqa: F403
 from .logic import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .shaping import *  # noqa: F403
+from .sorting import *  # noqa: F403

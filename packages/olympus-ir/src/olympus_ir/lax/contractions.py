@@ -119,20 +119,20 @@ class DotAlgorithmPreset(enum.Enum):
 
 
 PrecisionLike: TypeAlias = (
-    None
-    | str
+    str
     | Precision
     | tuple[str, str]
     | tuple[Precision, Precision]
     | DotAlgorithm
     | DotAlgorithmPreset
+    | None
 )
 DotDimensionNumbers: TypeAlias = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
 ]
 
 CanonicalPrecision: TypeAlias = (
-    None | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset
+    tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset | None
 )
 
 
@@ -336,9 +336,7 @@ def dot(
     if dimension_numbers is None:
         lhs_shape, rhs_shape = shape_of(lhs), shape_of(rhs)
         if not (
-            1 <= len(lhs_shape) <= 2
-            and 1 <= len(rhs_shape) <= 2
-            and lhs_shape[-1] == rhs_shape[0]
+            1 <= len(lhs_shape) <= 2 and 1 <= len(rhs_shape) <= 2 and lhs_shape[-1] == rhs_shape[0]
         ):
             raise ValueError(
                 "lax.dot: dimension_numbers must be specified when not performing simple "

@@ -121,7 +121,9 @@ def convert_dtype(
         aval = get_aval(operand)
         if not aval.shape and not isinstance(operand, Array) and sharding is None:  # type: ignore[union-attr]
             return typed_scalar(
-                operand, aval.dtype if new_dtype is None else new_dtype, weak_type  # type: ignore[union-attr]
+                operand,
+                aval.dtype if new_dtype is None else new_dtype,
+                weak_type,  # type: ignore[union-attr]
             )
     if new_dtype is None:
         new_dtype = aval.dtype

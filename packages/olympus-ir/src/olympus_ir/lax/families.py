@@ -156,7 +156,7 @@ def unary(name: str, accepted: Sequence[type] = Anything, **options: Any) -> Pri
 
 
 def binary(name: str, accepted: Sequence[type] = Anything, **options: Any) -> Primitive:
-    """Declares an elementwise primitive of two operands of one dtype; see `elementwise_primitive`."""
+    """Declares an elementwise primitive of two operands; see `elementwise_primitive`."""
     return elementwise_primitive(name, accepted, accepted, **options)
 
 

@@ -19,7 +19,8 @@ from ..primitives import Primitive, instruction
 from ..staging import trace_to_olympuspr
 from . import elementwise
 from .families import check_same_dtypes, result_weak_type
-from .shaping import broadcast, canonical_axis, expand_dims, full
+from .logic import lt, select_n
+from .shaping import canonical_axis, concatenate, expand_dims, full
 from .values import Array, ArrayLike, dtype_of, shape_of
 
 __all__ = [
@@ -177,7 +178,7 @@ def _check_index_vectors(
             f"operand dimensions, but the last dimension of the indices is {indices.shape[-1]}; "
             "these must be equal"
         )
-    _check_distinct(operation, "map from index vectors to operand dimensions", index_map, operand.ndim)
+    _check_distinct(operation, "map from index vectors", index_map, operand.ndim)
 
 
 def _check_batching(
@@ -367,8 +368,8 @@ def gather(
       Array([[4, 5],
              [0, 1]], dtype=int32)
     """
-    parsed = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
-    if parsed is not GatherScatterMode.FILL_OR_DROP:
+    mode = GatherScatterMode.from_any("promise_in_bounds" if mode is None else mode)
+    if mode is not GatherScatterMode.FILL_OR_DROP:
         fill_value = None
     elif fill_value is None:
         fill_value = _default_fill_value(dtype_of(operand))
@@ -379,7 +380,7 @@ def gather(
         slice_sizes=canonicalize_shape(slice_sizes),
         unique_indices=bool(unique_indices),
         indices_are_sorted=bool(indices_are_sorted),
-        mode=parsed,
+        mode=mode,
         fill_value=fill_value,
     )
 
@@ -412,22 +413,43 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
       >>> lax.index_take(np.arange(5), [np.array([3, 1])], [0])
       Array([3, 1], dtype=int32)
     """
-    from .shaping import concatenate  # noqa: PLC0415
-    raise NotImplementedError
+    shape = shape_of(src)
+    axes = tuple(canonical_axis(axis, len(shape)) for axis in axes)
+    components = [
+        expand_dims(_index_from_start(index, shape[axis]), (1,))
+        for index, axis in zip(idxs, axes, strict=True)
+    ]
+    numbers = GatherDimensionNumbers(
+        offset_dims=tuple(range(1, len(shape) - len(axes) + 1)),
+        collapsed_slice_dims=tuple(sorted(axes)),
+        start_index_map=axes,
+    )
+    sizes = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    return gather(src, concatenate(components, 1), numbers, sizes, mode="promise_in_bounds")
+
+
+def _index_from_start(index: ArrayLike, size: int) -> Array:
+    dtype = dtype_of(index)
+    if not dtypes.issubdtype(dtype, np.signedinteger):
+        return index
+    offset = np.asarray(size).astype(dtype)
+    return select_n(lt(index, np.zeros((), dtype)), index, elementwise.add(index, offset))
 
 
 # ---- scattering ----
 
 
-@functools.lru_cache(maxsize=256)
-def _update_program(
-    computation: Callable[..., Any], dtype: Any, weak_type: bool
-) -> tuple[Olympuspr, tuple]:
-    aval = ShapedArray((), dtype, weak_type)
+def _update_program(computation: Callable[..., Any], dtype: Any) -> tuple[Olympuspr, tuple]:
+    """The program of a function of two elements, and its constants."""
+    aval = ShapedArray((), dtype)
     program, constants = trace_to_olympuspr(
         lambda x, y: [computation(x, y)], [aval, aval], DebugInfo("scatter", computation)
     )
     return program, tuple(constants)
+
+
+# Of the lax operations alone: programs of a user's functions would keep what these close over.
+_program_of_operation = functools.cache(_update_program)
 
 
 def _scatter(
@@ -444,7 +466,8 @@ def _scatter(
     if computation is None:
         update_jaxpr, update_consts = None, ()
     else:
-        update_jaxpr, update_consts = _update_program(computation, dtype_of(operand), False)
+        trace = _update_program if primitive is scatter_p else _program_of_operation
+        update_jaxpr, update_consts = trace(computation, dtype_of(operand))
     return primitive.bind(
         operand,
         scatter_indices,

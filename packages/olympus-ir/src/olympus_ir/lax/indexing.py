@@ -342,9 +342,7 @@ def dynamic_slice(
       >>> lax.dynamic_slice(np.arange(5), (1,), (3,))
       Array([1, 2, 3], dtype=int32)
     """
-    indices = _scalar_start_indices(
-        "dynamic_slice", operand, start_indices, allow_negative_indices
-    )
+    indices = _scalar_start_indices("dynamic_slice", operand, start_indices, allow_negative_indices)
     return dynamic_slice_p.bind(operand, *indices, slice_sizes=canonicalize_shape(slice_sizes))
 
 

@@ -61,6 +61,44 @@ __all__ = [
     "xor_p",
 ]
 
+__all__ = [
+    "and_p",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "clamp",
+    "clamp_p",
+    "clz",
+    "clz_p",
+    "eq",
+    "eq_p",
+    "ge",
+    "ge_p",
+    "gt",
+    "gt_p",
+    "le",
+    "le_p",
+    "lt",
+    "lt_p",
+    "ne",
+    "ne_p",
+    "not_p",
+    "or_p",
+    "population_count",
+    "population_count_p",
+    "select",
+    "select_n",
+    "select_n_p",
+    "shift_left",
+    "shift_left_p",
+    "shift_right_arithmetic",
+    "shift_right_arithmetic_p",
+    "shift_right_logical",
+    "shift_right_logical_p",
+    "xor_p",
+]
+
 _boolean = fixed_dtype(np.bool_)
 
 eq_p = binary("eq", AnythingExtended, result=_boolean, numpy_name="equal")

@@ -141,9 +141,7 @@ def _broadcast_in_dim_shape(
                 f"{operand.shape}, target broadcast shape {shape}, broadcast_dimensions "
                 f"{broadcast_dimensions}"
             )
-    return ShapedArray(
-        shape, operand.dtype, operand.weak_type, sharding=sharding, vma=operand.vma
-    )
+    return ShapedArray(shape, operand.dtype, operand.weak_type, sharding=sharding, vma=operand.vma)
 
 
 def broadcast_in_dim(
@@ -325,9 +323,7 @@ def reshape(
     )
 
 
-def collapse(
-    operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None
-) -> Array:
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Joins the dimensions from ``start_dimension`` up to ``stop_dimension`` (excluded) into one.
 
     Example:
@@ -340,7 +336,8 @@ def collapse(
     start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
     if stop < start:
         raise ValueError(
-            f"Invalid dimension range passed to collapse: {shape}[{start_dimension}:{stop_dimension}]"
+            "Invalid dimension range passed to collapse: "
+            f"{shape}[{start_dimension}:{stop_dimension}]"
         )
     return reshape(operand, (*shape[:start], math.prod(shape[start:stop]), *shape[stop:]))
 
@@ -388,7 +385,7 @@ def _transpose_shape(operand: ShapedArray, *, permutation: tuple) -> ShapedArray
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
-    """Orders the dimensions anew: dimension ``i`` of the result is the operand's ``permutation[i]``.
+    """Orders the dimensions anew: the result's dimension ``i`` is number ``permutation[i]`` of before.
 
     Example:
       >>> from olympus_ir import lax

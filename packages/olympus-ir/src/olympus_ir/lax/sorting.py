@@ -68,9 +68,7 @@ def sort(
             )
         dimension = canonical_axis(dimension, len(shape_of(operand[0])))
         return tuple(
-            sort_p.bind(
-                *operand, dimension=dimension, is_stable=bool(is_stable), num_keys=num_keys
-            )
+            sort_p.bind(*operand, dimension=dimension, is_stable=bool(is_stable), num_keys=num_keys)
         )
     dimension = canonical_axis(dimension, len(shape_of(operand)))
     return sort_p.bind(operand, dimension=dimension, is_stable=bool(is_stable), num_keys=1)[0]
