@@ -8,7 +8,7 @@ leaves. Options such as ``in_axes`` are prefixes of the arguments that they are 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 from ._jaxlib import GetAttrKey, PyTreeDef, pytree_registry
 
@@ -97,83 +97,66 @@ def _prefix_errors(
 ) -> Iterator[Callable[[str], ValueError]]:
     if is_leaf is not None and is_leaf(prefix):
         return
-    prefix_children = _children(prefix)
-    if prefix_children is None:
+    node, full_node = _children(prefix), _children(full)
+    if node is None:
         return  # a leaf, which stands for any subtree
-    full_children = _children(full)
-    if type(prefix) is not type(full) or full_children is None:
-        yield _Explanation(
-            path,
+    if type(prefix) is not type(full) or full_node is None:
+        difference, explanation = (
             "different types",
-            "has a subtree of type\n    {prefix_type}\nwhere the full pytree has one of the type\n"
-            "    {full_type}.",
-            prefix_type=type(prefix),
-            full_type=type(full),
+            f"has a subtree of type\n    {type(prefix)}\n"
+            f"where the full pytree has one of the type\n    {type(full)}.",
         )
+    elif mismatch := _node_mismatch(prefix, node, full_node):
+        difference, explanation = mismatch
+    else:
+        keys, children, _ = node
+        for key, child, full_child in zip(keys, children, full_node[1], strict=True):
+            yield from _prefix_errors((*path, key), child, full_child, is_leaf)
         return
-    (keys, children, metadata), (full_keys, full_subtrees, full_metadata) = (
-        prefix_children,
-        full_children,
-    )
-    if len(children) != len(full_subtrees):
-        if isinstance(prefix, list | tuple):
-            yield _Explanation(
-                path,
-                f"different lengths of {type(prefix).__name__}",
-                "has a {kind} of length {length}, where the full pytree has one of length "
-                "{full_length}.",
-                kind=type(prefix).__name__,
-                length=len(children),
-                full_length=len(full_subtrees),
-            )
-            return
-        difference = sorted(map(_key_text, set(keys) ^ set(full_keys)))
-        yield _Explanation(
-            path,
-            "different numbers of pytree children",
-            "has a subtree of type\n    {kind}\nwith {count} children, at the keys\n    {keys}\n"
-            "where the full pytree has {full_count}, at\n    {full_keys}\nIn one of them only:\n"
-            "    {difference}",
-            kind=type(prefix),
-            count=len(children),
-            keys=" ".join(map(_key_text, keys)),
-            full_count=len(full_subtrees),
-            full_keys=" ".join(map(_key_text, full_keys)),
-            difference=" ".join(difference),
-        )
-        return
-    if not _same_metadata(metadata, full_metadata):
-        yield _Explanation(
-            path,
-            "different pytree metadata",
-            "has a subtree of type\n    {kind}\nwith metadata\n    {metadata}\nwhere the full "
-            "pytree has one of the same type with metadata\n    {full_metadata}",
-            kind=type(prefix),
-            metadata=metadata,
-            full_metadata=full_metadata,
-        )
-        return
-    for key, child, full_child in zip(keys, children, full_subtrees, strict=True):
-        yield from _prefix_errors((*path, key), child, full_child, is_leaf)
 
-
-class _Explanation:
-    """Where and how a prefix differs; called with the prefix's name it makes the error."""
-
-    def __init__(self, path: tuple[Any, ...], difference: str, text: str, **values: Any):
-        self.path = path
-        self.difference = difference
-        self.text = text.format(**values)
-
-    def __call__(self, name: str) -> ValueError:
-        where = name + "".join(map(str, self.path))
+    def error(name: str) -> ValueError:
+        where = name + "".join(map(str, path))
         return ValueError(
-            f"pytree structure error: {self.difference} at key path\n    {where}\n"
-            f"There, the prefix pytree {name} {self.text}"
+            f"pytree structure error: {difference} at key path\n    {where}\n"
+            f"There, the prefix pytree {name} {explanation}"
         )
 
+    yield error
 
-def _children(node: Any) -> tuple[list[Any], list[Any], Any] | None:
+
+def _node_mismatch(prefix: Any, node: _Node, full_node: _Node) -> tuple[str, str] | None:
+    """Returns how two nodes of the same type differ, in short and as a sentence's predicate."""
+    (keys, children, metadata), (full_keys, full_children, full_metadata) = node, full_node
+    kind, length, full_length = type(prefix), len(children), len(full_children)
+    if length != full_length and isinstance(prefix, list | tuple):
+        return (
+            f"different lengths of {kind.__name__}",
+            f"has a {kind.__name__} of length {length}, where the full pytree has one of length "
+            f"{full_length}.",
+        )
+    if length != full_length:
+        only_one_has = sorted(map(_key_text, set(keys) ^ set(full_keys)))
+        return (
+            "different numbers of pytree children",
+            f"has a subtree of type\n    {kind}\nwith {length} children, at the keys\n    "
+            f"{' '.join(map(_key_text, keys))}\nwhere the full pytree has {full_length}, at\n    "
+            f"{' '.join(map(_key_text, full_keys))}\nOne of them only has\n    "
+            f"{' '.join(only_one_has)}",
+        )
+    if not _same_metadata(metadata, full_metadata):
+        return (
+            "different pytree metadata",
+            f"has a subtree of type\n    {kind}\nwith metadata\n    {metadata}\nwhere the full "
+            f"pytree has one of the same type with metadata\n    {full_metadata}",
+        )
+    return None
+
+
+# Keys, children and metadata.
+_Node: TypeAlias = tuple[list[Any], list[Any], Any]
+
+
+def _children(node: Any) -> _Node | None:
     """Returns keys, children and metadata of a node, or None for a leaf."""
     flat = pytree_registry.flatten_one_level_with_keys(node)
     if flat is None:
