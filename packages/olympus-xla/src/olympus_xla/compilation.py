@@ -230,6 +230,7 @@ def compile_lowered(
         out_shardings=[sharding] * len(lowered.out_avals),
         committed=committed,
         ordered_effects=lowered.ordered_effects,
+        calls_python=bool(lowered.host_callbacks),
         keep_alive=lowered.keep_alive,
     )
     return Compiled(lowered, wrapped, device, constants)

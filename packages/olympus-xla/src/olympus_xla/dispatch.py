@@ -125,7 +125,7 @@ def compile_options(
     result.num_partitions = build.num_partitions = partitions
     build.use_spmd_partitioning = partitions > 1
     build.use_shardy_partitioner = True
-    build.device_assignment = result.device_assignment = DeviceAssignment.create(
+    result.device_assignment = DeviceAssignment.create(
         np.asarray(device_ids, np.int32).reshape(replicas, partitions)
     )
     if options:
@@ -172,6 +172,7 @@ class Executable:
     """A loaded executable with the types and places of its operands and results."""
 
     __slots__ = (
+        "calls_python",
         "committed",
         "handlers",
         "in_avals",
@@ -194,9 +195,11 @@ class Executable:
         out_shardings: Sequence[Any],
         committed: bool,
         ordered_effects: Sequence[Any] = (),
+        calls_python: bool = False,
         keep_alive: Sequence[Any] = (),
     ) -> None:
         self.loaded = loaded
+        self.calls_python = calls_python
         self.in_avals = in_avals
         self.in_shardings = in_shardings
         self.out_avals = out_avals
@@ -253,7 +256,11 @@ class Executable:
         self, out_tree: Any, kept: Sequence[bool], constants: Sequence[Any]
     ) -> Fastpath | None:
         """What C++ needs to run this executable by itself; None where Python must be asked."""
-        if self.ordered_effects or (self.several_devices and collectives_need_bound):
+        if (
+            self.ordered_effects
+            or self.calls_python  # their exceptions are raised by `call`
+            or (self.several_devices and collectives_need_bound)
+        ):
             return None
         count = len(constants)
         return Fastpath(

@@ -6,20 +6,22 @@ A primitive gets one C++ function object, with its parameters as static keywords
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir.avals import get_aval
-from olympus_ir.jit import JitOptions, TracedProgram
+from olympus_ir.jit import JitOptions, TracedProgram, jit_p
+from olympus_ir.lax import callbacks
 from olympus_ir.olympuspr import ClosedOlympuspr
 from olympus_ir.primitives import Primitive
 from olympus_ir.pytrees import tree_structure
 from olympus_ir.staging import StagingTrace
-from olympus_ir.tracing import Tracer, current, escaped_tracer_error, set_current_trace
+from olympus_ir.tracing import Tracer, escaped_tracer_error, set_current_trace
 
 from .debugging import check_results, checks_results
 from .dispatch import make_cpp_function
 from .jit import compiled_for
+from .transfer import put_leaf
 
 _DEFAULT_OPTIONS = JitOptions()
 _LEAF = tree_structure(0)
@@ -74,7 +76,10 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
 
 
 def _program(primitive: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> TracedProgram:
-    """The program of one equation."""
+    """The program of one equation; that of a call is the program it calls."""
+    if primitive is jit_p:
+        out_tree = tree_structure([0] * len(params["jaxpr"].out_avals))
+        return TracedProgram(params["jaxpr"], out_tree, params, [])
     trace = StagingTrace()
     tracers = [trace.new_input(aval) for aval in avals]
     with set_current_trace(trace):
@@ -87,4 +92,20 @@ def _program(primitive: Primitive, avals: Sequence[Any], params: dict[str, Any])
     return TracedProgram(closed, out_tree, jit_parameters, [])
 
 
-__all__ = ["current", "evaluate"]
+# ---- callbacks: called at once, without a program around them ----
+
+
+def _call_at_once(run: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]:
+    def call(*args: Any, **params: Any) -> list[Any]:
+        for arg in args:
+            if isinstance(arg, Tracer):
+                raise escaped_tracer_error(arg, "was passed to a callback")
+        return [put_leaf(result) for result in run(*map(put_leaf, args), **params)]
+
+    return call
+
+
+callbacks.debug_print_p.eager = _call_at_once(callbacks.run_debug_print)
+callbacks.debug_callback_p.eager = _call_at_once(callbacks.run_debug_callback)
+callbacks.pure_callback_p.eager = _call_at_once(callbacks.run_callback)
+callbacks.io_callback_p.eager = _call_at_once(callbacks.run_callback)

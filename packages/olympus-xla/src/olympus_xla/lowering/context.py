@@ -56,7 +56,7 @@ class ModuleLowering:
     def __init__(self, name: str, platforms: Sequence[str], ordered_effects: Sequence[Any] = ()):
         location = mlir.unknown_location()
         self.module = ir.Module.create(loc=location)
-        self.module.operation.attributes["sym_name"] = mlir.string(name)
+        self.module.operation.attributes["sym_name"] = mlir.string(_symbol_name(name))
         self.body = ir.InsertionPoint(self.module.body)
         self.platforms = tuple(platforms)
         self.platform_index: Any = None
@@ -77,7 +77,7 @@ class ModuleLowering:
 
     def unique_name(self, name: str) -> str:
         """A symbol that no function of the module has yet."""
-        name = "".join(c if c.isalnum() or c in "_.$-" else "_" for c in name) or "_"
+        name = _symbol_name(name)
         count = self._names.get(name, 0)
         self._names[name] = count + 1
         if count == 0:
@@ -162,6 +162,11 @@ class ModuleLowering:
             symbol = self._functions[key] = self.add_function(name, closed, name_prefix, effects)
             self.keep_alive.append(closed)
         return symbol
+
+
+def _symbol_name(name: str) -> str:
+    """The name with what symbols cannot contain replaced, and none of it at the ends."""
+    return "".join(c if c.isalnum() or c in "_.$-" else "_" for c in name).rstrip("_") or "_"
 
 
 class LoweringContext:
@@ -300,9 +305,15 @@ class LoweringContext:
         return found
 
     def full(self, value: Any, shape: Sequence[int], dtype: Any) -> Any:
-        """An array whose elements are all the same constant."""
+        """An array whose elements are all the same constant; emitted once in a block."""
         scalar = self.scalar(value, dtype)
-        return self.broadcast(scalar, shape, dtype, ()) if len(shape) else scalar
+        if not len(shape):
+            return scalar
+        key = (mlir.splat(value, (), dtype), tuple(shape))
+        found = self._constants.get(key)
+        if found is None:
+            found = self._constants[key] = self.broadcast(scalar, shape, dtype, ())
+        return found
 
     def broadcast(
         self, operand: Any, shape: Sequence[int], dtype: Any, dimensions: Sequence[int]

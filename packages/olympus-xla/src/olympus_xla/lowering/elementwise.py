@@ -13,23 +13,6 @@ from . import mlir
 from .context import LoweringContext, comparison_attributes
 from .tables import lowering_rules, nary, spread
 
-_ACCURACY_OPERATIONS = {
-    "exp": "exponential",
-    "exp2": None,
-    "log": "log",
-    "log1p": "log_plus_one",
-    "expm1": "exponential_minus_one",
-    "tanh": "tanh",
-    "logistic": "logistic",
-    "sin": "sine",
-    "cos": "cosine",
-    "tan": "tan",
-    "sqrt": "sqrt",
-    "rsqrt": "rsqrt",
-    "cbrt": "cbrt",
-}
-
-
 def _define(primitive: Any, operation: str) -> None:
     lowering_rules.define(primitive, nary(operation))
 
@@ -179,7 +162,7 @@ def _pow(context: LoweringContext, base: Any, exponent: Any, **params: Any) -> A
         if aval_in.dtype != aval.dtype:
             operand = context.convert(operand, aval_in.shape, aval.dtype)
         if aval_in.shape != aval.shape:
-            operand = context.broadcast(operand, aval.shape, aval.dtype, ())
+            operand = context.broadcast(operand, aval.shape, aval.dtype, range(len(aval_in.shape)))
         operands.append(operand)
     return context.create("stablehlo.power", mlir.aval_type(aval), operands)
 

@@ -33,7 +33,9 @@ class _Context(_mlir.ir._Context):
         _jax_mlir_ext.register_dialects(registry)
         self.append_dialect_registry(registry)
         self.load_all_available_dialects()
-        self.set_thread_pool(ir.ThreadPool())
+        # The C++ context refers to its pool without owning it.
+        self.thread_pool = ir.ThreadPool()
+        self.set_thread_pool(self.thread_pool)
         for dialect in (_stablehlo, _chlo, _sdy):
             dialect.register_dialect(self)
 
@@ -273,6 +275,18 @@ def splat(value: Any, shape: Sequence[int], dtype: Any) -> Any:
             _scalars.clear()
         found = _scalars[key] = element
     return found
+
+
+def result_accuracy(accuracy: Any) -> Any:
+    """The attribute for how exact a mathematical function must be: a mode or a tolerance."""
+    if hasattr(accuracy, "atol"):
+        fields = (
+            f"atol = {float(accuracy.atol):e}, rtol = {float(accuracy.rtol):e}, "
+            f"ulps = {int(accuracy.ulps)}, mode = #stablehlo.result_accuracy_mode<TOLERANCE>"
+        )
+    else:
+        fields = f"mode = #stablehlo.result_accuracy_mode<{accuracy.name}>"
+    return parsed(f"#stablehlo.result_accuracy<{fields}>")
 
 
 # ---- locations ----

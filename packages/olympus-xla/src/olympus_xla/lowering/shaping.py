@@ -196,3 +196,45 @@ def _split(context: LoweringContext, operand: Any, *, sizes: Sequence[int], axis
         pieces.append(_slice(context, operand, start, limit, physical.dtype))
         start[axis] = limit[axis]
     return pieces
+
+
+@lowering_rules.define(lax.stack_p)
+def _stack(context: LoweringContext, *operands: Any, axis: int) -> Any:
+    """Each operand with a dimension of size one, and all of them joined along it."""
+    physical = mlir.physical_aval(context.avals_in[0])
+    shape = (*physical.shape[:axis], 1, *physical.shape[axis:])
+    pieces = [context.reshape(operand, shape, physical.dtype) for operand in operands]
+    return context.create(
+        "stablehlo.concatenate",
+        mlir.aval_type(context.aval_out),
+        pieces,
+        {"dimension": mlir.i64(axis)},
+    )
+
+
+@lowering_rules.define(lax.unstack_p)
+def _unstack(context: LoweringContext, operand: Any, *, axis: int) -> list[Any]:
+    physical = mlir.physical_aval(context.avals_in[0])
+    start, limit = [0] * len(physical.shape), list(physical.shape)
+    pieces = []
+    for position, kind in enumerate(context.result_types):
+        start[axis], limit[axis] = position, position + 1
+        piece = _slice(context, operand, start, limit, physical.dtype)
+        pieces.append(context.create("stablehlo.reshape", kind, (piece,)))
+    return pieces
+
+
+@lowering_rules.define(lax.tile_p)
+def _tile(context: LoweringContext, operand: Any, *, reps: Sequence[int]) -> Any:
+    """Broadcast along a new dimension before each repeated one, then merge the two."""
+    physical = mlir.physical_aval(context.avals_in[0])
+    reps = (*reps, *(1 for _ in physical.shape[len(reps) :]))
+    shape: list[int] = []
+    dimensions = []
+    for size, count in zip(physical.shape, reps, strict=True):
+        if count != 1:
+            shape.append(count)
+        dimensions.append(len(shape))
+        shape.append(size)
+    spread = context.broadcast(operand, shape, physical.dtype, dimensions)
+    return context.create("stablehlo.reshape", mlir.aval_type(context.aval_out), (spread,))

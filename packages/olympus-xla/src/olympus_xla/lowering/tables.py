@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from olympus_ir.olympuspr import Literal
 from olympus_ir.primitives import Primitive
 from olympus_ir.rules import RuleTable
 
@@ -42,7 +43,7 @@ def define_for_platform(primitive: Primitive, platform: str, rule: LoweringRule)
 def nary(operation: str, **attributes: Any) -> LoweringRule:
     """The rule of an elementwise primitive that is one operation of the dialect.
 
-    Operands of rank 0 among others are spread over the result's shape.
+    Operands of rank 0 among others, and dimensions of size 1, are spread over the result's shape.
 
     Args:
       operation: its full name, such as ``"stablehlo.add"``.
@@ -57,24 +58,31 @@ def nary(operation: str, **attributes: Any) -> LoweringRule:
         equation = context.equation
         aval = equation.outvars[0].aval
         shape = aval.shape
+        all_attributes = fixed
+        if params:
+            accuracy = params.get("accuracy")
+            if accuracy is not None:
+                all_attributes = {**fixed, "result_accuracy": mlir.result_accuracy(accuracy)}
         if shape:
             invars = equation.invars
             for position, operand in enumerate(operands):
                 if invars[position].aval.shape != shape:
                     operands = spread(context, operands, shape)
                     break
-        return context.create(operation, mlir.aval_type(aval), operands, fixed)
+        return context.create(operation, mlir.aval_type(aval), operands, all_attributes)
 
     return rule
 
 
 def spread(context: LoweringContext, operands: Sequence[Any], shape: Sequence[int]) -> list[Any]:
-    """The operands with those of rank 0 broadcast to ``shape``."""
+    """The operands with scalars, and dimensions of size 1, broadcast to ``shape``."""
     spread_operands = []
     for operand, atom in zip(operands, context.equation.invars, strict=True):
         aval = atom.aval
-        if aval.shape != shape:
-            operand = context.broadcast(operand, (*shape,), aval.dtype, ())
+        if atom.__class__ is Literal:
+            operand = context.full(atom.val, shape, aval.dtype)
+        elif aval.shape != shape:
+            operand = context.broadcast(operand, shape, aval.dtype, range(len(aval.shape)))
         spread_operands.append(operand)
     return spread_operands
 

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowering of callbacks: custom calls into the interpreter.
+
+The Python function is handed to the executable, which addresses it by its index. XLA passes
+read-only views of its buffers, valid during the call, and checks nothing of what comes back; the
+wrappers below copy and check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+
+from olympus_ir import lax
+from olympus_ir.avals import ShapedArray
+from olympus_ir.effects import io_effect, ordered_debug_effect, ordered_effects, ordered_io_effect
+from olympus_ir.lax import callbacks
+from olympus_ir.tracing import evaluation_trace, set_current_trace
+
+from ..callback_errors import remember
+from . import mlir
+from .context import LoweringContext
+from .tables import lowering_rules
+
+_TARGETS = {
+    "cpu": "xla_ffi_python_cpu_callback",
+    "cuda": "xla_ffi_python_gpu_callback",
+    "rocm": "xla_ffi_python_gpu_callback",
+}
+
+
+def _wrapper(run: Callable[..., Sequence[Any]], params: dict[str, Any]) -> Callable[..., tuple]:
+    """The function that XLA calls with NumPy views; ``run`` is the interpreter's."""
+    to_array = _array_maker()
+
+    def call(*views: Any) -> tuple:
+        try:
+            # XLA's threads have no trace of their own, and the calling thread may be tracing.
+            with set_current_trace(evaluation_trace):
+                operands = [to_array(view) for view in views if view is not None]
+                return tuple(np.asarray(result) for result in run(*operands, **params))
+        except BaseException as error:
+            remember(error)
+            raise
+
+    return call
+
+
+def _array_maker() -> Callable[[Any], Any]:
+    from ..transfer import put_leaf  # the transfer functions are made of lowered programs' parts
+
+    return lambda view: put_leaf(np.array(view))
+
+
+def emit_callback(
+    context: LoweringContext,
+    function: Callable[..., tuple],
+    operands: Sequence[Any],
+    operand_avals: Sequence[ShapedArray],
+    result_avals: Sequence[ShapedArray],
+    *,
+    has_side_effect: bool,
+    effect: Any = None,
+) -> list[Any]:
+    """A call of a Python function of NumPy arrays; with an ordered effect, in order."""
+    module = context.module
+    platform = context.platforms[0]
+    target = _TARGETS.get(platform)
+    if target is None or len(context.platforms) > 1:
+        raise NotImplementedError(
+            f"callbacks cannot be lowered for {', '.join(context.platforms)}: they need one of "
+            f"{', '.join(_TARGETS)}"
+        )
+    index = len(module.host_callbacks)
+    module.host_callbacks.append(function)
+    is_ordered = effect is not None and effect in ordered_effects
+    token = [context.tokens[effect]] if is_ordered else []
+    token_type = [mlir.token_type()] if is_ordered else []
+    kinds = token_type + [mlir.aval_type(aval) for aval in result_avals]
+    ui64 = ir.IntegerType.get_unsigned(64, context=mlir.context())
+    no_layout: list[Sequence[int]] = [()] if is_ordered else []
+
+    def row_major(aval: ShapedArray) -> Sequence[int]:
+        return range(len(mlir.physical_aval(aval).shape))[::-1]
+
+    if is_ordered:
+        # Tokens are operands of the function too: in the place of each a None arrives, and the
+        # first result stands for the token.
+        def call(*views: Any) -> tuple:
+            return (None, *function(*views))
+
+        module.host_callbacks[index] = call
+    results = context.custom_call(
+        target,
+        kinds,
+        [*token, *operands],
+        backend_config={"index": ir.IntegerAttr.get(ui64, index)},
+        has_side_effect=has_side_effect,
+        operand_layouts=no_layout + [row_major(aval) for aval in operand_avals],
+        result_layouts=no_layout + [row_major(aval) for aval in result_avals],
+    )
+    if is_ordered:
+        context.tokens[effect] = results[0]
+        return results[1:]
+    return results
+
+
+def _debugging(run: Callable[..., Any], effect_of: Callable[[dict[str, Any]], Any]) -> Any:
+    def rule(context: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        emit_callback(
+            context,
+            _wrapper(run, params),
+            operands,
+            context.avals_in,
+            (),
+            has_side_effect=True,
+            effect=effect_of(params),
+        )
+        return []
+
+    return rule
+
+
+lowering_rules.define(
+    lax.debug_print_p,
+    _debugging(
+        callbacks.run_debug_print,
+        lambda params: ordered_debug_effect if params["ordered"] else None,
+    ),
+)
+lowering_rules.define(
+    lax.debug_callback_p,
+    _debugging(callbacks.run_debug_callback, lambda params: params["effect"]),
+)
+
+
+@lowering_rules.define(lax.pure_callback_p)
+def _pure_callback(context: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+    return emit_callback(
+        context,
+        _wrapper(callbacks.run_callback, params),
+        operands,
+        context.avals_in,
+        context.avals_out,
+        has_side_effect=False,
+    )
+
+
+@lowering_rules.define(lax.io_callback_p)
+def _io_callback(context: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+    return emit_callback(
+        context,
+        _wrapper(callbacks.run_callback, params),
+        operands,
+        context.avals_in,
+        context.avals_out,
+        has_side_effect=True,
+        effect=ordered_io_effect if params["ordered"] else io_effect,
+    )
