@@ -9,7 +9,6 @@ under another trace becomes.
 from __future__ import annotations
 
 import inspect
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from ._jaxlib import config_trace_context
 from .avals import get_aval
 from .evaluation import evaluator
 from .flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
+from .function_caches import FunctionCache
 from .olympuspr import ClosedOlympuspr
 from .staging import separate_constants, trace_to_olympuspr
 from .tracing import current
@@ -248,27 +248,8 @@ class TracedProgram:
         self.executables: dict[Any, Any] = {}
 
 
-# For each function, weakly: from everything that tracing depends on to the traced program.
-_programs: dict[int, tuple[Any, dict[Any, TracedProgram]]] = {}
-
-
-def clear_traced_programs() -> None:
-    """Forgets all traced programs."""
-    _programs.clear()
-
-
-def _programs_of(fun: Any) -> dict[Any, TracedProgram]:
-    key = id(fun)
-    entry = _programs.get(key)
-    if entry is not None and entry[0]() is fun:
-        return entry[1]
-    programs: dict[Any, TracedProgram] = {}
-    try:
-        reference = weakref.ref(fun, lambda _: _programs.pop(key, None))
-    except TypeError:  # not weakly referable: traced anew each time
-        return programs
-    _programs[key] = (reference, programs)
-    return programs
+# For each function: from everything that tracing depends on to the traced program.
+_programs = FunctionCache()
 
 
 def trace_call(
@@ -294,7 +275,7 @@ def trace_call(
     except TypeError:
         _raise_bad_argument(fun, in_tree, leaves, positions)
         raise
-    programs = _programs_of(fun)
+    programs = _programs.of(fun)
     key = (options, in_tree, avals, statics, current.axes, config_trace_context())
     program = programs.get(key)
     if program is None:

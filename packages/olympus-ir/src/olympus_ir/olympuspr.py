@@ -103,6 +103,7 @@ class DebugInfo:
 
     Attributes:
       traced_for: the transformation, such as ``"jit"``.
+      origin: what is known of the function, or a text that describes it.
       func_src_info: the function's name and place, ``f at file.py:3``.
       arg_names: one name a flat argument, such as ``x['weights']``; None where unknown.
       result_paths: one path a flat result, such as ``result[0]``.
@@ -111,7 +112,7 @@ class DebugInfo:
       function: the function, of which only the code is kept, or a text that describes it.
     """
 
-    __slots__ = ("_arg_names", "_origin", "_result_paths", "traced_for")
+    __slots__ = ("_arg_names", "_result_paths", "origin", "traced_for")
 
     def __init__(
         self,
@@ -123,18 +124,18 @@ class DebugInfo:
         self.traced_for = traced_for
         if not isinstance(function, str | FunctionOrigin):
             function = FunctionOrigin(function)
-        self._origin = function
+        self.origin = function
         self._arg_names = arg_names
         self._result_paths = result_paths
 
     @property
     def func_src_info(self) -> str:
-        origin = self._origin
+        origin = self.origin
         return origin if isinstance(origin, str) else origin.description
 
     @property
     def func_name(self) -> str:
-        origin = self._origin
+        origin = self.origin
         return origin.split(" at ")[0] if isinstance(origin, str) else origin.name
 
     @property
@@ -150,7 +151,7 @@ class DebugInfo:
         return None if self._result_paths is None else tuple(self._result_paths)
 
     def with_result_paths(self, result_paths: Any) -> DebugInfo:
-        return DebugInfo(self.traced_for, self._origin, self._arg_names, result_paths)
+        return DebugInfo(self.traced_for, self.origin, self._arg_names, result_paths)
 
     def __repr__(self) -> str:
         return (

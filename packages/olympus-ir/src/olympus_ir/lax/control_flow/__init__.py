@@ -1,6 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Control flow: choices and loops within traced programs."""
 
+from .associative import associative_scan
+from .conditionals import cond, switch
+from .loops import fori_loop, while_loop
 from .primitives import cond_p, scan_p, while_p
+from .scanning import map, scan  # noqa: A004 - the name is public API
 
-__all__ = ["cond_p", "scan_p", "while_p"]
+__all__ = [
+    "associative_scan",
+    "cond",
+    "cond_p",
+    "fori_loop",
+    "map",
+    "scan",
+    "scan_p",
+    "switch",
+    "while_loop",
+    "while_p",
+]

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`associative_scan`: all partial results of an associative operation, in logarithmic depth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import pytrees
+from ...avals import get_aval
+from ..elementwise import add
+from ..indexing import slice_in_dim
+from ..logic import bitwise_or
+from ..shaping import canonical_axis, concatenate, pad, rev
+
+
+def associative_scan(
+    fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
+) -> Any:
+    """Returns all partial results of an associative operation along a dimension.
+
+    Element ``i`` of the result is ``fn`` of the elements up to ``i``. The elements are combined in
+    pairs, so that the number of steps grows with the logarithm of their number (G. E. Blelloch,
+    Prefix sums and their applications, 1990).
+
+    Args:
+      fn: an associative operation of two pytrees of the structure of ``elems``, which it applies to
+        many elements along ``axis`` at once.
+      elems: an array, or a pytree of arrays of one size along ``axis``.
+      reverse: whether to go from the last element to the first.
+      axis: the dimension of the elements.
+
+    Returns:
+      A pytree of the structure and shapes of ``elems``.
+
+    Raises:
+      TypeError: where ``fn`` cannot be called.
+      ValueError: where sizes along ``axis`` differ.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir import lax
+      >>> associative_scan(lax.add, np.arange(5))
+      Array([ 0,  1,  3,  6, 10], dtype=int32)
+    """
+    if not callable(fn):
+        raise TypeError("lax.associative_scan: fn argument should be callable.")
+    leaves, tree = pytrees.tree_flatten(elems)
+    if not leaves:
+        return elems
+    axis = canonical_axis(axis, get_aval(leaves[0]).ndim)  # type: ignore[attr-defined]
+    shapes = [get_aval(leaf).shape for leaf in leaves]  # type: ignore[attr-defined]
+    size = shapes[0][axis]
+    if any(len(shape) <= axis or shape[axis] != size for shape in shapes):
+        raise ValueError(
+            "Array inputs to associative_scan must have the same size along the dimension "
+            f"{axis}. (saw: {shapes})"
+        )
+
+    def combine(first: list[Any], second: list[Any]) -> list[Any]:
+        result = fn(pytrees.tree_unflatten(tree, first), pytrees.tree_unflatten(tree, second))
+        return pytrees.tree_leaves(result)
+
+    if reverse:
+        leaves = [rev(leaf, (axis,)) for leaf in leaves]
+    results = _partial_results(combine, leaves, size, axis)
+    if reverse:
+        results = [rev(leaf, (axis,)) for leaf in results]
+    return pytrees.tree_unflatten(tree, results)
+
+
+def _partial_results(
+    combine: Callable[[list[Any], list[Any]], list[Any]], elems: list[Any], size: int, axis: int
+) -> list[Any]:
+    if size < 2:
+        return elems
+
+    def every_other(values: list[Any], start: int, stop: int) -> list[Any]:
+        return [slice_in_dim(value, start, stop, 2, axis) for value in values]
+
+    def part(values: list[Any], start: int, stop: int) -> list[Any]:
+        return [slice_in_dim(value, start, stop, 1, axis) for value in values]
+
+    # Pairs of neighbours are combined; the partial results of the pairs are those at odd places.
+    pairs = combine(every_other(elems, 0, size - 1), every_other(elems, 1, size))
+    num_pairs = size // 2
+    odd = _partial_results(combine, pairs, num_pairs, axis)
+    # Those at even places lack one element.
+    before = part(odd, 0, num_pairs - 1) if size % 2 == 0 else odd
+    even = combine(before, every_other(elems, 2, size))
+    even = [
+        concatenate([first, rest], axis)
+        for first, rest in zip(part(elems, 0, 1), even, strict=True)
+    ]
+    return [_interleaved(a, b, axis) for a, b in zip(even, odd, strict=True)]
+
+
+def _interleaved(even: Any, odd: Any, axis: int) -> Any:
+    """The elements of two arrays by turns; the first may have one more."""
+    aval, odd_aval = get_aval(even), get_aval(odd)
+    one_more = aval.shape[axis] - odd_aval.shape[axis]  # type: ignore[attr-defined]
+    zero = np.zeros((), aval.dtype)  # type: ignore[attr-defined]
+
+    def spread(value: Any, low: int, high: int) -> Any:
+        padding = [(0, 0, 0)] * aval.ndim  # type: ignore[attr-defined]
+        padding[axis] = (low, high, 1)
+        return pad(value, zero, padding)
+
+    join = bitwise_or if aval.dtype == np.bool_ else add  # type: ignore[attr-defined]
+    return join(spread(even, 0, 1 - one_more), spread(odd, 1, one_more))

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The carry of loops: what a weakly typed first value becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...avals import AbstractValue, ShapedArray, typematch
+from ...promotion import promote
+from ..conversion import convert_dtype
+
+
+def promoted_carry_avals(
+    in_avals: tuple[AbstractValue, ...], out_avals: Sequence[AbstractValue]
+) -> tuple[AbstractValue, ...]:
+    """The types of the carry, where weakly typed inputs take the dtypes of the body's results.
+
+    So a loop may start from ``0`` and carry floats.
+    """
+    return tuple([_promoted(given, made) for given, made in zip(in_avals, out_avals, strict=True)])
+
+
+def _promoted(given: AbstractValue, made: AbstractValue) -> AbstractValue:
+    if typematch(given, made):
+        return given
+    if not (isinstance(given, ShapedArray) and isinstance(made, ShapedArray) and given.weak_type):
+        return given
+    if given.shape != made.shape:
+        return given
+    dtype, _ = promote(given.dtype, True, made.dtype, made.weak_type)
+    return given if dtype == given.dtype else given.update(dtype=dtype, weak_type=False)
+
+
+def promote_carry(
+    values: list[Any], avals: Sequence[AbstractValue], carry_avals: Sequence[AbstractValue]
+) -> list[Any]:
+    """The first values of the carry in the types that the loop carries."""
+    if avals == carry_avals:
+        return values
+    return [
+        value if aval is carried else convert_dtype(value, carried.dtype)  # type: ignore[attr-defined]
+        for value, aval, carried in zip(values, avals, carry_avals, strict=True)
+    ]

@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Choices: `cond` between two functions, `switch` between any number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import config_states, pytrees
+from ...avals import AbstractValue, get_aval, typematch
+from ...olympuspr import ClosedOlympuspr, Var, close_olympuspr
+from ...tracing import Tracer
+from ..conversion import convert_element_type
+from ..logic import clamp, ne
+from .primitives import cond_p
+from .subprograms import (
+    Subprogram,
+    control_flow_programs,
+    listed,
+    trace_subprogram,
+    tracing_key,
+    type_difference,
+)
+
+_not_given = object()
+
+
+def cond(
+    pred: Any,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    operand: Any = _not_given,
+    **legacy: Any,
+) -> Any:
+    """Applies one of two functions, chosen by a scalar that may be traced.
+
+    Both functions are traced; one of them is run. Under `vmap` of ``pred`` both are, and the
+    results selected.
+
+    Args:
+      pred: a boolean scalar; numbers are compared with zero.
+      true_fun: applied where ``pred`` is true.
+      false_fun: applied where it is not; it must return results of the same structure and types.
+      *operands: the arguments of both functions, arrays or pytrees of them.
+      operand: the only argument, as an alternative to ``*operands``.
+
+    Returns:
+      The result of the function that was chosen.
+
+    Raises:
+      TypeError: where ``pred`` is not a scalar or the results differ in structure or types.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> cond(True, lax.neg, lax.sin, 2.0)
+      Array(-2., dtype=float32, weak_type=True)
+    """
+    if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
+        # cond(pred, true_operand, true_fun, false_operand, false_fun)
+        return _cond_of_two_operands(pred, true_fun, false_fun, operands[0], operands[1])
+    if not callable(true_fun) or not callable(false_fun):
+        raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
+    if operand is not _not_given:
+        if operands:
+            raise TypeError(
+                f"if `operand` keyword is passed then no positional operands can be passed, got "
+                f"operand={operand} and positional operands {operands}"
+            )
+        operands = (operand,)
+    predicate = _predicate(pred)
+    if config_states.disable_jit.value and not isinstance(predicate, Tracer):
+        return true_fun(*operands) if predicate else false_fun(*operands)
+    index = convert_element_type(predicate, np.int32)
+    return _choose(
+        "cond",
+        index,
+        (false_fun, true_fun),
+        (1, 0),
+        ("true_fun", "false_fun"),
+        operands,
+    )
+
+
+def _cond_of_two_operands(
+    pred: Any, true_operand: Any, true_fun: Any, false_operand: Any, false_fun: Any
+) -> Any:
+    def on_first(first: Any, second: Any) -> Any:
+        return true_fun(first)
+
+    def on_second(first: Any, second: Any) -> Any:
+        return false_fun(second)
+
+    return cond(pred, on_first, on_second, true_operand, false_operand)
+
+
+def _predicate(pred: Any) -> Any:
+    """The predicate as a boolean scalar."""
+    if pred is None:
+        raise TypeError("cond predicate is None")
+    try:
+        aval = get_aval(pred)
+    except TypeError:
+        raise TypeError(f"Pred must be a scalar, got {pred} of type {type(pred)}") from None
+    if aval.shape:  # type: ignore[attr-defined]
+        raise TypeError(f"Pred must be a scalar, got {pred} of shape {aval.shape}.")  # type: ignore[attr-defined]
+    dtype = aval.dtype  # type: ignore[attr-defined]
+    if dtype == np.bool_:
+        return pred
+    if not np.issubdtype(dtype, np.number) and dtype.kind != "V":
+        raise TypeError(f"Pred type must be either boolean or number, got {dtype}")
+    if isinstance(pred, bool | int | float | complex | np.generic | np.ndarray):
+        return bool(pred)
+    return ne(pred, np.zeros((), dtype))
+
+
+def switch(
+    index: Any,
+    branches: Sequence[Callable[..., Any]],
+    *operands: Any,
+    operand: Any = _not_given,
+) -> Any:
+    """Applies one of several functions, chosen by an integer that may be traced.
+
+    Args:
+      index: an integer scalar, the position in ``branches``; positions out of range count as the
+        nearest one.
+      branches: the functions; they must return results of the same structure and types.
+      *operands: the arguments of all functions, arrays or pytrees of them.
+      operand: the only argument, as an alternative to ``*operands``.
+
+    Returns:
+      The result of the function that was chosen.
+
+    Raises:
+      TypeError: where ``index`` is no integer scalar or the results differ in structure or types.
+      ValueError: where there are no branches.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> switch(1, [lax.neg, lax.sin, lax.cos], 0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    branches = tuple(branches)
+    if not all(callable(branch) for branch in branches):
+        raise TypeError("lax.switch: branches argument should be a sequence of callables.")
+    if operand is not _not_given:
+        if operands:
+            raise TypeError(
+                f"if `operand` keyword is passed then no positional operands can be passed, got "
+                f"operand={operand} and positional operands {operands}"
+            )
+        operands = (operand,)
+    aval = get_aval(index)
+    if aval.shape:  # type: ignore[attr-defined]
+        raise TypeError(f"Branch index must be scalar, got {index} of shape {aval.shape}.")  # type: ignore[attr-defined]
+    dtype = aval.dtype  # type: ignore[attr-defined]
+    if not np.issubdtype(dtype, np.integer):
+        raise TypeError(f"Index type must be an integer, got {index} as {dtype}")
+    if not branches:
+        raise ValueError("Empty branch sequence")
+    if len(branches) == 1:
+        return branches[0](*operands)
+    last = len(branches) - 1
+    if config_states.disable_jit.value and not isinstance(index, Tracer):
+        return branches[min(max(int(index), 0), last)](*operands)
+    index = clamp(np.int32(0), convert_element_type(index, np.int32), np.int32(last))
+    order = tuple(range(len(branches)))
+    names = tuple(f"branch {place}" for place in order)
+    return _choose("switch", index, branches, order, names, operands)
+
+
+# ---- from functions to one equation ----
+
+
+class _Choice:
+    """The branches with common operands, without results that are operands in all of them.
+
+    Attributes:
+      branches: the programs, for the parameter of the same name.
+      consts: what the functions close over; the first operands of the programs.
+      out_tree: the structure of the result.
+      forwarded: for each result, the operand that it is in every branch, or None.
+    """
+
+    __slots__ = ("branches", "consts", "forwarded", "out_tree")
+
+    def __init__(
+        self, branches: tuple, consts: list[Any], out_tree: Any, forwarded: list[int | None]
+    ) -> None:
+        self.branches = branches
+        self.consts = consts
+        self.out_tree = out_tree
+        self.forwarded = forwarded
+
+
+def _choose(
+    operation: str,
+    index: Any,
+    functions: tuple[Callable[..., Any], ...],
+    order: tuple[int, ...],
+    names: tuple[str, ...],
+    operands: tuple,
+) -> Any:
+    """Traces the functions and applies `cond_p`.
+
+    Args:
+      operation: for error messages.
+      index: which function to apply.
+      functions: the functions, as the index counts them.
+      order: in which order they are traced.
+      names: for error messages, what they are called, in that order.
+      operands: their arguments.
+    """
+    leaves, in_tree = pytrees.tree_flatten(operands)
+    avals = tuple([get_aval(leaf) for leaf in leaves])
+    subprograms = [
+        trace_subprogram(functions[place], in_tree, avals, operation) for place in order
+    ]
+    choice = _join(operation, functions[order[0]], subprograms, order, names)
+    inputs = [*choice.consts, *leaves]
+    results = cond_p.bind(index, *inputs, branches=choice.branches)
+    if len(results) < len(choice.forwarded):
+        computed = iter(results)
+        results = [
+            next(computed) if operand is None else inputs[operand] for operand in choice.forwarded
+        ]
+    return pytrees.tree_unflatten(choice.out_tree, results)
+
+
+def _join(
+    operation: str,
+    function: Callable[..., Any],
+    subprograms: list[Subprogram],
+    order: tuple[int, ...],
+    names: tuple[str, ...],
+) -> _Choice:
+    # The traced programs are kept with their functions; what is made of them is kept with one of
+    # the functions, under the identity of all programs.
+    known = control_flow_programs.of(function)
+    key = (operation, *(subprogram.closed for subprogram in subprograms), *tracing_key())
+    choice = known.get(key)
+    if choice is None:
+        for name, subprogram in zip(names[1:], subprograms[1:], strict=True):
+            _check_same_results(operation, names[0], subprograms[0], name, subprogram)
+        choice = _joined(subprograms, order)
+        if all(subprogram.is_reusable for subprogram in subprograms):
+            known[key] = choice
+    return choice
+
+
+def _joined(subprograms: list[Subprogram], order: tuple[int, ...]) -> _Choice:
+    consts: list[Any] = []
+    places: dict[int, int] = {}  # from the identity of a closed-over value to its place
+    const_avals: list[AbstractValue] = []
+    for subprogram in subprograms:
+        for value, var in zip(subprogram.consts, subprogram.const_vars, strict=True):
+            if id(value) not in places:
+                places[id(value)] = len(consts)
+                consts.append(value)
+                const_avals.append(var.aval)
+    inputs_of = []
+    for subprogram in subprograms:
+        const_vars = [None] * len(consts)
+        for value, var in zip(subprogram.consts, subprogram.const_vars, strict=True):
+            const_vars[places[id(value)]] = var
+        inputs = [var or Var(aval) for var, aval in zip(const_vars, const_avals, strict=True)]
+        inputs_of.append([*inputs, *subprogram.operand_vars])
+    forwarded = _forwarded_in_all(subprograms, inputs_of)
+    computed = [place for place, operand in enumerate(forwarded) if operand is None]
+    branches: list[ClosedOlympuspr | None] = [None] * len(order)
+    for place, subprogram, inputs in zip(order, subprograms, inputs_of, strict=True):
+        olympuspr = subprogram.closed.jaxpr
+        branches[place] = close_olympuspr(
+            olympuspr.replace(invars=inputs, outvars=[olympuspr.outvars[i] for i in computed])
+        )
+    return _Choice(tuple(branches), consts, subprograms[0].out_tree, forwarded)
+
+
+def _forwarded_in_all(
+    subprograms: list[Subprogram], inputs_of: list[list[Var]]
+) -> list[int | None]:
+    """For each result, the position of the input that it is in every program, or None."""
+    common: list[int | None] | None = None
+    for subprogram, inputs in zip(subprograms, inputs_of, strict=True):
+        positions = {var: place for place, var in enumerate(inputs)}
+        found = [
+            positions.get(atom) if atom.__class__ is Var else None
+            for atom in subprogram.closed.jaxpr.outvars
+        ]
+        if common is None:
+            common = found
+        else:
+            common = [a if a == b else None for a, b in zip(common, found, strict=True)]
+    assert common is not None
+    return common
+
+
+# ---- messages ----
+
+
+def _check_same_results(
+    operation: str, name: str, subprogram: Subprogram, other_name: str, other: Subprogram
+) -> None:
+    """Raises where two branches return results of different structures or types."""
+    tree, other_tree = subprogram.out_tree, other.out_tree
+    avals, other_avals = subprogram.closed.out_avals, other.closed.out_avals
+    if tree == other_tree and all(map(typematch, avals, other_avals)):
+        return
+    described = (
+        f"{name} is {subprogram.closed.debug_info.func_src_info}\n"
+        f"{other_name} is {other.closed.debug_info.func_src_info}\n"
+    )
+    if tree != other_tree:
+        differences = []
+        for path, first, second, difference in pytrees.equality_errors_of_structures(
+            tree, other_tree
+        ):
+            where = f" at path {pytrees.keystr(path)}" if path else ""
+            differences.append(
+                f"{name} output{where} is a {first} but {other_name} output{where} is a {second}, "
+                f"so {difference}"
+            )
+        raise TypeError(
+            f"{operation} branch outputs must have the same pytree structure, but they differ:\n\n"
+            f"{described}\n{_sentences(differences)}\n\nRevise {name} and/or {other_name} so that "
+            "they have the same pytree structure."
+        )
+    paths = pytrees.tree_leaves_with_path(pytrees.tree_unflatten(tree, range(tree.num_leaves)))
+    differences = []
+    for (path, _), first, second in zip(paths, avals, other_avals, strict=True):
+        difference = type_difference(first, second)
+        if difference:
+            where = f" at path {pytrees.keystr(path)}" if path else ""
+            differences.append(
+                f"the output of {name}{where} has type {first.str_short()} but the corresponding "
+                f"output of {other_name} has type {second.str_short()}, so {difference}"
+            )
+    raise TypeError(
+        f"{operation} branches must have equal output types but they differ.\n\n{described}\n"
+        f"{listed(differences)}\n\nRevise {name} and/or {other_name} so that all output types match."
+    )
+
+
+def _sentences(differences: list[str]) -> str:
+    return "\n".join(f"{difference}." for difference in differences)

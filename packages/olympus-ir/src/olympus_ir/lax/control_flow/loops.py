@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops with a condition, and loops that count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import config_states, pytrees
+from ...avals import AbstractValue, get_aval
+from ...function_caches import FunctionCache
+from ...olympuspr import Olympuspr, Var, close_olympuspr
+from ...tracing import Tracer
+from ..elementwise import add
+from ..logic import lt
+from .carries import promote_carry, promoted_carry_avals
+from .primitives import while_p
+from .scanning import scan
+from .subprograms import (
+    Subprogram,
+    check_carry_structure,
+    check_carry_types,
+    control_flow_programs,
+    trace_subprogram,
+    tracing_key,
+)
+
+
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+) -> Any:
+    """Applies a function again and again, as long as a condition holds.
+
+    The result is that of::
+
+        def while_loop(cond_fun, body_fun, init_val):
+            val = init_val
+            while cond_fun(val):
+                val = body_fun(val)
+            return val
+
+    The loop is traced once and becomes one operation of the program. Its number of iterations is
+    not known, so it can be differentiated in forward mode only; use `scan`, or `fori_loop` with
+    fixed bounds, where gradients are needed.
+
+    Args:
+      cond_fun: from the carried value to a boolean scalar.
+      body_fun: from the carried value to the next one, of the same structure and types.
+      init_val: the first carried value, an array or a pytree of arrays.
+
+    Returns:
+      The last carried value.
+
+    Raises:
+      TypeError: where ``cond_fun`` does not return a boolean scalar, or ``body_fun`` returns a
+        value of another structure or other types than it takes.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> while_loop(lambda n: lax.lt(n, 100), lambda n: lax.mul(n, 2), 1)
+      Array(128, dtype=int32, weak_type=True)
+    """
+    if not callable(body_fun) or not callable(cond_fun):
+        raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
+    if config_states.disable_jit.value:
+        return _while_in_python(cond_fun, body_fun, init_val)
+    leaves, tree = pytrees.tree_flatten(init_val)
+    avals = tuple([get_aval(leaf) for leaf in leaves])
+    loop = _while_program(cond_fun, body_fun, tree, avals)
+    carry = promote_carry(leaves, avals, loop.carry_avals)
+    moved = [carry[place] for place in loop.moved]
+    carry_operands = [carry[place] for place in loop.kept] if moved else carry
+    results = while_p.bind(
+        *loop.cond_consts, *moved, *loop.body_consts, *carry_operands, **loop.params
+    )
+    if moved:
+        for place, result in zip(loop.kept, results, strict=True):
+            carry[place] = result
+        results = carry
+    return pytrees.tree_unflatten(tree, results)
+
+
+def _while_in_python(cond_fun: Any, body_fun: Any, value: Any) -> Any:
+    while True:
+        decision = cond_fun(value)
+        if isinstance(decision, Tracer) and decision.concrete_or_none() is None:
+            # Under a transformation the number of iterations is not known: it stays one operation.
+            with config_states.disable_jit(False):
+                return while_loop(cond_fun, body_fun, value)
+        if not decision:
+            return value
+        value = body_fun(value)
+
+
+class _WhileProgram:
+    """A traced loop.
+
+    Attributes:
+      params: the parameters of the equation.
+      carry_avals: the types of the carry.
+      cond_consts: what the condition closes over.
+      body_consts: what the body closes over.
+      moved: the places in the carry of what the body does not change and the condition does not
+        use: these become constants of the body.
+      kept: the other places.
+    """
+
+    __slots__ = ("body_consts", "carry_avals", "cond_consts", "kept", "moved", "params")
+
+    def __init__(
+        self,
+        condition: Subprogram,
+        body: Subprogram,
+        carry_avals: tuple[AbstractValue, ...],
+    ) -> None:
+        self.carry_avals = carry_avals
+        self.cond_consts = condition.consts
+        self.body_consts = body.consts
+        self.moved, self.kept = _unchanged(condition, body)
+        cond_olympuspr, body_olympuspr = condition.closed.jaxpr, body.closed.jaxpr
+        if self.moved:
+            cond_olympuspr = cond_olympuspr.replace(
+                invars=[*condition.const_vars, *(condition.operand_vars[i] for i in self.kept)]
+            )
+            body_olympuspr = body_olympuspr.replace(
+                invars=[
+                    *(body.operand_vars[i] for i in self.moved),
+                    *body.const_vars,
+                    *(body.operand_vars[i] for i in self.kept),
+                ],
+                outvars=[body_olympuspr.outvars[i] for i in self.kept],
+            )
+        self.params = {
+            "cond_nconsts": len(condition.consts),
+            "cond_jaxpr": close_olympuspr(cond_olympuspr),
+            "body_nconsts": len(self.moved) + len(body.consts),
+            "body_jaxpr": close_olympuspr(body_olympuspr),
+        }
+
+
+def _unchanged(condition: Subprogram, body: Subprogram) -> tuple[list[int], list[int]]:
+    """The places of the carry that could be constants of the body, and the others."""
+    used = used_variables(condition.closed.jaxpr)
+    moved, kept = [], []
+    for place, (var, atom, cond_var) in enumerate(
+        zip(body.operand_vars, body.closed.jaxpr.outvars, condition.operand_vars, strict=True)
+    ):
+        (moved if atom is var and cond_var not in used else kept).append(place)
+    return moved, kept
+
+
+def used_variables(olympuspr: Olympuspr) -> set[Var]:
+    """The variables that equations or results of a program use."""
+    used = {atom for atom in olympuspr.outvars if isinstance(atom, Var)}
+    for equation in olympuspr.eqns:
+        used.update(atom for atom in equation.invars if isinstance(atom, Var))
+    return used
+
+
+def _while_program(
+    cond_fun: Callable[..., Any],
+    body_fun: Callable[..., Any],
+    tree: Any,
+    avals: tuple[AbstractValue, ...],
+) -> _WhileProgram:
+    in_tree = pytrees.treedef_tuple((tree,))
+    condition = _traced_condition(cond_fun, in_tree, avals)
+    body = trace_subprogram(body_fun, in_tree, avals, "while_body")
+    known = control_flow_programs.of(body_fun)
+    key = ("while", condition.closed, body.closed, *tracing_key())
+    loop = known.get(key)
+    if loop is not None:
+        return loop
+    check_carry_structure("while_loop body", body, tree, body.out_tree)
+    carry_avals = promoted_carry_avals(avals, body.closed.out_avals)
+    if carry_avals != avals:
+        condition = _traced_condition(cond_fun, in_tree, carry_avals)
+        body = trace_subprogram(body_fun, in_tree, carry_avals, "while_body")
+    check_carry_types("while_loop body", body, tree, carry_avals, body.closed.out_avals)
+    loop = _WhileProgram(condition, body, carry_avals)
+    if condition.is_reusable and body.is_reusable:
+        known[key] = loop
+    return loop
+
+
+def _traced_condition(
+    cond_fun: Callable[..., Any], in_tree: Any, avals: tuple[AbstractValue, ...]
+) -> Subprogram:
+    condition = trace_subprogram(cond_fun, in_tree, avals, "while_cond")
+    if not pytrees.treedef_is_leaf(condition.out_tree) or condition.out_tree.num_leaves != 1:
+        raise TypeError(
+            f"cond_fun must return a boolean scalar, but got pytree {condition.out_tree}."
+        )
+    (result,) = condition.closed.out_avals
+    if result.shape or result.dtype != np.bool_:  # type: ignore[attr-defined]
+        raise TypeError(
+            "cond_fun must return a boolean scalar, but got output type(s) "
+            f"{condition.closed.out_avals}."
+        )
+    return condition
+
+
+# ---- counting ----
+
+
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
+) -> Any:
+    """Applies a function for each integer of a range.
+
+    The result is that of::
+
+        def fori_loop(lower, upper, body_fun, init_val):
+            val = init_val
+            for i in range(lower, upper):
+                val = body_fun(i, val)
+            return val
+
+    With bounds that are known while tracing it is a `scan`, which can be differentiated in reverse
+    mode; otherwise a `while_loop`.
+
+    Args:
+      lower: the first integer.
+      upper: the integer after the last.
+      body_fun: from the integer and the carried value to the next carried value, of the same
+        structure and types.
+      init_val: the first carried value, an array or a pytree of arrays.
+      unroll: how many iterations one step of the compiled loop makes; True for all. Only for bounds
+        that are known.
+
+    Returns:
+      The last carried value.
+
+    Raises:
+      TypeError: where the bounds differ in dtype or ``body_fun`` returns a value of another
+        structure or other types than it takes.
+      ValueError: where ``unroll`` is given and the bounds are not known.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> fori_loop(0, 5, lambda i, total: lax.add(total, i), 0)
+      Array(10, dtype=int32, weak_type=True)
+    """
+    if not callable(body_fun):
+        raise TypeError("lax.fori_loop: body_fun argument should be callable.")
+    lower_dtype, upper_dtype = _bound_dtype(lower, upper), _bound_dtype(upper, lower)
+    if lower_dtype != upper_dtype:
+        raise TypeError(
+            "lower and upper arguments to fori_loop must have equal types, got "
+            f"{lower_dtype.name} and {upper_dtype.name}"
+        )
+    if isinstance(lower, _STATIC) and isinstance(upper, _STATIC):
+        lower, upper = int(lower), int(upper)
+        if config_states.disable_jit.value:
+            for count in range(lower, upper):
+                init_val = body_fun(np.asarray(count, lower_dtype), init_val)
+            return init_val
+        (_, result), _ = scan(
+            _counting_bodies.derive(body_fun, _scan_body),
+            (lower, init_val),
+            None,
+            length=max(upper - lower, 0),
+            unroll=1 if unroll is None else unroll,
+        )
+        return result
+    if unroll is not None and unroll is not False and unroll != 1:
+        raise ValueError(
+            "Can only use `unroll` in `fori_loop` if the loop bounds are statically known."
+        )
+    body = _counting_bodies.derive(body_fun, _while_body)
+    _, _, result = while_loop(_below_upper, body, (lower, upper, init_val))
+    return result
+
+
+_STATIC = (bool, int, float, np.generic)
+
+
+def _bound_dtype(bound: Any, other: Any) -> Any:
+    """The dtype of a bound; a Python integer takes the other bound's."""
+    if type(bound) is int:
+        other_aval = get_aval(other)
+        if np.issubdtype(other_aval.dtype, np.integer):  # type: ignore[attr-defined]
+            return other_aval.dtype  # type: ignore[attr-defined]
+    return get_aval(bound).dtype  # type: ignore[attr-defined]
+
+
+def _below_upper(loop_carry: tuple) -> Any:
+    count, upper, _ = loop_carry
+    return lt(count, upper)
+
+
+def _scan_body(body_fun: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    def body_of_scan(loop_carry: tuple, _: None) -> tuple:
+        count, value = loop_carry
+        return (add(count, _one_like(count)), body_fun()(count, value)), None
+
+    return body_of_scan
+
+
+def _while_body(body_fun: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    def body_of_while(loop_carry: tuple) -> tuple:
+        count, upper, value = loop_carry
+        return add(count, _one_like(count)), upper, body_fun()(count, value)
+
+    return body_of_while
+
+
+def _one_like(count: Any) -> Any:
+    aval = get_aval(count)
+    return 1 if aval.weak_type else np.ones((), aval.dtype)  # type: ignore[attr-defined]
+
+
+_counting_bodies = FunctionCache()

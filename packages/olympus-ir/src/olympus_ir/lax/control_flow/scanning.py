@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`scan`, the loop over the slices of arrays, and `map`, which carries nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ... import config_states, pytrees
+from ...avals import AbstractValue, get_aval
+from ...function_caches import FunctionCache
+from ...olympuspr import close_olympuspr
+from ...tracing import Tracer, concrete_or_error
+from ..indexing import index_in_dim, slice_in_dim
+from ..shaping import concatenate, expand_dims, reshape
+from .carries import promote_carry, promoted_carry_avals
+from .primitives import scan_p, sliced_aval
+from .subprograms import (
+    Subprogram,
+    check_carry_structure,
+    check_carry_types,
+    control_flow_programs,
+    trace_subprogram,
+    tracing_key,
+)
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+) -> tuple[Any, Any]:
+    """Applies a function to each slice along the leading dimension, handing a carry on.
+
+    The result is that of::
+
+        def scan(f, init, xs):
+            carry, ys = init, []
+            for x in xs:
+                carry, y = f(carry, x)
+                ys.append(y)
+            return carry, stack(ys)
+
+    The function is traced once, and the loop becomes one operation of the program.
+
+    Args:
+      f: from the carry and a slice to the next carry, of the same structure and types, and a result
+        for this slice.
+      init: the first carry, an array or a pytree of arrays. Python scalars take the dtypes that
+        ``f`` gives the carry.
+      xs: the arrays to loop over, of one size in their leading dimensions; None where ``f`` needs
+        none.
+      length: the number of iterations, needed where ``xs`` is None.
+      reverse: whether to go from the last slice to the first; results keep the order of slices.
+      unroll: how many iterations one step of the compiled loop makes; True for all.
+
+    Returns:
+      The last carry, and the results stacked along a new leading dimension.
+
+    Raises:
+      TypeError: where ``f`` does not return a pair or returns a carry of another structure or other
+        types than it takes.
+      ValueError: where leading dimensions differ from one another or from ``length``.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir import lax
+      >>> total, sums = scan(lambda c, x: (lax.add(c, x), lax.add(c, x)), 0, np.arange(4))
+      >>> total, sums
+      (Array(6, dtype=int32), Array([0, 1, 3, 6], dtype=int32))
+    """
+    if not callable(f):
+        raise TypeError("lax.scan: f argument should be a callable.")
+    init_leaves, init_tree = pytrees.tree_flatten(init)
+    xs_leaves, xs_tree = pytrees.tree_flatten(xs)
+    init_avals = tuple([get_aval(leaf) for leaf in init_leaves])
+    xs_avals = [get_aval(leaf) for leaf in xs_leaves]
+    length = _scan_length(xs_leaves, xs_avals, length)
+    unroll = _checked_unroll(unroll, length)
+    if config_states.disable_jit.value:
+        return _scan_in_python(f, init, xs_leaves, xs_tree, length, reverse)
+    x_avals = tuple([sliced_aval(aval) for aval in xs_avals])
+    loop = _scan_program(f, init_tree, xs_tree, init_avals, x_avals)
+    carry = promote_carry(init_leaves, init_avals, loop.carry_avals)
+    results = scan_p.bind(
+        *[carry[place] for place in loop.moved],
+        *loop.consts,
+        *([carry[place] for place in loop.kept] if loop.moved else carry),
+        *xs_leaves,
+        reverse=bool(reverse),
+        length=length,
+        jaxpr=loop.closed,
+        num_consts=len(loop.moved) + len(loop.consts),
+        num_carry=len(loop.kept),
+        unroll=unroll,
+    )
+    if loop.is_rearranged:
+        results = loop.all_results(results, carry, xs_leaves)
+    return pytrees.tree_unflatten(loop.out_tree, results)
+
+
+def _scan_length(leaves: list[Any], avals: list[AbstractValue], length: Any) -> int:
+    """The number of iterations, from the leading dimensions or as given."""
+    if length is not None:
+        length = concrete_or_error(
+            int,
+            length,
+            "The `length` argument to `scan` expects a concrete `int` value. For scan-like "
+            "iteration with a dynamic length, use `while_loop` or `fori_loop`.",
+        )
+    without = [leaf for leaf, aval in zip(leaves, avals, strict=True) if not aval.shape]  # type: ignore[attr-defined]
+    if without:
+        raise ValueError(
+            "scan got value with no leading axis to scan over: "
+            f"{', '.join(str(leaf) for leaf in without)}."
+        )
+    sizes = [aval.shape[0] for aval in avals]  # type: ignore[attr-defined]
+    if length is not None:
+        if any(size != length for size in sizes):
+            raise ValueError(
+                f"scan got `length` argument of {length} which disagrees with leading axis sizes "
+                f"{sizes}."
+            )
+        if length < 0:
+            raise ValueError(f"scan got `length` argument of {length}, which is negative.")
+        return length
+    if not sizes:
+        raise ValueError("scan got no values to scan over and `length` not provided.")
+    if any(size != sizes[0] for size in sizes):
+        raise ValueError(
+            "scan got values with different leading axis sizes: "
+            f"{', '.join(str(size) for size in sizes)}."
+        )
+    return sizes[0]
+
+
+def _checked_unroll(unroll: int | bool, length: int) -> int:
+    if isinstance(unroll, bool):
+        return max(length, 1) if unroll else 1
+    if not isinstance(unroll, int) or unroll < 0:
+        raise ValueError("`unroll` must be a `bool` or a non-negative `int`.")
+    return unroll
+
+
+def _scan_in_python(
+    f: Callable[..., Any], carry: Any, leaves: list[Any], tree: Any, length: int, reverse: bool
+) -> tuple[Any, Any]:
+    if length == 0:
+        raise ValueError(
+            "zero-length scan is not supported in disable_jit() mode because the output type is "
+            "unknown."
+        )
+    results = []
+    for place in reversed(range(length)) if reverse else range(length):
+        slices = [index_in_dim(leaf, place, keepdims=False) for leaf in leaves]
+        carry, result = f(carry, pytrees.tree_unflatten(tree, slices))
+        results.append(result)
+    if reverse:
+        results.reverse()
+
+    def stacked(*values: Any) -> Any:
+        return concatenate([expand_dims(value, (0,)) for value in values], 0)
+
+    return carry, pytrees.tree_map(stacked, *results)
+
+
+class _ScanProgram:
+    """A traced loop, in the form that the equation has.
+
+    What the body does not change of its carry becomes a constant, and results that are slices as
+    they came are taken from the operands.
+
+    Attributes:
+      closed: the program: from constants, carry and slices to carry and results.
+      carry_avals: the types of the whole carry.
+      consts: what the body closes over.
+      moved: the places in the carry that have become constants, the first ones.
+      kept: the places in the carry that are carried.
+      forwarded: for each result of the body, the slice that it is, or None.
+      out_tree: the structure of ``(carry, results)``.
+    """
+
+    __slots__ = (
+        "carry_avals",
+        "closed",
+        "consts",
+        "forwarded",
+        "is_rearranged",
+        "kept",
+        "moved",
+        "out_tree",
+    )
+
+    def __init__(self, body: Subprogram, carry_avals: tuple[AbstractValue, ...]) -> None:
+        self.carry_avals = carry_avals
+        self.consts = body.consts
+        self.out_tree = body.out_tree
+        num_carry = len(carry_avals)
+        olympuspr = body.closed.jaxpr
+        carry_vars, x_vars = body.operand_vars[:num_carry], body.operand_vars[num_carry:]
+        carry_atoms, y_atoms = olympuspr.outvars[:num_carry], olympuspr.outvars[num_carry:]
+        unchanged = [atom is var for var, atom in zip(carry_vars, carry_atoms, strict=True)]
+        self.moved = [place for place, same in enumerate(unchanged) if same]
+        self.kept = [place for place, same in enumerate(unchanged) if not same]
+        slices = {id(var): place for place, var in enumerate(x_vars)}
+        self.forwarded = [slices.get(id(atom)) for atom in y_atoms]
+        self.is_rearranged = bool(self.moved) or any(
+            place is not None for place in self.forwarded
+        )
+        if self.is_rearranged:
+            olympuspr = olympuspr.replace(
+                invars=[
+                    *(carry_vars[place] for place in self.moved),
+                    *body.const_vars,
+                    *(carry_vars[place] for place in self.kept),
+                    *x_vars,
+                ],
+                outvars=[
+                    *(carry_atoms[place] for place in self.kept),
+                    *(
+                        atom
+                        for atom, place in zip(y_atoms, self.forwarded, strict=True)
+                        if place is None
+                    ),
+                ],
+            )
+        self.closed = close_olympuspr(olympuspr)
+
+    def all_results(self, results: list[Any], carry: list[Any], xs: list[Any]) -> list[Any]:
+        """The results of the loop as written, from those of the equation and its operands."""
+        num_kept = len(self.kept)
+        last_carry = list(carry)
+        for place, value in zip(self.kept, results[:num_kept], strict=True):
+            last_carry[place] = value
+        computed = iter(results[num_kept:])
+        ys = [next(computed) if place is None else xs[place] for place in self.forwarded]
+        return [*last_carry, *ys]
+
+
+def _scan_program(
+    f: Callable[..., Any],
+    init_tree: Any,
+    xs_tree: Any,
+    init_avals: tuple[AbstractValue, ...],
+    x_avals: tuple[AbstractValue, ...],
+) -> _ScanProgram:
+    known = control_flow_programs.of(f)
+    key = ("scan", init_tree, xs_tree, init_avals, x_avals, *tracing_key())
+    loop = known.get(key)
+    if loop is not None:
+        return loop
+    in_tree = pytrees.treedef_tuple((init_tree, xs_tree))
+    body = _traced_body(f, in_tree, init_tree, init_avals, x_avals)
+    num_carry = len(init_avals)
+    carry_avals = promoted_carry_avals(init_avals, body.closed.out_avals[:num_carry])
+    if carry_avals != init_avals:
+        body = _traced_body(f, in_tree, init_tree, carry_avals, x_avals)
+    out_avals = body.closed.out_avals[:num_carry]
+    check_carry_types("scan body", body, init_tree, carry_avals, out_avals)
+    loop = _ScanProgram(body, carry_avals)
+    if body.is_reusable:
+        known[key] = loop
+    return loop
+
+
+def _traced_body(
+    f: Callable[..., Any],
+    in_tree: Any,
+    init_tree: Any,
+    carry_avals: tuple[AbstractValue, ...],
+    x_avals: tuple[AbstractValue, ...],
+) -> Subprogram:
+    body = trace_subprogram(f, in_tree, (*carry_avals, *x_avals), "scan")
+    children = body.out_tree.children()
+    node = body.out_tree.node_data()
+    if node is None or node[0] not in (tuple, list) or len(children) != 2:
+        result = pytrees.tree_unflatten(body.out_tree, body.closed.out_avals)
+        raise TypeError(f"scan body output must be a pair, got {result}.")
+    check_carry_structure("scan body", body, init_tree, children[0])
+    return body
+
+
+# ---- map ----
+
+_mapped_bodies = FunctionCache()
+_vectorize: Callable[..., Any] | None = None
+
+
+def install_vectorizer(vmap: Callable[..., Any]) -> None:
+    """Gives `map` the transformation that it needs for batches; olympus-batching calls this."""
+    global _vectorize
+    _vectorize = vmap
+
+
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
+    """Applies a function to each slice along the leading dimension, one after the other.
+
+    It needs less memory than `vmap`, which computes all slices at once.
+
+    Args:
+      f: from a slice to a result.
+      xs: an array, or a pytree of arrays of one size in their leading dimensions.
+      batch_size: where given, that many slices at a time are computed by `vmap`.
+
+    Returns:
+      The results, stacked along a new leading dimension.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir import lax
+      >>> map(lambda x: lax.mul(x, x), np.arange(4))
+      Array([0, 1, 4, 9], dtype=int32)
+    """
+    if batch_size is not None:
+        return _map_in_batches(f, xs, batch_size)
+    _, ys = scan(_mapped_bodies.derive(f, _body_of_map), (), xs)
+    return ys
+
+
+def _body_of_map(f: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    return lambda _, x: ((), f()(x))
+
+
+def _map_in_batches(f: Callable[[Any], Any], xs: Any, batch_size: int) -> Any:
+    if _vectorize is None:
+        raise RuntimeError(
+            "lax.map with a batch_size uses vmap: install and import olympus_batching, or leave "
+            "out batch_size."
+        )
+    leaves, tree = pytrees.tree_flatten(xs)
+    if not leaves:
+        raise ValueError("lax.map got no values to map over.")
+    size = get_aval(leaves[0]).shape[0]  # type: ignore[attr-defined]
+    num_batches, num_left = divmod(size, batch_size)
+    vectorized = _vectorize(f)
+    num_scanned = num_batches * batch_size
+    parts = []
+    if num_batches:
+        batches = [
+            reshape(
+                slice_in_dim(leaf, 0, num_scanned) if num_left else leaf,
+                (num_batches, batch_size, *get_aval(leaf).shape[1:]),  # type: ignore[attr-defined]
+            )
+            for leaf in leaves
+        ]
+        left = [slice_in_dim(leaf, num_scanned, size) for leaf in leaves] if num_left else []
+        _, ys = scan(
+            _mapped_bodies.derive(vectorized, _body_of_map),
+            (),
+            pytrees.tree_unflatten(tree, batches),
+        )
+        parts.append(ys)
+    else:
+        left = leaves
+    if num_left:
+        parts.append(vectorized(pytrees.tree_unflatten(tree, left)))
+    if num_batches:
+        parts[0] = pytrees.tree_map(
+            lambda y: reshape(y, (num_scanned, *y.shape[2:])), parts[0]
+        )
+    if len(parts) == 1:
+        return parts[0]
+    return pytrees.tree_map(lambda *values: concatenate(values, 0), *parts)
