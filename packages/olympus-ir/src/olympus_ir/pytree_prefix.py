@@ -103,8 +103,10 @@ def _prefix_errors(
     if type(prefix) is not type(full) or full_node is None:
         difference, explanation = (
             "different types",
-            f"has a subtree of type\n    {type(prefix)}\n"
-            f"where the full pytree has one of the type\n    {type(full)}.",
+            (
+                f"has a subtree of type\n    {type(prefix)}\n"
+                f"where the full pytree has one of the type\n    {type(full)}."
+            ),
         )
     elif mismatch := _node_mismatch(prefix, node, full_node):
         difference, explanation = mismatch
@@ -131,23 +133,29 @@ def _node_mismatch(prefix: Any, node: _Node, full_node: _Node) -> tuple[str, str
     if length != full_length and isinstance(prefix, list | tuple):
         return (
             f"different lengths of {kind.__name__}",
-            f"has a {kind.__name__} of length {length}, where the full pytree has one of length "
-            f"{full_length}.",
+            (
+                f"has a {kind.__name__} of length {length}, where the full pytree has one of length "
+                f"{full_length}."
+            ),
         )
     if length != full_length:
         only_one_has = sorted(map(_key_text, set(keys) ^ set(full_keys)))
         return (
             "different numbers of pytree children",
-            f"has a subtree of type\n    {kind}\nwith {length} children, at the keys\n    "
-            f"{' '.join(map(_key_text, keys))}\nwhere the full pytree has {full_length}, at\n    "
-            f"{' '.join(map(_key_text, full_keys))}\nOne of them only has\n    "
-            f"{' '.join(only_one_has)}",
+            (
+                f"has a subtree of type\n    {kind}\nwith {length} children, at the keys\n    "
+                f"{' '.join(map(_key_text, keys))}\nwhere the full pytree has {full_length}, at\n    "
+                f"{' '.join(map(_key_text, full_keys))}\nOne of them only has\n    "
+                f"{' '.join(only_one_has)}"
+            ),
         )
     if not _same_metadata(metadata, full_metadata):
         return (
             "different pytree metadata",
-            f"has a subtree of type\n    {kind}\nwith metadata\n    {metadata}\nwhere the full "
-            f"pytree has one of the same type with metadata\n    {full_metadata}",
+            (
+                f"has a subtree of type\n    {kind}\nwith metadata\n    {metadata}\nwhere the full "
+                f"pytree has one of the same type with metadata\n    {full_metadata}"
+            ),
         )
     return None
 
