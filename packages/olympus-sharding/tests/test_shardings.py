@@ -133,6 +133,11 @@ def test_single_device_sharding(devices):
     assert sharding.is_equivalent_to(SingleDeviceSharding(devices[1]), 3)
     assert not sharding.is_equivalent_to(SingleDeviceSharding(devices[0]), 3)
     assert sharding.check_compatible_aval(()) is None
+    assert sharding == SingleDeviceSharding(devices[1], memory_kind="device")
+    assert hash(sharding) == hash(SingleDeviceSharding(devices[1]))
+    assert sharding != SingleDeviceSharding(devices[0])
+    assert sharding != sharding.with_memory_kind("pinned_host")
+    assert sharding != devices[1]
 
 
 def test_shardings_print_as_jax_prints_them(mesh, devices):

@@ -41,7 +41,7 @@ def get_mesh() -> Mesh:
     return empty_mesh if mesh is None else mesh
 
 
-class set_mesh:  # noqa: N801 - used as a with statement's word
+class set_mesh:
     """Makes a mesh the one in force in this thread, for a ``with`` block or, as a call, for good.
 
     Args:
@@ -78,7 +78,7 @@ class set_mesh:  # noqa: N801 - used as a with statement's word
         _abstract_mesh.set_local(abstract)
 
 
-class use_abstract_mesh:  # noqa: N801 - used as a with statement's word
+class use_abstract_mesh:
     """Context manager: makes an abstract mesh the one in force in the current thread.
 
     Args:

@@ -65,7 +65,7 @@ class Mesh(BaseMesh):
     # Read by the C++ sharding; None for a mesh without devices.
     _internal_device_list: DeviceList | None
 
-    def __new__(  # noqa: D102 - documented by the class
+    def __new__(
         cls,
         devices: Any,
         axis_names: str | Sequence[MeshAxisName],

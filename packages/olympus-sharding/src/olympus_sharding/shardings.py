@@ -241,6 +241,16 @@ class _SingleDeviceSharding:
     def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
         """Does nothing: one device holds arrays of any shape."""
 
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            type(other) is SingleDeviceSharding
+            and self._device == other._device
+            and self._memory_kind == other._memory_kind
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._device, self._memory_kind))
+
     def __repr__(self) -> str:
         kind = "" if self._memory_kind is None else f", memory_kind={self._memory_kind}"
         return f"SingleDeviceSharding(device={self._device!r}{kind})"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`Array`: what a device array knows of itself and how it becomes a host value.
 
-Device arrays are instances of a C++ class that cannot be subclassed. The members below are set on its
-abstract base, the public class `olympus.Array`. NumPy's methods and operators are not here: they
-are composed of primitives, and olympus-numpy attaches them through `olympus_ir.arrays`.
+Device arrays are instances of a C++ class that cannot be subclassed. The members below are set on
+its abstract base, the public class `olympus.Array`. NumPy's methods and operators are not here;
+they are composed of primitives, and olympus-numpy attaches them through `olympus_ir.arrays`.
 """
 
 from __future__ import annotations
@@ -210,7 +210,8 @@ def _rows(array: ArrayImpl, sharding: SingleDeviceSharding) -> Iterator[ArrayImp
 def _setitem(self: ArrayImpl, index: Any, value: Any) -> NoReturn:
     raise TypeError(
         "OLYMPUS arrays are immutable and do not support in-place item assignment. Instead of "
-        "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: docs/quickstart.md shows how."
+        "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: docs/quickstart.md shows "
+        "how."
     )
 
 

@@ -139,7 +139,7 @@ def from_dlpack(
         if not isinstance(external_array, np.ndarray) or external_array.flags.writeable:
             raise
         return _put_read_only(external_array, device, copy)
-    array = _jaxlib.import_dlpack(capsule, source, stream, copy)
+    array = _import(capsule, source, stream, copy)
     if dtypes.canonicalize_dtype(array.dtype) != array.dtype:
         if copy is False:
             raise ValueError(
@@ -148,6 +148,21 @@ def from_dlpack(
             )
         array = put_leaf(array._value, source)
     return array if device is None else put_leaf(array, device)
+
+
+def _import(capsule: Any, device: Any, stream: Any, copy: bool | None) -> _jaxlib.ArrayImpl:
+    # Asked to copy, C++ shares aligned memory all the same.
+    if copy:
+        return copy_array(_jaxlib.import_dlpack(capsule, device, stream))
+    try:
+        return _jaxlib.import_dlpack(capsule, device, stream, copy)
+    except _jaxlib.JaxRuntimeError as error:
+        if copy is None or "unaligned" not in str(error):
+            raise
+        raise ValueError(
+            "from_dlpack cannot share memory that is not aligned to 64 bytes, and copy=False. "
+            "Set copy=True or copy=None."
+        ) from error
 
 
 def _put_read_only(array: np.ndarray, device: Any, copy: bool | None) -> _jaxlib.ArrayImpl:

@@ -145,27 +145,21 @@ def _put_host(
     value: Any, aval: ShapedArray, sharding: Any, committed: bool, may_alias: bool
 ) -> ArrayImpl:
     """Puts a host value on one or several devices."""
-    semantics = (
-        HostBufferSemantics.ZERO_COPY
-        if may_alias
-        else HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
-    )
     shape = aval.shape
     devices = sharding._addressable_device_assignment
+    semantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
     if sharding.is_fully_replicated:
+        sharding.check_compatible_aval(shape)
         parts: Sequence[Any] = [value] * len(devices)
-        if type(sharding) is NamedSharding:
-            sharding.check_compatible_aval(shape)
+        if may_alias:
+            semantics = HostBufferSemantics.ZERO_COPY
     else:
         value = np.asarray(value)
+        indices = zip(sharding._device_assignment, shard_indices(sharding, shape), strict=True)
         local = set(devices)
-        parts = [
-            value[index]
-            for device, index in zip(
-                sharding._device_assignment, shard_indices(sharding, shape), strict=True
-            )
-            if device in local
-        ]
+        # C++ cannot copy several parts of one buffer during the call. It may have our copies.
+        parts = [np.array(value[index]) for device, index in indices if device in local]
+        semantics = HostBufferSemantics.ZERO_COPY
     return batched_device_put(
         aval, sharding, parts, devices, committed, False, semantics, is_wide(aval.dtype)
     )

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVIDIA GPUs, through the PJRT plugin of the wheels ``jax-cuda13-plugin`` or ``jax-cuda12-plugin``.
+"""NVIDIA GPUs, through the PJRT plugin of the wheel ``jax-cuda13-plugin`` or ``jax-cuda12-plugin``.
 
-Despite their names these wheels do not depend on JAX, except that the module ``jax_plugins.xla_cuda*``
-imports it. So the plugin's library is located beside that module, and not by importing it.
+Despite their names these wheels do not depend on JAX, except that their module
+``jax_plugins.xla_cuda*`` imports it. So the plugin's library is located beside that module, and not
+by importing it.
 """
 
 from __future__ import annotations
@@ -124,7 +125,6 @@ def load_plugin() -> str:
     extension = importlib.import_module(f"jax_{version}_plugin.cuda_plugin_extension")
     if not _jaxlib.pjrt_plugin_loaded("cuda"):
         _load_nvidia_libraries()
-        # The compiler's helper programs are looked up below this folder.
         api = _jaxlib.load_pjrt_plugin("cuda", str(library))
         _jaxlib.initialize_pjrt_plugin("cuda")
         register = _jaxlib.register_custom_type_handler

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shardings as XLA writes them."""
+
+import pytest
+
+from olympus_sharding import AxisType, Mesh, NamedSharding, SingleDeviceSharding
+from olympus_sharding import PartitionSpec as P
+from olympus_xla.hlo_shardings import hlo_sharding
+
+Explicit, Manual, Auto = AxisType.Explicit, AxisType.Manual, AxisType.Auto
+
+
+@pytest.mark.parametrize(
+    ("types", "spec", "ndim", "text"),
+    [
+        ((Auto, Auto), P(), 3, "{replicated}"),
+        ((Auto, Auto), P("x"), 2, "{devices=[2,1,2]<=[4] last_tile_dim_replicate}"),
+        ((Auto, Auto), P("x", "y"), 2, "{devices=[2,2]<=[4]}"),
+        ((Auto, Auto), P(("x", "y")), 2, "{devices=[4,1]<=[4]}"),
+        ((Auto, Auto), P(("y", "x")), 2, "{devices=[4,1]<=[2,2]T(1,0)}"),
+        ((Auto, Auto), P(None, "y"), 2, "{devices=[1,2,2]<=[2,2]T(1,0) last_tile_dim_replicate}"),
+        (
+            (Auto, Auto),
+            P("x", P.UNCONSTRAINED),
+            2,
+            "{devices=[2,1,2]<=[4] last_tile_dim_replicate}",
+        ),
+        (
+            (Explicit, Explicit),
+            P("x", unreduced={"y"}),
+            2,
+            "{devices=[2,1,2]<=[4] last_tile_dims={unreduced}}",
+        ),
+        (
+            (Explicit, Explicit),
+            P("x", reduced={"y"}),
+            2,
+            "{devices=[2,1,2]<=[4] last_tile_dim_replicate}",
+        ),
+        (
+            (Manual, Auto),
+            P("y"),
+            2,
+            "{devices=[2,1,2]<=[2,2]T(1,0) last_tile_dims={manual}}",
+        ),
+        ((Manual, Manual), P(), 2, "{manual}"),
+    ],
+)
+def test_named_shardings(mesh, types, spec, ndim, text):
+    # What JAX gives for the same mesh and spec.
+    sharding = NamedSharding(mesh.update(axis_types=types), spec)
+    assert str(hlo_sharding(sharding, ndim)) == text
+
+
+def test_axes_of_size_one(devices):
+    mesh = Mesh([devices], ("one", "four"))
+    assert str(hlo_sharding(NamedSharding(mesh, P("one")), 1)) == "{replicated}"
+
+
+def test_single_device(devices):
+    assert str(hlo_sharding(SingleDeviceSharding(devices[1]), 2)) == "{replicated}"

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The registrations that jaxlib's C++ call paths need, and what they cost at import."""
+
+import gc
+import sys
+
+import numpy as np
+import pytest
+
+from olympus_ir.avals import ShapedArray
+from olympus_xla import _jaxlib, device_put
+
+
+def test_import_makes_no_client_and_leaves_no_stub_behind(run_python):
+    code = """
+import sys, olympus_xla
+from olympus_xla import backends
+print(backends.are_backends_initialized())
+print([name for name in sys.modules if name.split(".")[0] == "jax"])
+olympus_xla.devices()
+print(backends.are_backends_initialized())
+print([name for name in sys.modules if name.split(".")[0] == "jax"])
+"""
+    assert run_python(code).split() == ["False", "[]", "True", "[]"]
+
+
+def test_refuses_to_run_beside_jax(run_python, tmp_path):
+    (tmp_path / "jax").mkdir()
+    (tmp_path / "jax" / "__init__.py").write_text("")
+    before = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import jax, olympus_xla"
+    after = f"""
+import sys; sys.path.insert(0, {str(tmp_path)!r})
+import olympus_xla, jax
+olympus_xla.devices()
+"""
+    for code in (before, after):
+        result = run_python(code, check=False)
+        assert result.returncode == 1
+        assert "ImportError: JAX is imported in this process" in result.stderr
+
+
+def test_arrays_that_cpp_makes_have_our_types(devices):
+    array = device_put(np.float32(1), devices[0])
+    imported = _jaxlib.import_dlpack(_jaxlib.export_dlpack(array), devices[0])
+    assert imported.aval is ShapedArray((), "float32")
+
+
+def test_prime_runs_once(devices):
+    modules = set(sys.modules)
+    _jaxlib.prime(None)  # would fail, were it not done
+    assert set(sys.modules) == modules
+
+
+def test_garbage_collection_reaches_cpp():
+    assert _jaxlib._collect_deferred in gc.callbacks
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the log goes elsewhere")
+def test_clients_are_made_in_silence(run_python):
+    result = run_python("import olympus_xla; olympus_xla.devices()", check=False)
+    assert result.returncode == 0
+    assert result.stderr == ""
