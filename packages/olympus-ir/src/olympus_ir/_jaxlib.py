@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from jaxlib import _jax
 from jaxlib import weakref_lru_cache as _caches
@@ -67,18 +67,18 @@ if not SUPPORTED_VERSIONS[0] <= jaxlib_version < SUPPORTED_VERSIONS[1]:
 
 # Arrays and tracers: the abstract base of both. `isinstance(tracer, Array)` asks the registered
 # tracer class and then `tracer._is_traced_array()`.
-Array = _jax.Array
+Array: TypeAlias = _jax.Array
 set_tracer_class = _jax.set_tracer_class
-JaxRuntimeError = _jax.JaxRuntimeError
+JaxRuntimeError: TypeAlias = _jax.JaxRuntimeError
 
 # Source positions.
-Traceback = _jax.Traceback
+Traceback: TypeAlias = _jax.Traceback
 add_exclude_path = _jax.add_exclude_path
 tracebacks_enabled = _jax.tracebacks_enabled
 set_tracebacks_enabled = _jax.set_tracebacks_enabled
 
 # Thread-local configuration state that the C++ caches read.
-Config = _jax.config.Config
+Config: TypeAlias = _jax.config.Config
 config_trace_context = _jax.config.trace_context
 config_trace_context_names = _jax.config.trace_context_names
 config_unset = _jax.config.unset
@@ -131,12 +131,12 @@ def check_named_shardings_with(check: Callable[[Any, Any], None]) -> None:
 # Pytrees. The registry is our own and not jaxlib's process-wide default, so that no other library
 # of the process can have registered (or later registers) the same type in it. The second one takes
 # None for a leaf.
-PyTreeDef = _jax.pytree.PyTreeDef
-PyTreeRegistry = _jax.pytree.PyTreeRegistry
-DictKey = _jax.pytree.DictKey
-SequenceKey = _jax.pytree.SequenceKey
-GetAttrKey = _jax.pytree.GetAttrKey
-FlattenedIndexKey = _jax.pytree.FlattenedIndexKey
+PyTreeDef: TypeAlias = _jax.pytree.PyTreeDef
+PyTreeRegistry: TypeAlias = _jax.pytree.PyTreeRegistry
+DictKey: TypeAlias = _jax.pytree.DictKey
+SequenceKey: TypeAlias = _jax.pytree.SequenceKey
+GetAttrKey: TypeAlias = _jax.pytree.GetAttrKey
+FlattenedIndexKey: TypeAlias = _jax.pytree.FlattenedIndexKey
 all_leaves = _jax.pytree.all_leaves
 treedef_tuple = _jax.pytree.treedef_tuple
 

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from . import config_flags, config_states
+from ._jaxlib import config_trace_context as trace_context
 from .config_states import (
     abstract_mesh,
     allow_f16_reductions,
@@ -90,6 +91,7 @@ __all__ = [
     "softmax_custom_jvp",
     "thread_guard",
     "threefry_partitionable",
+    "trace_context",
     "tracing_state",
     "transfer_guard",
     "transfer_guard_device_to_device",

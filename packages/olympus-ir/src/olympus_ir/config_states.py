@@ -293,7 +293,7 @@ scopes = Config("scopes", (), include_in_jit_key=True, include_in_trace_context=
 post_hook = Config("post_hook", None)
 
 
-class scope:  # noqa: N801 - used as a with statement's word
+class scope:
     """A context manager that annotates what is traced in its body with ``name: value``.
 
     Values are hashable. The annotations in force are a part of the keys of tracing caches.

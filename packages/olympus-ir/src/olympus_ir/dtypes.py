@@ -101,7 +101,7 @@ _ML_DTYPE_CATEGORY: dict[type, type] = {
 }
 
 # Equal dtypes (longlong and int64, say) are represented by one of them.
-representative: dict[np.dtype, np.dtype] = {d: d for d in numeric_dtypes}
+representative: dict[Any, Any] = {d: d for d in numeric_dtypes}
 
 # The 64-bit dtypes, and what stands for them while they are disabled.
 half_width: dict[np.dtype, np.dtype] = {

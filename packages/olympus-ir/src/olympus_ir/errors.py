@@ -234,7 +234,7 @@ class TypePromotionError(OlympusError, ValueError):
     """Operands have dtypes that are not promoted to a common one."""
 
 
-class InconclusiveDimensionOperation(OlympusError):  # noqa: N818 - the established name
+class InconclusiveDimensionOperation(OlympusError):
     """A comparison of symbolic dimensions has different answers for different sizes."""
 
 

@@ -134,8 +134,8 @@ def _node_mismatch(prefix: Any, node: _Node, full_node: _Node) -> tuple[str, str
         return (
             f"different lengths of {kind.__name__}",
             (
-                f"has a {kind.__name__} of length {length}, where the full pytree has one of length "
-                f"{full_length}."
+                f"has a {kind.__name__} of length {length}, where the full pytree has one of "
+                f"length {full_length}."
             ),
         )
     if length != full_length:
@@ -143,10 +143,11 @@ def _node_mismatch(prefix: Any, node: _Node, full_node: _Node) -> tuple[str, str
         return (
             "different numbers of pytree children",
             (
-                f"has a subtree of type\n    {kind}\nwith {length} children, at the keys\n    "
-                f"{' '.join(map(_key_text, keys))}\nwhere the full pytree has {full_length}, at\n    "
-                f"{' '.join(map(_key_text, full_keys))}\nOne of them only has\n    "
-                f"{' '.join(only_one_has)}"
+                f"has a subtree of type\n    {kind}\n"
+                f"with {length} children, at the keys\n    {' '.join(map(_key_text, keys))}\n"
+                f"where the full pytree has {full_length}, at\n"
+                f"    {' '.join(map(_key_text, full_keys))}\n"
+                f"One of them only has\n    {' '.join(only_one_has)}"
             ),
         )
     if not _same_metadata(metadata, full_metadata):
@@ -220,13 +221,13 @@ def _describe(tree: Any, is_leaf: bool) -> str:
 def _equality_errors(
     path: tuple[Any, ...], first: Any, second: Any, is_leaf: IsLeaf | None
 ) -> Iterator[tuple[tuple[Any, ...], str, str, str]]:
-    nodes = [
+    first_node, second_node = (
         None if is_leaf is not None and is_leaf(tree) else _children(tree)
         for tree in (first, second)
-    ]
-    if nodes[0] is None and nodes[1] is None:
+    )
+    if first_node is None and second_node is None:
         return
-    if type(first) is not type(second) or nodes[0] is None or nodes[1] is None:
+    if type(first) is not type(second) or first_node is None or second_node is None:
         # A leaf of a structure has no type of its own to speak of.
         yield (
             path,
@@ -235,7 +236,8 @@ def _equality_errors(
             "their Python types differ",
         )
         return
-    (keys, children, metadata), (_, other_children, other_metadata) = nodes
+    keys, children, metadata = first_node
+    _, other_children, other_metadata = second_node
     if isinstance(first, list | tuple) and len(children) != len(other_children):
         kind = type(first).__name__
         yield (

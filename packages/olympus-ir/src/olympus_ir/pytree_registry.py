@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import operator
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from ._jaxlib import DictKey, none_leaf_registry, pytree_registry
@@ -29,7 +29,7 @@ __all__ = [
 Node = TypeVar("Node")
 NodeType = TypeVar("NodeType", bound=type)
 Children = Iterable[Any]
-AuxData = Hashable
+AuxData = Any  # hashable
 KeyLeafPairs = Iterable[tuple[Any, Any]]
 
 default_registry = pytree_registry
@@ -40,7 +40,7 @@ _registries = (pytree_registry, none_leaf_registry)
 def register_pytree_node(
     nodetype: type[Node],
     flatten_func: Callable[[Node], tuple[Children, AuxData]],
-    unflatten_func: Callable[[AuxData, Children], Node],
+    unflatten_func: Callable[[AuxData, Any], Node],
     flatten_with_keys_func: Callable[[Node], tuple[KeyLeafPairs, AuxData]] | None = None,
 ) -> None:
     """Makes instances of a type nodes of pytrees.
@@ -102,7 +102,7 @@ def register_pytree_node_class(cls: NodeType) -> NodeType:
 def register_pytree_with_keys(
     nodetype: type[Node],
     flatten_with_keys: Callable[[Node], tuple[KeyLeafPairs, AuxData]],
-    unflatten_func: Callable[[AuxData, Children], Node],
+    unflatten_func: Callable[[AuxData, Any], Node],
     flatten_func: Callable[[Node], tuple[Children, AuxData]] | None = None,
 ) -> None:
     """Makes instances of a type nodes of pytrees whose children have names in paths.
@@ -127,13 +127,14 @@ def register_pytree_with_keys(
         >>> pytrees.tree_leaves_with_path(Named(1))
         [((GetAttrKey(name='value'),), 1)]
     """
-    if flatten_func is None:
 
-        def flatten_func(node: Node) -> tuple[Children, AuxData]:
-            pairs, aux_data = flatten_with_keys(node)
-            return [child for _, child in pairs], aux_data
+    def flatten_without_keys(node: Node) -> tuple[Children, AuxData]:
+        pairs, aux_data = flatten_with_keys(node)
+        return [child for _, child in pairs], aux_data
 
-    register_pytree_node(nodetype, flatten_func, unflatten_func, flatten_with_keys)
+    register_pytree_node(
+        nodetype, flatten_func or flatten_without_keys, unflatten_func, flatten_with_keys
+    )
 
 
 def register_pytree_with_keys_class(cls: NodeType) -> NodeType:
@@ -311,7 +312,7 @@ def _flatten_defaultdict_with_keys(node: defaultdict) -> tuple[KeyLeafPairs, Aux
 register_pytree_node(
     defaultdict,
     _flatten_defaultdict,
-    lambda aux, values: defaultdict(aux[0], zip(aux[1], values, strict=True)),  # type: ignore[index]
+    lambda aux, values: defaultdict(aux[0], zip(aux[1], values, strict=True)),
     _flatten_defaultdict_with_keys,
 )
 
@@ -367,5 +368,5 @@ class Partial(functools.partial):
 register_pytree_node(
     Partial,
     lambda node: ((node.args, node.keywords), node.func),
-    lambda func, children: Partial(func, *children[0], **children[1]),  # type: ignore[index]
+    lambda func, children: Partial(func, *children[0], **children[1]),
 )

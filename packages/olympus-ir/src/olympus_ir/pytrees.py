@@ -289,16 +289,18 @@ def tree_transpose(
                 "tree_transpose needs the argument inner_treedef, because the outer tree "
                 f"{outer_treedef} has no leaves."
             )
-        inner_treedef = _flatten(subtrees[0], None)[1]
-    inner_size, outer_size = inner_treedef.num_leaves, outer_treedef.num_leaves
+        inner = _flatten(subtrees[0], None)[1]
+    else:
+        inner = inner_treedef
+    inner_size, outer_size = inner.num_leaves, outer_treedef.num_leaves
     if treedef.num_leaves != inner_size * outer_size:
         raise TypeError(
             f"tree_transpose: the tree to transpose has the structure\n    {treedef}\nand the "
             f"composition of the outer and the inner one is\n    "
-            f"{outer_treedef.compose(inner_treedef)}"
+            f"{outer_treedef.compose(inner)}"
         )
     columns = (leaves[position::inner_size] for position in range(inner_size))
-    return inner_treedef.unflatten(map(outer_treedef.unflatten, columns))
+    return inner.unflatten(map(outer_treedef.unflatten, columns))
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:

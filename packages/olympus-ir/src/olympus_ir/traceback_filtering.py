@@ -36,7 +36,7 @@ NOTE = (
 )
 
 
-class UnfilteredStackTrace(Exception):  # noqa: N818 - it carries a traceback and is never raised
+class UnfilteredStackTrace(Exception):
     """The cause given to an error in the mode ``remove_frames``: all its frames, as text."""
 
 
