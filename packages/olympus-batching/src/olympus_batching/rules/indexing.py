@@ -232,6 +232,7 @@ def _scatter(primitive: Any) -> Any:
 for _primitive in (
     lax.scatter_p,
     lax.scatter_add_p,
+    lax.scatter_sub_p,
     lax.scatter_mul_p,
     lax.scatter_min_p,
     lax.scatter_max_p,
