@@ -2,7 +2,6 @@
 """Dtypes and their promotion."""
 
 from olympus_ir.dtypes import (
-    TypePromotionError,
     bfloat16,
     canonicalize_dtype,
     extended,
@@ -10,9 +9,9 @@ from olympus_ir.dtypes import (
     issubdtype,
     itemsize_bits,
     prng_key,
-    result_type,
     scalar_type_of,
 )
+from olympus_ir.promotion import TypePromotionError, result_type
 
 __all__ = [
     "TypePromotionError",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations on pytrees under short names."""
 
+from olympus_ir.pytrees import static_field as static
 from olympus_ir.pytrees import tree_all as all  # noqa: A004
 from olympus_ir.pytrees import tree_broadcast as broadcast
 from olympus_ir.pytrees import tree_flatten as flatten
@@ -26,6 +27,7 @@ __all__ = [
     "map_with_path",
     "reduce",
     "reduce_associative",
+    "static",
     "structure",
     "transpose",
     "unflatten",
