@@ -234,12 +234,16 @@ debug_nans = declare_state(
     False,
     truth,
     "Check each result for NaN; where one is found, find the operation that made it.",
+    # Calls that are to be checked must not be run by the C++ path alone.
+    shapes_programs=True,
 )
 debug_infs = declare_state(
     "debug_infs",
     False,
     truth,
     "Check each result for infinities; where one is found, find the operation that made it.",
+    # Calls that are to be checked must not be run by the C++ path alone.
+    shapes_programs=True,
 )
 check_tracer_leaks = declare_state(
     "check_tracer_leaks",

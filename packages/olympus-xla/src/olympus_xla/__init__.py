@@ -3,9 +3,15 @@
 
 from __future__ import annotations
 
-from . import hlo_shardings, plugins
+# Importing the evaluator puts it into the slot of olympus-ir.
+from . import evaluator, hlo_shardings, plugins
 from .__about__ import __version__
 from .arrays import Array
+from .assembly import (
+    make_array_from_callback,
+    make_array_from_process_local_data,
+    make_array_from_single_device_arrays,
+)
 from .backends import (
     clear_backends,
     default_backend,
@@ -22,6 +28,7 @@ from .backends import (
     process_indices,
 )
 from .dlpack import from_dlpack
+from .jit import clear_caches, jit
 from .shards import Shard
 from .transfer import block_until_ready, copy_to_host_async, device_get, device_put
 
@@ -31,12 +38,14 @@ __all__ = [
     "__version__",
     "block_until_ready",
     "clear_backends",
+    "clear_caches",
     "copy_to_host_async",
     "default_backend",
     "device_count",
     "device_get",
     "device_put",
     "devices",
+    "evaluator",
     "from_dlpack",
     "hlo_shardings",
     "host_count",
@@ -45,6 +54,9 @@ __all__ = [
     "live_arrays",
     "local_device_count",
     "local_devices",
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
     "plugins",
     "process_count",
     "process_index",

@@ -53,6 +53,8 @@ __all__ = [
     "collectives_need_bound",
     "copy_arrays_to_shardings",
     "export_dlpack",
+    "garbage_collection_guard_level",
+    "global_transfer_guard_state",
     "gloo_collectives",
     "import_dlpack",
     "initialize_pjrt_plugin",
@@ -71,6 +73,7 @@ __all__ = [
     "sharded_to_numpy",
     "transfer_guard_level",
     "transfer_guard_state",
+    "xla_computation",
 ]
 
 
@@ -136,6 +139,8 @@ register_custom_call_handler = xla_client.register_custom_call_handler
 register_custom_call_target = xla_client.register_custom_call_target
 register_custom_type = xla_client.register_custom_type
 register_custom_type_handler = xla_client.register_custom_type_handler
+garbage_collection_guard_level = _jax.guard_lib.GarbageCollectionGuardLevel
+global_transfer_guard_state = _jax.guard_lib.global_state
 transfer_guard_level = _jax.guard_lib.TransferGuardLevel
 transfer_guard_state = _jax.guard_lib.thread_local_state
 
@@ -253,6 +258,16 @@ def copy_arrays_to_shardings(
     """Copies arrays between devices; the pattern of their shards stays the same."""
     return _jax.batched_copy_array_to_devices_with_sharding(
         arrays, device_lists, shardings, semantics
+    )
+
+
+# ---- programs ----
+
+
+def xla_computation(bytecode: bytes) -> Any:
+    """The XLA computation of a StableHLO module in MLIR's binary form."""
+    return _jax.mlir.mlir_module_to_xla_computation(
+        bytecode, use_tuple_args=False, return_tuple=False
     )
 
 

@@ -15,7 +15,15 @@ from typing import Any
 
 from olympus_ir import config_states, pytrees
 from olympus_ir.flattening import function_name
-from olympus_ir.jit import JitOptions, TracedProgram, call_under_trace, jit_options, trace_call
+from olympus_ir.function_caches import clear_function_caches
+from olympus_ir.jit import (
+    JitOptions,
+    TracedProgram,
+    call_under_trace,
+    jit_options,
+    trace_call,
+)
+from olympus_ir.primitives import primitives
 from olympus_ir.tracing import Tracer, current, escaped_tracer_error, evaluation_trace
 
 from . import stages
@@ -23,7 +31,7 @@ from ._jaxlib import ArrayImpl, PjitFunction
 from .backends import default_device_for
 from .compilation import Compiled, compile_lowered, lower, platform_of
 from .debugging import check_results, checks_results
-from .dispatch import make_cpp_function
+from .dispatch import clear_call_caches, make_cpp_function
 
 _logger = logging.getLogger("olympus.compilation")
 
@@ -234,6 +242,21 @@ def _compile(
             time.perf_counter() - started,
         )
     return compiled
+
+
+def clear_caches() -> None:
+    """Forgets all traced programs and executables, of compiled functions and eager operations.
+
+    Example:
+      >>> clear_caches()
+    """
+    clear_function_caches()
+    clear_call_caches()
+    for primitive in primitives():
+        clear_eager = getattr(primitive.eager, "clear_cache", None)
+        if clear_eager is not None:
+            clear_eager()
+            primitive.eager = None
 
 
 # ---- what jitted functions can do besides being called ----

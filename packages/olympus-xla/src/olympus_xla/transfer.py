@@ -33,6 +33,7 @@ from ._jaxlib import (
 )
 from .arrays import attach_members, check_not_deleted, host_value, is_wide, make_array
 from .backends import default_sharding, device_sharding
+from .transfer_guards import explicit_device_get, explicit_device_put
 
 __all__ = [
     "array_from_host",
@@ -261,6 +262,11 @@ def device_put(
       >>> device_put({"a": 1.0, "b": np.arange(3)})
       {'a': Array(1., dtype=float32, weak_type=True), 'b': Array([0, 1, 2], dtype=int32)}
     """
+    with explicit_device_put:
+        return _device_put(x, device, donate, may_alias)
+
+
+def _device_put(x: Any, device: Any, donate: Any, may_alias: Any) -> Any:
     leaves, tree = tree_flatten(x)
     places = _broadcast("device", device, x, len(leaves))
     donated = _broadcast("donate", donate, x, len(leaves))
@@ -305,8 +311,9 @@ def device_get(x: Any) -> Any:
       >>> device_get((device_put(1.0), 2))
       (array(1., dtype=float32), 2)
     """
-    copy_to_host_async(x)
-    return tree_map(_get_leaf, x)
+    with explicit_device_get:
+        copy_to_host_async(x)
+        return tree_map(_get_leaf, x)
 
 
 def _get_leaf(leaf: Any) -> Any:

@@ -4,6 +4,7 @@
 from . import (
     calls,
     callbacks,
+    collectives,
     contractions,
     control_flow,
     elementwise,

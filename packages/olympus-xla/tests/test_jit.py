@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`jit`: what is compiled when, static and donated arguments, errors."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from olympus_ir import config, lax
+from olympus_ir.errors import TracerBoolConversionError, UnexpectedTracerError
+from olympus_xla.jit import clear_caches, jit
+from olympus_xla.transfer import device_put
+
+
+def counted(fun):
+    """The function with a list of its Python calls."""
+    calls = []
+
+    @functools.wraps(fun)
+    def wrapper(*args, **kwargs):
+        calls.append(1)
+        return fun(*args, **kwargs)
+
+    return wrapper, calls
+
+
+def test_traces_once_for_each_signature():
+    fun, calls = counted(lambda x: lax.sin(x))
+    compiled = jit(fun)
+    for _ in range(3):
+        np.testing.assert_allclose(compiled(np.ones(3, np.float32)), np.sin(np.ones(3)), rtol=1e-6)
+    assert len(calls) == 1
+    compiled(np.ones(4, np.float32))
+    compiled(np.ones(4, np.int32).astype(np.float16))
+    assert len(calls) == 3
+
+
+def test_one_function_jitted_twice_is_compiled_once():
+    fun, calls = counted(lambda x: lax.neg(x))
+    assert float(jit(fun)(1.0)) == float(jit(fun)(1.0)) == -1.0
+    assert len(calls) == 1
+
+
+def test_configuration_is_part_of_the_key():
+    fun, calls = counted(lambda x: lax.add(x, 1))
+    compiled = jit(fun)
+    assert compiled(1).dtype == np.int32
+    with config.enable_x64(True):
+        assert compiled(1).dtype == np.int64
+    assert compiled(1).dtype == np.int32
+    assert len(calls) == 2
+
+
+def test_pytrees_in_and_out():
+    result = jit(lambda tree: {"sum": lax.add(tree["a"], tree["b"][0]), "none": None})(
+        {"a": 1.0, "b": (2.0,)}
+    )
+    assert float(result["sum"]) == 3.0
+    assert result["none"] is None
+
+
+def test_decorator_forms():
+    @jit
+    def plain(x):
+        """Doubles."""
+        return lax.add(x, x)
+
+    @functools.partial(jit, static_argnames=["n"])
+    def partial(x, n):
+        return lax.mul(x, float(n))
+
+    @jit(static_argnums=1)
+    def options_only(x, n):
+        return lax.mul(x, float(n))
+
+    assert float(plain(1.0)) == 2.0
+    assert plain.__name__ == "plain"
+    assert plain.__doc__ == "Doubles."
+    for result in (partial(2.0, 3), partial(2.0, n=3), options_only(2.0, 3)):
+        assert float(result) == 6.0
+
+
+def test_as_a_method():
+    class Scaled:
+        factor = 3.0
+
+        @functools.partial(jit, static_argnums=0)
+        def apply(self, x):
+            return lax.mul(x, self.factor)
+
+    assert float(Scaled().apply(2.0)) == 6.0
+
+
+def test_static_arguments_are_compared_by_value_and_type():
+    fun, calls = counted(lambda x, n: lax.mul(x, float(n)))
+    compiled = jit(fun, static_argnums=1)
+    assert float(compiled(1.0, 2)) == float(compiled(1.0, 2)) == 2.0
+    assert float(compiled(1.0, 3)) == 3.0
+    assert len(calls) == 2
+
+
+def test_static_arguments_must_be_hashable():
+    with pytest.raises(ValueError, match=r"[Nn]on-hashable static argument"):
+        jit(lambda x, n: x, static_argnums=1)(1.0, [1])
+
+
+def test_static_numbers_and_names_must_exist():
+    with pytest.raises(ValueError, match="invalid argnums"):
+        jit(lambda x: x, static_argnums=3)
+    with pytest.raises(ValueError, match="invalid argnames"):
+        jit(lambda x: x, static_argnames="y")
+    with pytest.raises(TypeError, match="Expected a callable"):
+        jit(3)
+
+
+def test_bad_arguments_are_named():
+    def fun(x, name):
+        return x
+
+    with pytest.raises(TypeError, match=r"name.*'relu'"):
+        jit(fun)(1.0, "relu")
+
+
+def test_values_are_not_known_while_tracing():
+    def branches(x):
+        return x if lax.gt(x, 0.0) else lax.neg(x)
+
+    with pytest.raises(TracerBoolConversionError, match=r"branches at .*argument x"):
+        jit(branches)(1.0)
+
+
+def test_leaked_tracers_are_explained():
+    leaked = []
+
+    @jit
+    def leaks(x):
+        leaked.append(lax.sin(x))
+        return x
+
+    leaks(1.0)
+    with pytest.raises(UnexpectedTracerError, match="sin"):
+        lax.add(leaked[0], 1.0)
+
+
+def test_closures_over_arrays_large_and_small():
+    small, large = np.arange(3, dtype=np.float32), np.arange(5000, dtype=np.float32)
+    compiled = jit(lambda x: (lax.add(x, small), lax.reduce_sum(large, (0,))))
+    first, second = compiled(np.ones(3, np.float32))
+    np.testing.assert_array_equal(first, small + 1)
+    np.testing.assert_allclose(second, large.sum())
+    first, second = compiled(np.ones(3, np.float32))
+    np.testing.assert_array_equal(first, small + 1)
+    np.testing.assert_allclose(second, large.sum())
+
+
+def test_unused_arguments_are_not_passed():
+    compiled = jit(lambda x, y: lax.neg(y))
+    assert "%arg1" not in compiled.lower(1.0, 2.0).as_text()
+    assert float(compiled(1.0, 2.0)) == float(compiled(1.0, 2.0)) == -2.0
+    kept = jit(lambda x, y: lax.neg(y), keep_unused=True)
+    assert "%arg1" in kept.lower(1.0, 2.0).as_text()
+    assert float(kept(1.0, 2.0)) == -2.0
+
+
+def test_donated_arguments_are_gone():
+    x = device_put(np.ones(64, np.float32))
+    pointer = x.unsafe_buffer_pointer()
+    y = jit(lambda x: lax.add(x, 1.0), donate_argnums=0)(x)
+    assert x.is_deleted()
+    assert y.unsafe_buffer_pointer() == pointer
+    with pytest.raises(RuntimeError, match="deleted"):
+        np.asarray(x)
+
+
+def test_donation_without_a_taker_warns():
+    with pytest.warns(UserWarning, match=r"donated buffers were not usable.*float32\[4\]"):
+        jit(lambda x: lax.reduce_sum(x, (0,)), donate_argnums=0)(np.ones(4, np.float32))
+
+
+def test_disable_jit_runs_python():
+    fun, calls = counted(lambda x: lax.add(x, 1.0))
+    compiled = jit(fun)
+    with config.disable_jit():
+        for _ in range(3):
+            assert float(compiled(1.0)) == 2.0
+    assert len(calls) == 3
+
+
+def test_debug_nans_names_the_operation():
+    compiled = jit(lambda x: lax.add(lax.log(x), 1.0))
+    with config.debug_nans(True), pytest.raises(FloatingPointError, match=r"nan.*`log`"):
+        compiled(-1.0)
+    with config.debug_nans(True), pytest.raises(FloatingPointError, match="nan"):
+        lax.log(-1.0)
+    assert np.isnan(compiled(-1.0))
+
+
+def test_nested_jit_is_one_function_of_the_module():
+    inner = jit(lambda x: lax.sin(x))
+    text = jit(lambda x: inner(inner(inner(x)))).lower(np.ones(3, np.float32)).as_text()
+    assert text.count("func.func private") == 1
+    assert text.count("call @") == 3
+
+
+def test_stages():
+    lowered = jit(lambda x, n: lax.mul(x, float(n)), static_argnums=1).lower(
+        np.ones(3, np.float32), 2
+    )
+    assert "stablehlo.multiply" in lowered.as_text()
+    assert "multiply" in lowered.as_text("hlo")
+    compiled = lowered.compile()
+    np.testing.assert_array_equal(compiled(np.ones(3, np.float32), 2), 2 * np.ones(3))
+    assert compiled.cost_analysis()["flops"] == 3.0
+    assert compiled.memory_analysis().output_size_in_bytes == 12
+    assert compiled.out_info.shape == (3,)
+    with pytest.raises(TypeError, match=r"float32\[3\].*float32\[4\]"):
+        compiled(np.ones(4, np.float32), 2)
+
+
+def test_lowering_for_platforms_that_are_absent():
+    for platform in ("cpu", "cuda", "tpu"):
+        text = jit(lambda x: lax.tanh(x)).lower(1.0, lowering_platforms=(platform,)).as_text()
+        assert "stablehlo.tanh" in text
+
+
+def test_clear_caches():
+    fun, calls = counted(lambda x: lax.add(x, 1.0))
+    compiled = jit(fun)
+    compiled(1.0)
+    clear_caches()
+    compiled(1.0)
+    assert len(calls) == 2
