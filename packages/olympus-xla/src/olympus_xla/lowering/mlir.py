@@ -154,7 +154,7 @@ def aval_type(aval: Any) -> Any:
 def physical_aval(aval: Any) -> Any:
     """The type of the array that represents values of an extended dtype; else the type itself."""
     if isinstance(aval, ShapedArray) and dtypes.is_extended(aval.dtype):
-        element = dtypes.physical_element_aval(aval.dtype)
+        element = aval.dtype.physical_element_aval()
         return ShapedArray((*aval.shape, *element.shape), element.dtype)
     return aval
 
