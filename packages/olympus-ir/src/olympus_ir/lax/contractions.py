@@ -28,6 +28,7 @@ __all__ = [
     "dot",
     "dot_general",
     "dot_general_p",
+    "product_dtype",
 ]
 
 
@@ -205,7 +206,7 @@ def _dot_general_shape(
         *_free_sizes(rhs, rhs_contracting, rhs_batch),
     )
     if preferred_element_type is None:
-        dtype, weak_type = _product_dtype(lhs.dtype, rhs.dtype), result_weak_type((lhs, rhs))
+        dtype, weak_type = product_dtype(lhs.dtype, rhs.dtype), result_weak_type((lhs, rhs))
     else:
         dtype, weak_type = preferred_element_type, False
     return ShapedArray(shape, dtype, weak_type, sharding=out_sharding, vma=lhs.vma | rhs.vma)
@@ -240,7 +241,7 @@ def _free_sizes(
     return [size for dimension, size in enumerate(operand.shape) if dimension not in used]
 
 
-def _product_dtype(lhs: Any, rhs: Any) -> Any:
+def product_dtype(lhs: Any, rhs: Any) -> Any:
     """The dtype of sums of products: the operands' or, of two, the one higher in XLA's order."""
     return lhs if lhs == rhs else max(lhs, rhs, key=_dtype_order)
 

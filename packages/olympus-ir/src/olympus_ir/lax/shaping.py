@@ -385,7 +385,7 @@ def _transpose_shape(operand: ShapedArray, *, permutation: tuple) -> ShapedArray
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
-    """Orders the dimensions anew: the result's dimension ``i`` is number ``permutation[i]`` of before.
+    """Orders the dimensions anew: dimension ``i`` of the result is number ``permutation[i]``.
 
     Example:
       >>> from olympus_ir import lax

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The NumPy reference: what each primitive means, as an evaluator and as the oracle of tests."""
+
+from . import contractions as contractions
+from . import elementwise as elementwise
+from . import indexing as indexing
+from . import reductions as reductions
+from . import shaping as shaping
+from . import sorting as sorting
+from .arrays import ReferenceArray as ReferenceArray
+from .evaluator import ReferenceEvaluator as ReferenceEvaluator
+from .evaluator import reference_evaluator as reference_evaluator
+from .tables import reference_rules as reference_rules
+from .tables import takes_arrays as takes_arrays

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reference evaluator's arrays: immutable, in host memory, with an abstract value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .. import dtypes
+from ..arrays import ArrayBase, register_array_class
+from ..avals import ShapedArray, register_value_type
+from ..olympuspr import register_literal_type
+
+__all__ = ["ReferenceArray", "elements_of", "physical_of"]
+
+_PREFIX = "Array("
+
+
+class ReferenceArray(ArrayBase):
+    """An array of the reference evaluator.
+
+    Args:
+      value: the elements; the array takes the NumPy array over, nobody may write to it any more.
+      aval: the array's type, of the same shape. Where its dtype is an extended one, ``value``
+        holds the elements as raw bytes; see `elements_of`.
+
+    Example:
+      >>> ReferenceArray(np.ones(2, np.float32), ShapedArray((2,), np.float32))
+      Array([1., 1.], dtype=float32)
+    """
+
+    __slots__ = ("__weakref__", "_aval", "_elements")
+
+    _aval: ShapedArray
+    _elements: np.ndarray
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, value: np.ndarray, aval: ShapedArray) -> None:
+        value.flags.writeable = False
+        self._elements = value
+        self._aval = aval
+
+    def _is_traced_array(self) -> bool:
+        return False
+
+    # ---- what the type knows ----
+
+    @property
+    def aval(self) -> ShapedArray:
+        """The abstract value."""
+        return self._aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the dimensions."""
+        return self._aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The data type of the elements."""
+        return self._aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._aval.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether the dtype gives way to other operands' in promotion."""
+        return self._aval.weak_type
+
+    @property
+    def itemsize(self) -> int:
+        """The size of one element in bytes."""
+        return self._aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all elements in bytes."""
+        return self._aval.size * self._aval.dtype.itemsize
+
+    # ---- the contents ----
+
+    @property
+    def _value(self) -> np.ndarray:
+        """The contents as a read-only NumPy array."""
+        if dtypes.is_extended(self._aval.dtype):
+            raise TypeError(
+                f"arrays of dtype {dtypes.name_of(self._aval.dtype)} have no NumPy counterpart; "
+                "take the data they carry instead, such as random.key_data(key)"
+            )
+        return self._elements
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if dtype is None and copy is None:
+            return self._value
+        return np.array(self._value, dtype=dtype, copy=copy)
+
+    def __len__(self) -> int:
+        if not self._aval.shape:
+            raise TypeError("len() of unsized object")
+        return self._aval.shape[0]
+
+    def __iter__(self) -> Iterator[ReferenceArray]:
+        aval = self._aval
+        if not aval.shape:
+            raise TypeError("iteration over a 0-d array")
+        row = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
+        # The ellipsis keeps an element an array: NumPy has no scalars of some dtypes.
+        return (
+            ReferenceArray(self._elements[position, ...], row) for position in range(aval.shape[0])
+        )
+
+    def _scalar(self) -> Any:
+        if self._aval.shape:
+            raise TypeError(
+                "Only scalar arrays can be converted to Python scalars; got "
+                f"arr.ndim={self._aval.ndim}. Take one element, or tolist() for all of them."
+            )
+        return self._value.item()
+
+    def __bool__(self) -> bool:
+        size = self._aval.size
+        if size == 1:
+            return bool(self._value)
+        if size == 0:
+            raise ValueError(
+                "The truth value of an empty array is ambiguous. Use `array.size > 0` to check "
+                "that an array is not empty."
+            )
+        raise ValueError(
+            "The truth value of an array with more than one element is ambiguous. Use a.any() or "
+            "a.all()"
+        )
+
+    def __int__(self) -> int:
+        return int(self._scalar())
+
+    def __float__(self) -> float:
+        return float(self._scalar())
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar())
+
+    def __index__(self) -> int:
+        if self._aval.shape or not dtypes.issubdtype(self._aval.dtype, np.integer):
+            raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+        return int(self._value.item())
+
+    def item(self, *args: Any) -> Any:
+        """An element as a Python number: the only one, or that at an index."""
+        return self._value.item(*args)
+
+    def tolist(self) -> Any:
+        """The contents as nested lists of Python numbers."""
+        return self._value.tolist()
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        """The contents as bytes."""
+        return self._value.tobytes(order)
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        # NumPy hands out writable memory only.
+        return np.array(self._value).__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise TypeError(
+            "OLYMPUS arrays are immutable and do not support in-place item assignment. Instead of "
+            "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: docs/quickstart.md "
+            "shows how."
+        )
+
+    def __reduce__(self) -> tuple:
+        return (_restore, (np.array(self._elements), self._aval))
+
+    def __copy__(self) -> ReferenceArray:
+        return self
+
+    def __deepcopy__(self, memo: dict) -> ReferenceArray:
+        return self
+
+    # ---- what device arrays can do, too ----
+
+    def block_until_ready(self) -> ReferenceArray:
+        """The array itself: it has been computed."""
+        return self
+
+    def copy_to_host_async(self) -> None:
+        """Does nothing: the contents are on the host."""
+
+    def is_ready(self) -> bool:
+        """True: the array has been computed."""
+        return True
+
+    def is_deleted(self) -> bool:
+        """False: the memory lives as long as the array."""
+        return False
+
+    def addressable_data(self, index: int) -> ReferenceArray:
+        """The array itself, the only part of it."""
+        if index != 0:
+            raise IndexError(f"the array has one part, with index 0; got index {index}")
+        return self
+
+    # ---- text ----
+
+    def __repr__(self) -> str:
+        aval = self._aval
+        ending = (
+            f"dtype={dtypes.name_of(aval.dtype)}{', weak_type=True' if aval.weak_type else ''})"
+        )
+        if dtypes.is_extended(aval.dtype):
+            return f"{_PREFIX}shape={aval.shape}, {ending}"
+        if aval.size == 0:
+            return f"{_PREFIX}[], shape={aval.shape}, {ending}"
+        width = np.get_printoptions()["linewidth"]
+        contents = np.array2string(
+            self._elements, prefix=_PREFIX, suffix=",", separator=", ", max_line_width=width
+        )
+        # The ending goes to a line of its own where it does not fit after the last line.
+        last_line = (_PREFIX + contents).rpartition("\n")[2]
+        if len(last_line) + len(", ") + len(ending) > width:
+            return f"{_PREFIX}{contents},\n{' ' * len(_PREFIX)}{ending}"
+        return f"{_PREFIX}{contents}, {ending}"
+
+    def __str__(self) -> str:
+        return repr(self) if dtypes.is_extended(self._aval.dtype) else str(self._elements)
+
+    def __format__(self, format_spec: str) -> str:
+        if self._aval.shape:
+            return format(self._value, format_spec)
+        return format(self._value[()], format_spec)
+
+
+def _restore(value: np.ndarray, aval: ShapedArray) -> ReferenceArray:
+    return ReferenceArray(value, aval)
+
+
+def _aval_of(array: ReferenceArray) -> ShapedArray:
+    return array._aval
+
+
+register_value_type(ReferenceArray, _aval_of)
+register_literal_type(ReferenceArray)
+register_array_class(ReferenceArray)
+
+
+# ---- extended dtypes ----
+
+
+def elements_of(physical: np.ndarray, dtype: Any) -> np.ndarray:
+    """The elements of an extended dtype, as raw bytes, of the plain array that carries them.
+
+    Args:
+      physical: the plain array; its last dimensions are those of an element.
+      dtype: the extended dtype.
+    """
+    element = dtype.physical_element_aval()
+    shape = physical.shape[: physical.ndim - element.ndim]
+    flat = np.ascontiguousarray(physical).reshape(*shape, -1)
+    return flat.view(np.dtype((np.void, flat.shape[-1] * flat.itemsize))).reshape(shape)
+
+
+def physical_of(elements: np.ndarray, dtype: Any) -> np.ndarray:
+    """The plain array that carries elements of an extended dtype; see `elements_of`."""
+    element = dtype.physical_element_aval()
+    flat = np.ascontiguousarray(elements).reshape(*elements.shape, 1).view(element.dtype)
+    return flat.reshape(*elements.shape, *element.shape)

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reference evaluator: runs primitives with NumPy, one by one."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import config, dtypes, pytrees
+from ..avals import AbstractValue, ShapedArray, get_aval
+from ..evaluation import eval_olympuspr
+from ..expansion import expansion_rules
+from ..jit import JitOptions, call_under_trace, jit_options, trace_call
+from ..primitives import Primitive
+from ..tracing import current, evaluation_trace, reject_tracers, set_current_trace
+from .arrays import ReferenceArray, elements_of
+from .tables import array_rules, reference_rules
+
+__all__ = ["ReferenceEvaluator", "reference_evaluator"]
+
+
+class ReferenceEvaluator:
+    """Evaluates primitives on the host by the rules of `reference_rules`.
+
+    It is the evaluator where olympus-xla is not installed, and what compiled programs are compared
+    with in tests. It is written to be read, not to be fast.
+    """
+
+    name = "reference"
+
+    def evaluate(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Applies a primitive to concrete operands, now.
+
+        Raises:
+          UnexpectedTracerError: where a tracer is among the operands.
+          MissingRuleError: where the primitive has no rule.
+        """
+        arrays = [
+            arg if arg.__class__ is ReferenceArray else _operand(primitive, position, arg)
+            for position, arg in enumerate(args)
+        ]
+        rule = reference_rules.rules.get(primitive)
+        if rule is None or rule in array_rules:
+            with set_current_trace(evaluation_trace):
+                results = _apply_to_arrays(primitive, rule, arrays, params)
+            return results
+        avals = tuple([array._aval for array in arrays])
+        out_avals, _ = primitive.infer(avals, params)
+        with np.errstate(all="ignore"):
+            results = rule(*[array._elements for array in arrays], **params)
+        if primitive.multiple_results:
+            return [
+                _result(primitive, value, aval)
+                for value, aval in zip(results, out_avals, strict=True)
+            ]
+        return _result(primitive, results, out_avals[0])
+
+    def array(self, value: Any, aval: AbstractValue) -> Any:
+        """An array of the given type with a copy of a NumPy array's or scalar's values."""
+        assert isinstance(aval, ShapedArray)
+        if dtypes.is_extended(aval.dtype):
+            return ReferenceArray(elements_of(np.array(value), aval.dtype), aval)
+        return ReferenceArray(np.array(value, dtype=aval.dtype), aval)
+
+    def jit(self, fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+        """A function that traces ``fun`` once for operands of the same types and runs the program.
+
+        Options that concern memory, placement and compilation have no effect.
+        """
+        return _jit(fun, jit_options(fun, **options))
+
+
+reference_evaluator = ReferenceEvaluator()
+
+
+def _operand(primitive: Primitive, position: int, value: Any) -> ReferenceArray:
+    """A concrete operand that is not an array yet."""
+    reject_tracers(primitive, (value,))
+    try:
+        aval = get_aval(value)
+    except TypeError as error:
+        raise TypeError(
+            f"Error interpreting argument to {primitive.name} as an OLYMPUS value. The problematic "
+            f"value is of type {type(value)} and was passed to {primitive.name} at position "
+            f"{position}."
+        ) from error
+    for name in ("__olympus_array__", "__jax_array__"):
+        if hasattr(value, name):
+            return _operand_or_array(primitive, position, getattr(value, name)())
+    if not isinstance(aval, ShapedArray):  # tokens are their own values
+        return value
+    return ReferenceArray(np.asarray(value).astype(aval.dtype), aval)
+
+
+def _operand_or_array(primitive: Primitive, position: int, value: Any) -> ReferenceArray:
+    if value.__class__ is ReferenceArray:
+        return value
+    return _operand(primitive, position, value)
+
+
+def _apply_to_arrays(
+    primitive: Primitive,
+    rule: Callable[..., Any] | None,
+    arrays: Sequence[Any],
+    params: dict[str, Any],
+) -> Any:
+    """Applies a rule that takes arrays, an expansion, or a third party's implementation."""
+    if rule is None:
+        rule = expansion_rules.rules.get(primitive) or primitive.eager
+    if rule is None:
+        raise reference_rules.missing(primitive)
+    results = rule(*arrays, **params)
+    if not primitive.multiple_results:
+        return _as_result(primitive, results)
+    return [_as_result(primitive, result) for result in results]
+
+
+def _as_result(primitive: Primitive, value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic | bool | int | float | complex):
+        return _operand(primitive, 0, value)
+    return value
+
+
+def _result(primitive: Primitive, value: Any, aval: AbstractValue) -> ReferenceArray:
+    assert isinstance(aval, ShapedArray)
+    value = np.asarray(value)
+    if dtypes.is_extended(aval.dtype):
+        pass
+    elif value.dtype != aval.dtype:
+        raise AssertionError(
+            f"the reference rule of {primitive.name} gave dtype {value.dtype}, its shape rule says "
+            f"{aval.str_short()}"
+        )
+    if value.shape != aval.shape:
+        raise AssertionError(
+            f"the reference rule of {primitive.name} gave shape {value.shape}, its shape rule says "
+            f"{aval.str_short()}"
+        )
+    if config.debug_nans.value or config.debug_infs.value:
+        _check_special(primitive, value)
+    # A rule may return its operand or a view of it: all of them are read-only for ever.
+    return ReferenceArray(value, aval)
+
+
+def _check_special(primitive: Primitive, value: np.ndarray) -> None:
+    if not dtypes.issubdtype(value.dtype, np.inexact):
+        return
+    wide = value if value.dtype.kind in "fc" else value.astype(np.float32)
+    if config.debug_nans.value and np.isnan(wide).any():
+        raise FloatingPointError(f"invalid value (nan) encountered in {primitive.name}")
+    if config.debug_infs.value and np.isinf(wide).any():
+        raise FloatingPointError(f"invalid value (inf) encountered in {primitive.name}")
+
+
+# ---- jit ----
+
+
+def _jit(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
+    @functools.wraps(fun)
+    def jitted(*args: Any, **kwargs: Any) -> Any:
+        if config.disable_jit.value:
+            return fun(*args, **kwargs)
+        if current.trace is not evaluation_trace:
+            return call_under_trace(fun, options, args, kwargs)
+        program, leaves = trace_call(fun, options, args, kwargs)
+        closed = program.closed
+        results = eval_olympuspr(closed.jaxpr, closed.consts, *program.hoisted, *leaves)
+        arrays = [
+            _retyped(result, aval) for result, aval in zip(results, closed.out_avals, strict=True)
+        ]
+        return pytrees.tree_unflatten(program.out_tree, arrays)
+
+    try:
+        jitted.__signature__ = inspect.signature(fun)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        pass
+    return jitted
+
+
+def _retyped(value: Any, aval: AbstractValue) -> Any:
+    """A result of a program, which may also be one of its operands or literals, as an array."""
+    if (value.__class__ is ReferenceArray and value._aval is aval) or not isinstance(
+        aval, ShapedArray
+    ):
+        return value
+    elements = value._elements if value.__class__ is ReferenceArray else np.asarray(value)
+    if dtypes.is_extended(aval.dtype):
+        return ReferenceArray(elements, aval)
+    return ReferenceArray(elements.astype(aval.dtype), aval)

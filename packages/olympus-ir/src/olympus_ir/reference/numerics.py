@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numerical means of the reference rules: wider arithmetic, and functions that NumPy lacks."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+
+__all__ = ["digamma", "erf", "erf_inv", "erfc", "in_double", "lgamma", "wide_integer", "widen"]
+
+
+def widen(x: np.ndarray) -> np.ndarray:
+    """Floats as doubles, complex numbers as pairs of doubles, anything else as it is."""
+    if dtypes.issubdtype(x.dtype, np.floating):
+        return x.astype(np.float64)
+    if x.dtype.kind == "c":
+        return x.astype(np.complex128)
+    return x
+
+
+def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The rule that computes a function in double precision and rounds once, at the end."""
+
+    @functools.wraps(function)
+    def rule(x: np.ndarray, *rest: np.ndarray, **params: Any) -> np.ndarray:
+        result = np.asarray(function(widen(x), *map(widen, rest)))
+        if result.dtype.kind == "f" and x.dtype.kind == "c":  # as of a complex number's modulus
+            return result.astype(x.real.dtype)
+        return result.astype(x.dtype)
+
+    return rule
+
+
+def wide_integer(x: np.ndarray) -> np.ndarray:
+    """Integers of ml_dtypes, for which NumPy lacks operations on bits, as 32-bit ones."""
+    if x.dtype.isbuiltin == 1:
+        return x
+    return x.astype(np.int32 if dtypes.issubdtype(x.dtype, np.signedinteger) else np.uint32)
+
+
+# ---- special functions of doubles ----
+
+erf = np.vectorize(math.erf, otypes=[np.float64])
+erfc = np.vectorize(math.erfc, otypes=[np.float64])
+
+
+@functools.partial(np.vectorize, otypes=[np.float64])
+def lgamma(x: float) -> float:
+    """The logarithm of the absolute value of the gamma function; infinite at its poles."""
+    if math.isinf(x) or (x <= 0 and x == math.floor(x)):
+        return math.inf
+    return math.lgamma(x)
+
+
+# The coefficients B(2k) / 2k of the asymptotic series of digamma; Abramowitz and Stegun, 6.3.18.
+_DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+
+
+@functools.partial(np.vectorize, otypes=[np.float64])
+def digamma(x: float) -> float:
+    """The derivative of the logarithm of the gamma function; NaN at its poles.
+
+    The argument is moved to 10 or above by the recurrence (6.3.5), from the left half-line by
+    reflection (6.3.7), where the asymptotic series (6.3.18) is exact to double precision.
+    """
+    if math.isnan(x) or x == -math.inf or (x <= 0 and x == math.floor(x)):
+        return math.nan
+    if x == math.inf:
+        return math.inf
+    if x < 0:
+        return digamma(1 - x).item() - math.pi / math.tan(math.pi * math.remainder(x, 1.0))
+    shift = 0.0
+    while x < 10:
+        shift -= 1 / x
+        x += 1
+    inverse_square = 1 / (x * x)
+    series = 0.0
+    for coefficient in reversed(_DIGAMMA_SERIES):
+        series = (series + coefficient) * inverse_square
+    return shift + math.log(x) - 0.5 / x - series
+
+
+@functools.partial(np.vectorize, otypes=[np.float64])
+def erf_inv(x: float) -> float:
+    """The inverse of the error function.
+
+    Starts from Winitzki's approximation ("A handy approximation for the error function and its
+    inverse", 2008), good to about 2e-3, and improves it by Halley's method until it stays, on the
+    tail with the complementary function, which keeps the relative accuracy there.
+    """
+    if math.isnan(x) or abs(x) > 1:
+        return math.nan
+    if abs(x) == 1:
+        return math.copysign(math.inf, x)
+    if x == 0:
+        return x
+    a = 0.147
+    tail = (1 - abs(x)) * (1 + abs(x))
+    half = 2 / (math.pi * a) + math.log(tail) / 2
+    y = math.sqrt(math.sqrt(half * half - math.log(tail) / a) - half) or abs(x)
+    for _ in range(4):
+        if abs(x) < 0.5:
+            error = math.erf(y) - abs(x)
+        else:
+            error = (1 - abs(x)) - math.erfc(y)
+        step = error / (2 / math.sqrt(math.pi) * math.exp(-y * y))
+        y -= step / (1 + y * step)
+    return math.copysign(y, x)
