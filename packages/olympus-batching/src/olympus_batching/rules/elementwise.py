@@ -13,6 +13,7 @@ from ..tables import (
     elementwise,
     move_dim,
     same_shape_elementwise,
+    to_front,
     unary,
 )
 
@@ -106,3 +107,14 @@ def _bitcast_convert_type(axis_size: int, args: Any, batch_dims: Any, *, new_dty
     if itemsize_bits(operand.dtype) < itemsize_bits(new_dtype) and dim == operand.ndim - 1:
         operand, dim = move_dim(operand, dim, 0), 0
     return lax.bitcast_convert_type_p.bind(operand, new_dtype=new_dtype), dim
+
+
+# The last dimensions of the plain array are those of an element.
+
+
+@batching_rules.define(lax.to_edtype_p)
+def _to_edtype(axis_size: int, args: Any, batch_dims: Any, *, edtype: Any) -> Any:
+    return lax.to_edtype_p.bind(to_front(args[0], batch_dims[0]), edtype=edtype), 0
+
+
+batching_rules.define(lax.from_edtype_p, unary(lax.from_edtype_p))

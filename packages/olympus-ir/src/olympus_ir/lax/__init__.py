@@ -8,6 +8,7 @@ from .contractions import *  # noqa: F403
 from .control_flow import *  # noqa: F403
 from .conversion import *  # noqa: F403
 from .elementwise import *  # noqa: F403
+from .extended import *  # noqa: F403
 from .gather_scatter import *  # noqa: F403
 from .indexing import *  # noqa: F403
 from .logic import *  # noqa: F403

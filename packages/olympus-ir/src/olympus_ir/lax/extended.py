@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Between arrays of extended dtypes and the plain arrays that carry them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..avals import ShapedArray
+from ..extended_arrays import logical_aval, physical_aval
+from ..primitives import instruction
+from .values import Array
+
+__all__ = ["from_edtype", "from_edtype_p", "to_edtype", "to_edtype_p"]
+
+to_edtype_p = instruction("to_edtype", family="elementwise")
+from_edtype_p = instruction("from_edtype", family="elementwise")
+
+
+@to_edtype_p.def_abstract_eval
+def _to_edtype_shape(operand: ShapedArray, *, edtype: Any) -> ShapedArray:
+    return logical_aval(operand, edtype)
+
+
+@from_edtype_p.def_abstract_eval
+def _from_edtype_shape(operand: ShapedArray, *, edtype: Any) -> ShapedArray:
+    if operand.dtype != edtype:
+        raise TypeError(f"from_edtype takes elements of dtype {edtype}, got {operand.str_short()}")
+    return physical_aval(operand)
+
+
+def to_edtype(operand: Any, edtype: Any) -> Array:
+    """A plain array as an array of an extended dtype.
+
+    Args:
+      operand: the array that carries the elements; its last dimensions are those of an element.
+      edtype: the extended dtype.
+    """
+    return to_edtype_p.bind(operand, edtype=edtype)
+
+
+def from_edtype(operand: Any) -> Array:
+    """The plain array that carries an array of an extended dtype."""
+    return from_edtype_p.bind(operand, edtype=operand.dtype)
