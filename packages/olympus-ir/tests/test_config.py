@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+import logging
 import os
 import pathlib
 import subprocess
@@ -18,8 +19,10 @@ from olympus_ir.configuration import Configuration, Flag, State, member_of, one_
 RECORD = json.loads(
     (pathlib.Path(__file__).parent / "data" / "dtypes_and_flags.json").read_text("utf-8")
 )["flags"]
-# Not part of jax's tracing key, but traced programs depend on them.
+# Not part of jax's tracing key, but programs depend on them, or what is done with their results.
 ADDED_TO_KEY = {
+    "jax_debug_infs",
+    "jax_debug_nans",
     "jax_default_prng_impl",
     "jax_enable_custom_prng",
     "jax_disable_bwd_checks",
@@ -315,6 +318,30 @@ def test_every_flag_is_described():
     assert "dimensions" in text
     assert "['allow', 'warn', 'raise']" in text
     assert set(config) <= set(dir(config))
+
+
+def test_logging_level(restored, capsys):
+    logger = logging.getLogger("olympus.test")
+    config.update("olympus_logging_level", "INFO")
+    logger.info("shown")
+    logger.debug("not shown")
+    config.update("olympus_logging_level", "NOTSET")
+    logger.info("not shown any more")
+    text = capsys.readouterr().err
+    assert text.startswith("INFO:")
+    assert text.count("shown") == 1
+    assert not logging.getLogger("olympus").handlers
+
+
+def test_debug_log_modules(restored, capsys):
+    config.update("olympus_debug_log_modules", "olympus.first, olympus.second")
+    for name in ("first", "second", "third"):
+        logging.getLogger(f"olympus.{name}").debug("from %s", name)
+    config.update("olympus_debug_log_modules", "")
+    logging.getLogger("olympus.first").debug("silent again")
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.rpartition(": ")[2] for line in lines] == ["from first", "from second"]
+    assert logging.getLogger("olympus.first").level == logging.NOTSET
 
 
 def run(code, **environment):

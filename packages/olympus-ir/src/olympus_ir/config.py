@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-from . import config_flags, config_states
+from . import config_flags, config_states, log_settings
 from ._jaxlib import config_trace_context as trace_context
 from .config_states import (
     abstract_mesh,
@@ -81,6 +81,7 @@ __all__ = [
     "jax2tf_associative_scan_reductions",
     "legacy_prng_key",
     "log_compiles",
+    "log_settings",
     "no_execution",
     "no_tracing",
     "numpy_dtype_promotion",

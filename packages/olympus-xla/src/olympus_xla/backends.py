@@ -57,7 +57,7 @@ __all__ = [
     "register_platform",
 ]
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("olympus.backends")
 
 # "gpu" asks for whichever of these is there.
 ALIASES = {"gpu": ("cuda", "rocm")}

@@ -25,7 +25,7 @@ from olympus_ir.config_flags import (
 
 from .. import _jaxlib, backends
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("olympus.plugins")
 
 # Newest first. The wheels of one version hold the library and its Python extension modules.
 VERSIONS = ("cuda13", "cuda12")

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the flags about logs do to Python's loggers.
+
+OLYMPUS's loggers are those below ``"olympus"``, such as ``"olympus.compilation"``.
+``olympus_logging_level`` sets the level of all of them, ``olympus_debug_log_modules`` shows all
+that some of them have to say. Without either, the application's own configuration of `logging`
+holds.
+
+`logging` is imported when a flag is set: it takes milliseconds, which few programs need to spend.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .config_flags import debug_log_modules, logging_level
+
+ROOT = "olympus"
+
+# The handlers that the flags have added, with their loggers and the levels these had before.
+_handler_of_level: list[tuple[Any, Any]] = []
+_handlers_of_modules: list[tuple[Any, Any, int]] = []
+
+
+def _new_handler() -> Any:
+    import logging
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(
+        logging.Formatter("{levelname}:{asctime}:{name}:{lineno}: {message}", style="{")
+    )
+    return handler
+
+
+def _set_level(level: str | None) -> None:
+    wanted = level not in (None, "NOTSET")
+    if not wanted and not _handler_of_level:
+        return
+    import logging
+
+    logger = logging.getLogger(ROOT)
+    logger.setLevel(level if wanted else "NOTSET")
+    if wanted and not _handler_of_level:
+        handler = _new_handler()
+        logger.addHandler(handler)
+        _handler_of_level.append((logger, handler))
+    elif not wanted:
+        logger.removeHandler(_handler_of_level.pop()[1])
+
+
+def _show_modules(names: str | None) -> None:
+    while _handlers_of_modules:
+        logger, handler, level = _handlers_of_modules.pop()
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = True
+    if not names:
+        return
+    import logging
+
+    for name in filter(None, map(str.strip, names.split(","))):
+        logger, handler = logging.getLogger(name), _new_handler()
+        _handlers_of_modules.append((logger, handler, logger.level))
+        logger.addHandler(handler)
+        logger.setLevel("DEBUG")
+        # Otherwise a logger above would show its messages a second time.
+        logger.propagate = False
+
+
+logging_level.add_global_hook(_set_level)
+debug_log_modules.add_global_hook(_show_modules)
