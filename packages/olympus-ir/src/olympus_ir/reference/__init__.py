@@ -7,6 +7,7 @@ from . import indexing as indexing
 from . import reductions as reductions
 from . import shaping as shaping
 from . import sorting as sorting
+from . import transfer as transfer
 from .arrays import ReferenceArray as ReferenceArray
 from .evaluator import ReferenceEvaluator as ReferenceEvaluator
 from .evaluator import reference_evaluator as reference_evaluator

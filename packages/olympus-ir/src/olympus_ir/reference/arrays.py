@@ -23,23 +23,22 @@ class ReferenceArray(ArrayBase):
 
     Args:
       value: the elements; the array takes the NumPy array over, nobody may write to it any more.
-      aval: the array's type, of the same shape. Where its dtype is an extended one, ``value``
-        holds the elements as raw bytes; see `elements_of`.
+      aval: the array's type, of the same shape and dtype.
 
     Example:
       >>> ReferenceArray(np.ones(2, np.float32), ShapedArray((2,), np.float32))
       Array([1., 1.], dtype=float32)
     """
 
-    __slots__ = ("__weakref__", "_aval", "_elements")
+    __slots__ = ("__weakref__", "_aval", "_value")
 
     _aval: ShapedArray
-    _elements: np.ndarray
+    _value: np.ndarray
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, value: np.ndarray, aval: ShapedArray) -> None:
         value.flags.writeable = False
-        self._elements = value
+        self._value = value
         self._aval = aval
 
     def _is_traced_array(self) -> bool:
@@ -89,16 +88,6 @@ class ReferenceArray(ArrayBase):
 
     # ---- the contents ----
 
-    @property
-    def _value(self) -> np.ndarray:
-        """The contents as a read-only NumPy array."""
-        if dtypes.is_extended(self._aval.dtype):
-            raise TypeError(
-                f"arrays of dtype {dtypes.name_of(self._aval.dtype)} have no NumPy counterpart; "
-                "take the data they carry instead, such as random.key_data(key)"
-            )
-        return self._elements
-
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if dtype is None and copy is None:
             return self._value
@@ -116,7 +105,7 @@ class ReferenceArray(ArrayBase):
         row = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
         # The ellipsis keeps an element an array: NumPy has no scalars of some dtypes.
         return (
-            ReferenceArray(self._elements[position, ...], row) for position in range(aval.shape[0])
+            ReferenceArray(self._value[position, ...], row) for position in range(aval.shape[0])
         )
 
     def _scalar(self) -> Any:
@@ -182,7 +171,7 @@ class ReferenceArray(ArrayBase):
         )
 
     def __reduce__(self) -> tuple:
-        return (_restore, (np.array(self._elements), self._aval))
+        return (_restore, (np.array(self._value), self._aval))
 
     def __copy__(self) -> ReferenceArray:
         return self
@@ -217,16 +206,13 @@ class ReferenceArray(ArrayBase):
 
     def __repr__(self) -> str:
         aval = self._aval
-        ending = (
-            f"dtype={dtypes.name_of(aval.dtype)}{', weak_type=True' if aval.weak_type else ''})"
-        )
-        if dtypes.is_extended(aval.dtype):
-            return f"{_PREFIX}shape={aval.shape}, {ending}"
+        weak_type = ", weak_type=True" if aval.weak_type else ""
+        ending = f"dtype={dtypes.name_of(aval.dtype)}{weak_type})"
         if aval.size == 0:
             return f"{_PREFIX}[], shape={aval.shape}, {ending}"
         width = np.get_printoptions()["linewidth"]
         contents = np.array2string(
-            self._elements, prefix=_PREFIX, suffix=",", separator=", ", max_line_width=width
+            self._value, prefix=_PREFIX, suffix=",", separator=", ", max_line_width=width
         )
         # The ending goes to a line of its own where it does not fit after the last line.
         last_line = (_PREFIX + contents).rpartition("\n")[2]
@@ -235,7 +221,7 @@ class ReferenceArray(ArrayBase):
         return f"{_PREFIX}{contents}, {ending}"
 
     def __str__(self) -> str:
-        return repr(self) if dtypes.is_extended(self._aval.dtype) else str(self._elements)
+        return str(self._value)
 
     def __format__(self, format_spec: str) -> str:
         if self._aval.shape:

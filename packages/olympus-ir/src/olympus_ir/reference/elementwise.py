@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..lax import conversion, elementwise, logic
+from ..lax import conversion, elementwise, extended, logic
 from ..lax.values import cast
 from . import numerics
+from .arrays import elements_of, physical_of
 from .numerics import in_double, wide_integer, widen
 from .tables import reference_rules
 
@@ -274,13 +275,13 @@ def _shift_right_logical(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @define(logic.shift_right_arithmetic_p)
 def _shift_right_arithmetic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    if not dtypes.issubdtype(x.dtype, np.signedinteger):
+        return _shift_right_logical(x, y)
     bits = dtypes.itemsize_bits(x.dtype)
     amount, outside = _shift_amount(y, bits)
     wide = wide_integer(x)
-    return (
-        np.right_shift(wide, np.where(outside, bits - 1, amount).astype(wide.dtype)).astype(x.dtype)
-        if dtypes.issubdtype(x.dtype, np.signedinteger)
-        else np.where(outside, 0, np.right_shift(wide, amount.astype(wide.dtype))).astype(x.dtype)
+    return np.right_shift(wide, np.where(outside, bits - 1, amount).astype(wide.dtype)).astype(
+        x.dtype
     )
 
 
@@ -344,7 +345,8 @@ def _reduce_precision(x: np.ndarray, *, exponent_bits: int, mantissa_bits: int) 
     limits = dtypes.finfo(x.dtype)
     full_mantissa = int(limits.nmant)
     full_exponent = dtypes.itemsize_bits(x.dtype) - 1 - full_mantissa
-    bits, _ = _unsigned_bits(x)
+    # In integers wide enough that sums do not wrap around, but for those of doubles.
+    bits = x.view(np.dtype(f"u{x.dtype.itemsize}")).astype(np.uint64)
     sign_mask = 1 << (full_mantissa + full_exponent)
     sign, magnitude = bits & sign_mask, bits & (sign_mask - 1)
     dropped = full_mantissa - mantissa_bits
@@ -361,9 +363,14 @@ def _reduce_precision(x: np.ndarray, *, exponent_bits: int, mantissa_bits: int) 
     return np.where(np.isnan(widen(x)), x, rounded)
 
 
-def _unsigned_bits(x: np.ndarray) -> tuple[np.ndarray, int]:
-    # As Python-like integers wide enough that sums do not wrap around.
-    return x.view(np.dtype(f"u{x.dtype.itemsize}")).astype(np.uint64), x.dtype.itemsize * 8
+@define(extended.to_edtype_p)
+def _to_edtype(x: np.ndarray, *, edtype: Any) -> np.ndarray:
+    return elements_of(x, edtype)
+
+
+@define(extended.from_edtype_p)
+def _from_edtype(x: np.ndarray, *, edtype: Any) -> np.ndarray:
+    return physical_of(x, edtype)
 
 
 # ---- the identity ----

@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import config, dtypes, pytrees
-from ..avals import AbstractValue, ShapedArray, get_aval
+from .. import config, config_states, dtypes, pytrees
+from ..avals import AbstractValue, ShapedArray, abstract_token, get_aval
 from ..evaluation import eval_olympuspr
 from ..expansion import expansion_rules
+from ..extended_arrays import ExtendedArray, physical_aval
 from ..jit import JitOptions, call_under_trace, jit_options, trace_call
 from ..primitives import Primitive
 from ..tracing import current, evaluation_trace, reject_tracers, set_current_trace
-from .arrays import ReferenceArray, elements_of
+from .arrays import ReferenceArray, elements_of, physical_of
 from .tables import array_rules, reference_rules
 
 __all__ = ["ReferenceEvaluator", "reference_evaluator"]
@@ -39,19 +40,27 @@ class ReferenceEvaluator:
           UnexpectedTracerError: where a tracer is among the operands.
           MissingRuleError: where the primitive has no rule.
         """
-        arrays = [
-            arg if arg.__class__ is ReferenceArray else _operand(primitive, position, arg)
-            for position, arg in enumerate(args)
-        ]
         rule = reference_rules.rules.get(primitive)
         if rule is None or rule in array_rules:
+            arrays = [
+                arg if arg.__class__ is ReferenceArray else _as_array(primitive, position, arg)
+                for position, arg in enumerate(args)
+            ]
+            # Rules apply primitives to values, whoever is tracing outside.
             with set_current_trace(evaluation_trace):
-                results = _apply_to_arrays(primitive, rule, arrays, params)
-            return results
-        avals = tuple([array._aval for array in arrays])
-        out_avals, _ = primitive.infer(avals, params)
+                return _apply_to_arrays(primitive, rule, arrays, params)
+        values, avals = [], []
+        for position, arg in enumerate(args):
+            if arg.__class__ is ReferenceArray:
+                values.append(arg._value)
+                avals.append(arg._aval)
+            else:
+                value, aval = _elements(primitive, position, arg)
+                values.append(value)
+                avals.append(aval)
+        out_avals, _ = primitive.infer(tuple(avals), params)
         with np.errstate(all="ignore"):
-            results = rule(*[array._elements for array in arrays], **params)
+            results = rule(*values, **params)
         if primitive.multiple_results:
             return [
                 _result(primitive, value, aval)
@@ -62,8 +71,6 @@ class ReferenceEvaluator:
     def array(self, value: Any, aval: AbstractValue) -> Any:
         """An array of the given type with a copy of a NumPy array's or scalar's values."""
         assert isinstance(aval, ShapedArray)
-        if dtypes.is_extended(aval.dtype):
-            return ReferenceArray(elements_of(np.array(value), aval.dtype), aval)
         return ReferenceArray(np.array(value, dtype=aval.dtype), aval)
 
     def jit(self, fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:
@@ -77,8 +84,8 @@ class ReferenceEvaluator:
 reference_evaluator = ReferenceEvaluator()
 
 
-def _operand(primitive: Primitive, position: int, value: Any) -> ReferenceArray:
-    """A concrete operand that is not an array yet."""
+def _elements(primitive: Primitive, position: int, value: Any) -> tuple[np.ndarray, Any]:
+    """The elements and the type of a concrete operand that is not a reference array."""
     reject_tracers(primitive, (value,))
     try:
         aval = get_aval(value)
@@ -88,18 +95,19 @@ def _operand(primitive: Primitive, position: int, value: Any) -> ReferenceArray:
             f"value is of type {type(value)} and was passed to {primitive.name} at position "
             f"{position}."
         ) from error
+    if isinstance(value, ExtendedArray):
+        return elements_of(np.asarray(value.physical), value.dtype), aval
     for name in ("__olympus_array__", "__jax_array__"):
         if hasattr(value, name):
-            return _operand_or_array(primitive, position, getattr(value, name)())
-    if not isinstance(aval, ShapedArray):  # tokens are their own values
-        return value
-    return ReferenceArray(np.asarray(value).astype(aval.dtype), aval)
+            value = getattr(value, name)()
+    return np.array(value).astype(aval.dtype, copy=False), aval  # type: ignore[union-attr]
 
 
-def _operand_or_array(primitive: Primitive, position: int, value: Any) -> ReferenceArray:
-    if value.__class__ is ReferenceArray:
+def _as_array(primitive: Primitive, position: int, value: Any) -> Any:
+    if isinstance(value, ExtendedArray) or get_aval(value) is abstract_token:
         return value
-    return _operand(primitive, position, value)
+    elements, aval = _elements(primitive, position, value)
+    return ReferenceArray(elements, aval)
 
 
 def _apply_to_arrays(
@@ -115,30 +123,20 @@ def _apply_to_arrays(
         raise reference_rules.missing(primitive)
     results = rule(*arrays, **params)
     if not primitive.multiple_results:
-        return _as_result(primitive, results)
-    return [_as_result(primitive, result) for result in results]
+        return _as_array(primitive, 0, results)
+    return [_as_array(primitive, position, result) for position, result in enumerate(results)]
 
 
-def _as_result(primitive: Primitive, value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic | bool | int | float | complex):
-        return _operand(primitive, 0, value)
-    return value
-
-
-def _result(primitive: Primitive, value: Any, aval: AbstractValue) -> ReferenceArray:
+def _result(primitive: Primitive, value: Any, aval: AbstractValue) -> Any:
     assert isinstance(aval, ShapedArray)
     value = np.asarray(value)
     if dtypes.is_extended(aval.dtype):
-        pass
-    elif value.dtype != aval.dtype:
+        physical = physical_of(value, aval.dtype)
+        return ExtendedArray(ReferenceArray(physical, physical_aval(aval)), aval)
+    if value.dtype != aval.dtype or value.shape != aval.shape:
         raise AssertionError(
-            f"the reference rule of {primitive.name} gave dtype {value.dtype}, its shape rule says "
-            f"{aval.str_short()}"
-        )
-    if value.shape != aval.shape:
-        raise AssertionError(
-            f"the reference rule of {primitive.name} gave shape {value.shape}, its shape rule says "
-            f"{aval.str_short()}"
+            f"the reference rule of {primitive.name} gave {value.dtype}{list(value.shape)}, its "
+            f"shape rule says {aval.str_short()}"
         )
     if config.debug_nans.value or config.debug_infs.value:
         _check_special(primitive, value)
@@ -162,7 +160,7 @@ def _check_special(primitive: Primitive, value: np.ndarray) -> None:
 def _jit(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
     @functools.wraps(fun)
     def jitted(*args: Any, **kwargs: Any) -> Any:
-        if config.disable_jit.value:
+        if config_states.disable_jit.value:
             return fun(*args, **kwargs)
         if current.trace is not evaluation_trace:
             return call_under_trace(fun, options, args, kwargs)
@@ -183,11 +181,8 @@ def _jit(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
 
 def _retyped(value: Any, aval: AbstractValue) -> Any:
     """A result of a program, which may also be one of its operands or literals, as an array."""
-    if (value.__class__ is ReferenceArray and value._aval is aval) or not isinstance(
-        aval, ShapedArray
-    ):
+    if isinstance(value, ExtendedArray) or not isinstance(aval, ShapedArray):
         return value
-    elements = value._elements if value.__class__ is ReferenceArray else np.asarray(value)
-    if dtypes.is_extended(aval.dtype):
-        return ReferenceArray(elements, aval)
-    return ReferenceArray(elements.astype(aval.dtype), aval)
+    if value.__class__ is ReferenceArray and value._aval is aval:
+        return value
+    return ReferenceArray(np.array(value, dtype=aval.dtype), aval)

@@ -117,7 +117,8 @@ def _cumulative_logsumexp(x: np.ndarray, axis: int) -> np.ndarray:
     largest = np.maximum.accumulate(x.real, axis)
     rows, tops = np.moveaxis(x, axis, 0), np.moveaxis(largest, axis, 0)
     sums = [
-        np.log(np.sum(np.exp(rows[: n + 1] - tops[n]), axis=0)) + tops[n] for n in range(len(rows))
+        np.log(np.sum(np.exp(rows[: position + 1] - top), axis=0)) + top
+        for position, top in enumerate(tops)
     ]
     return np.moveaxis(np.asarray(sums).reshape(rows.shape), 0, axis)
 

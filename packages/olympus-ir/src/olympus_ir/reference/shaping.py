@@ -104,6 +104,5 @@ def _iota(*, dtype: Any, shape: tuple, dimension: int, sharding: Any) -> np.ndar
     sizes = [1] * len(shape)
     sizes[dimension] = shape[dimension]
     wide = np.int64 if dtypes.issubdtype(dtype, np.integer) else np.float64
-    return np.broadcast_to(
-        np.arange(shape[dimension], dtype=wide).astype(dtype).reshape(sizes), shape
-    )
+    numbers = np.arange(shape[dimension], dtype=wide).astype(dtype)
+    return np.broadcast_to(numbers.reshape(sizes), shape)

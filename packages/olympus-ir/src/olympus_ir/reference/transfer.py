@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What placement computes: nothing, and the evaluator has no devices to place values on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..lax import transfer
+from .tables import reference_rules
+
+
+@reference_rules.define(transfer.device_put_p)
+def _device_put(*operands: np.ndarray, devices: Sequence[Any], **params: Any) -> list[np.ndarray]:
+    for device in devices:
+        if device is not None:
+            raise ValueError(
+                f"the NumPy evaluator has no devices, and cannot put a value on {device}. "
+                "Install and import olympus_xla for arrays on devices."
+            )
+    return list(operands)
