@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shardings as XLA writes them."""
 
+import numpy as np
 import pytest
 
 from olympus_sharding import AxisType, Mesh, NamedSharding, SingleDeviceSharding
 from olympus_sharding import PartitionSpec as P
+from olympus_sharding.tiling import mesh_tiling
 from olympus_xla.hlo_shardings import hlo_sharding
 
 Explicit, Manual, Auto = AxisType.Explicit, AxisType.Manual, AxisType.Auto
@@ -50,6 +52,19 @@ def test_named_shardings(mesh, types, spec, ndim, text):
     # What JAX gives for the same mesh and spec.
     sharding = NamedSharding(mesh.update(axis_types=types), spec)
     assert str(hlo_sharding(sharding, ndim)) == text
+
+
+@pytest.mark.parametrize(
+    "spec", [P("x"), P("y"), P("x", "y"), P("y", "x"), P(("x", "y")), P(None, ("y", "x"))]
+)
+def test_xla_places_the_parts_where_the_mathematics_says(mesh, spec):
+    factors, parts = mesh_tiling(mesh, spec, 2)
+    sharding = hlo_sharding(NamedSharding(mesh, spec), 2)
+    dimensions = sharding.tile_assignment_dimensions()
+    assert tuple(dimensions[:2]) == factors
+    tiles = np.reshape(sharding.tile_assignment_devices(), (*factors, -1))
+    for device, part in enumerate(parts):
+        assert device in tiles[tuple(part)]
 
 
 def test_axes_of_size_one(devices):

@@ -233,14 +233,21 @@ class TracedProgram:
       out_tree: the structure of the result.
       params: the parameters of the `jit` equation that calls it.
       hoisted: tracers of outer traces that the function closes over.
+      in_tree: the structure of ``(args, kwargs)`` without static ones; None for flat operands.
     """
 
-    __slots__ = ("closed", "executables", "hoisted", "out_tree", "params")
+    __slots__ = ("closed", "executables", "hoisted", "in_tree", "out_tree", "params")
 
     def __init__(
-        self, closed: ClosedOlympuspr, out_tree: Any, params: dict[str, Any], hoisted: list[Any]
+        self,
+        closed: ClosedOlympuspr,
+        out_tree: Any,
+        params: dict[str, Any],
+        hoisted: list[Any],
+        in_tree: Any = None,
     ) -> None:
         self.closed = closed
+        self.in_tree = in_tree
         self.out_tree = out_tree
         self.params = params
         self.hoisted = hoisted
@@ -363,7 +370,7 @@ def _trace_program(
             compiler_options_kvs=options.compiler_options,
         ),
     }
-    return TracedProgram(closed, out_tree, params, hoisted)
+    return TracedProgram(closed, out_tree, params, hoisted, in_tree)
 
 
 def jit_params(

@@ -17,11 +17,12 @@ from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.dead_code import dce_olympuspr
 from olympus_ir.olympuspr import ClosedOlympuspr
 
-from ._jaxlib import SingleDeviceSharding
 from .dispatch import Executable, compile_module
 from .lowering import mlir
 from .lowering.calls import ordered_effects_of
 from .lowering.context import ModuleLowering, constant_handlers
+from .lowering.shardings import replicated_attribute, sharding_attribute
+from .placement import Placement, hlo_from_proto, result_sharding
 from .transfer import put_leaf
 
 # Constants up to this many bytes are written into the module; larger ones are passed as operands,
@@ -77,6 +78,7 @@ def lower(
     platforms: Sequence[str],
     donated: Sequence[bool] | None = None,
     keep_unused: bool = False,
+    placement: Placement | None = None,
 ) -> Lowered:
     """Lowers a program to StableHLO.
 
@@ -86,6 +88,7 @@ def lower(
       platforms: the platforms it shall run on.
       donated: for each operand, whether results may take its memory.
       keep_unused: whether operands that nothing uses are operands of the computation.
+      placement: how operands and results lie over the devices, where there are several.
     """
     olympuspr = closed.jaxpr
     in_avals, out_avals = olympuspr.in_avals, olympuspr.out_avals
@@ -113,9 +116,20 @@ def lower(
     attributes: list[dict[str, Any]] = [{} for _ in range(len(operand_vars) + len(kept_avals))]
     if any(kept_donated):
         _donate(attributes, len(operand_vars), len(ordered), kept_avals, kept_donated, out_avals)
+    mesh = None if placement is None else placement.mesh
+    result_attributes = None
+    if mesh is not None:
+        kept_shardings = [
+            s for s, keep in zip(placement.in_shardings, kept, strict=True) if keep
+        ]
+        result_attributes = _annotate(
+            attributes, len(operand_vars), kept_avals, kept_shardings, placement, out_avals
+        )
     with mlir.lowering_lock, mlir.context(), mlir.unknown_location():
         module = ModuleLowering(f"jit_{name}", platforms, ordered)
-        module.set_partitions(1)
+        module.set_partitions(1 if placement is None else len(placement.devices))
+        if mesh is not None:
+            module.declare_mesh(mesh)
         module.add_function(
             "main",
             program,
@@ -123,6 +137,7 @@ def lower(
             ordered,
             public=True,
             arg_attributes=attributes if any(attributes) else None,
+            result_attributes=result_attributes,
         )
     return Lowered(
         closed=closed,
@@ -139,6 +154,26 @@ def lower(
         keep_alive=module.keep_alive,
         platforms=tuple(platforms),
     )
+
+
+def _annotate(
+    attributes: list[dict[str, Any]],
+    num_constants: int,
+    in_avals: Sequence[ShapedArray],
+    in_shardings: Sequence[Any],
+    placement: Placement,
+    out_avals: Sequence[ShapedArray],
+) -> list[dict[str, Any]]:
+    """Says how operands lie over the mesh; returns the same for the results."""
+    for position, (aval, sharding) in enumerate(zip(in_avals, in_shardings, strict=True)):
+        attribute = sharding_attribute(sharding or placement.replicated, aval)
+        attributes[num_constants + position]["sdy.sharding"] = attribute
+    for position in range(num_constants):
+        attributes[position]["sdy.sharding"] = replicated_attribute()
+    return [
+        {} if sharding is None else {"sdy.sharding": sharding_attribute(sharding, aval)}
+        for sharding, aval in zip(placement.out_shardings, out_avals, strict=True)
+    ]
 
 
 def _used_constants(olympuspr: Any, closed: ClosedOlympuspr) -> list[tuple[Any, Any]]:
@@ -187,12 +222,14 @@ def _donate(
 class Compiled:
     """An executable and how to call it with operands of the types it was compiled for."""
 
-    __slots__ = ("constants", "device", "executable", "lowered")
+    __slots__ = ("constants", "executable", "lowered", "placement")
 
-    def __init__(self, lowered: Lowered, executable: Executable, device: Any, constants: list[Any]):
+    def __init__(
+        self, lowered: Lowered, executable: Executable, placement: Placement, constants: list[Any]
+    ) -> None:
         self.lowered = lowered
         self.executable = executable
-        self.device = device
+        self.placement = placement
         self.constants = constants
 
     def call(self, leaves: Sequence[Any]) -> list[Any]:
@@ -203,37 +240,61 @@ class Compiled:
 
 
 def compile_lowered(
-    lowered: Lowered, device: Any, *, committed: bool, compiler_options: dict[str, Any] | None = None
+    lowered: Lowered, placement: Placement, *, compiler_options: dict[str, Any] | None = None
 ) -> Compiled:
-    """Compiles a module for one device.
+    """Compiles a module for the devices of a placement.
 
     Args:
       lowered: the module.
-      device: where it runs.
-      committed: whether its results stay on the device whatever they are combined with.
+      placement: where it runs.
       compiler_options: XLA's options by name.
     """
-    executable = compile_module(
+    loaded = compile_module(
         lowered.module,
-        (device,),
+        placement.devices,
+        partitions=len(placement.devices),
         compiler_options=compiler_options,
         host_callbacks=lowered.host_callbacks,
     )
-    sharding = SingleDeviceSharding(device)
-    constants = [put_leaf(value, device) for value in lowered.constants]
+    constants = [put_leaf(value, placement.replicated) for value in lowered.constants]
     in_avals = [aval for aval, keep in zip(lowered.in_avals, lowered.kept, strict=True) if keep]
+    in_shardings = [
+        placement.operand_sharding(position)
+        for position, keep in enumerate(lowered.kept)
+        if keep
+    ]
     wrapped = Executable(
-        executable,
+        loaded,
         in_avals=[get_aval(value) for value in constants] + in_avals,
-        in_shardings=[sharding] * (len(constants) + len(in_avals)),
+        in_shardings=[placement.replicated] * len(constants) + in_shardings,
         out_avals=lowered.out_avals,
-        out_shardings=[sharding] * len(lowered.out_avals),
-        committed=committed,
+        out_shardings=_result_shardings(loaded, lowered, placement),
+        committed=placement.committed,
         ordered_effects=lowered.ordered_effects,
         calls_python=bool(lowered.host_callbacks),
         keep_alive=lowered.keep_alive,
     )
-    return Compiled(lowered, wrapped, device, constants)
+    return Compiled(lowered, wrapped, placement, constants)
+
+
+def _result_shardings(loaded: Any, lowered: Lowered, placement: Placement) -> list[Any]:
+    """Where the results lie: as asked for, else as the compiler reports."""
+    if placement.mesh is None:
+        return [placement.replicated] * len(lowered.out_avals)
+    reported = loaded.get_output_shardings()
+    if reported is not None:
+        reported = reported[len(lowered.ordered_effects) :]
+    shardings = []
+    for position, aval in enumerate(lowered.out_avals):
+        asked = placement.out_shardings[position] if placement.out_shardings else None
+        if asked is not None:
+            shardings.append(asked)
+        elif reported is None:
+            shardings.append(placement.replicated)
+        else:
+            hlo = hlo_from_proto(reported[position])
+            shardings.append(result_sharding(hlo, placement, mlir.physical_aval(aval)))
+    return shardings
 
 
 def platform_of(device: Any) -> str:

@@ -168,6 +168,24 @@ _in_flight: collections.deque[Any] = collections.deque()
 _launch_lock = threading.Lock()
 
 
+def _has_collectives(loaded: Any) -> bool:
+    """Whether the devices of an executable wait for one another on the CPU."""
+    if loaded.local_devices()[0].platform != "cpu":
+        return False
+    text = "".join(module.to_string() for module in loaded.hlo_modules())
+    return any(name in text for name in _COLLECTIVES)
+
+
+_COLLECTIVES = (
+    "all-reduce",
+    "all-gather",
+    "all-to-all",
+    "collective-permute",
+    "reduce-scatter",
+    "collective-broadcast",
+)
+
+
 class Executable:
     """A loaded executable with the types and places of its operands and results."""
 
@@ -179,6 +197,7 @@ class Executable:
         "in_shardings",
         "keep_alive",
         "loaded",
+        "needs_bound",
         "ordered_effects",
         "out_avals",
         "out_shardings",
@@ -208,6 +227,9 @@ class Executable:
         self.ordered_effects = tuple(ordered_effects)
         self.keep_alive = keep_alive
         self.several_devices = len(loaded.local_devices()) > 1
+        self.needs_bound = (
+            self.several_devices and collectives_need_bound and _has_collectives(loaded)
+        )
         self.handlers = [
             array_result_handler(aval, sharding, committed)
             for aval, sharding in zip(out_avals, out_shardings, strict=True)
@@ -224,7 +246,7 @@ class Executable:
         try:
             if self.ordered_effects:
                 return self._call_in_order(arrays)
-            if self.several_devices and collectives_need_bound:
+            if self.needs_bound:
                 return self._call_bounded(arrays)
             return self.loaded.execute_sharded(arrays).consume_with_handlers(self.handlers)
         except JaxRuntimeError as error:
@@ -259,7 +281,7 @@ class Executable:
         if (
             self.ordered_effects
             or self.calls_python  # their exceptions are raised by `call`
-            or (self.several_devices and collectives_need_bound)
+            or self.needs_bound
         ):
             return None
         count = len(constants)

@@ -24,14 +24,14 @@ from olympus_ir.jit import (
     trace_call,
 )
 from olympus_ir.primitives import primitives
-from olympus_ir.tracing import Tracer, current, escaped_tracer_error, evaluation_trace
+from olympus_ir.tracing import current, escaped_tracer_error, evaluation_trace
 
 from . import stages
-from ._jaxlib import ArrayImpl, PjitFunction
-from .backends import default_device_for
+from ._jaxlib import PjitFunction
 from .compilation import Compiled, compile_lowered, lower, platform_of
 from .debugging import check_results, checks_results
 from .dispatch import clear_call_caches, make_cpp_function
+from .placement import Placement, resolve_placement
 
 _logger = logging.getLogger("olympus.compilation")
 
@@ -175,65 +175,26 @@ def make_jitted(fun: Callable[..., Any], options: JitOptions) -> Any:
 
 def compiled_for(program: TracedProgram, options: JitOptions, leaves: Sequence[Any]) -> Compiled:
     """The executable of a program for operands that lie where these do; compiled once."""
-    device, committed = _device_of(options, leaves)
-    key = (device, committed)
-    compiled = program.executables.get(key)
+    placement = resolve_placement(options, program, leaves, len(program.closed.out_avals))
+    compiled = program.executables.get(placement)
     if compiled is None:
-        compiled = program.executables[key] = _compile(program, options, device, committed)
+        compiled = program.executables[placement] = _compile(program, options, placement)
     return compiled
 
 
-def _device_of(options: JitOptions, leaves: Sequence[Any]) -> tuple[Any, bool]:
-    """The device to run on, and whether the operands (or the user) insist on it."""
-    found = None
-    for leaf in leaves:
-        if type(leaf) is ArrayImpl:
-            if leaf._committed:
-                (device,) = _single_device(leaf)
-                if found is not None and device is not found and device != found:
-                    raise ValueError(
-                        "Received incompatible devices for jitted computation. Got arguments on "
-                        f"{found} and {device}. Move them to one device with device_put."
-                    )
-                found = device
-        elif isinstance(leaf, Tracer):
-            raise escaped_tracer_error(leaf, "was passed to a jitted function")
-    for name, value in options.placement:
-        if name == "device":
-            return value, True
-        if name == "backend":
-            return default_device_for(value), True
-    if found is not None:
-        return found, True
-    return default_device_for(None), False
-
-
-def _single_device(array: Any) -> tuple[Any]:
-    devices = array._sharding._internal_device_list
-    if len(devices) != 1:
-        raise ValueError(
-            f"the operand {array.aval.str_short()} lies on {len(devices)} devices; computations "
-            "over several devices need shardings"
-        )
-    return (devices[0],)
-
-
-def _compile(
-    program: TracedProgram, options: JitOptions, device: Any, committed: bool
-) -> Compiled:
+def _compile(program: TracedProgram, options: JitOptions, placement: Placement) -> Compiled:
     log = config_states.log_compiles.value
     started = time.perf_counter() if log else 0.0
     name = program.params["name"]
     lowered = lower(
         program.closed,
         name=name,
-        platforms=(platform_of(device),),
+        platforms=(platform_of(placement.devices[0]),),
         donated=program.params["donated_invars"],
         keep_unused=options.keep_unused,
+        placement=placement,
     )
-    compiled = compile_lowered(
-        lowered, device, committed=committed, compiler_options=dict(options.compiler_options)
-    )
+    compiled = compile_lowered(lowered, placement, compiler_options=dict(options.compiler_options))
     if log:
         _logger.warning(
             "Compiled %s with global shapes and types %s in %.6f sec",

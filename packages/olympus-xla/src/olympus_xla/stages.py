@@ -14,6 +14,7 @@ from olympus_ir.make import ShapeDtypeStruct
 from . import compilation
 from .backends import default_device_for
 from .lowering import mlir
+from .placement import on_one_device
 
 
 class Stage:
@@ -134,7 +135,7 @@ class Lowered(Stage):
                 f"compiled for {platform}"
             )
         compiled = compilation.compile_lowered(
-            self._lowered, device, committed=False, compiler_options=options
+            self._lowered, on_one_device(device, False), compiler_options=options
         )
         return CompiledStage(self._traced, compiled)
 

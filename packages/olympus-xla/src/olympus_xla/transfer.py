@@ -7,15 +7,18 @@ unless the caller asks for it (``may_alias=True``).
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.lax import device_put_p
 from olympus_ir.placement import PartitionSpec
 from olympus_ir.pytree_prefix import structure_mismatch
 from olympus_ir.pytrees import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from olympus_ir.tracing import current, evaluation_trace
 from olympus_sharding.context import get_mesh
 from olympus_sharding.shardings import shard_indices
 
@@ -111,8 +114,7 @@ def put_leaf(
       TypeError: where ``value`` is not an array or scalar.
     """
     if type(value) is ArrayImpl:
-        semantics = _DONATE if donate else _COPY if may_alias is False else _REUSE
-        return _move(value, place, semantics)
+        return _move(value, place, _copy_semantics(donate, may_alias))
     handler = put_handlers.get(type(value))
     if handler is not None:
         return handler(value, place)
@@ -263,20 +265,54 @@ def device_put(
       {'a': Array(1., dtype=float32, weak_type=True), 'b': Array([0, 1, 2], dtype=int32)}
     """
     with explicit_device_put:
-        return _device_put(x, device, donate, may_alias)
+        return _device_put(x, device, src, donate, may_alias)
 
 
-def _device_put(x: Any, device: Any, donate: Any, may_alias: Any) -> Any:
+def _device_put(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> Any:
     leaves, tree = tree_flatten(x)
-    places = _broadcast("device", device, x, len(leaves))
-    donated = _broadcast("donate", donate, x, len(leaves))
-    aliases = _broadcast("may_alias", may_alias, x, len(leaves))
-    results = []
-    for leaf, place, donates, alias in zip(leaves, places, donated, aliases, strict=True):
-        if donates and alias:
-            raise ValueError("may_alias and donate cannot be True at the same time.")
-        results.append(put_leaf(leaf, place, donate=bool(donates), may_alias=alias))
+    count = len(leaves)
+    places = _broadcast("device", device, x, count)
+    donated = _broadcast("donate", donate, x, count)
+    aliases = _broadcast("may_alias", may_alias, x, count)
+    if any(map(operator.and_, map(bool, donated), map(bool, aliases))):
+        raise ValueError("may_alias and donate cannot be True at the same time.")
+    if current.trace is evaluation_trace:
+        results = [
+            put_leaf(leaf, place, donate=bool(donates), may_alias=alias)
+            for leaf, place, donates, alias in zip(leaves, places, donated, aliases, strict=True)
+        ]
+    elif leaves:
+        results = device_put_p.bind(
+            *leaves,
+            devices=tuple(places),
+            srcs=tuple(_broadcast("src", src, x, count)),
+            copy_semantics=tuple(map(_copy_semantics, donated, aliases)),
+        )
+    else:
+        results = []
     return tree_unflatten(tree, results)
+
+
+def _copy_semantics(donate: Any, may_alias: bool | None) -> Any:
+    return _DONATE if donate else _COPY if may_alias is False else _REUSE
+
+
+def _evaluate_device_put(
+    *values: Any, devices: Sequence[Any], srcs: Sequence[Any], copy_semantics: Sequence[Any]
+) -> list[Any]:
+    """`device_put_p` on concrete values."""
+    return [
+        put_leaf(
+            value,
+            place,
+            donate=semantics is _DONATE,
+            may_alias=False if semantics is _COPY else None,
+        )
+        for value, place, semantics in zip(values, devices, copy_semantics, strict=True)
+    ]
+
+
+device_put_p.eager = _evaluate_device_put
 
 
 def _is_none(value: Any) -> bool:

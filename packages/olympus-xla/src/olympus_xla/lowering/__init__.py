@@ -12,5 +12,6 @@ from . import (
     reductions,
     shaping,
     sorting,
+    transfer,
 )
 from .tables import lowering_rules as lowering_rules

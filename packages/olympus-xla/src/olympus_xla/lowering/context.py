@@ -22,6 +22,7 @@ from olympus_ir.olympuspr import ClosedOlympuspr, Literal
 from olympus_ir.staging import trace_to_closed
 
 from . import mlir
+from .shardings import mesh_attribute
 from .tables import lowering_rules, platform_rules
 
 _create_operation = ir.Operation.create
@@ -74,6 +75,18 @@ class ModuleLowering:
         attributes = self.module.operation.attributes
         attributes["mhlo.num_partitions"] = mlir.i32(count)
         attributes["mhlo.num_replicas"] = mlir.i32(1)
+
+    def declare_mesh(self, mesh: Any) -> None:
+        """Declares the mesh that sharding annotations refer to."""
+        _create_operation(
+            "sdy.mesh",
+            [],
+            [],
+            {"sym_name": mlir.string("mesh"), "mesh": mesh_attribute(mesh)},
+            loc=mlir.unknown_location(),
+            ip=self.body,
+            infer_type=False,
+        )
 
     def unique_name(self, name: str) -> str:
         """A symbol that no function of the module has yet."""

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Meshes and shardings as attributes of Shardy's dialect."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from olympus_ir.placement import PartitionSpec
+
+from . import mlir
+
+
+def mesh_attribute(mesh: Any) -> Any:
+    """The attribute for the axes of a mesh, in order."""
+    axes = ", ".join(f"{_quoted(name)}={size}" for name, size in mesh.shape.items())
+    return mlir.parsed(f"#sdy.mesh<[{axes}]>")
+
+
+def sharding_attribute(sharding: Any, aval: Any) -> Any:
+    """The attribute for a `NamedSharding` of an array."""
+    return spec_attribute(sharding.spec, mlir.physical_aval(aval).ndim)
+
+
+def replicated_attribute(ndim: int | None = None) -> Any:
+    """The attribute for an array that is the same on all devices."""
+    return mlir.parsed("#sdy.sharding<@mesh, []>") if not ndim else spec_attribute(
+        PartitionSpec(), ndim
+    )
+
+
+def spec_attribute(spec: PartitionSpec, ndim: int, *, open_dimensions: bool = False) -> Any:
+    """The attribute for a partition spec over the module's mesh.
+
+    Args:
+      spec: the spec.
+      ndim: the number of dimensions of the (physical) array.
+      open_dimensions: whether the compiler may divide further what the spec does not.
+    """
+    return mlir.parsed(f"#sdy.sharding<@mesh, [{dimensions_text(spec, ndim, open_dimensions)}]>")
+
+
+def dimensions_text(spec: PartitionSpec, ndim: int, open_dimensions: bool = False) -> str:
+    """The dimensions' part of an attribute."""
+    entries = (*spec, *(None,) * (ndim - len(spec)))
+
+    def one(entry: Any) -> str:
+        if entry is PartitionSpec.UNCONSTRAINED:
+            return "{?}"
+        if entry is None:
+            return "{?}" if open_dimensions else "{}"
+        names = entry if isinstance(entry, tuple) else (entry,)
+        return "{" + ", ".join(map(_quoted, names)) + "}"
+
+    return ", ".join(map(one, entries))
+
+
+def _quoted(name: Any) -> str:
+    return json.dumps(str(name))
