@@ -20,6 +20,7 @@ from jaxlib.version import __version_info__ as jaxlib_version
 
 __all__ = [
     "Array",
+    "ArrayCopySemantics",
     "Config",
     "DeviceList",
     "DictKey",
@@ -99,6 +100,8 @@ Sharding = _jax.Sharding
 SingleDeviceSharding = _jax.SingleDeviceSharding
 NamedSharding = _jax.NamedSharding
 DeviceList = _jax.DeviceList
+# Whether a value that is put somewhere may share the memory of the one it comes from.
+ArrayCopySemantics = _jax.ArrayCopySemantics
 
 
 def check_named_shardings_with(check: Callable[[Any, Any], None]) -> None:

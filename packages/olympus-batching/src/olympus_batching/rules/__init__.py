@@ -12,6 +12,7 @@ from . import (
     reductions,
     shaping,
     sorting,
+    transfer,
 )
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "reductions",
     "shaping",
     "sorting",
+    "transfer",
 ]

@@ -15,3 +15,4 @@ from .logic import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .shaping import *  # noqa: F403
 from .sorting import *  # noqa: F403
+from .transfer import *  # noqa: F403

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Placement of values on devices, as an instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._jaxlib import ArrayCopySemantics
+from ..avals import AbstractValue
+from ..primitives import instruction
+from .values import Array, ArrayLike
+
+__all__ = ["device_put", "device_put_p"]
+
+# One result an operand. `devices` and `srcs` say where each goes and comes from: a device, a
+# sharding, or None to leave it where it is; `copy_semantics` whether it may share memory.
+device_put_p = instruction("device_put", multiple_results=True, family="transfer")
+device_put_p.linear_in = True
+
+
+@device_put_p.def_abstract_eval
+def _device_put_shape(
+    *operands: AbstractValue,
+    devices: Sequence[Any],
+    srcs: Sequence[Any],
+    copy_semantics: Sequence[Any],
+) -> tuple[AbstractValue, ...]:
+    return operands
+
+
+def device_put(x: ArrayLike, device: Any = None) -> Array:
+    """The same array on another device.
+
+    Args:
+      x: an array or scalar.
+      device: a device or a sharding; None to leave an array where it is.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.device_put(2.0)
+      Array(2., dtype=float32, weak_type=True)
+    """
+    (result,) = device_put_p.bind(
+        x,
+        devices=(device,),
+        srcs=(None,),
+        copy_semantics=(ArrayCopySemantics.REUSE_INPUT,),
+    )
+    return result
