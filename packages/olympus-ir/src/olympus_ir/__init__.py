@@ -2,6 +2,7 @@
 """The instruction set of OLYMPUS and the small typed programs made of it."""
 
 from . import config as config
+from . import operators as operators
 from .__about__ import __version__ as __version__
 from .arrays import Array as Array
 from .avals import AbstractValue as AbstractValue

@@ -47,9 +47,6 @@ class ExtendedArray(ArrayBase):
         self.physical = physical
         self._aval = aval
 
-    def _is_traced_array(self) -> bool:
-        return False
-
     # ---- what the type knows ----
 
     @property

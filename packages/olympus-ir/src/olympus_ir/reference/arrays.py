@@ -41,9 +41,6 @@ class ReferenceArray(ArrayBase):
         self._value = value
         self._aval = aval
 
-    def _is_traced_array(self) -> bool:
-        return False
-
     # ---- what the type knows ----
 
     @property
