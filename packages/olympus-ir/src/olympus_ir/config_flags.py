@@ -150,11 +150,7 @@ custom_vjp3 = declare_flag(
     shapes_programs=True,
 )
 refs_to_pins = declare_flag(
-    "refs_to_pins",
-    False,
-    truth,
-    "Lower references to pinned buffers.",
-    shapes_programs=True,
+    "refs_to_pins", False, truth, "Lower references to pinned buffers.", shapes_programs=True
 )
 log_checkpoint_residuals = declare_flag(
     "log_checkpoint_residuals",
@@ -166,11 +162,7 @@ log_checkpoint_residuals = declare_flag(
 # --- Random numbers ------------------------------------------------------------------------------
 
 random_seed_offset = declare_flag(
-    "random_seed_offset",
-    0,
-    count,
-    "A number added to every seed.",
-    shapes_programs=True,
+    "random_seed_offset", 0, count, "A number added to every seed.", shapes_programs=True
 )
 threefry_gpu_kernel_lowering = declare_flag(
     "threefry_gpu_kernel_lowering",
@@ -270,10 +262,7 @@ include_debug_info_in_dumps = declare_flag(
 
 OPTIMIZATION_LEVELS = one_of(("UNKNOWN", "O0", "O1", "O2", "O3"))
 disable_most_optimizations = declare_flag(
-    "disable_most_optimizations",
-    False,
-    truth,
-    "Compile quickly, with little optimization.",
+    "disable_most_optimizations", False, truth, "Compile quickly, with little optimization."
 )
 optimization_level = declare_flag(
     "optimization_level", "UNKNOWN", OPTIMIZATION_LEVELS, "How hard the compiler works on speed."
@@ -399,10 +388,7 @@ persistent_cache_min_compile_time_secs = declare_flag(
     "Programs that compile faster are not kept.",
 )
 persistent_cache_min_entry_size_bytes = declare_flag(
-    "persistent_cache_min_entry_size_bytes",
-    0,
-    count,
-    "Programs that are smaller are not kept.",
+    "persistent_cache_min_entry_size_bytes", 0, count, "Programs that are smaller are not kept."
 )
 persistent_cache_enable_xla_caches = declare_flag(
     "persistent_cache_enable_xla_caches",

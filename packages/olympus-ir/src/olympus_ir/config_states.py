@@ -261,10 +261,7 @@ log_compiles = declare_state(
     "Log each trace and each compilation with its arguments, as warnings.",
 )
 explain_cache_misses = declare_state(
-    "explain_cache_misses",
-    False,
-    truth,
-    "Log why a compiled function is traced again.",
+    "explain_cache_misses", False, truth, "Log why a compiled function is traced again."
 )
 jax2tf_associative_scan_reductions = declare_state(
     "jax2tf_associative_scan_reductions",
