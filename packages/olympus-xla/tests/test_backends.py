@@ -71,13 +71,22 @@ def test_number_of_cpu_devices(run_python, environment, count):
     [
         ("abacus", "Unable to initialize backend 'abacus': it is not in the list of known"),
         ("cuda", "Unable to initialize backend 'cuda': no CUDA plugin is installed"),
-        ("tpu,cpu", "Unable to initialize backend 'tpu': no libtpu is installed"),
+        ("tpu", "Unable to initialize backend 'tpu': no libtpu is installed"),
+        ("cuda,tpu", "Unable to initialize backend 'cuda': no CUDA plugin is installed"),
+        ("abacus,cpu", "Unable to initialize backend 'abacus': it is not in the list of known"),
     ],
 )
 def test_platforms_that_are_asked_for_must_be_there(run_python, platforms, message):
     result = run_python(LIST_DEVICES, check=False, OLYMPUS_PLATFORMS=platforms)
     assert result.returncode == 1
     assert f"RuntimeError: {message}" in result.stderr
+
+
+def test_a_list_of_platforms_does_without_those_not_installed(run_python):
+    result = run_python(LIST_DEVICES, check=False, OLYMPUS_PLATFORMS="cuda,cpu")
+    assert result.stdout.strip() == "[CpuDevice(id=0)]"
+    assert "the cuda backend failed: no CUDA plugin is installed" in result.stderr
+    assert "Falling back to cpu." in result.stderr
 
 
 def test_flags_are_too_late_once_backends_are_used(devices):
@@ -98,14 +107,15 @@ from olympus_xla.backends import Platform, register_platform
 def fail():
     raise RuntimeError("no beads")
 
-register_platform(Platform("abacus", fail, hint=lambda: "an abacus may be present"))
+register_platform(Platform("abacus", fail))
+register_platform(Platform("quipu", fail, is_installed=lambda: False, hint=lambda: "there may be knots"))
 olympus_xla.devices()
 olympus_xla.devices()
 """
     result = run_python(code, check=False)
     assert result.returncode == 0
     assert result.stderr.strip() == (
-        "the abacus backend failed: no beads; an abacus may be present. Falling back to cpu."
+        "the abacus backend failed: no beads; there may be knots. Falling back to cpu."
     )
     assert run_python(code, check=False, OLYMPUS_PLATFORMS="cpu").stderr == ""
 

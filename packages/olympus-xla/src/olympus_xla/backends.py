@@ -70,8 +70,9 @@ class Platform:
     Attributes:
       name: as in ``devices(name)`` and ``OLYMPUS_PLATFORMS``, such as "cuda".
       make_client: makes the client, or raises an exception that says why it cannot.
-      is_present: says, cheaply, whether it is worth trying when nobody asked for the platform by
-        name: that its plugin is installed and its hardware seems to be there.
+      is_installed: says, cheaply, whether its plugin is there.
+      is_present: says, cheaply, whether its hardware seems to be there, so that it is worth trying
+        when nobody asked for the platform by name.
       priority: the platform with the highest one is the default.
       hint: what to do where the hardware seems to be there and the plugin is not; called when CPU
         is the default.
@@ -79,6 +80,7 @@ class Platform:
 
     name: str
     make_client: Callable[[], Client]
+    is_installed: Callable[[], bool] = lambda: True
     is_present: Callable[[], bool] = lambda: True
     priority: int = 100
     hint: Callable[[], str | None] = lambda: None
@@ -143,28 +145,34 @@ def _make_backends() -> _Backends:
     for name in asked or sorted(_platforms, key=lambda name: -_platforms[name].priority):
         platform = _platforms.get(name)
         if platform is None:
-            raise RuntimeError(
-                f"Unable to initialize backend '{name}': it is not in the list of known backends: "
-                f"{sorted(_platforms)}. (set OLYMPUS_PLATFORMS='' to automatically choose an "
-                "available backend)"
+            raise _cannot_initialize(
+                name, f"it is not in the list of known backends: {sorted(_platforms)}."
             )
-        if not asked and not platform.is_present():
+        if not asked and not (platform.is_installed() and platform.is_present()):
             continue
         try:
             clients[name] = platform.make_client()
         except Exception as error:
             failures[name] = str(error)
-            if asked or name == "cpu":
-                raise RuntimeError(
-                    f"Unable to initialize backend '{name}': {error} (set OLYMPUS_PLATFORMS='' to "
-                    "automatically choose an available backend)"
-                ) from error
+            # Who asks for "cuda,cpu" takes the CPU where no plugin is installed.
+            is_optional = len(asked) > 1 and not platform.is_installed()
+            if (asked and not is_optional) or name == "cpu":
+                raise _cannot_initialize(name, failures[name]) from error
             _logger.info("Unable to initialize backend '%s': %s", name, error)
+    if not clients:
+        raise _cannot_initialize(*next(iter(failures.items())))
     default = next(iter(clients.values()))
     _jaxlib.prime(clients.get("cpu", default))
-    if not asked and default.platform == "cpu":
+    if default.platform == "cpu" and (failures or not asked):
         _warn_of_fallback(failures)
     return _Backends(clients, default, failures)
+
+
+def _cannot_initialize(name: str, reason: str) -> RuntimeError:
+    return RuntimeError(
+        f"Unable to initialize backend '{name}': {reason} (set OLYMPUS_PLATFORMS='' to "
+        "automatically choose an available backend)"
+    )
 
 
 def _platforms_asked_for() -> list[str]:
@@ -179,7 +187,9 @@ def _platforms_asked_for() -> list[str]:
 def _warn_of_fallback(failures: dict[str, str]) -> None:
     """Says once that an accelerator seems to be there and is not used."""
     hints = [f"the {name} backend failed: {reason}" for name, reason in failures.items()]
-    hints += [hint for platform in _platforms.values() if (hint := platform.hint())]
+    for platform in _platforms.values():
+        if platform.name not in failures and (hint := platform.hint()):
+            hints.append(hint)
     if hints:
         _logger.warning("%s. Falling back to cpu.", "; ".join(hints))
 

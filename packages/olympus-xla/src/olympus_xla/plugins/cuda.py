@@ -162,7 +162,8 @@ backends.register_platform(
     backends.Platform(
         "cuda",
         _make_client,
-        is_present=lambda: plugin_library() is not None and has_nvidia_gpu(),
+        is_installed=lambda: plugin_library() is not None,
+        is_present=has_nvidia_gpu,
         priority=200,
         hint=_hint,
     )

@@ -59,7 +59,8 @@ backends.register_platform(
     backends.Platform(
         "tpu",
         _make_client,
-        is_present=lambda: has_tpu() and plugin_library() is not None,
+        is_installed=lambda: plugin_library() is not None,
+        is_present=has_tpu,
         priority=300,
         hint=_hint,
     )
