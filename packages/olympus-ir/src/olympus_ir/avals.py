@@ -157,7 +157,8 @@ class ShapedArray(AbstractValue):
             "memory_space": self.memory_space,
             **changes,
         }
-        return type(self)(fields.pop("shape"), fields.pop("dtype"), fields.pop("weak_type"), **fields)
+        positional = (fields.pop("shape"), fields.pop("dtype"), fields.pop("weak_type"))
+        return type(self)(*positional, **fields)
 
     def strip_weak_type(self) -> ShapedArray:
         """The same type with a dtype that does not give way."""
@@ -300,6 +301,20 @@ def get_aval(value: Any) -> AbstractValue:
         if hasattr(value, name):
             return get_aval(getattr(value, name)())
     raise TypeError(f"Value {value!r} of type {type(value)} is not a valid OLYMPUS type")
+
+
+def argument_aval(value: Any) -> AbstractValue:
+    """As `get_aval`, also of values that only have shape and dtype, such as `ShapeDtypeStruct`."""
+    try:
+        return get_aval(value)
+    except TypeError:
+        shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+        if shape is None or dtype is None:
+            raise
+        if not dtypes.is_extended(dtype):
+            dtype = dtypes.canonicalize_dtype(dtype)
+            dtypes.check_valid_dtype(dtype)
+        return ShapedArray(shape, dtype, bool(getattr(value, "weak_type", False)))
 
 
 def is_valid_value(value: Any) -> bool:

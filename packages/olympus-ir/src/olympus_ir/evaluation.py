@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation: the slot for the evaluator of primitives, and running olympusprs equation by equation.
+"""Evaluation: the slot for the evaluator of primitives, and running programs equation by equation.
 
 There is one evaluator in a process: olympus-xla where it is installed, else the NumPy reference.
 It is chosen when it is first needed, through the entry-point group ``olympus.evaluators``, or
@@ -109,7 +109,7 @@ def eval_olympuspr(
     environment: dict[Var, Any] = dict(zip(olympuspr.constvars, constants, strict=True))
     environment.update(zip(olympuspr.invars, args, strict=True))
     last_use = last_uses(olympuspr)
-    saved_source = current.source
+    saved_source, outer_names = current.source, current.name_stack
     try:
         for position, equation in enumerate(olympuspr.eqns):
             operands = [
@@ -117,13 +117,16 @@ def eval_olympuspr(
                 for atom in equation.invars
             ]
             if propagate_source:
-                current.source = equation.source_info
+                source = equation.source_info
+                if outer_names:
+                    source = source._replace(name_stack=outer_names + source.name_stack)
+                current.source, current.name_stack = source, source.name_stack
             results = bind_equation(equation, operands)
             environment.update(zip(equation.outvars, results, strict=True))
             for var in last_use.get(position, ()):
                 environment.pop(var, None)
     finally:
-        current.source = saved_source
+        current.source, current.name_stack = saved_source, outer_names
     return [
         atom.val if atom.__class__ is Literal else environment[atom] for atom in olympuspr.outvars
     ]

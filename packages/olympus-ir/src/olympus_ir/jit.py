@@ -14,7 +14,7 @@ from typing import Any
 
 from . import pytrees
 from ._jaxlib import config_trace_context
-from .avals import get_aval
+from .avals import AbstractValue, argument_aval, get_aval
 from .evaluation import evaluator
 from .flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
 from .function_caches import FunctionCache
@@ -260,9 +260,21 @@ _programs = FunctionCache()
 
 
 def trace_call(
-    fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dict[str, Any]
+    fun: Callable[..., Any],
+    options: JitOptions,
+    args: tuple,
+    kwargs: dict[str, Any],
+    *,
+    abstract: bool = False,
 ) -> tuple[TracedProgram, list[Any]]:
     """Traces a call, or finds the program traced before for arguments of the same types.
+
+    Args:
+      fun: the function.
+      options: how it is compiled.
+      args: the positional arguments.
+      kwargs: the keyword arguments.
+      abstract: whether leaves may be anything with shape and dtype instead of arrays.
 
     Returns:
       The program and the flat operands, without hoisted ones.
@@ -273,15 +285,11 @@ def trace_call(
     """
     statics: tuple = ()
     if options.static_argnums or options.static_argnames:
-        fun_called, args, kwargs, statics, positions = _bind_statics(fun, options, args, kwargs)
+        fun_called, args, kwargs, statics, positions = bind_statics(fun, options, args, kwargs)
     else:
         fun_called, positions = fun, None
     leaves, in_tree = pytrees.tree_flatten((args, kwargs))
-    try:
-        avals = tuple([get_aval(leaf) for leaf in leaves])
-    except TypeError:
-        _raise_bad_argument(fun, in_tree, leaves, positions)
-        raise
+    avals = argument_avals(fun, in_tree, leaves, positions, abstract)
     programs = _programs.of(fun)
     key = (options, in_tree, avals, statics, current.axes, config_trace_context())
     program = programs.get(key)
@@ -293,7 +301,7 @@ def trace_call(
     return program, leaves
 
 
-def _bind_statics(fun: Any, options: JitOptions, args: tuple, kwargs: dict[str, Any]) -> Any:
+def bind_statics(fun: Any, options: JitOptions, args: tuple, kwargs: dict[str, Any]) -> Any:
     """The function of dynamic arguments alone, these arguments, and a key for the static ones."""
     count = len(args)
     static_numbers = sorted({number % count if number < 0 else number for number in options.static_argnums if -count <= number < count})
@@ -329,21 +337,43 @@ def _bind_statics(fun: Any, options: JitOptions, args: tuple, kwargs: dict[str, 
     return function_of_dynamic, dynamic_args, dynamic_kwargs, key, positions
 
 
-def _raise_bad_argument(fun: Any, in_tree: Any, leaves: Sequence[Any], positions: Any) -> None:
+def argument_avals(
+    fun: Any, in_tree: Any, leaves: Sequence[Any], positions: Any, abstract: bool = False
+) -> tuple[AbstractValue, ...]:
+    """The types of arguments' leaves.
+
+    Raises:
+      TypeError: where a leaf is not an array; names the argument.
+    """
+    try:
+        return tuple([get_aval(leaf) for leaf in leaves])
+    except TypeError:
+        if not abstract:
+            _raise_bad_argument(fun, in_tree, leaves, positions, get_aval)
+            raise
+    try:
+        return tuple([argument_aval(leaf) for leaf in leaves])
+    except TypeError:
+        _raise_bad_argument(fun, in_tree, leaves, positions, argument_aval)
+        raise
+
+
+def _raise_bad_argument(
+    fun: Any, in_tree: Any, leaves: Sequence[Any], positions: Any, getter: Callable[[Any], Any]
+) -> None:
     for position, leaf in enumerate(leaves):
         try:
-            get_aval(leaf)
+            getter(leaf)
         except TypeError as error:
-            if isinstance(leaf, str | bytes) or not hasattr(leaf, "dtype"):
-                names = debug_info_of_tree("jit", fun, in_tree, positions).arg_names or ()
-                name = names[position] if position < len(names) else f"argument {position}"
-                raise TypeError(
-                    f"Error interpreting argument {name} of {function_name(fun)} as an array: "
-                    f"got {leaf!r} of type {type(leaf)}, which is not a valid OLYMPUS type. Arrays, "
-                    "scalars and pytrees of them can be traced; mark other arguments as static "
-                    "with static_argnums or static_argnames."
-                ) from error
-            raise
+            names = debug_info_of_tree("jit", fun, in_tree, positions).arg_names or ()
+            name = names[position] if position < len(names) else f"argument {position}"
+            raise TypeError(
+                f"Error interpreting argument to {function_name(fun)} as an abstract array. The "
+                f"problematic value is of type {type(leaf)} and was passed to the function at "
+                f"path {name}.\nThis typically means that a jit-wrapped function was called with a "
+                "non-array argument, and this argument was not marked as static using the "
+                "static_argnums or static_argnames parameters of olympus.jit."
+            ) from error
 
 
 def _trace_program(

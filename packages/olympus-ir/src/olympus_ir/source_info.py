@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import types
 from collections.abc import Iterator
@@ -38,6 +39,9 @@ class Frame(NamedTuple):
     file_name: str
     function_name: str
     start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
 
 
 # The code of these folders is ours: a user's line is one outside of them.
@@ -64,9 +68,12 @@ def user_frames(source: SourceInfo) -> Iterator[Frame]:
     """The lines of the user's program, innermost first."""
     if source.traceback is None:
         return
-    for frame in source.traceback.frames:
-        if is_user_file(frame.file_name):
-            yield Frame(frame.file_name, frame.function_name, frame.line_num)
+    for code, instruction in zip(*source.traceback.raw_frames(), strict=True):
+        if is_user_file(code.co_filename):
+            line, column, end_line, end_column = Traceback.code_addr2location(code, instruction)
+            yield Frame(
+                code.co_filename, code.co_qualname, line, column, end_line, end_column
+            )
 
 
 def user_frame(source: SourceInfo) -> Frame | None:
@@ -75,10 +82,11 @@ def user_frame(source: SourceInfo) -> Frame | None:
 
 
 def summarize(source: SourceInfo, frames: int = 1) -> str:
-    """``file:line (function)`` of the user's innermost lines; ``unknown`` where there are none."""
-    lines = []
-    for frame, _ in zip(user_frames(source), range(frames), strict=False):
-        lines.append(f"{frame.file_name}:{frame.start_line}:0 ({frame.function_name})")
+    """``file:line:column (function)`` of the user's innermost lines, or ``unknown``."""
+    lines = [
+        f"{frame.file_name}:{frame.start_line}:{frame.start_column} ({frame.function_name})"
+        for frame in itertools.islice(user_frames(source), frames)
+    ]
     return "\n".join(lines) or "unknown"
 
 

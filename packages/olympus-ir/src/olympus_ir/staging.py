@@ -23,7 +23,7 @@ from .olympuspr import (
 )
 from .primitives import Primitive
 from .rules import RuleTable
-from .source_info import SourceInfo, capture
+from .source_info import SourceInfo, capture, function_name
 from .tracing import (
     Trace,
     Tracer,
@@ -338,14 +338,14 @@ def trace_to_olympuspr(
     """
     trace = StagingTrace(debug_info, parent=current.trace)
     tracers = [trace.new_input(aval) for aval in in_avals]
-    saved_source = current.source
-    current.source = None
+    saved_source, saved_name_stack = current.source, current.name_stack
+    current.source, current.name_stack = None, ()
     try:
         with set_current_trace(trace):
             outputs = fun(*tracers)
         olympuspr, constants = trace.to_olympuspr(outputs, getattr(fun, "out_tree", None))
     finally:
-        current.source = saved_source
+        current.source, current.name_stack = saved_source, saved_name_stack
         trace.finish()
     if config.check_tracer_leaks.value:
         check_leaks(trace, tracers)
@@ -390,6 +390,7 @@ def with_leading_constants(jvp: Callable[..., Any], count: int) -> Callable[...,
         half = len(primals_and_tangents) // 2
         return jvp(*primals_and_tangents[count:half], *primals_and_tangents[half + count :])
 
+    jvp_of_constants_too.__name__ = function_name(jvp)
     return jvp_of_constants_too
 
 

@@ -273,9 +273,10 @@ def _joined(subprograms: list[Subprogram], order: tuple[int, ...]) -> _Choice:
     branches: list[ClosedOlympuspr | None] = [None] * len(order)
     for place, subprogram, inputs in zip(order, subprograms, inputs_of, strict=True):
         olympuspr = subprogram.closed.jaxpr
-        branches[place] = close_olympuspr(
-            olympuspr.replace(invars=inputs, outvars=[olympuspr.outvars[i] for i in computed])
-        )
+        outputs = [olympuspr.outvars[i] for i in computed]
+        if inputs != olympuspr.invars or outputs != olympuspr.outvars:
+            olympuspr = olympuspr.replace(invars=inputs, outvars=outputs)
+        branches[place] = close_olympuspr(olympuspr)
     return _Choice(tuple(branches), consts, subprograms[0].out_tree, forwarded)
 
 
