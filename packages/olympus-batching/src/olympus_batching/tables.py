@@ -77,8 +77,8 @@ batching_rules: RuleTable[BatchingRule] = RuleTable("batching", package="olympus
 # `batching_rules` too, for an axis without a name.
 axis_rules: RuleTable[BatchingRule] = RuleTable("named-axis batching", package="olympus_batching")
 
-# For collectives, when the axis being added is among those they work over; rules as in `axis_rules`.
-# The rule does away with the axis; other axes stay for the interpreters around.
+# For collectives, when the axis being added is among those they work over; rules as those in
+# `axis_rules`. They do away with the axis; other axes stay for the interpreters around.
 collective_batching_rules: RuleTable[BatchingRule] = RuleTable(
     "collective batching", package="olympus_batching"
 )

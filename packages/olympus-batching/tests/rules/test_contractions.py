@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olympus_ir import lax
+
+CASES = [
+    ((3, 4), (4, 5), (((1,), (0,)), ((), ()))),
+    ((4,), (4,), (((0,), (0,)), ((), ()))),
+    ((2, 3, 4), (2, 4, 5), (((2,), (1,)), ((0,), (0,)))),
+    ((3, 2, 4, 6), (6, 2, 4, 5), (((2, 3), (2, 0)), ((1,), (1,)))),
+    ((2, 3), (4,), (((), ()), ((), ()))),
+]
+
+
+@pytest.mark.parametrize(("lhs", "rhs", "numbers"), CASES)
+def test_dot_general(check, lhs, rhs, numbers):
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=lhs).astype(np.float32)
+    y = generator.normal(size=rhs).astype(np.float32)
+    check(lambda x, y: lax.dot_general(x, y, numbers), x, y, rtol=1e-4)
