@@ -108,7 +108,8 @@ def fail():
     raise RuntimeError("no beads")
 
 register_platform(Platform("abacus", fail))
-register_platform(Platform("quipu", fail, is_installed=lambda: False, hint=lambda: "there may be knots"))
+hint = lambda: "there may be knots"
+register_platform(Platform("quipu", fail, is_installed=lambda: False, hint=hint))
 olympus_xla.devices()
 olympus_xla.devices()
 """
