@@ -153,6 +153,21 @@ class DebugInfo:
     def with_result_paths(self, result_paths: Any) -> DebugInfo:
         return DebugInfo(self.traced_for, self.origin, self._arg_names, result_paths)
 
+    def select(self, inputs: Sequence[bool], outputs: Sequence[bool]) -> DebugInfo:
+        """The same for a program with some of the arguments and results only."""
+
+        def selected(names: Sequence[str] | None, flags: Sequence[bool]) -> Any:
+            if names is None or len(names) != len(flags):
+                return ()
+            return tuple(name for name, flag in zip(names, flags, strict=True) if flag)
+
+        return DebugInfo(
+            self.traced_for,
+            self.origin,
+            lambda: selected(self.arg_names, inputs),
+            lambda: selected(self.result_paths, outputs),
+        )
+
     def __repr__(self) -> str:
         return (
             f"DebugInfo(traced_for={self.traced_for!r}, func_src_info={self.func_src_info!r}, "
