@@ -9,6 +9,7 @@ from typing import Any
 from . import config, source_info
 from .avals import AbstractValue, get_aval, is_valid_value
 from .effects import NamedAxisEffect, no_effects
+from .errors import LeakedTracerError
 from .flattening import result_paths
 from .olympuspr import (
     Atom,
@@ -409,7 +410,7 @@ def check_leaks(trace: Trace, own: Sequence[Any] = ()) -> None:
         leaked = "\n".join(
             f"Leaked tracer: {tracer!r}. {tracer._origin_message()}" for tracer in tracers[:5]
         )
-        raise Exception(f"Leaked trace {trace!r}. Leaked tracer(s):\n{leaked}")
+        raise LeakedTracerError(f"Leaked trace {trace!r}. Leaked tracer(s):\n{leaked}")
 
 
 def named_axes(effects: frozenset) -> list[Any]:
