@@ -61,7 +61,7 @@ def test_facts_of_a_dtype_are_those_recorded(name):
         assert dtypes.to_complex_dtype(dtype).name == facts["to_complex"]
 
 
-@pytest.mark.parametrize("name", WITHOUT_FLOATING_DTYPE & set(DTYPES))
+@pytest.mark.parametrize("name", sorted(WITHOUT_FLOATING_DTYPE & set(DTYPES)))
 def test_the_smallest_integers_are_computed_in_float32(name):
     assert dtypes.to_inexact_dtype(name) == np.float32
 
