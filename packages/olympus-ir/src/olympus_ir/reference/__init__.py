@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The NumPy reference: what each primitive means, as an evaluator and as the oracle of tests."""
 
+from . import callbacks as callbacks
+from . import calls as calls
+from . import collectives as collectives
 from . import contractions as contractions
+from . import control_flow as control_flow
 from . import elementwise as elementwise
 from . import indexing as indexing
 from . import reductions as reductions

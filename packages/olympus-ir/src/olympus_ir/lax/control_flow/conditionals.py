@@ -14,6 +14,7 @@ from ...olympuspr import ClosedOlympuspr, Var, close_olympuspr
 from ...tracing import Tracer
 from ..conversion import convert_element_type
 from ..logic import clamp, ne
+from ..values import as_array
 from .primitives import cond_p
 from .subprograms import (
     Subprogram,
@@ -225,7 +226,8 @@ def _choose(
     if len(results) < len(choice.forwarded):
         computed = iter(results)
         results = [
-            next(computed) if operand is None else inputs[operand] for operand in choice.forwarded
+            next(computed) if operand is None else as_array(inputs[operand])
+            for operand in choice.forwarded
         ]
     return pytrees.tree_unflatten(choice.out_tree, results)
 

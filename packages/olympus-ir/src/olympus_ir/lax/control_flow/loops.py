@@ -15,6 +15,7 @@ from ...olympuspr import Olympuspr, Var, close_olympuspr
 from ...tracing import Tracer
 from ..elementwise import add
 from ..logic import lt
+from ..values import as_array
 from .carries import promote_carry, promoted_carry_avals
 from .primitives import while_p
 from .scanning import scan
@@ -76,9 +77,11 @@ def while_loop(
         *loop.cond_consts, *moved, *loop.body_consts, *carry_operands, **loop.params
     )
     if moved:
-        for place, result in zip(loop.kept, results, strict=True):
-            carry[place] = result
-        results = carry
+        kept = iter(results)
+        results = [
+            as_array(value) if place in loop.moved else next(kept)
+            for place, value in enumerate(carry)
+        ]
     return pytrees.tree_unflatten(tree, results)
 
 

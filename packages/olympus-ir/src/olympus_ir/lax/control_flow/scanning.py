@@ -13,6 +13,7 @@ from ...olympuspr import close_olympuspr
 from ...tracing import Tracer, concrete_or_error
 from ..indexing import index_in_dim, slice_in_dim
 from ..shaping import concatenate, expand_dims, reshape
+from ..values import as_array
 from .carries import promote_carry, promoted_carry_avals
 from .primitives import scan_p, sliced_aval
 from .subprograms import (
@@ -232,11 +233,11 @@ class _ScanProgram:
     def all_results(self, results: list[Any], carry: list[Any], xs: list[Any]) -> list[Any]:
         """The results of the loop as written, from those of the equation and its operands."""
         num_kept = len(self.kept)
-        last_carry = list(carry)
+        last_carry = [as_array(value) for value in carry]
         for place, value in zip(self.kept, results[:num_kept], strict=True):
             last_carry[place] = value
         computed = iter(results[num_kept:])
-        ys = [next(computed) if place is None else xs[place] for place in self.forwarded]
+        ys = [next(computed) if place is None else as_array(xs[place]) for place in self.forwarded]
         return [*last_carry, *ys]
 
 

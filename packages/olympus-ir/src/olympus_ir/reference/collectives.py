@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reference rules of collectives. Named axes are gone when values are computed.
+
+`vmap` rewrites collectives over its axis name, into reductions over positional axes among others;
+`shard_map` is run by evaluators that drive several devices.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..lax.collectives import (
+    all_gather_p,
+    all_to_all_p,
+    axis_index_p,
+    is_positional,
+    pbroadcast_p,
+    pmax_p,
+    pmin_p,
+    ppermute_p,
+    psum_p,
+    reduce_scatter_p,
+)
+from ..lax.reductions import reduce_max_p, reduce_min_p, reduce_sum_p
+from ..primitives import Primitive
+from . import reductions as reductions  # their rules are used here
+from .tables import reference_rules
+
+
+def _reduction(primitive: Primitive, over_positional_axes: Primitive) -> None:
+    reduce = reference_rules[over_positional_axes]
+
+    def rule(x: np.ndarray, *, axes: tuple, axis_index_groups: tuple | None) -> np.ndarray:
+        named = [axis for axis in axes if not is_positional(axis)]
+        if named:
+            raise NameError(
+                f"{primitive.name} over the named axes {named} has reached the evaluator: bind the "
+                "names with vmap(..., axis_name=...) or shard_map"
+            )
+        return reduce(x, axes=axes)
+
+    reference_rules.define(primitive, rule)
+
+
+_reduction(psum_p, reduce_sum_p)
+_reduction(pmax_p, reduce_max_p)
+_reduction(pmin_p, reduce_min_p)
+
+for _primitive in (
+    axis_index_p,
+    all_gather_p,
+    reduce_scatter_p,
+    ppermute_p,
+    pbroadcast_p,
+    all_to_all_p,
+):
+    reference_rules.exempt(
+        _primitive, reason="named axes are gone before evaluation: vmap rewrites the collective"
+    )

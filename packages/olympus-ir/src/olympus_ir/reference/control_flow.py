@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reference rules of control flow: loops and choices of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..avals import AbstractValue, get_aval
+from ..evaluation import eval_olympuspr
+from ..lax.control_flow.primitives import cond_p, scan_p, stacked_aval, while_p
+from ..lax.conversion import convert_dtype
+from ..lax.indexing import index_in_dim
+from ..lax.shaping import concatenate, empty, expand_dims
+from ..olympuspr import ClosedOlympuspr
+from .tables import reference_rules, takes_arrays
+
+__all__ = ["run"]
+
+
+def run(program: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
+    """The results of a program, in the types that it states."""
+    results = eval_olympuspr(program.jaxpr, program.consts, *args)
+    return [typed(value, aval) for value, aval in zip(results, program.out_avals, strict=True)]
+
+
+def typed(value: Any, aval: AbstractValue) -> Any:
+    """A result, which may be an operand or a literal, with the weak type that the program states."""
+    if get_aval(value) is aval:
+        return value
+    return convert_dtype(value, aval.dtype, aval.weak_type)  # type: ignore[attr-defined]
+
+
+@reference_rules.define(cond_p)
+@takes_arrays
+def cond(
+    index: Any, *operands: Any, branches: Sequence[ClosedOlympuspr], **params: Any
+) -> list[Any]:
+    return run(branches[int(index)], operands)
+
+
+@reference_rules.define(while_p)
+@takes_arrays
+def while_loop(
+    *operands: Any,
+    cond_jaxpr: ClosedOlympuspr,
+    cond_nconsts: int,
+    body_jaxpr: ClosedOlympuspr,
+    body_nconsts: int,
+) -> list[Any]:
+    cond_consts, rest = operands[:cond_nconsts], operands[cond_nconsts:]
+    body_consts, carry = rest[:body_nconsts], list(rest[body_nconsts:])
+    while True:
+        (go_on,) = eval_olympuspr(cond_jaxpr.jaxpr, cond_jaxpr.consts, *cond_consts, *carry)
+        if not go_on:
+            return [typed(v, aval) for v, aval in zip(carry, body_jaxpr.out_avals, strict=True)]
+        carry = run(body_jaxpr, [*body_consts, *carry])
+
+
+@reference_rules.define(scan_p)
+@takes_arrays
+def scan(
+    *operands: Any,
+    jaxpr: ClosedOlympuspr,
+    length: int,
+    reverse: bool,
+    num_consts: int,
+    num_carry: int,
+    unroll: int,
+) -> list[Any]:
+    consts, rest = operands[:num_consts], operands[num_consts:]
+    carry, xs = list(rest[:num_carry]), rest[num_carry:]
+    stacks: list[list[Any]] = [[] for _ in jaxpr.out_avals[num_carry:]]
+    for place in reversed(range(length)) if reverse else range(length):
+        slices = [index_in_dim(x, place, keepdims=False) for x in xs]
+        results = run(jaxpr, [*consts, *carry, *slices])
+        carry = results[:num_carry]
+        for stack, result in zip(stacks, results[num_carry:], strict=True):
+            stack.append(expand_dims(result, (0,)))
+    carry_avals, y_avals = jaxpr.out_avals[:num_carry], jaxpr.out_avals[num_carry:]
+    ys = []
+    for stack, aval in zip(stacks, y_avals, strict=True):
+        stacked = stacked_aval(aval, length)
+        if reverse:
+            stack.reverse()
+        joined = concatenate(stack, 0) if stack else empty(stacked.shape, stacked.dtype)  # type: ignore[attr-defined]
+        ys.append(typed(joined, stacked))
+    return [*(typed(v, aval) for v, aval in zip(carry, carry_avals, strict=True)), *ys]
