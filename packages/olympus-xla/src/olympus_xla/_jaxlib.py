@@ -15,10 +15,10 @@ import os
 import sys
 import types
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from jaxlib import _hlo, _jax, xla_client
+from jaxlib import _hlo, _jax, xla_client  # pyright: ignore[reportAttributeAccessIssue]
 from jaxlib.utils import absl_set_min_log_level
 
 from olympus_ir import config_states
@@ -104,26 +104,26 @@ JAXLIB_VERSION = xla_client._version
 # 467 is jaxlib 0.10.2, 505 is 0.12.0.1.
 _IS_0_12 = JAXLIB_VERSION >= 500
 
-Array = _jax.Array
-ArrayCopySemantics = _jax.ArrayCopySemantics
-ArrayImpl = _jax.ArrayImpl
-Client = _jax.Client
-CompileOptions = _jax.CompileOptions
-Device = _jax.Device
-DeviceAssignment = _jax.DeviceAssignment
-DeviceList = _jax.DeviceList
-DistributedRuntimeClient = _jax.DistributedRuntimeClient
-GSPMDSharding = _jax.GSPMDSharding
-HloSharding = _hlo.HloSharding
-HostBufferSemantics = _jax.HostBufferSemantics
-JaxRuntimeError = _jax.JaxRuntimeError
-LoadedExecutable = _jax.LoadedExecutable
-NamedSharding = _jax.NamedSharding
-OpSharding = _hlo.OpSharding
-PjitFunction = _jax.PjitFunction
-PjitFunctionCache = _jax.PjitFunctionCache
-Sharding = _jax.Sharding
-SingleDeviceSharding = _jax.SingleDeviceSharding
+Array: TypeAlias = _jax.Array
+ArrayCopySemantics: TypeAlias = _jax.ArrayCopySemantics
+ArrayImpl: TypeAlias = _jax.ArrayImpl
+Client: TypeAlias = _jax.Client
+CompileOptions: TypeAlias = _jax.CompileOptions
+Device: TypeAlias = _jax.Device
+DeviceAssignment: TypeAlias = _jax.DeviceAssignment
+DeviceList: TypeAlias = _jax.DeviceList
+DistributedRuntimeClient: TypeAlias = _jax.DistributedRuntimeClient
+GSPMDSharding: TypeAlias = _jax.GSPMDSharding
+HloSharding: TypeAlias = _hlo.HloSharding
+HostBufferSemantics: TypeAlias = _jax.HostBufferSemantics
+JaxRuntimeError: TypeAlias = _jax.JaxRuntimeError
+LoadedExecutable: TypeAlias = _jax.LoadedExecutable
+NamedSharding: TypeAlias = _jax.NamedSharding
+OpSharding: TypeAlias = _hlo.OpSharding
+PjitFunction: TypeAlias = _jax.PjitFunction
+PjitFunctionCache: TypeAlias = _jax.PjitFunctionCache
+Sharding: TypeAlias = _jax.Sharding
+SingleDeviceSharding: TypeAlias = _jax.SingleDeviceSharding
 
 batched_block_until_ready = _jax.batched_block_until_ready
 batched_device_put = _jax.batched_device_put

@@ -173,7 +173,7 @@ def _tolist(self: ArrayImpl) -> Any:
     return host_value(self).tolist()
 
 
-def _tobytes(self: ArrayImpl, order: str = "C") -> bytes:
+def _tobytes(self: ArrayImpl, order: Any = "C") -> bytes:
     """The contents as bytes."""
     return host_value(self).tobytes(order)
 

@@ -31,7 +31,7 @@ _TYPE_OF_PLATFORM = {
     "cuda": DLDeviceType.kDLCUDA,
     "rocm": DLDeviceType.kDLROCM,
 }
-_PLATFORM_OF_TYPE = {
+_PLATFORM_OF_TYPE: dict[int, str] = {
     DLDeviceType.kDLCPU: "cpu",
     DLDeviceType.kDLCUDA: "cuda",
     DLDeviceType.kDLROCM: "rocm",

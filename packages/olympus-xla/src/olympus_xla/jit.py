@@ -8,10 +8,9 @@ the Python below runs when a signature is new, and when something is being trace
 from __future__ import annotations
 
 import functools
-import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olympus_ir import config_states, pytrees
 from olympus_ir.flattening import function_name
@@ -26,14 +25,16 @@ from olympus_ir.jit import (
 from olympus_ir.primitives import primitives
 from olympus_ir.tracing import current, escaped_tracer_error, evaluation_trace
 
-from . import stages
 from ._jaxlib import PjitFunction
-from .compilation import Compiled, compile_lowered, lower, platform_of
 from .debugging import check_results, checks_results
 from .dispatch import clear_call_caches, make_cpp_function
 from .placement import Placement, resolve_placement
 
-_logger = logging.getLogger("olympus.compilation")
+# MLIR and the lowering rules are imported with the first compilation: a program that only imports
+# OLYMPUS does not wait for them.
+if TYPE_CHECKING:
+    from . import stages
+    from .compilation import Compiled
 
 
 def jit(
@@ -183,6 +184,8 @@ def compiled_for(program: TracedProgram, options: JitOptions, leaves: Sequence[A
 
 
 def _compile(program: TracedProgram, options: JitOptions, placement: Placement) -> Compiled:
+    from .compilation import compile_lowered, lower, platform_of  # the first compilation
+
     log = config_states.log_compiles.value
     started = time.perf_counter() if log else 0.0
     name = program.params["name"]
@@ -196,7 +199,9 @@ def _compile(program: TracedProgram, options: JitOptions, placement: Placement) 
     )
     compiled = compile_lowered(lowered, placement, compiler_options=dict(options.compiler_options))
     if log:
-        _logger.warning(
+        import logging  # only wanted here
+
+        logging.getLogger("olympus.compilation").warning(
             "Compiled %s with global shapes and types %s in %.6f sec",
             name,
             [aval.str_short() for aval in lowered.in_avals],
@@ -225,6 +230,8 @@ def clear_caches() -> None:
 
 def _trace(self: Any, *args: Any, **kwargs: Any) -> stages.Traced:
     """Traces the function for arguments of these types: arrays or `ShapeDtypeStruct`."""
+    from . import stages  # loads the lowering rules
+
     return stages.trace(self.__wrapped__, self._olympus_options, args, kwargs)
 
 

@@ -118,7 +118,7 @@ def put_leaf(
     handler = put_handlers.get(type(value))
     if handler is not None:
         return handler(value, place)
-    aval = get_aval(value)
+    aval: Any = get_aval(value)
     sharding = sharding_of_place(place)
     value = _host_operand(value)
     if type(value) is ArrayImpl:
