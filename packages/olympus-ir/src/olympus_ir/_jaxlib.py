@@ -96,12 +96,12 @@ set_pspec_unconstrained = _jax.set_pspec_unconstrained
 
 # Shardings are C++ types, because the compiled call paths ask for exactly these types; as data
 # they know devices by the methods of a device only. olympus-sharding attaches what they do.
-Sharding = _jax.Sharding
-SingleDeviceSharding = _jax.SingleDeviceSharding
-NamedSharding = _jax.NamedSharding
-DeviceList = _jax.DeviceList
+Sharding: TypeAlias = _jax.Sharding
+SingleDeviceSharding: TypeAlias = _jax.SingleDeviceSharding
+NamedSharding: TypeAlias = _jax.NamedSharding
+DeviceList: TypeAlias = _jax.DeviceList
 # Whether a value that is put somewhere may share the memory of the one it comes from.
-ArrayCopySemantics = _jax.ArrayCopySemantics
+ArrayCopySemantics: TypeAlias = _jax.ArrayCopySemantics
 
 
 def check_named_shardings_with(check: Callable[[Any, Any], None]) -> None:

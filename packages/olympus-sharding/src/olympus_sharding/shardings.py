@@ -78,12 +78,18 @@ def _rebuild_single_device_sharding(*fields: Any) -> SingleDeviceSharding:
     return SingleDeviceSharding(*fields)
 
 
+# What every class body has, and what is not a member of the class that it stands for.
+_NO_MEMBERS = frozenset(
+    {"__annotations__", "__dict__", "__module__", "__qualname__", "__weakref__"}
+)
+
+
 def _attach(sharding_class: type) -> Callable[[type], type]:
     """Class decorator: sets the members of a class body on a C++ class."""
 
     def attach(members: type) -> type:
         for name, member in vars(members).items():
-            if name not in ("__dict__", "__weakref__", "__module__", "__qualname__"):
+            if name not in _NO_MEMBERS:
                 setattr(sharding_class, name, member)
         return sharding_class
 
@@ -209,6 +215,10 @@ class _SingleDeviceSharding:
       SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
     """
 
+    # The fields of the C++ record.
+    _device: Any
+    _memory_kind: str | None
+
     @property
     def _device_assignment(self) -> tuple:
         return (self._device,)
@@ -241,7 +251,7 @@ class _SingleDeviceSharding:
     def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
         """Does nothing: one device holds arrays of any shape."""
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: Any) -> bool:
         return self is other or (
             type(other) is SingleDeviceSharding
             and self._device == other._device
@@ -274,6 +284,12 @@ class _NamedSharding:
       >>> NamedSharding(mesh, olympus.P("data")).shard_shape((8, 2))
       (8, 2)
     """
+
+    # The fields of the C++ record.
+    mesh: Any
+    spec: PartitionSpec
+    _memory_kind: str | None
+    _logical_device_ids: Any
 
     @property
     def _is_concrete(self) -> bool:
