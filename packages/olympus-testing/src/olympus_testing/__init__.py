@@ -4,5 +4,29 @@
 from __future__ import annotations
 
 from .__about__ import __version__
+from .batching import check_vmap
+from .completeness import assert_complete
+from .derivatives import check_grads, check_jvp, check_vjp
+from .samples import Binary, Case, Operand, Operation, Unary, cases, sample, samples
+from .shapes import check_shape_rule
+from .tolerances import assert_close, tolerance
 
-__all__ = ["__version__"]
+__all__ = [
+    "Binary",
+    "Case",
+    "Operand",
+    "Operation",
+    "Unary",
+    "__version__",
+    "assert_close",
+    "assert_complete",
+    "cases",
+    "check_grads",
+    "check_jvp",
+    "check_shape_rule",
+    "check_vjp",
+    "check_vmap",
+    "sample",
+    "samples",
+    "tolerance",
+]

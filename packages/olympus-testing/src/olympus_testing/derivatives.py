@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives compared with finite differences along random directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from olympus_ir import dtypes, pytrees
+from olympus_ir.avals import get_aval
+
+from .tolerances import assert_close
+
+__all__ = ["check_grads", "check_jvp", "check_vjp"]
+
+# Of the central difference of doubles and of singles: near the cube root of the rounding error.
+_STEPS = {"float64": 1e-5, "complex128": 1e-5, "float32": 1e-2, "complex64": 1e-2}
+_TOLERANCES = {"float64": 1e-6, "complex128": 1e-6, "float32": 2e-2, "complex64": 2e-2}
+
+
+class Jvp(Protocol):
+    """`jvp(fun, primals, tangents) -> (results, tangents of results)`."""
+
+    def __call__(self, fun: Callable, primals: Sequence, tangents: Sequence, /) -> tuple: ...
+
+
+class Vjp(Protocol):
+    """`vjp(fun, *primals) -> (results, function from cotangents to a tuple of cotangents)`."""
+
+    def __call__(self, fun: Callable, /, *primals: Any) -> tuple: ...
+
+
+def check_grads(
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    order: int = 1,
+    *,
+    jvp: Jvp | None = None,
+    vjp: Vjp | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    step: float | None = None,
+    seed: int = 0,
+) -> None:
+    """Compares derivatives of a function with finite differences, in a random direction.
+
+    The transformations are arguments, because the test kit knows no package but olympus-ir.
+    Derivatives of higher order are those of the derivative of the order before, by each mode.
+
+    Args:
+      fun: a function of arrays or pytrees of arrays, all inexact; let it close over other ones.
+      args: where to differentiate.
+      order: up to which order.
+      jvp: forward differentiation; not checked where it is None.
+      vjp: reverse differentiation, compared with finite differences by the pairing of tangents
+        and cotangents; not checked where it is None.
+      rtol: the relative tolerance; by default one that finite differences of the dtype reach.
+      atol: the absolute tolerance, by default ``rtol``.
+      step: the length of the step of the finite difference.
+      seed: of the random directions.
+
+    Raises:
+      AssertionError: where a derivative is wrong.
+    """
+    if jvp is None and vjp is None:
+        raise TypeError("check_grads needs a transformation to check: give `jvp` or `vjp`")
+    options = {"rtol": rtol, "atol": atol, "step": step, "seed": seed}
+    args = tuple(args)
+    if jvp is not None:
+        forward = jvp
+        check_jvp(fun, args, jvp=forward, **options)
+        if order > 1:
+            tangents = _random_like(args, np.random.default_rng(seed + 1))
+            check_grads(
+                lambda *primals: forward(fun, primals, tangents)[1],
+                args,
+                order - 1,
+                jvp=jvp,
+                vjp=vjp,
+                **{**options, "seed": seed + 10},
+            )
+    if vjp is not None:
+        reverse = vjp
+        check_vjp(fun, args, vjp=reverse, **options)
+        if order > 1:
+            cotangents = _random_like(fun(*args), np.random.default_rng(seed + 2))
+            check_grads(
+                lambda *primals: reverse(fun, *primals)[1](cotangents),
+                args,
+                order - 1,
+                jvp=jvp,
+                vjp=vjp,
+                **{**options, "seed": seed + 20},
+            )
+
+
+def check_jvp(
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    *,
+    jvp: Jvp,
+    rtol: float | None = None,
+    atol: float | None = None,
+    step: float | None = None,
+    seed: int = 0,
+) -> None:
+    """Compares forward derivatives with finite differences; see `check_grads`."""
+    args = tuple(args)
+    tangents = _random_like(args, np.random.default_rng(seed))
+    results, result_tangents = jvp(fun, args, tangents)
+    assert_close(results, fun(*args), message="primal results of jvp")
+    expected = _finite_difference(fun, args, tangents, step)
+    rtol, atol = _tolerances(args, rtol, atol)
+    _assert_tangents_close(result_tangents, expected, rtol, atol, "jvp and finite difference")
+
+
+def check_vjp(
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    *,
+    vjp: Vjp,
+    rtol: float | None = None,
+    atol: float | None = None,
+    step: float | None = None,
+    seed: int = 0,
+) -> None:
+    """Compares reverse derivatives with finite differences; see `check_grads`.
+
+    Cotangents ``c`` of the result and tangents ``t`` of the arguments are paired:
+    ``<c, J t> = <J^T c, t>``, where ``<a, b>`` is the real part of the sum of all products.
+    """
+    args = tuple(args)
+    generator = np.random.default_rng(seed)
+    tangents = _random_like(args, generator)
+    results, pullback = vjp(fun, *args)
+    assert_close(results, fun(*args), message="primal results of vjp")
+    cotangents = _random_like(results, generator)
+    argument_cotangents = pullback(cotangents)
+    for argument, cotangent in zip(
+        pytrees.tree_leaves(args), pytrees.tree_leaves(tuple(argument_cotangents)), strict=True
+    ):
+        expected_aval, got = get_aval(argument), get_aval(cotangent)
+        assert (got.shape, got.dtype) == (expected_aval.shape, expected_aval.dtype), (  # type: ignore[union-attr]
+            f"the cotangent of an argument {expected_aval} has type {got}"
+        )
+    result_tangents = _finite_difference(fun, args, tangents, step)
+    rtol, atol = _tolerances(args, rtol, atol)
+    np.testing.assert_allclose(
+        _pairing(argument_cotangents, tangents),
+        _pairing(cotangents, result_tangents),
+        rtol=rtol,
+        atol=atol,
+        err_msg="vjp and finite difference",
+    )
+
+
+def _random_like(tree: Any, generator: np.random.Generator) -> Any:
+    """Random values of the tangent types of arrays."""
+
+    def one(leaf: Any) -> np.ndarray:
+        aval = get_aval(leaf)
+        dtype = dtypes.tangent_dtype(aval.dtype)  # type: ignore[union-attr]
+        if dtype == dtypes.float0:
+            return np.zeros(aval.shape, dtype)  # type: ignore[union-attr]
+        values = generator.standard_normal(aval.shape)  # type: ignore[union-attr]
+        if dtype.kind == "c":
+            values = values + 1j * generator.standard_normal(aval.shape)  # type: ignore[union-attr]
+        return np.asarray(values).astype(dtype)
+
+    return pytrees.tree_map(one, tree)
+
+
+def _finite_difference(
+    fun: Callable[..., Any], args: tuple, tangents: tuple, step: float | None
+) -> Any:
+    """The derivative of ``fun`` in the direction of the tangents, by a central difference."""
+    names = [np.dtype(get_aval(leaf).dtype).name for leaf in pytrees.tree_leaves(args)]  # type: ignore[union-attr]
+    if step is None:
+        step = max((_STEPS.get(name, 1e-1) for name in names), default=1e-1)
+
+    def moved(distance: float) -> tuple:
+        return pytrees.tree_map(
+            lambda x, t: (np.asarray(x) + np.asarray(distance * t)).astype(np.asarray(x).dtype),
+            args,
+            tangents,
+        )
+
+    def difference(ahead: Any, behind: Any) -> np.ndarray:
+        ahead, behind = np.asarray(ahead), np.asarray(behind)
+        if not dtypes.issubdtype(ahead.dtype, np.inexact):
+            return np.zeros(ahead.shape, dtypes.float0)
+        wide = np.complex128 if ahead.dtype.kind == "c" else np.float64
+        return (ahead.astype(wide) - behind.astype(wide)) / (2 * step)
+
+    return pytrees.tree_map(difference, fun(*moved(step)), fun(*moved(-step)))
+
+
+def _tolerances(args: Any, rtol: float | None, atol: float | None) -> tuple[float, float]:
+    if rtol is None:
+        names = [np.dtype(get_aval(leaf).dtype).name for leaf in pytrees.tree_leaves(args)]  # type: ignore[union-attr]
+        rtol = max((_TOLERANCES.get(name, 1e-1) for name in names), default=1e-1)
+    return rtol, rtol if atol is None else atol
+
+
+def _assert_tangents_close(
+    actual: Any, expected: Any, rtol: float, atol: float, message: str
+) -> None:
+    actual_leaves, expected_leaves = pytrees.tree_leaves(actual), pytrees.tree_leaves(expected)
+    for one, other in zip(actual_leaves, expected_leaves, strict=True):
+        if np.asarray(other).dtype != dtypes.float0:
+            assert_close(one, other, rtol=rtol, atol=atol, check_dtypes=False, message=message)
+
+
+def _pairing(cotangents: Any, tangents: Any) -> float:
+    total = 0.0
+    for cotangent, tangent in zip(
+        pytrees.tree_leaves(cotangents), pytrees.tree_leaves(tangents), strict=True
+    ):
+        cotangent, tangent = np.asarray(cotangent), np.asarray(tangent)
+        if dtypes.float0 not in (cotangent.dtype, tangent.dtype):
+            wide = np.complex128 if "c" in (cotangent.dtype.kind, tangent.dtype.kind) else float
+            total += float(np.sum(cotangent.astype(wide) * tangent.astype(wide)).real)
+    return total

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The samples of the instruction set, one file a family, and how to declare more."""
+
+from . import contractions as contractions
+from . import elementwise as elementwise
+from . import indexing as indexing
+from . import reductions as reductions
+from . import shaping as shaping
+from . import sorting as sorting
+from .declarations import Binary as Binary
+from .declarations import Case as Case
+from .declarations import Operand as Operand
+from .declarations import Operation as Operation
+from .declarations import Unary as Unary
+from .declarations import cases as cases
+from .declarations import sample as sample
+from .declarations import samples as samples

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples: for each primitive, operands and parameters that show what it does.
+
+A sample is declared once; the tests of every package are generated from it. A declaration lists
+`Operation`s, each of which gives one `Case` a dtype.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from olympus_ir import RuleTable, config, dtypes
+from olympus_ir.primitives import Primitive
+
+__all__ = [
+    "BOOLS",
+    "COMPLEXES",
+    "FLOATS",
+    "INTEGERS",
+    "NUMBERS",
+    "SIGNED_INTEGERS",
+    "Binary",
+    "Case",
+    "Operand",
+    "Operation",
+    "Unary",
+    "cases",
+    "sample",
+    "samples",
+]
+
+FLOATS: tuple[Any, ...] = (np.float32, np.float64, np.float16, ml_dtypes.bfloat16)
+COMPLEXES: tuple[Any, ...] = (np.complex64, np.complex128)
+SIGNED_INTEGERS: tuple[Any, ...] = (np.int32, np.int8, np.int64)
+UNSIGNED_INTEGERS: tuple[Any, ...] = (np.uint32, np.uint8)
+INTEGERS = SIGNED_INTEGERS + UNSIGNED_INTEGERS
+NUMBERS = FLOATS + COMPLEXES + INTEGERS
+BOOLS: tuple[Any, ...] = (np.bool_,)
+
+_WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
+# Derivatives are compared with finite differences in double precision only.
+_DIFFERENTIATED = frozenset(map(np.dtype, ("float64", "complex128")))
+
+# From a primitive to a function without arguments that gives its cases.
+samples: RuleTable[Callable[[], list[Case]]] = RuleTable(
+    "sample", package="olympus_testing", folder="samples"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Operand:
+    """An array operand: its elements are drawn at random, the same ones in every run.
+
+    Attributes:
+      shape: its shape.
+      domain: the range of its elements; of complex numbers, that of both parts. For integers both
+        ends are included.
+      dtype: its dtype; that of the case where it is None.
+    """
+
+    shape: tuple[int, ...] = ()
+    domain: tuple[float, float] = (-2.0, 2.0)
+    dtype: Any = None
+
+    def draw(self, generator: np.random.Generator, dtype: Any) -> np.ndarray:
+        """Elements of the domain."""
+        dtype = np.dtype(dtype if self.dtype is None else self.dtype)
+        low, high = self.domain
+        if dtype == np.bool_:
+            return generator.integers(0, 2, self.shape).astype(dtype)
+        if dtypes.issubdtype(dtype, np.integer):
+            limits = dtypes.iinfo(dtype)
+            low, high = max(int(low), int(limits.min)), min(int(high), int(limits.max))
+            return generator.integers(low, high, self.shape, endpoint=True).astype(dtype)
+        values = generator.uniform(low, high, self.shape)
+        if dtype.kind == "c":
+            values = values + 1j * generator.uniform(low, high, self.shape)
+        return np.asarray(values).astype(dtype)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Case:
+    """One application of a primitive to concrete operands.
+
+    Attributes:
+      primitive: the primitive.
+      label: what is special about the case, with the dtype.
+      make_args: gives operands for a random generator; those of different generators have the
+        same types and are all legal.
+      params: the parameters.
+      differentiable: the positions of operands whose derivatives can be compared with finite
+        differences; empty where there is none, or the precision does not allow it.
+      order: up to which order derivatives are compared.
+      batchable: the positions of operands that may be batched.
+      tolerance: the relative tolerance in place of the dtype's.
+    """
+
+    primitive: Primitive
+    label: str
+    make_args: Callable[[np.random.Generator], tuple[Any, ...]]
+    params: Mapping[str, Any]
+    differentiable: tuple[int, ...] = ()
+    order: int = 2
+    batchable: tuple[int, ...] = ()
+    tolerance: float | None = None
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """The operands."""
+        return self.examples(1)[0]
+
+    def examples(self, count: int) -> list[tuple[Any, ...]]:
+        """Several choices of operands of the same types."""
+        seed = zlib.crc32(str(self).encode())
+        return [self.make_args(np.random.default_rng((seed, number))) for number in range(count)]
+
+    def run(self, *args: Any) -> Any:
+        """Applies the primitive to operands, with the case's parameters."""
+        return self.primitive.bind(*args, **self.params)
+
+    def context(self) -> contextlib.AbstractContextManager[Any]:
+        """The configuration the case needs: 64-bit types enabled where operands have them."""
+        values = [*self.args, *self.params.values()]
+        found = [getattr(value, "dtype", value) for value in values]
+        wide = any(isinstance(dtype, np.dtype) and dtype in _WIDE for dtype in found)
+        return config.enable_x64(True) if wide else contextlib.nullcontext()
+
+    def __str__(self) -> str:
+        return f"{self.primitive.name}-{self.label}"
+
+    __repr__ = __str__
+
+
+@dataclasses.dataclass(frozen=True)
+class Operation:
+    """One way to apply a primitive, for several dtypes.
+
+    Attributes:
+      label: what is special about it.
+      operands: `Operand`s, NumPy arrays, or functions ``(generator, dtype) -> operand``.
+      params: the parameters; a function of the dtype where they depend on it.
+      dtypes: the dtypes of operands that do not give one of their own.
+      differentiable: whether derivatives can be compared with finite differences: all inexact
+        operands (True), those at some positions, or none (False).
+      order: up to which order.
+      batchable: whether operands may be batched: all (True), those at some positions, none (False).
+      tolerance: the relative tolerance in place of the dtype's.
+    """
+
+    label: str
+    operands: Sequence[Any]
+    params: Mapping[str, Any] | Callable[[Any], Mapping[str, Any]] = dataclasses.field(
+        default_factory=dict
+    )
+    dtypes: Sequence[Any] = (np.float32, np.float64)
+    differentiable: bool | tuple[int, ...] = True
+    order: int = 2
+    batchable: bool | tuple[int, ...] = True
+    tolerance: float | None = None
+
+    def cases(self, primitive: Primitive) -> list[Case]:
+        """One case a dtype."""
+        return [self._case(primitive, np.dtype(dtype)) for dtype in self.dtypes]
+
+    def _case(self, primitive: Primitive, dtype: np.dtype) -> Case:
+        def make_args(generator: np.random.Generator) -> tuple[Any, ...]:
+            return tuple(_draw(operand, generator, dtype) for operand in self.operands)
+
+        example = make_args(np.random.default_rng(0))
+        positions = range(len(example))
+        if isinstance(self.differentiable, tuple):
+            differentiable = self.differentiable
+        else:
+            differentiable = tuple(positions) if self.differentiable else ()
+        return Case(
+            primitive,
+            f"{self.label}-{dtype.name}",
+            make_args,
+            self.params(dtype) if callable(self.params) else self.params,
+            tuple(
+                position
+                for position in differentiable
+                if np.asarray(example[position]).dtype in _DIFFERENTIATED
+            ),
+            self.order,
+            self.batchable
+            if isinstance(self.batchable, tuple)
+            else tuple(positions) * self.batchable,
+            self.tolerance,
+        )
+
+
+def _draw(operand: Any, generator: np.random.Generator, dtype: np.dtype) -> Any:
+    if isinstance(operand, Operand):
+        return operand.draw(generator, dtype)
+    if callable(operand):
+        return operand(generator, dtype)
+    return operand
+
+
+# Values that mathematical functions must treat as IEEE 754 and the C standard say.
+_SPECIAL_VALUES = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan])
+
+
+@dataclasses.dataclass(frozen=True)
+class Unary:
+    """An elementwise operation of one operand.
+
+    Attributes:
+      domain: the range of the operand's elements.
+      dtypes: the dtypes; the first one is tried with more shapes.
+      params: the parameters.
+      differentiable: as in `Operation`.
+      order: as in `Operation`.
+      special_values: whether zeros, ones, infinities and NaN are legal operands, too.
+      tolerance: as in `Operation`.
+    """
+
+    domain: tuple[float, float] = (-2.0, 2.0)
+    dtypes: Sequence[Any] = FLOATS
+    params: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    differentiable: bool = True
+    order: int = 2
+    special_values: bool = True
+    tolerance: float | None = None
+
+    def cases(self, primitive: Primitive) -> list[Case]:
+        """Cases of several shapes and dtypes."""
+
+        def operation(label: str, operand: Any, dtypes_of_case: Sequence[Any], **changes: Any):
+            options = {
+                "differentiable": self.differentiable,
+                "order": self.order,
+                "tolerance": self.tolerance,
+                **changes,
+            }
+            return Operation(label, (operand,), self.params, dtypes_of_case, **options)
+
+        first = self.dtypes[:1]
+        found = [
+            operation("matrix", Operand((2, 3), self.domain), self.dtypes),
+            operation("scalar", Operand((), self.domain), first),
+            operation("empty", Operand((0, 2), self.domain), first),
+        ]
+        if self.special_values and first[0] == np.float32:
+            values = _SPECIAL_VALUES.astype(np.float32)
+            found.append(operation("special", values, first, differentiable=False))
+        return [case for one in found for case in one.cases(primitive)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Binary:
+    """An elementwise operation of two operands.
+
+    Attributes:
+      domain: the range of the first operand's elements.
+      second_domain: that of the second operand's; the first operand's where it is None.
+      dtypes: the dtypes; the first one is tried with more shapes.
+      second_dtype: the dtype of the second operand, where it is not the first one's.
+      params: the parameters.
+      differentiable: as in `Operation`.
+      order: as in `Operation`.
+      special_values: whether zeros, ones, infinities and NaN are legal operands, too.
+      tolerance: as in `Operation`.
+    """
+
+    domain: tuple[float, float] = (-2.0, 2.0)
+    second_domain: tuple[float, float] | None = None
+    dtypes: Sequence[Any] = FLOATS
+    second_dtype: Any = None
+    params: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    differentiable: bool | tuple[int, ...] = True
+    order: int = 2
+    special_values: bool = True
+    tolerance: float | None = None
+
+    def cases(self, primitive: Primitive) -> list[Case]:
+        """Cases of several shapes and dtypes: equal ones, scalars, and sizes of one."""
+        found = []
+
+        def add(label: str, operands: tuple, dtypes_of_case: Sequence[Any], **changes: Any) -> None:
+            options = {
+                "differentiable": self.differentiable,
+                "order": self.order,
+                "tolerance": self.tolerance,
+                **changes,
+            }
+            found.append(Operation(label, operands, self.params, dtypes_of_case, **options))
+
+        def pair(x_shape: tuple, y_shape: tuple) -> tuple:
+            second_domain = self.domain if self.second_domain is None else self.second_domain
+            return Operand(x_shape, self.domain), Operand(y_shape, second_domain, self.second_dtype)
+
+        few = [dtype for dtype in self.dtypes if dtype in (self.dtypes[0], np.float64)]
+        add("matrices", pair((2, 3), (2, 3)), self.dtypes)
+        add("scalar_and_matrix", pair((), (2, 3)), few)
+        add("matrix_and_scalar", pair((2, 3), ()), few)
+        add("row_and_column", pair((1, 3), (2, 1)), few)
+        add("scalars", pair((), ()), self.dtypes[:1])
+        if self.special_values and self.dtypes[0] == np.float32 and self.second_dtype is None:
+            x, y = np.meshgrid(_SPECIAL_VALUES, _SPECIAL_VALUES)
+            pairs = (x.astype(np.float32), y.astype(np.float32))
+            add("special", pairs, self.dtypes[:1], differentiable=False)
+        return [case for one in found for case in one.cases(primitive)]
+
+
+def sample(primitive: Primitive, *declarations: Any) -> None:
+    """Declares the sample of a primitive.
+
+    Args:
+      primitive: the primitive.
+      *declarations: `Unary`, `Binary`, `Operation`, or `Case` objects.
+
+    Raises:
+      ValueError: where the primitive has a sample already.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> cases(lax.cbrt_p)[0]
+      cbrt-matrix-float32
+    """
+
+    def make() -> list[Case]:
+        return [
+            case
+            for declaration in declarations
+            for case in (
+                [declaration] if isinstance(declaration, Case) else declaration.cases(primitive)
+            )
+        ]
+
+    samples.define(primitive, make)
+
+
+def cases(*primitives: Primitive, families: Iterable[str] = ()) -> list[Case]:
+    """The cases of some primitives, of all in some families, or of all that have samples.
+
+    Args:
+      *primitives: the primitives.
+      families: the names of families of primitives.
+    """
+    families = set(families)
+    chosen: Iterable[Primitive] = primitives or [
+        primitive for primitive in samples if not families or primitive.family in families
+    ]
+    return [case for primitive in chosen for case in samples[primitive]()]

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of sorting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+
+from .declarations import BOOLS, COMPLEXES, FLOATS, INTEGERS, Operand, Operation, sample
+
+
+def _sort(label: str, operands: tuple, dimension: int, num_keys: int = 1, **options: Any):
+    params = {"dimension": dimension, "is_stable": True, "num_keys": num_keys}
+    return Operation(label, operands, params, **options)
+
+
+sample(
+    lax.sort_p,
+    _sort("rows", (Operand((3, 4)),), 0, dtypes=FLOATS + INTEGERS + BOOLS + COMPLEXES),
+    _sort("columns", (Operand((3, 4)),), 1),
+    _sort("with_values", (Operand((3, 4)), Operand((3, 4))), 1),
+    _sort(
+        "two_keys",
+        (Operand((8,), (0, 2), np.int32), Operand((8,)), Operand((8,), (0, 9), np.int32)),
+        0,
+        2,
+        differentiable=(1,),
+    ),
+    _sort(
+        "ties", (Operand((9,), (0, 2), np.int32), np.arange(9, dtype=np.int32)), 0, batchable=(0,)
+    ),
+    _sort(
+        "special",
+        (np.array([np.nan, 1.0, -np.inf, 0.0, -0.0, np.inf, np.nan, -1.0], np.float32),),
+        0,
+        dtypes=(np.float32,),
+        differentiable=False,
+    ),
+)
+sample(
+    lax.top_k_p,
+    Operation("columns", (Operand((3, 5)),), {"k": 2, "axis": 1}, dtypes=FLOATS + INTEGERS),
+    Operation("rows", (Operand((5, 2)),), {"k": 3, "axis": 0}),
+    Operation(
+        "ties",
+        (np.array([1.0, 3.0, 3.0, np.nan, 1.0, np.nan], np.float32),),
+        {"k": 5, "axis": 0},
+        dtypes=(np.float32,),
+        differentiable=False,
+    ),
+)

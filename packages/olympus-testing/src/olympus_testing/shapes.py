@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shape rules compared with what the NumPy reference computes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from olympus_ir.avals import get_aval
+from olympus_ir.reference import reference_rules
+
+from .samples import Case
+
+__all__ = ["check_shape_rule"]
+
+
+def check_shape_rule(case: Case) -> None:
+    """Compares the types that a primitive's shape rule infers with the reference's results.
+
+    Raises:
+      AssertionError: where shapes or dtypes differ.
+    """
+    with case.context(), np.errstate(all="ignore"):
+        avals = tuple(get_aval(arg) for arg in case.args)
+        inferred, _ = case.primitive.infer(avals, dict(case.params))
+        operands = [np.asarray(arg) for arg in case.args]
+        results = reference_rules[case.primitive](*operands, **case.params)
+    values = results if case.primitive.multiple_results else [results]
+    found = [(np.shape(value), np.asarray(value).dtype) for value in values]
+    expected = [(aval.shape, aval.dtype) for aval in inferred]  # type: ignore[attr-defined]
+    assert found == expected, f"{case}: the shape rule says {expected}, the reference {found}"

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How close values of each dtype must be, and the comparison of pytrees of arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import dtypes, pytrees
+from olympus_ir.avals import get_aval
+
+__all__ = ["assert_close", "tolerance"]
+
+# Relative and absolute tolerance of one operation: several units in the last place, because
+# compilers approximate mathematical functions.
+_TOLERANCES = {
+    "float64": 1e-11,
+    "complex128": 1e-11,
+    "float32": 1e-5,
+    "complex64": 1e-5,
+    "float16": 2e-3,
+    "bfloat16": 2e-2,
+}
+_SMALL_FLOATS = 0.25  # of 8 bits and less: about one unit in the last place
+
+
+def tolerance(dtype: Any) -> float:
+    """The relative tolerance of values of a dtype; zero for integers and booleans.
+
+    Example:
+      >>> tolerance("float32")
+      1e-05
+    """
+    dtype = np.dtype(dtype)
+    if dtypes.issubdtype(dtype, np.inexact):
+        return _TOLERANCES.get(dtype.name, _SMALL_FLOATS)
+    return 0.0
+
+
+def assert_close(
+    actual: Any,
+    expected: Any,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    check_dtypes: bool = True,
+    check_weak_types: bool = False,
+    message: str = "",
+) -> None:
+    """Raises AssertionError where two pytrees of arrays differ.
+
+    Args:
+      actual: the values to be tested.
+      expected: the values they should have, in the same structure.
+      rtol: the relative tolerance; by default that of the dtype.
+      atol: the absolute tolerance; by default ``rtol``.
+      check_dtypes: whether dtypes must be equal, too.
+      check_weak_types: whether weak types must be equal, too.
+      message: what is compared, for the error.
+
+    Example:
+      >>> assert_close({"loss": np.float32(1)}, {"loss": np.float32(1 + 1e-7)})
+    """
+    actual_leaves, actual_tree = pytrees.tree_flatten(actual)
+    expected_leaves, expected_tree = pytrees.tree_flatten(expected)
+    assert actual_tree == expected_tree, f"{message}: structure {actual_tree} != {expected_tree}"
+    for actual_leaf, expected_leaf in zip(actual_leaves, expected_leaves, strict=True):
+        _assert_leaf_close(
+            actual_leaf, expected_leaf, rtol, atol, check_dtypes, check_weak_types, message
+        )
+
+
+def _assert_leaf_close(
+    actual: Any,
+    expected: Any,
+    rtol: float | None,
+    atol: float | None,
+    check_dtypes: bool,
+    check_weak_types: bool,
+    message: str,
+) -> None:
+    actual_aval, expected_aval = get_aval(actual), get_aval(expected)
+    if check_dtypes:
+        assert actual_aval.dtype == expected_aval.dtype, (  # type: ignore[union-attr]
+            f"{message}: dtype {actual_aval} != {expected_aval}"
+        )
+    if check_weak_types:
+        assert actual_aval.weak_type == expected_aval.weak_type, (  # type: ignore[union-attr]
+            f"{message}: weak type {actual_aval!r} != {expected_aval!r}"
+        )
+    dtype = expected_aval.dtype  # type: ignore[union-attr]
+    if dtypes.is_extended(dtype):
+        actual, expected = np.asarray(actual.physical), np.asarray(expected.physical)
+        dtype = expected.dtype
+    values, wanted = _comparable(actual), _comparable(expected)
+    if rtol is None:
+        actual_dtype = getattr(actual, "dtype", dtype)
+        rtol = max(tolerance(dtype), tolerance(actual_dtype))
+    np.testing.assert_allclose(
+        values,
+        wanted,
+        rtol=rtol,
+        atol=rtol if atol is None else atol,
+        equal_nan=True,
+        err_msg=message,
+        strict=True,
+    )
+
+
+def _comparable(value: Any) -> np.ndarray:
+    """Values in a dtype that NumPy compares: floats as doubles, the rest as it is."""
+    array = np.asarray(value)
+    if dtypes.issubdtype(array.dtype, np.floating):
+        return array.astype(np.float64)
+    if array.dtype.kind == "c":
+        return array.astype(np.complex128)
+    if dtypes.issubdtype(array.dtype, np.integer) and array.dtype.itemsize < 8:
+        return array.astype(np.int64)
+    return array
