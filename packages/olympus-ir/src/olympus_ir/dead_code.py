@@ -1,292 +1,282 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removing what does not contribute to the results of a program, or to its effects."""
+"""Dead code: removing the equations, inputs and constants that no needed result depends on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .lax.calls import (
-    checkpoint_p,
-    closed_call_p,
-    custom_jvp_call_p,
-    custom_vjp_call_p,
-    jit_p,
+from . import lax
+from .effects import NamedAxisEffect
+from .olympuspr import (
+    ClosedOlympuspr,
+    DropVar,
+    Equation,
+    Olympuspr,
+    Var,
+    close_olympuspr,
+    joined_effects,
 )
-from .lax.control_flow import cond_p, scan_p, while_p
-from .olympuspr import ClosedOlympuspr, DropVar, Equation, Literal, Olympuspr
 from .rules import RuleTable
 
-DeadCodeRule = Callable[[Sequence[bool], Equation], tuple[list[bool], Equation | None]]
+__all__ = ["dce_closed", "dce_olympuspr", "dead_code_rules"]
 
-# From a primitive that holds programs to `rule(used_outputs, equation)`, which returns which
-# operands are used, and the equation without what is not needed; None to drop it. Other equations
-# are kept whole or not at all.
-dead_code_rules: RuleTable[DeadCodeRule] = RuleTable(
-    "dead_code", package="olympus_ir", folder="dead_code.py"
+Flags = Sequence[bool]
+
+# For primitives whose parameters are programs: `rule(equation, used_results)` returns the reduced
+# equation, and which of the operands it still uses. Other equations are kept or dropped as a whole.
+dead_code_rules: RuleTable[Callable[[Equation, list[bool]], tuple[Equation, list[bool]]]] = (
+    RuleTable("dead code", package="olympus_ir", folder=".")
 )
 
 
 def dce_olympuspr(
-    olympuspr: Olympuspr,
-    used_outputs: Sequence[bool],
-    instantiate: bool | Sequence[bool] = False,
+    olympuspr: Olympuspr, used_outputs: Flags, instantiate: bool | Flags = False
 ) -> tuple[Olympuspr, list[bool]]:
-    """Removes the equations that the chosen results do not need.
+    """Removes what is not needed for some of a program's results.
+
+    Equations with effects are kept.
 
     Args:
       olympuspr: the program.
-      used_outputs: for each result, whether it is kept.
-      instantiate: inputs to keep whether they are used or not: all (True), some or none.
+      used_outputs: for each result, whether it is needed.
+      instantiate: whether inputs (all, or each by a flag) are kept even where nothing uses them.
 
     Returns:
-      The smaller program, of the used inputs and the kept results, and which inputs it kept.
+      The program of the needed results and used inputs, and for each input whether it is used.
 
     Example:
-      >>> from olympus_ir import lax, ShapedArray, trace_to_olympuspr
-      >>> olympuspr, _ = trace_to_olympuspr(
-      ...     lambda x, y: [lax.sin(x), lax.cos(y)], [ShapedArray((), "float32")] * 2)
+      >>> from olympus_ir import ShapedArray, trace_to_olympuspr
+      >>> f32 = ShapedArray((), "float32")
+      >>> olympuspr, _ = trace_to_olympuspr(lambda x, y: [lax.sin(x), lax.cos(y)], [f32, f32])
       >>> dce_olympuspr(olympuspr, [True, False])
       ({ lambda ; a:f32[]. let b:f32[] = sin a in (b,) }, [True, False])
     """
-    if isinstance(instantiate, bool):
-        instantiate = (instantiate,) * len(olympuspr.invars)
-    needed: set[Any] = set()
-    outvars = []
-    for atom, used in zip(olympuspr.outvars, used_outputs, strict=True):
-        if used:
-            outvars.append(atom)
-            if atom.__class__ is not Literal:
-                needed.add(atom)
-    equations: list[Equation] = []
-    rules = dead_code_rules.rules
+    live = {
+        atom
+        for atom, used in zip(olympuspr.outvars, used_outputs, strict=True)
+        if used and isinstance(atom, Var)
+    }
+    kept: list[Equation] = []
     for equation in reversed(olympuspr.eqns):
-        used = [var in needed for var in equation.outvars]
-        if not any(used) and not equation.effects:
+        used_results = [var in live for var in equation.outvars]
+        if not any(used_results) and not _has_lasting_effects(equation):
             continue
-        rule = rules.get(equation.primitive)
-        if rule is None:
-            used_operands: Sequence[bool] | None = None
-            kept: Equation | None = equation
-        else:
-            used_operands, kept = rule(used, equation)
-        if kept is None:
-            continue
-        equations.append(kept)
-        if used_operands is None:
-            for atom in equation.invars:
-                if atom.__class__ is not Literal:
-                    needed.add(atom)
-        else:
-            for atom, is_used in zip(equation.invars, used_operands, strict=True):
-                if is_used and atom.__class__ is not Literal:
-                    needed.add(atom)
-    equations.reverse()
-    used_inputs = [
-        var in needed or keep for var, keep in zip(olympuspr.invars, instantiate, strict=True)
-    ]
-    smaller = olympuspr.replace(
-        constvars=[var for var in olympuspr.constvars if var in needed],
-        invars=[var for var, used in zip(olympuspr.invars, used_inputs, strict=True) if used],
-        outvars=outvars,
-        eqns=equations,
-        effects=_effects(equations) if olympuspr.effects else olympuspr.effects,
+        rule = dead_code_rules.rules.get(equation.primitive)
+        if rule is not None:
+            equation, _ = rule(equation, used_results)
+        elif not all(used_results):
+            equation = _without_unused_names(equation, used_results)
+        kept.append(equation)
+        live.update(atom for atom in equation.invars if isinstance(atom, Var))
+    kept.reverse()
+    wanted = instantiate if not isinstance(instantiate, bool) else [instantiate] * len(
+        olympuspr.invars
     )
-    if not all(used_inputs) or len(outvars) != len(olympuspr.outvars):
-        smaller.debug_info = _selected_debug_info(olympuspr, used_inputs, used_outputs)
-    return smaller, used_inputs
-
-
-def _effects(equations: Sequence[Equation]) -> frozenset:
-    effects: frozenset = frozenset()
-    for equation in equations:
-        if equation.effects:
-            effects |= equation.effects
-    return effects
-
-
-def _selected_debug_info(
-    olympuspr: Olympuspr, used_inputs: Sequence[bool], used_outputs: Sequence[bool]
-) -> Any:
-    return olympuspr.debug_info.select(used_inputs, used_outputs)
+    used_inputs = [
+        var in live or bool(keep) for var, keep in zip(olympuspr.invars, wanted, strict=True)
+    ]
+    reduced = Olympuspr(
+        [var for var in olympuspr.constvars if var in live],
+        _chosen(olympuspr.invars, used_inputs),
+        _chosen(olympuspr.outvars, used_outputs),
+        kept,
+        joined_effects(kept),
+        olympuspr.debug_info,
+    )
+    return reduced, used_inputs
 
 
 def dce_closed(
-    closed: ClosedOlympuspr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
+    closed: ClosedOlympuspr, used_outputs: Flags, instantiate: bool | Flags = False
 ) -> tuple[ClosedOlympuspr, list[bool]]:
-    """As `dce_olympuspr`, of a closed program; remembered with it."""
-    if not isinstance(instantiate, bool):
-        instantiate = tuple(instantiate)
-    key = ("dead code", tuple(used_outputs), instantiate)
-    found = closed.memo.get(key)
-    if found is None:
-        smaller, used_inputs = dce_olympuspr(closed.jaxpr, used_outputs, instantiate)
-        values = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
-        consts = [values[var] for var in smaller.constvars]
-        found = closed.memo[key] = ClosedOlympuspr(smaller, consts), used_inputs
-    return found
+    """As `dce_olympuspr`, of a closed program; the same program gives the same object each time."""
+    kept_inputs = instantiate if isinstance(instantiate, bool) else tuple(map(bool, instantiate))
+    key = ("dead code", tuple(map(bool, used_outputs)), kept_inputs)
+    known = closed.memo.get(key)
+    if known is None:
+        olympuspr, used_inputs = dce_olympuspr(closed.jaxpr, used_outputs, instantiate)
+        if _is_unchanged(closed.jaxpr, olympuspr):
+            reduced = closed
+        elif not olympuspr.constvars:
+            reduced = close_olympuspr(olympuspr)
+        else:
+            values = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
+            reduced = ClosedOlympuspr(olympuspr, [values[var] for var in olympuspr.constvars])
+        known = closed.memo[key] = (reduced, used_inputs)
+    return known[0], list(known[1])
 
 
-def _select(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
-    return [value for value, flag in zip(values, flags, strict=True) if flag]
+def _is_unchanged(before: Olympuspr, after: Olympuspr) -> bool:
+    return (
+        before.constvars == after.constvars
+        and before.invars == after.invars
+        and before.outvars == after.outvars
+        and before.eqns == after.eqns
+    )
 
 
-def _is_whole(smaller: ClosedOlympuspr, original: ClosedOlympuspr) -> bool:
-    """Whether nothing was removed at all, so that the equation may stay as it is."""
-    return len(smaller.jaxpr.invars) == len(original.jaxpr.invars) and len(
-        smaller.jaxpr.outvars
-    ) == len(original.jaxpr.outvars)
+def _chosen(items: Sequence[Any], flags: Flags) -> list[Any]:
+    return [item for item, flag in zip(items, flags, strict=True) if flag]
 
 
-def _call_rule(program_name: str, per_operand: Sequence[str] = (), per_result: Sequence[str] = ()):
-    """The rule of a call: the called program is made smaller with the equation.
+def _has_lasting_effects(equation: Equation) -> bool:
+    # That a named axis must be bound is no reason to compute what nobody needs.
+    return any(not isinstance(effect, NamedAxisEffect) for effect in equation.effects)
+
+
+def _without_unused_names(equation: Equation, used_results: Flags) -> Equation:
+    outvars = [
+        var if used or var.__class__ is DropVar else DropVar(var.aval)
+        for var, used in zip(equation.outvars, used_results, strict=True)
+    ]
+    return equation.replace(outvars=outvars)
+
+
+def _reduced(
+    equation: Equation,
+    used_operands: Flags,
+    used_results: Flags,
+    params: dict[str, Any],
+    effects: frozenset,
+) -> tuple[Equation, list[bool]]:
+    if all(used_operands) and all(used_results) and params == equation.params:
+        return equation, list(used_operands)
+    reduced = equation.replace(
+        invars=_chosen(equation.invars, used_operands),
+        outvars=_chosen(equation.outvars, used_results),
+        params=params,
+        effects=effects,
+    )
+    return reduced, list(used_operands)
+
+
+# ---- calls ----
+
+
+@dead_code_rules.define(lax.jit_p)
+def _jit(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:
+    params = equation.params
+    program, used = dce_closed(params["jaxpr"], used_results, instantiate=params["keep_unused"])
+    changed = {**params, "jaxpr": program}
+    for key, flags in (
+        ("in_shardings", used),
+        ("in_layouts", used),
+        ("donated_invars", used),
+        ("out_shardings", used_results),
+        ("out_layouts", used_results),
+    ):
+        changed[key] = tuple(_chosen(params[key], flags))
+    return _reduced(equation, used, used_results, changed, program.effects)
+
+
+@dead_code_rules.define(lax.closed_call_p)
+def _closed_call(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:
+    program, used = dce_closed(equation.params["call_jaxpr"], used_results)
+    params = {**equation.params, "call_jaxpr": program}
+    return _reduced(equation, used, used_results, params, program.effects)
+
+
+@dead_code_rules.define(lax.checkpoint_p)
+def _checkpoint(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:
+    closed = close_olympuspr(equation.params["jaxpr"])
+    program, used = dce_closed(closed, used_results)
+    params = {**equation.params, "jaxpr": program.jaxpr}
+    return _reduced(equation, used, used_results, params, program.effects)
+
+
+@dead_code_rules.define(lax.optimization_barrier_p)
+def _optimization_barrier(
+    equation: Equation, used_results: list[bool]
+) -> tuple[Equation, list[bool]]:
+    return _reduced(equation, used_results, used_results, equation.params, equation.effects)
+
+
+# ---- control flow ----
+
+
+@dead_code_rules.define(lax.cond_p)
+def _cond(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:
+    branches = equation.params["branches"]
+    used = [False] * (len(equation.invars) - 1)
+    for branch in branches:
+        _, used_here = dce_closed(branch, used_results)
+        used = [a or b for a, b in zip(used, used_here, strict=True)]
+    reduced = []
+    effects: frozenset = frozenset()
+    for branch in branches:
+        # All branches take the operands that one of them uses.
+        program, _ = dce_closed(branch, used_results, instantiate=used)
+        reduced.append(program)
+        effects |= program.effects
+    params = {**equation.params, "branches": tuple(reduced)}
+    return _reduced(equation, [True, *used], used_results, params, effects)
+
+
+def _used_in_loop(
+    body: ClosedOlympuspr, num_consts: int, used_carry: list[bool], used_others: list[bool]
+) -> tuple[list[bool], list[bool]]:
+    """Which parts of the carry are used, each iteration's use counted; and which inputs.
 
     Args:
-      program_name: the parameter that holds the program.
-      per_operand: parameters with one entry an operand.
-      per_result: parameters with one entry a result.
+      body: from constants, carry and further inputs to carry and further results.
+      num_consts: the number of constants.
+      used_carry: which parts of the last carry are used.
+      used_others: which of the further results are used.
     """
-
-    def rule(used: Sequence[bool], equation: Equation) -> tuple[list[bool], Equation | None]:
-        program = equation.params[program_name]
-        is_closed = isinstance(program, ClosedOlympuspr)
-        if is_closed:
-            smaller, used_inputs = dce_closed(program, used)
-        else:
-            smaller, used_inputs = dce_olympuspr(program, used)
-        if not any(used_inputs) and not any(used) and not equation.effects:
-            return used_inputs, None
-        if all(used) and all(used_inputs):
-            if not is_closed or _is_whole(smaller, program):
-                return used_inputs, equation
-        params = {**equation.params, program_name: smaller}
-        for name in per_operand:
-            params[name] = tuple(_select(params[name], used_inputs))
-        for name in per_result:
-            params[name] = tuple(_select(params[name], used))
-        kept = equation.replace(
-            invars=_select(equation.invars, used_inputs),
-            outvars=_select(equation.outvars, used),
-            params=params,
-            effects=equation.effects,
-        )
-        return used_inputs, kept
-
-    return rule
+    num_carry = len(used_carry)
+    while True:
+        _, used_inputs = dce_closed(body, [*used_carry, *used_others])
+        used_by_next = used_inputs[num_consts : num_consts + num_carry]
+        widened = [a or b for a, b in zip(used_carry, used_by_next, strict=True)]
+        if widened == used_carry:
+            return used_carry, used_inputs
+        used_carry = widened
 
 
-dead_code_rules.define(
-    jit_p,
-    _call_rule(
-        "jaxpr",
-        per_operand=("in_shardings", "in_layouts", "donated_invars"),
-        per_result=("out_shardings", "out_layouts"),
-    ),
-)
-dead_code_rules.define(closed_call_p, _call_rule("call_jaxpr"))
-dead_code_rules.define(checkpoint_p, _call_rule("jaxpr"))
-for _primitive in (custom_jvp_call_p, custom_vjp_call_p):
-    dead_code_rules.exempt(
-        _primitive,
-        reason="the derivative rule takes all operands and gives all results of the function",
+@dead_code_rules.define(lax.while_p)
+def _while(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:
+    params = equation.params
+    condition, body = params["cond_jaxpr"], params["body_jaxpr"]
+    num_cond, num_body = params["cond_nconsts"], params["body_nconsts"]
+    _, used_by_condition = dce_closed(condition, [True])
+    used_cond_consts = used_by_condition[:num_cond]
+    used_carry = [
+        a or b for a, b in zip(used_results, used_by_condition[num_cond:], strict=True)
+    ]
+    used_carry, used_inputs = _used_in_loop(body, num_body, used_carry, [])
+    used_body_consts = used_inputs[:num_body]
+    condition, _ = dce_closed(condition, [True], instantiate=[*used_cond_consts, *used_carry])
+    body, _ = dce_closed(body, used_carry, instantiate=[*used_body_consts, *used_carry])
+    changed = {
+        **params,
+        "cond_jaxpr": condition,
+        "cond_nconsts": sum(used_cond_consts),
+        "body_jaxpr": body,
+        "body_nconsts": sum(used_body_consts),
+    }
+    used_operands = [*used_cond_consts, *used_body_consts, *used_carry]
+    return _reduced(
+        equation, used_operands, used_carry, changed, condition.effects | body.effects
     )
 
 
-def _cond_rule(used: Sequence[bool], equation: Equation) -> tuple[list[bool], Equation | None]:
-    branches = equation.params["branches"]
-    used_inputs = [False] * len(branches[0].jaxpr.invars)
-    for branch in branches:
-        _, used_by_branch = dce_closed(branch, used)
-        used_inputs = [a or b for a, b in zip(used_inputs, used_by_branch, strict=True)]
-    used_operands = [True, *used_inputs]
-    if all(used) and all(used_inputs):
-        return used_operands, equation
-    smaller = tuple(dce_closed(branch, used, instantiate=used_inputs)[0] for branch in branches)
-    kept = equation.replace(
-        invars=_select(equation.invars, used_operands),
-        outvars=_select(equation.outvars, used),
-        params={**equation.params, "branches": smaller},
-    )
-    return used_operands, kept
-
-
-def _scan_rule(used: Sequence[bool], equation: Equation) -> tuple[list[bool], Equation | None]:
-    """Carries that are used by the results, or by other used carries, stay."""
+@dead_code_rules.define(lax.scan_p)
+def _scan(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:
     params = equation.params
     body, num_consts, num_carry = params["jaxpr"], params["num_consts"], params["num_carry"]
-    used_carry, used_ys = list(used[:num_carry]), list(used[num_carry:])
-    while True:
-        _, used_inputs = dce_closed(body, [*used_carry, *used_ys])
-        needed = used_inputs[num_consts : num_consts + num_carry]
-        if all(carry or not need for carry, need in zip(used_carry, needed, strict=True)):
-            break
-        used_carry = [a or b for a, b in zip(used_carry, needed, strict=True)]
-    keep_inputs = [
+    used_ys = used_results[num_carry:]
+    used_carry, used_inputs = _used_in_loop(body, num_consts, used_results[:num_carry], used_ys)
+    used_operands = [
         *used_inputs[:num_consts],
         *used_carry,
         *used_inputs[num_consts + num_carry :],
     ]
-    if all(keep_inputs) and all(used_carry) and all(used_ys):
-        return keep_inputs, equation
-    smaller, _ = dce_closed(body, [*used_carry, *used_ys], instantiate=keep_inputs)
-    new_params = {
+    body, _ = dce_closed(body, [*used_carry, *used_ys], instantiate=used_operands)
+    changed = {
         **params,
-        "jaxpr": smaller,
+        "jaxpr": body,
         "num_consts": sum(used_inputs[:num_consts]),
         "num_carry": sum(used_carry),
     }
-    if "linear" in params:
-        new_params["linear"] = tuple(_select(params["linear"], keep_inputs))
-    outvars = [
-        var if is_used else DropVar(var.aval)
-        for var, is_used in zip(equation.outvars, used, strict=True)
-    ]
-    kept = equation.replace(
-        invars=_select(equation.invars, keep_inputs),
-        outvars=_select(outvars, [*used_carry, *used_ys]),
-        params=new_params,
-    )
-    return keep_inputs, kept
-
-
-def _while_rule(used: Sequence[bool], equation: Equation) -> tuple[list[bool], Equation | None]:
-    """As for scans, with what the condition looks at."""
-    params = equation.params
-    condition, body = params["cond_jaxpr"], params["body_jaxpr"]
-    cond_count, body_count = params["cond_nconsts"], params["body_nconsts"]
-    _, used_by_condition = dce_closed(condition, [True])
-    used_carry = [
-        a or b for a, b in zip(used, used_by_condition[cond_count:], strict=True)
-    ]
-    while True:
-        _, used_inputs = dce_closed(body, used_carry)
-        needed = used_inputs[body_count:]
-        if all(carry or not need for carry, need in zip(used_carry, needed, strict=True)):
-            break
-        used_carry = [a or b for a, b in zip(used_carry, needed, strict=True)]
-    used_cond_consts, used_body_consts = used_by_condition[:cond_count], used_inputs[:body_count]
-    keep_inputs = [*used_cond_consts, *used_body_consts, *used_carry]
-    if all(keep_inputs):
-        return keep_inputs, equation
-    new_params = {
-        **params,
-        "cond_jaxpr": dce_closed(condition, [True], [*used_cond_consts, *used_carry])[0],
-        "cond_nconsts": sum(used_cond_consts),
-        "body_jaxpr": dce_closed(body, used_carry, [*used_body_consts, *used_carry])[0],
-        "body_nconsts": sum(used_body_consts),
-    }
-    outvars = [
-        var if is_used else DropVar(var.aval)
-        for var, is_used in zip(equation.outvars, used, strict=True)
-    ]
-    kept = equation.replace(
-        invars=_select(equation.invars, keep_inputs),
-        outvars=_select(outvars, used_carry),
-        params=new_params,
-    )
-    return keep_inputs, kept
-
-
-dead_code_rules.define(cond_p, _cond_rule)
-dead_code_rules.define(scan_p, _scan_rule)
-dead_code_rules.define(while_p, _while_rule)
+    return _reduced(equation, used_operands, [*used_carry, *used_ys], changed, body.effects)

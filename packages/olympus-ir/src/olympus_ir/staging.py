@@ -350,6 +350,10 @@ def trace_to_olympuspr(
         trace.finish()
     if config.check_tracer_leaks.value:
         check_leaks(trace, tracers)
+    if config.enable_checks.value:
+        from .checker import check_olympuspr  # it knows all primitives, which know this module
+
+        check_olympuspr(olympuspr)
     return olympuspr, constants
 
 
