@@ -11,6 +11,7 @@ from olympus_sharding import NamedSharding
 from olympus_sharding import PartitionSpec as P
 from olympus_xla import device_put, from_dlpack
 from olympus_xla.arrays import ArrayImpl
+from olympus_xla.dlpack import is_supported_dtype
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "uint32", "bool", "complex64"])
@@ -88,6 +89,26 @@ def test_export_options():
     assert np.from_dlpack(array, device="cpu").tolist() == [0.0, 1.0, 2.0]
     with pytest.raises(BufferError, match=r"DLPack device \(2, 0\)"):
         array.__dlpack__(dl_device=(2, 0))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        ("float32", True),
+        (float, True),
+        (ml_dtypes.bfloat16, True),
+        (ml_dtypes.int4, False),
+        ("a", False),
+    ],
+)
+def test_supported_dtypes(dtype, expected):
+    assert is_supported_dtype(dtype) is expected
+
+
+def test_dtypes_that_are_none():
+    for dtype in (None, 3):
+        with pytest.raises(TypeError):
+            is_supported_dtype(dtype)
 
 
 def test_read_only_numpy_arrays():

@@ -6,6 +6,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from olympus_ir import dtypes
@@ -14,7 +15,18 @@ from . import _jaxlib, backends
 from .arrays import attach_members, check_not_deleted
 from .transfer import copy_array, put_leaf
 
-__all__ = ["DLDeviceType", "dlpack_device", "from_dlpack", "to_dlpack"]
+__all__ = ["DLDeviceType", "dlpack_device", "from_dlpack", "is_supported_dtype", "to_dlpack"]
+
+# What other libraries read. The runtime exports 8-bit floats too, which are newer than most of them.
+_SUPPORTED_DTYPES = frozenset(
+    map(
+        np.dtype,
+        (
+            *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+            *("float16", ml_dtypes.bfloat16, "float32", "float64", "complex64", "complex128"),
+        ),
+    )
+)
 
 
 class DLDeviceType(enum.IntEnum):
@@ -101,6 +113,23 @@ def to_dlpack(
     elif copy:
         array, copied = copy_array(self), True
     return _jaxlib.export_dlpack(array, stream, max_version, copied)
+
+
+def is_supported_dtype(dtype: Any) -> bool:
+    """Whether arrays of a dtype can be exchanged through DLPack.
+
+    Example:
+      >>> is_supported_dtype("float32"), is_supported_dtype("int4")
+      (True, False)
+    """
+    if dtype is None:
+        raise TypeError(f"Expected a string or dtype-like object; got {dtype=}")
+    try:
+        return np.dtype(dtype) in _SUPPORTED_DTYPES
+    except TypeError:
+        if isinstance(dtype, str):
+            return False  # a dtype that NumPy does not know, such as "int4"
+        raise
 
 
 def from_dlpack(
