@@ -269,16 +269,15 @@ sample(
         )
     ),
 )
+_to_be_rounded = np.array(
+    [1.2, -3.7, 1e-5, 1e5, 65520.0, 0.0, -0.0, np.inf, np.nan, 1e-45], np.float32
+)
 sample(
     lax.reduce_precision_p,
     *(
         Operation(
             f"e{exponent_bits}m{mantissa_bits}",
-            (
-                np.array(
-                    [1.2, -3.7, 1e-5, 1e5, 65520.0, 0.0, -0.0, np.inf, np.nan, 1e-45], np.float32
-                ),
-            ),
+            (_to_be_rounded,),
             {"exponent_bits": exponent_bits, "mantissa_bits": mantissa_bits},
             dtypes=(np.float32,),
             differentiable=False,

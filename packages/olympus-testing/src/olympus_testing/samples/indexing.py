@@ -129,7 +129,7 @@ sample(
 
 def _updates_shape(label: str) -> tuple[int, ...]:
     """The shape of what gather gives, which is that of the updates of the scatter."""
-    shape, indices_shape, numbers, slice_sizes = _GATHERS[label]
+    _, indices_shape, numbers, slice_sizes = _GATHERS[label]
     window = [
         size
         for axis, size in enumerate(slice_sizes)
@@ -144,7 +144,7 @@ def _distinct_indices(label: str) -> Callable[[np.random.Generator, Any], np.nda
     """Index vectors whose windows do not overlap: which update wins is not said otherwise."""
 
     def draw(generator: np.random.Generator, dtype: Any) -> np.ndarray:
-        shape, indices_shape, _, _ = _GATHERS[label]
+        _, indices_shape, _, _ = _GATHERS[label]
         components = [
             generator.permuted(np.broadcast_to(np.arange(4), (*indices_shape[:-2], 4)), axis=-1)
             for _ in range(indices_shape[-1])

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from olympus_ir import lax
@@ -13,7 +15,7 @@ _anything = NUMBERS + BOOLS
 
 
 def _broadcast(
-    label: str, shape: tuple, new_shape: tuple, dimensions: tuple, **options
+    label: str, shape: tuple, new_shape: tuple, dimensions: tuple, **options: Any
 ) -> Operation:
     params = {"shape": new_shape, "broadcast_dimensions": dimensions, "sharding": None}
     return Operation(label, (Operand(shape),), params, **options)
@@ -30,7 +32,7 @@ sample(
 
 
 def _reshape(
-    label: str, shape: tuple, new_sizes: tuple, dimensions: tuple | None = None, **options
+    label: str, shape: tuple, new_sizes: tuple, dimensions: tuple | None = None, **options: Any
 ):
     params = {"new_sizes": new_sizes, "dimensions": dimensions, "sharding": None}
     return Operation(label, (Operand(shape),), params, **options)
