@@ -63,10 +63,10 @@ def dce_olympuspr(
         if not any(used_results) and not _has_lasting_effects(equation):
             continue
         rule = dead_code_rules.rules.get(equation.primitive)
+        if not all(used_results):
+            equation = _without_unused_names(equation, used_results)
         if rule is not None:
             equation, _ = rule(equation, used_results)
-        elif not all(used_results):
-            equation = _without_unused_names(equation, used_results)
         kept.append(equation)
         live.update(atom for atom in equation.invars if isinstance(atom, Var))
     kept.reverse()
@@ -84,6 +84,8 @@ def dce_olympuspr(
         joined_effects(kept),
         olympuspr.debug_info,
     )
+    if not all(used_inputs) or not all(used_outputs):
+        reduced.debug_info = olympuspr.debug_info.select(used_inputs, list(used_outputs))
     return reduced, used_inputs
 
 
@@ -190,6 +192,12 @@ def _optimization_barrier(
     equation: Equation, used_results: list[bool]
 ) -> tuple[Equation, list[bool]]:
     return _reduced(equation, used_results, used_results, equation.params, equation.effects)
+
+
+for _primitive in (lax.custom_jvp_call_p, lax.custom_vjp_call_p):
+    dead_code_rules.exempt(
+        _primitive, reason="its derivative rule takes all operands and gives all results"
+    )
 
 
 # ---- control flow ----
