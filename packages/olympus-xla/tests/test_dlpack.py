@@ -98,7 +98,7 @@ def test_export_options():
         (float, True),
         (ml_dtypes.bfloat16, True),
         (ml_dtypes.int4, False),
-        ("a", False),
+        ("int4", False),
     ],
 )
 def test_supported_dtypes(dtype, expected):

@@ -17,7 +17,7 @@ from .transfer import copy_array, put_leaf
 
 __all__ = ["DLDeviceType", "dlpack_device", "from_dlpack", "is_supported_dtype", "to_dlpack"]
 
-# What other libraries read. The runtime exports 8-bit floats too, which are newer than most of them.
+# What other libraries read. The runtime exports 8-bit floats too, which most of them do not know.
 _SUPPORTED_DTYPES = frozenset(
     map(
         np.dtype,
