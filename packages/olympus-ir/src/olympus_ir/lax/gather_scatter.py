@@ -18,7 +18,7 @@ from ..olympuspr import DebugInfo, Olympuspr
 from ..primitives import Primitive, instruction
 from ..staging import trace_to_olympuspr
 from . import elementwise
-from .families import check_same_dtypes, result_weak_type
+from .families import check_same_dtypes
 from .logic import lt, select_n
 from .shaping import canonical_axis, concatenate, expand_dims, full
 from .values import Array, ArrayLike, dtype_of, shape_of
@@ -320,8 +320,7 @@ def _scatter_shape(
             f"the indices, {list(indices.shape[:-1])}"
         )
     varying = operand.vma | indices.vma | updates.vma
-    weak_type = result_weak_type((operand, updates)) if update_jaxpr is None else operand.weak_type
-    return ShapedArray(operand.shape, operand.dtype, weak_type, vma=varying)
+    return ShapedArray(operand.shape, operand.dtype, operand.weak_type, vma=varying)
 
 
 scatter_p = _scatter_primitive("scatter", (0, 2))

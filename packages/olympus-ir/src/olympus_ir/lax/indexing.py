@@ -305,17 +305,17 @@ def _scalar_start_indices(
 
 
 def _start_index(index: Any, size: int, allow_negative: bool) -> Any:
-    kind = index.__class__
-    if kind is int or isinstance(index, np.integer):
-        if index < 0 and allow_negative:
-            index = index + size
-        return np.asarray(index, dtypes.canonicalize_dtype(int if kind is int else index.dtype))
     dtype = dtype_of(index)
+    if not isinstance(index, Array) and np.ndim(index) == 0:
+        if dtypes.issubdtype(dtype, np.integer) and index < 0 and allow_negative:
+            index = index + size
+        return np.asarray(index, dtype)
     if not allow_negative or not dtypes.issubdtype(dtype, np.signedinteger):
         return index
-    offset = np.asarray(size).astype(dtype)
+    zero = 0 if dtype == dtypes.default_int_dtype() else np.zeros((), dtype)
+    is_negative = lt(index, zero)
     strong = convert_dtype(index, dtype) if isinstance(index, Tracer) else index
-    return select_n(lt(index, np.zeros((), dtype)), index, add(strong, offset))
+    return select_n(is_negative, index, add(strong, np.asarray(size).astype(dtype)))
 
 
 def dynamic_slice(

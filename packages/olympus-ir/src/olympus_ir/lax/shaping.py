@@ -685,7 +685,7 @@ def full(
     else:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "full", 3)
         fill_value = convert_dtype(fill_value, dtype)
-    return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)
+    return broadcast(fill_value, shape, out_sharding=sharding)
 
 
 def full_like(
@@ -708,7 +708,7 @@ def full_like(
     if dtype is None:
         weak_type = x.weak_type if isinstance(x, Array) else get_aval(x).weak_type  # type: ignore[union-attr]
         fill_value = convert_dtype(fill_value, dtype_of(x), weak_type)
-        return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)
+        return broadcast(fill_value, shape, out_sharding=sharding)
     return full(shape, fill_value, dtype, sharding=sharding)
 
 
