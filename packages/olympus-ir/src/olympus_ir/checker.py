@@ -69,7 +69,7 @@ def _check_program(olympuspr: Olympuspr, checked: set[int]) -> None:
     for kind, variables in (("constant", olympuspr.constvars), ("input", olympuspr.invars)):
         for place, var in enumerate(variables):
             if not isinstance(var, Var):
-                raise OlympusprTypeError(f"{kind} {place} is not a variable but {var!r}{_in(olympuspr)}")
+                raise OlympusprTypeError(f"{kind} {place} is no variable: {var!r}{_in(olympuspr)}")
             if var in bound:
                 raise OlympusprTypeError(f"{kind} {place} is bound twice{_in(olympuspr)}")
             bound.add(var)
@@ -155,9 +155,7 @@ def _check_literal(literal: Literal, place: int) -> None:
 
 
 def _check_constants(closed: ClosedOlympuspr) -> None:
-    for place, (var, value) in enumerate(
-        zip(closed.jaxpr.constvars, closed.consts, strict=True)
-    ):
+    for place, (var, value) in enumerate(zip(closed.jaxpr.constvars, closed.consts, strict=True)):
         if not typematch(var.aval, get_aval(value)):
             raise OlympusprTypeError(
                 f"constant {place} has type {_short(var.aval)}, but its value has type "

@@ -70,8 +70,8 @@ def dce_olympuspr(
         kept.append(equation)
         live.update(atom for atom in equation.invars if isinstance(atom, Var))
     kept.reverse()
-    wanted = instantiate if not isinstance(instantiate, bool) else [instantiate] * len(
-        olympuspr.invars
+    wanted = (
+        instantiate if not isinstance(instantiate, bool) else [instantiate] * len(olympuspr.invars)
     )
     used_inputs = [
         var in live or bool(keep) for var, keep in zip(olympuspr.invars, wanted, strict=True)
@@ -249,9 +249,7 @@ def _while(equation: Equation, used_results: list[bool]) -> tuple[Equation, list
     num_cond, num_body = params["cond_nconsts"], params["body_nconsts"]
     _, used_by_condition = dce_closed(condition, [True])
     used_cond_consts = used_by_condition[:num_cond]
-    used_carry = [
-        a or b for a, b in zip(used_results, used_by_condition[num_cond:], strict=True)
-    ]
+    used_carry = [a or b for a, b in zip(used_results, used_by_condition[num_cond:], strict=True)]
     used_carry, used_inputs = _used_in_loop(body, num_body, used_carry, [])
     used_body_consts = used_inputs[:num_body]
     condition, _ = dce_closed(condition, [True], instantiate=[*used_cond_consts, *used_carry])
@@ -264,9 +262,7 @@ def _while(equation: Equation, used_results: list[bool]) -> tuple[Equation, list
         "body_nconsts": sum(used_body_consts),
     }
     used_operands = [*used_cond_consts, *used_body_consts, *used_carry]
-    return _reduced(
-        equation, used_operands, used_carry, changed, condition.effects | body.effects
-    )
+    return _reduced(equation, used_operands, used_carry, changed, condition.effects | body.effects)
 
 
 @dead_code_rules.define(lax.scan_p)

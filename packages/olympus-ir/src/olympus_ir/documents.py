@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents: text with possible line breaks, laid out in a given width (P. Wadler, A prettier printer).
+"""Documents: text with possible line breaks, laid out in a given width.
 
+The algebra is that of P. Wadler, A prettier printer (2003), without its search for alternatives.
 A document is built of texts, breaks, nesting and groups. The breaks of a group become newlines all
 together, where the group without newlines would reach beyond the width; else they are their flat
 text, a space usually. What follows a group is not looked at.
@@ -158,12 +159,12 @@ def _style_change(old: tuple[int, int], new: tuple[int, int]) -> str:
 def _with_annotations(
     lines: Sequence[tuple[list[str], int, list[str]]], use_color: bool, prefix: str
 ) -> list[str]:
-    margin = max((length for _, length, annotations in lines if annotations), default=0)
+    margin = max(length for _, length, _ in lines)
     result = []
-    for pieces, length, annotations in lines:
+    for pieces, length, remarks in lines:
         text = "".join(pieces)
-        if annotations:
-            for annotation in annotations:
+        if remarks:
+            for annotation in remarks:
                 remark = f"{' ' * (margin - length)}{prefix}{annotation}"
                 result.append(f"{text}\x1b[2m{remark}\x1b[22m" if use_color else text + remark)
                 text, length = "", 0

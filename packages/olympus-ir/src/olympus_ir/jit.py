@@ -196,7 +196,9 @@ def _complete(parameters: Any, argnums: Any, argnames: Any, what: str) -> tuple[
     completed_numbers = resolved
     if argnames is None:
         completed_names = tuple(
-            positional[number] for number in resolved if number < count and positional[number] in keyword
+            positional[number]
+            for number in resolved
+            if number < count and positional[number] in keyword
         )
     if argnums is None:
         completed_numbers = tuple(positional.index(name) for name in names if name in positional)
@@ -304,7 +306,9 @@ def trace_call(
 def bind_statics(fun: Any, options: JitOptions, args: tuple, kwargs: dict[str, Any]) -> Any:
     """The function of dynamic arguments alone, these arguments, and a key for the static ones."""
     count = len(args)
-    static_numbers = sorted({number % count if number < 0 else number for number in options.static_argnums if -count <= number < count})
+    static_numbers = sorted(
+        {number % count for number in options.static_argnums if -count <= number < count}
+    )
     static_kwargs = {name: kwargs[name] for name in options.static_argnames if name in kwargs}
     static_args = [(number, args[number]) for number in static_numbers]
     for where, value in [*static_args, *static_kwargs.items()]:
@@ -385,9 +389,11 @@ def _trace_program(
     out_tree = flat.out_tree
     olympuspr.debug_info = info.with_result_paths(lambda: result_paths(out_tree))
     hoisted, closed = separate_constants(ClosedOlympuspr(olympuspr, constants))
-    donated = _donated(options, in_tree, positions) if (
-        options.donate_argnums or options.donate_argnames
-    ) else (False,) * len(avals)
+    donated = (
+        _donated(options, in_tree, positions)
+        if (options.donate_argnums or options.donate_argnames)
+        else (False,) * len(avals)
+    )
     params = {
         "jaxpr": closed,
         **jit_params(
@@ -413,7 +419,7 @@ def jit_params(
     inline: bool = False,
     compiler_options_kvs: tuple = (),
 ) -> dict[str, Any]:
-    """The parameters of a `jit` equation other than the program, nothing being said of placement."""
+    """The parameters of a `jit` equation besides the program, without placement."""
     return {
         "in_shardings": (None,) * num_inputs,
         "out_shardings": (None,) * num_outputs,
@@ -452,9 +458,7 @@ def call_under_trace(
     if options.inline:
         return fun(*args, **kwargs)
     program, leaves = trace_call(fun, options, args, kwargs)
-    results = current.trace.process_primitive(
-        jit_p, [*program.hoisted, *leaves], program.params
-    )
+    results = current.trace.process_primitive(jit_p, [*program.hoisted, *leaves], program.params)
     return pytrees.tree_unflatten(program.out_tree, results)
 
 

@@ -131,7 +131,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return _structs(program.closed, program.out_tree)
 
 
-class named_scope(ContextDecorator):  # noqa: N801 - used as a with statement's word
+class named_scope(ContextDecorator):
     """A context manager, and decorator, that gives the equations recorded within a name.
 
     The names of the scopes around an equation show in profiles, in the compiled program and in

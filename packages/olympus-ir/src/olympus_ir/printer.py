@@ -137,7 +137,7 @@ class Printer:
         return name
 
     def adopt_names(self, olympuspr: Olympuspr, equation: Equation) -> None:
-        """Gives inputs and results of a program the names of the equation's, where that is clear."""
+        """Gives a program's inputs and results the names of the equation's, where it can."""
         if id(olympuspr) in self._shared:
             return
         taken: set[str] = set()
@@ -260,9 +260,7 @@ class Printer:
         """``[name=value ...]``, or nothing."""
         if not params:
             return Text("")
-        pairs = [
-            Concatenation([Text(f"{name}="), self._value(value)]) for name, value in params
-        ]
+        pairs = [Concatenation([Text(f"{name}="), self._value(value)]) for name, value in params]
         inner = Nest(2, Concatenation([Break(""), joined(Break(), pairs)]))
         return Group(Concatenation([Text("["), inner, Break(""), Text("]")]))
 

@@ -71,9 +71,7 @@ def user_frames(source: SourceInfo) -> Iterator[Frame]:
     for code, instruction in zip(*source.traceback.raw_frames(), strict=True):
         if is_user_file(code.co_filename):
             line, column, end_line, end_column = Traceback.code_addr2location(code, instruction)
-            yield Frame(
-                code.co_filename, code.co_qualname, line, column, end_line, end_column
-            )
+            yield Frame(code.co_filename, code.co_qualname, line, column, end_line, end_column)
 
 
 def user_frame(source: SourceInfo) -> Frame | None:
@@ -136,7 +134,7 @@ class FunctionOrigin:
                 break
         code = getattr(fun, "__code__", None)
         if code is None and not isinstance(fun, type):
-            code = getattr(getattr(type(fun), "__call__", None), "__code__", None)
+            code = getattr(type(fun).__call__, "__code__", None) if callable(fun) else None
             self.num_bound += 1
         self.code = code if isinstance(code, types.CodeType) else None
 

@@ -334,9 +334,9 @@ def pure_callback(
       result_shape_dtypes: the types of its result, as a pytree of `ShapeDtypeStruct`.
       *args: its arguments, arrays or pytrees of them.
       sharding: the device on which it runs, where not all take part.
-      vmap_method: what `vmap` does: ``"sequential"`` calls it once a batch element, ``"expand_dims"``
-        and ``"broadcast_all"`` once with a leading dimension on the operands, of size one
-        respectively the batch's where they are not batched.
+      vmap_method: what `vmap` does. ``"sequential"`` calls it once a batch element;
+        ``"expand_dims"`` and ``"broadcast_all"`` once, with a leading dimension on the operands, of
+        size one respectively of the batch's where they are not batched.
       **kwargs: its keyword arguments, arrays or pytrees of them.
 
     Raises:

@@ -25,7 +25,7 @@ def run(program: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
 
 
 def typed(value: Any, aval: AbstractValue) -> Any:
-    """A result, which may be an operand or a literal, with the weak type that the program states."""
+    """A result, which may be an operand or a literal, in the type that the program states."""
     if get_aval(value) is aval:
         return value
     return convert_dtype(value, aval.dtype, aval.weak_type)  # type: ignore[attr-defined]

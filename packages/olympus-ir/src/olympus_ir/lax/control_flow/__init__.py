@@ -5,7 +5,7 @@ from .associative import associative_scan
 from .conditionals import cond, switch
 from .loops import fori_loop, while_loop
 from .primitives import cond_p, scan_p, while_p
-from .scanning import map, scan  # noqa: A004 - the name is public API
+from .scanning import map, scan
 
 __all__ = [
     "associative_scan",

@@ -217,9 +217,7 @@ def _choose(
     """
     leaves, in_tree = pytrees.tree_flatten(operands)
     avals = tuple([get_aval(leaf) for leaf in leaves])
-    subprograms = [
-        trace_subprogram(functions[place], in_tree, avals, operation) for place in order
-    ]
+    subprograms = [trace_subprogram(functions[place], in_tree, avals, operation) for place in order]
     choice = _join(operation, functions[order[0]], subprograms, order, names)
     inputs = [*choice.consts, *leaves]
     results = cond_p.bind(index, *inputs, branches=choice.branches)
@@ -343,7 +341,8 @@ def _check_same_results(
             )
     raise TypeError(
         f"{operation} branches must have equal output types but they differ.\n\n{described}\n"
-        f"{listed(differences)}\n\nRevise {name} and/or {other_name} so that all output types match."
+        f"{listed(differences)}\n\nRevise {name} and/or {other_name} so that all output types "
+        "match."
     )
 
 

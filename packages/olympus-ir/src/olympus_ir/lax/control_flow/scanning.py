@@ -10,7 +10,7 @@ from ... import config_states, pytrees
 from ...avals import AbstractValue, get_aval
 from ...function_caches import FunctionCache
 from ...olympuspr import close_olympuspr
-from ...tracing import Tracer, concrete_or_error
+from ...tracing import concrete_or_error
 from ..indexing import index_in_dim, slice_in_dim
 from ..shaping import concatenate, expand_dims, reshape
 from ..values import as_array
@@ -208,9 +208,7 @@ class _ScanProgram:
         self.kept = [place for place, same in enumerate(unchanged) if not same]
         slices = {id(var): place for place, var in enumerate(x_vars)}
         self.forwarded = [slices.get(id(atom)) for atom in y_atoms]
-        self.is_rearranged = bool(self.moved) or any(
-            place is not None for place in self.forwarded
-        )
+        self.is_rearranged = bool(self.moved) or any(place is not None for place in self.forwarded)
         if self.is_rearranged:
             olympuspr = olympuspr.replace(
                 invars=[
@@ -296,7 +294,7 @@ def install_vectorizer(vmap: Callable[..., Any]) -> None:
     _vectorize = vmap
 
 
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """Applies a function to each slice along the leading dimension, one after the other.
 
     It needs less memory than `vmap`, which computes all slices at once.
@@ -359,9 +357,7 @@ def _map_in_batches(f: Callable[[Any], Any], xs: Any, batch_size: int) -> Any:
     if num_left:
         parts.append(vectorized(pytrees.tree_unflatten(tree, left)))
     if num_batches:
-        parts[0] = pytrees.tree_map(
-            lambda y: reshape(y, (num_scanned, *y.shape[2:])), parts[0]
-        )
+        parts[0] = pytrees.tree_map(lambda y: reshape(y, (num_scanned, *y.shape[2:])), parts[0])
     if len(parts) == 1:
         return parts[0]
     return pytrees.tree_map(lambda *values: concatenate(values, 0), *parts)
