@@ -9,7 +9,6 @@ import numpy as np
 
 from .. import dtypes, pytrees
 from ..avals import ShapedArray, get_aval
-from ..errors import ShapeError
 from ..primitives import instruction
 from ..tracing import Tracer
 from .families import Anything, AnythingExtended, Floating, check_dtype, unary
@@ -66,7 +65,7 @@ def _bitcast_convert_type_shape(operand: ShapedArray, *, new_dtype: Any) -> Shap
         shape = (*shape, old_bits // new_bits)
     elif old_bits < new_bits:
         if not shape or shape[-1] * old_bits != new_bits:
-            raise ShapeError(
+            raise ValueError(
                 f"lax.bitcast_convert_type of {operand.str_short(short_dtypes=True)} to "
                 f"{dtypes.name_of(new_dtype)} joins the elements of the last dimension, which "
                 f"must be {new_bits // old_bits} elements of {old_bits} bits each to make "

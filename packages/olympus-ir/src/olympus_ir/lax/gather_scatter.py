@@ -166,10 +166,6 @@ def _check_distinct(operation: str, what: str, dimensions: Sequence[int], ndim: 
 def _check_index_vectors(
     operation: str, operand: ShapedArray, indices: ShapedArray, index_map: Sequence[int]
 ) -> None:
-    if not dtypes.issubdtype(indices.dtype, np.integer):
-        raise ValueError(
-            f"{operation} indices must have an integer type, got {dtypes.name_of(indices.dtype)}"
-        )
     if indices.ndim < 1:
         raise ShapeError(f"{operation} indices must have at least one dimension, got a scalar")
     if len(index_map) != indices.shape[-1]:
@@ -179,6 +175,10 @@ def _check_index_vectors(
             "these must be equal"
         )
     _check_distinct(operation, "map from index vectors", index_map, operand.ndim)
+    if not dtypes.issubdtype(indices.dtype, np.integer):
+        raise ValueError(
+            f"{operation} indices must have an integer type, got {dtypes.name_of(indices.dtype)}"
+        )
 
 
 def _check_batching(
