@@ -4,5 +4,61 @@
 from __future__ import annotations
 
 from .__about__ import __version__
+from .checkpoint import checkpoint
+from .closures import closure_convert, custom_gradient
+from .custom import custom_jvp
+from .custom_vjp import (
+    CustomVJPPrimal,
+    custom_vjp,
+    custom_vjp_primal_tree_values,
+    zero_from_primal,
+)
+from .jacobian import hessian, jacfwd, jacobian, jacrev
+from .jvp import jvp, jvp_olympuspr
+from .linearize import linearize
+from .policies import checkpoint_name, checkpoint_policies
+from .programs import linearize_olympuspr
+from .tables import jvp_rules, linearize_rules, load_rules, transpose_rules
+from .transpose import linear_transpose, transpose_olympuspr
+from .vjp import VJP, fwd_and_bwd, grad, value_and_grad, vjp
+from .zeros import SymbolicZero, UndefinedPrimal, Zero, is_undefined_primal
 
-__all__ = ["__version__"]
+remat = checkpoint
+
+__all__ = [
+    "VJP",
+    "CustomVJPPrimal",
+    "SymbolicZero",
+    "UndefinedPrimal",
+    "Zero",
+    "__version__",
+    "checkpoint",
+    "checkpoint_name",
+    "checkpoint_policies",
+    "closure_convert",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
+    "custom_vjp_primal_tree_values",
+    "fwd_and_bwd",
+    "grad",
+    "hessian",
+    "is_undefined_primal",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jvp",
+    "jvp_olympuspr",
+    "jvp_rules",
+    "linear_transpose",
+    "linearize",
+    "linearize_olympuspr",
+    "linearize_rules",
+    "load_rules",
+    "remat",
+    "transpose_olympuspr",
+    "transpose_rules",
+    "value_and_grad",
+    "vjp",
+    "zero_from_primal",
+]

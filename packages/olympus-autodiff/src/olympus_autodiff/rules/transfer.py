@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of placement: tangents go along, cotangents go back."""
+"""Derivatives of placement: tangents go along, cotangents back."""
 
 from __future__ import annotations
 
@@ -9,13 +9,24 @@ from typing import Any
 from olympus_ir import lax
 
 from ..tables import jvp_rules, transpose_rules
-from ..zeros import Zero
+from ..zeros import Zero, is_undefined_primal
+
+
+def _chosen(values: Sequence[Any], flags: Sequence[bool]) -> tuple[Any, ...]:
+    return tuple(value for value, flag in zip(values, flags, strict=True) if flag)
 
 
 @jvp_rules.define(lax.device_put_p)
 def _device_put_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
     results = lax.device_put_p.bind(*primals, **params)
-    return results, _put_non_zeros(tangents, **params)
+    moving = [t.__class__ is not Zero for t in tangents]
+    moved = iter(
+        lax.device_put_p.bind(
+            *_chosen(tangents, moving),
+            **{name: _chosen(values, moving) for name, values in params.items()},
+        )
+    )
+    return results, [next(moved) if flag else t for t, flag in zip(tangents, moving, strict=True)]
 
 
 @transpose_rules.define(lax.device_put_p)
@@ -26,18 +37,16 @@ def _device_put_transpose(
     srcs: Sequence[Any],
     copy_semantics: Sequence[Any],
 ) -> list[Any]:
-    return _put_non_zeros(cotangents, devices=srcs, srcs=devices, copy_semantics=copy_semantics)
-
-
-def _put_non_zeros(values: Sequence[Any], **params: Sequence[Any]) -> list[Any]:
-    """Places the values that are not zero; each parameter has one entry a value."""
-    results = list(values)
-    positions = [position for position, value in enumerate(values) if value.__class__ is not Zero]
-    chosen = {
-        name: tuple(given[position] for position in positions) for name, given in params.items()
-    }
-    if positions:
-        placed = lax.device_put_p.bind(*(values[position] for position in positions), **chosen)
-        for position, value in zip(positions, placed, strict=True):
-            results[position] = value
-    return results
+    wanted = [
+        is_undefined_primal(operand) and ct.__class__ is not Zero
+        for operand, ct in zip(operands, cotangents, strict=True)
+    ]
+    moved = iter(
+        lax.device_put_p.bind(
+            *_chosen(cotangents, wanted),
+            devices=_chosen(srcs, wanted),
+            srcs=_chosen(devices, wanted),
+            copy_semantics=_chosen(copy_semantics, wanted),
+        )
+    )
+    return [next(moved) if flag else None for flag in wanted]

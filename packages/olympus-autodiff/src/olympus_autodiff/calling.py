@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What custom rules and checkpointing share: bringing calls of user functions into normal form."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir.flattening import function_name
+
+__all__ = ["OutTree", "name_of", "non_differentiated", "positional_arguments"]
+
+
+class OutTree:
+    """The structure of a result, known after the function, or the rule in its place, was called."""
+
+    __slots__ = ("known",)
+
+    def __init__(self) -> None:
+        self.known: Any = None
+
+    def set(self, tree: Any) -> None:
+        self.known = tree
+
+    @property
+    def tree(self) -> Any:
+        if self.known is None:
+            raise RuntimeError("the function has not been called yet")
+        return self.known
+
+
+def name_of(fun: Any) -> str:
+    return function_name(fun)
+
+
+def positional_arguments(
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Sequence[Any]:
+    """All arguments by position, defaults included.
+
+    Raises:
+      TypeError: where they do not fit the signature, or some can be given by keyword only.
+    """
+    try:
+        signature = inspect.signature(fun)
+    except (TypeError, ValueError):
+        if kwargs:
+            raise TypeError(
+                f"the signature of {name_of(fun)} is not known, so its arguments must be given by "
+                f"position; got the keywords {sorted(kwargs)}"
+            ) from None
+        return args
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise TypeError(
+            f"the arguments of {name_of(fun)} must be possible to give by position, so that its "
+            f"derivative rule can take them so; {sorted(bound.kwargs)} are keyword-only"
+        )
+    return bound.args
+
+
+def non_differentiated(
+    fun: Callable[..., Any], argnums: Sequence[int], argnames: Sequence[str]
+) -> tuple[int, ...]:
+    """The positions of arguments given by number or by name, in order.
+
+    Raises:
+      ValueError: where a name does not occur in the signature.
+    """
+    numbers = {argnums} if isinstance(argnums, int) else set(argnums)
+    names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
+    if names:
+        parameters = list(inspect.signature(fun).parameters)
+        for name in names:
+            if name not in parameters:
+                raise ValueError(
+                    f"nondiff_argnames names {name!r}, but {name_of(fun)} has the parameters "
+                    f"{parameters}"
+                )
+            numbers.add(parameters.index(name))
+    return tuple(sorted(numbers))

@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`checkpoint`: keeping few intermediate values, and computing the others again for the gradient."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from olympus_ir import config, lax, pytrees
+from olympus_ir.avals import get_aval
+from olympus_ir.evaluation import bind_equation, eval_olympuspr
+from olympus_ir.errors import ConcretizationTypeError
+from olympus_ir.flattening import FlatFunction, debug_info_of_tree
+from olympus_ir.function_caches import FunctionCache
+from olympus_ir.olympuspr import (
+    ClosedOlympuspr,
+    Equation,
+    Literal,
+    Olympuspr,
+    Var,
+    constants_as_inputs,
+    joined_effects,
+)
+from olympus_ir.staging import trace_to_olympuspr
+from olympus_ir.traceback_filtering import api_boundary
+from olympus_ir.tracing import Tracer, current
+
+from .calling import name_of
+from .memory import remembered
+from .policies import Offloadable, Recompute, checkpoint_name, checkpoint_policies, decide
+from .programs import ResidualCollector, close_over_used, record_linearization
+from .tangent_trace import lift_constants, live_equations
+
+__all__ = ["checkpoint", "checkpoint_linearization", "checkpoint_name", "checkpoint_policies"]
+
+
+# ---- the transformation ----
+
+
+def checkpoint(
+    fun: Callable[..., Any],
+    *,
+    prevent_cse: bool | Sequence[bool] = True,
+    policy: Callable[..., bool] | None = None,
+    static_argnums: int | tuple[int, ...] = (),
+    static_argnames: str | Iterable[str] = (),
+    concrete: Any = None,
+) -> Callable[..., Any]:
+    """Makes a function compute its intermediate values again where it is differentiated.
+
+    Reverse mode keeps the intermediate values of a function until the backward pass. Those of a
+    checkpointed function are dropped and computed once more, but for its arguments and what
+    ``policy`` keeps: less memory, more time.
+
+    Args:
+      fun: the function.
+      prevent_cse: whether the compiler is kept from merging the second computation with the first,
+        which would undo the saving. Not needed within `scan`, where it costs a little.
+      policy: says of an operation whether its results are kept, such as a member of
+        `checkpoint_policies`. None keeps nothing.
+      static_argnums: positions of arguments that are not traced; they need to be hashable.
+      static_argnames: likewise, by names of keyword arguments.
+      concrete: no longer has a meaning; must not be given.
+
+    Returns:
+      A function with the same results and derivatives.
+
+    Raises:
+      TypeError: on the call, where ``fun`` depends on values that it does not know while it is
+        traced; see ``static_argnums``.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> f = checkpoint(lambda x: lax.sin(lax.sin(x)))
+      >>> f(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}")
+    if concrete is not None:
+        raise NotImplementedError(
+            "The 'concrete' option to checkpoint has been removed; use static_argnums, and "
+            "ensure_compile_time_eval for computations on static values."
+        )
+    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+
+    @functools.wraps(fun)
+    @api_boundary
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        function, statics, args, kwargs = _without_static(fun, numbers, names, args, kwargs)
+        leaves, tree = pytrees.tree_flatten((args, kwargs))
+        avals = tuple([get_aval(leaf) for leaf in leaves])
+        olympuspr, consts, out_tree = _trace(fun, function, statics, tree, avals)
+        results = lax.checkpoint_p.bind(
+            *consts,
+            *leaves,
+            jaxpr=olympuspr,
+            prevent_cse=prevent_cse,
+            differentiated=False,
+            policy=policy,
+        )
+        return pytrees.tree_unflatten(out_tree, results)
+
+    return checkpointed
+
+
+def _without_static(
+    fun: Callable[..., Any],
+    numbers: Sequence[int],
+    names: Sequence[str],
+    args: tuple,
+    kwargs: dict[str, Any],
+) -> tuple[Callable[..., Any], tuple, tuple, dict[str, Any]]:
+    """The function of the traced arguments, a key for the static ones, and the traced arguments."""
+    if not numbers and not names:
+        return fun, (), args, kwargs
+    count = len(args)
+    places = sorted({number % count for number in numbers if -count <= number < count})
+    static_args = tuple((place, args[place]) for place in places)
+    static_kwargs = tuple((name, kwargs[name]) for name in sorted(names) if name in kwargs)
+    statics = (static_args, static_kwargs)
+    try:
+        hash(statics)
+    except TypeError:
+        raise ValueError(
+            f"static arguments of the checkpointed function {name_of(fun)} must be hashable, got "
+            f"{dict(static_args) | dict(static_kwargs)}"
+        ) from None
+
+    def function(*dynamic: Any, **keywords: Any) -> Any:
+        full = list(dynamic)
+        for place, value in static_args:
+            full.insert(place, value)
+        return fun(*full, **keywords, **dict(static_kwargs))
+
+    dynamic_args = tuple(arg for place, arg in enumerate(args) if place not in places)
+    dynamic_kwargs = {name: value for name, value in kwargs.items() if name not in names}
+    return function, statics, dynamic_args, dynamic_kwargs
+
+
+_traced = FunctionCache()
+
+
+def _trace(
+    fun: Callable[..., Any],
+    function: Callable[..., Any],
+    statics: tuple,
+    tree: Any,
+    avals: tuple,
+) -> tuple[Olympuspr, list[Any], Any]:
+    """The function's program, which takes first the constants, which come next; and the out tree."""
+    known = _traced.of(fun)
+    key = (statics, tree, avals, current.axes, config.trace_context())
+    found = known.get(key)
+    if found is not None:
+        return found
+    flat = FlatFunction(function, tree)
+    info = debug_info_of_tree("checkpoint / remat", fun, tree)
+    try:
+        olympuspr, consts = trace_to_olympuspr(flat, avals, info)
+    except ConcretizationTypeError as error:
+        error.add_note(
+            "Consider the `static_argnums` parameter of `checkpoint` (or `remat`): arguments that "
+            "the function's control flow depends on are then not traced."
+        )
+        raise
+    result = (constants_as_inputs(olympuspr), consts, flat.out_tree)
+    if not any(isinstance(value, Tracer) for value in consts):
+        known[key] = result
+    return result
+
+
+# ---- linearization ----
+
+
+class CheckpointPlan:
+    """How a checkpointed program is linearized.
+
+    Attributes:
+      forward: from the inputs to the results and what is saved.
+      linear: from what is saved, inputs among it, and the tangents of inputs to the tangents of
+        results: computes residuals again and applies the linear program.
+      nonzero_out: for each result, whether it has a tangent.
+    """
+
+    __slots__ = ("_places", "forward", "linear", "nonzero_out")
+
+    def __init__(
+        self,
+        forward: ClosedOlympuspr,
+        linear: Olympuspr,
+        nonzero_out: tuple[bool, ...],
+        places: Sequence[Any],
+    ) -> None:
+        self.forward = forward
+        self.linear = linear
+        self.nonzero_out = nonzero_out
+        # Of each operand of the linear program: its position among inputs and forward results,
+        # or a constant.
+        self._places = places
+
+    def run_forward(self, primals: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Runs the forward program under the current trace; returns results and what is saved."""
+        results = eval_olympuspr(self.forward.jaxpr, self.forward.consts, *primals)
+        found = [*primals, *results]
+        saved = [
+            found[place] if place.__class__ is int else place.value for place in self._places
+        ]
+        return results[: len(self.nonzero_out)], saved
+
+
+class _Constant:
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+@remembered
+def checkpoint_linearization(
+    closed: ClosedOlympuspr, nonzero_in: tuple[bool, ...], policy: Any
+) -> CheckpointPlan:
+    """Splits a checkpointed program into a forward pass and one that starts from what is saved."""
+    recording = record_linearization(
+        closed, nonzero_in, (False,) * len(closed.out_avals), run=eval_inlined
+    )
+    staged, tangent_trace = recording.staged, recording.tangent_trace
+    collector = ResidualCollector(staged)
+    linear_equations, tangent_outvars = lift_constants(
+        live_equations(tangent_trace.equations, recording.tangent_outvars),
+        recording.tangent_outvars,
+        collector.lift,
+    )
+    frontier, recomputed = _recomputation(staged, collector.sources, policy)
+
+    # The recomputed equations are taken over with their variables; the residuals of the linear
+    # equations are those variables.
+    renamed = dict(zip(collector.residual_vars, collector.sources, strict=True))
+
+    def rename(atom: Any) -> Any:
+        return renamed.get(atom, atom) if atom.__class__ is Var else atom
+
+    equations = [
+        *recomputed,
+        *(
+            equation.replace(invars=[rename(atom) for atom in equation.invars])
+            for equation in linear_equations
+        ),
+    ]
+    outvars = [rename(atom) for atom in tangent_outvars]
+    inputs: dict[Var, int] = {var: place for place, var in enumerate(staged.invars)}
+    constants = dict(zip(staged.constvars, staged.constant_values, strict=True))
+    forward_outvars = list(recording.outvars)
+    places: list[Any] = []
+    for var in frontier:
+        if var in inputs:
+            places.append(inputs[var])
+        elif var in constants:
+            places.append(_Constant(constants[var]))
+        else:
+            places.append(len(staged.invars) + len(forward_outvars))
+            forward_outvars.append(var)
+    places += [_Constant(value) for value in collector.values]
+    linear = Olympuspr(
+        [],
+        [*frontier, *collector.constvars, *tangent_trace.invars],
+        outvars,
+        equations,
+        joined_effects(equations),
+        closed.debug_info,
+    )
+    forward = close_over_used(
+        staged, forward_outvars, live_equations(staged.equations, forward_outvars)
+    )
+    return CheckpointPlan(forward, linear, recording.nonzero_out, places)
+
+
+def _recomputation(
+    staged: Any, residuals: Sequence[Var], policy: Any
+) -> tuple[list[Var], list[Equation]]:
+    """What to save, and the equations that compute the residuals from it.
+
+    Goes backward from the residuals and stops at inputs, constants and results that are kept.
+    """
+    producers = {var: equation for equation in staged.equations for var in equation.outvars}
+    decisions: dict[int, Any] = {}
+    frontier: list[Var] = []
+    needed: set[int] = set()
+    pending, seen = list(residuals), set()
+    while pending:
+        var = pending.pop()
+        if var in seen:
+            continue
+        seen.add(var)
+        equation = producers.get(var)
+        if equation is None:
+            frontier.append(var)
+            continue
+        if id(equation) not in decisions:
+            decisions[id(equation)] = _decision(policy, equation)
+        if decisions[id(equation)] is not Recompute:
+            frontier.append(var)
+            continue
+        needed.add(id(equation))
+        pending += [atom for atom in equation.invars if atom.__class__ is not Literal]
+    order: dict[Var, int] = {}
+    for var in (*staged.invars, *staged.constvars, *producers):
+        order[var] = len(order)
+    return (
+        sorted(frontier, key=order.__getitem__),
+        [equation for equation in staged.equations if id(equation) in needed],
+    )
+
+
+def _decision(policy: Any, equation: Equation) -> Any:
+    decision = decide(policy, equation)
+    if isinstance(decision, Offloadable):
+        raise NotImplementedError(
+            f"the checkpoint policy {policy!r} wants to keep the result of "
+            f"`{equation.primitive.name}` in the memory {decision.dst!r}, but placement of values "
+            "in a memory other than the device's is not supported yet. Use a policy that saves, "
+            "such as save_only_these_names or dots_saveable."
+        )
+    return decision
+
+
+def eval_inlined(olympuspr: Olympuspr, constants: Sequence[Any], *args: Any) -> list[Any]:
+    """Runs a program with the calls in it written out, so that a policy sees what they compute."""
+    environment: dict[Any, Any] = dict(zip(olympuspr.constvars, constants, strict=True))
+    environment.update(zip(olympuspr.invars, args, strict=True))
+    saved_source = current.source
+    try:
+        for equation in olympuspr.eqns:
+            operands = [
+                atom.val if atom.__class__ is Literal else environment[atom]
+                for atom in equation.invars
+            ]
+            current.source = equation.source_info
+            key = _INLINED.get(equation.primitive)
+            if key is None:
+                results = bind_equation(equation, operands)
+            else:
+                inner = equation.params[key]
+                results = eval_inlined(inner.jaxpr, inner.consts, *operands)
+            environment.update(zip(equation.outvars, results, strict=True))
+    finally:
+        current.source = saved_source
+    return [
+        atom.val if atom.__class__ is Literal else environment[atom] for atom in olympuspr.outvars
+    ]
+
+
+_INLINED = {lax.jit_p: "jaxpr", lax.closed_call_p: "call_jaxpr"}

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivative rules given as closures, and closures turned into functions of all they use."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from olympus_ir import dtypes, pytrees
+from olympus_ir.avals import get_aval
+from olympus_ir.evaluation import eval_olympuspr
+from olympus_ir.flattening import FlatFunction, debug_info_of_tree
+from olympus_ir.olympuspr import Olympuspr
+from olympus_ir.staging import trace_to_olympuspr
+from olympus_ir.tracing import Tracer
+
+from .calling import name_of, positional_arguments
+from .custom_vjp import custom_vjp
+
+__all__ = ["closure_convert", "custom_gradient"]
+
+
+class _TracedClosure:
+    """A traced function of pytrees that takes what it closed over as its first argument."""
+
+    __slots__ = ("in_tree", "olympuspr", "out_tree")
+
+    def __init__(self, olympuspr: Olympuspr, in_tree: Any, out_tree: Any) -> None:
+        self.olympuspr = olympuspr
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+
+    def __call__(self, closed_over: Any, *args: Any) -> Any:
+        leaves, tree = pytrees.tree_flatten((args, {}))
+        if tree != self.in_tree:
+            raise TypeError(
+                f"the function was traced for arguments of structure {self.in_tree}, got {tree}"
+            )
+        results = eval_olympuspr(self.olympuspr, closed_over, *leaves)
+        return pytrees.tree_unflatten(self.out_tree, results)
+
+
+def _trace_closure(
+    fun: Callable[..., Any], args: tuple, traced_for: str
+) -> tuple[_TracedClosure, list[Any]]:
+    """The function with what it closes over made explicit, and the values it closes over."""
+    leaves, tree = pytrees.tree_flatten((args, {}))
+    flat = FlatFunction(fun, tree)
+    info = debug_info_of_tree(traced_for, fun, tree)
+    avals = [leaf.aval if hasattr(leaf, "aval") else get_aval(leaf) for leaf in leaves]
+    olympuspr, consts = trace_to_olympuspr(flat, avals, info)
+    return _TracedClosure(olympuspr, tree, flat.out_tree), consts
+
+
+def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a function a derivative rule that it returns together with its result.
+
+    Args:
+      fun: returns a pair of its result and a function from the result's cotangent to the cotangents
+        of the arguments: a tuple, or one cotangent where there is one argument. That function may
+        close over values of the forward pass.
+
+    Returns:
+      A function that returns the result alone.
+
+    See Also:
+      custom_vjp: with forward and backward pass apart.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> @custom_gradient
+      ... def f(x):
+      ...     return lax.mul(x, x), lambda ct: lax.mul(ct, x)
+      >>> from olympus_autodiff import grad
+      >>> grad(f)(3.0)
+      Array(3., dtype=float32, weak_type=True)
+    """
+
+    @functools.wraps(fun)
+    def with_gradient(*args: Any, **kwargs: Any) -> Any:
+        arguments = positional_arguments(fun, args, kwargs) if kwargs else args
+        return wrapped(*arguments)
+
+    def primal(*args: Any) -> Any:
+        result, _ = _checked_pair(fun, fun(*args))
+        return result
+
+    def forward(*args: Any) -> tuple[Any, Any]:
+        result, rule = _checked_pair(fun, fun(*args))
+        cotangents = pytrees.tree_map(
+            lambda leaf: _Typed(get_aval(leaf).to_tangent_aval()), result
+        )
+        closure, closed_over = _trace_closure(rule, (cotangents,), "custom_gradient")
+        return result, (pytrees.Partial(closure, closed_over), pytrees.tree_map(lambda _: 0, args))
+
+    def backward(residuals: Any, cotangent: Any) -> Any:
+        rule, args = residuals
+        returned = rule(cotangent)
+        if len(args) == 1 and not (isinstance(returned, tuple) and len(returned) == 1):
+            returned = (returned,)
+        return returned
+
+    functools.update_wrapper(primal, fun)
+    wrapped = custom_vjp(primal)
+    wrapped.defvjp(forward, backward)
+    return with_gradient
+
+
+class _Typed:
+    """Stands for an array of a type."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+
+def _checked_pair(fun: Callable[..., Any], pair: Any) -> tuple[Any, Any]:
+    if not isinstance(pair, tuple | list) or len(pair) != 2 or not callable(pair[1]):
+        raise TypeError(
+            f"the custom_gradient function {name_of(fun)} must return a pair of its result and a "
+            f"function of the result's cotangent, but returned {pair!r}"
+        )
+    return pair[0], pair[1]
+
+
+def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable, list[Any]]:
+    """Makes explicit the values being differentiated that a function closes over.
+
+    Useful for functions that take a function, and differentiate it by a rule of their own: what the
+    function closes over must then be among the arguments.
+
+    Args:
+      fun: the function.
+      *example_args: arguments, of which the types are used.
+
+    Returns:
+      A function of the same arguments followed by the values, and the list of the values: those
+      that are being traced and of a float (or complex) dtype.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> converted, values = closure_convert(lambda x: lax.mul(x, 2.0), 1.0)
+      >>> converted(3.0, *values)
+      Array(6., dtype=float32, weak_type=True)
+    """
+    closure, closed_over = _trace_closure(fun, example_args, "closure_convert")
+    hoisted = [value for value in closed_over if _may_be_differentiated(value)]
+    count = len(example_args)
+    kept = [None if _may_be_differentiated(value) else value for value in closed_over]
+
+    def converted(*args: Any) -> Any:
+        given = iter(args[count:])
+        if len(args) != count + len(hoisted):
+            raise TypeError(
+                f"the converted function takes {count} arguments and {len(hoisted)} values that it "
+                f"closed over, got {len(args)}"
+            )
+        values = [next(given) if value is None else value for value in kept]
+        return closure(values, *args[:count])
+
+    return converted, hoisted
+
+
+def _may_be_differentiated(value: Any) -> bool:
+    return isinstance(value, Tracer) and dtypes.issubdtype(value.dtype, np.inexact)

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that bring their own derivative: `custom_jvp`, in terms of tangents.
+
+See `custom_vjp` for rules in terms of cotangents.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir import dtypes, lax, pytrees
+from olympus_ir.avals import get_aval
+from olympus_ir.lax.calls import custom_jvp_call_p
+from olympus_ir.traceback_filtering import api_boundary
+from olympus_ir.tracing import current, evaluation_trace
+
+from .calling import OutTree, name_of, non_differentiated, positional_arguments
+from .jvp import tangent_aval_of
+from .zeros import SymbolicZero, Zero, instantiate
+
+__all__ = ["custom_jvp"]
+
+
+class custom_jvp:  # noqa: N801 - a decorator
+    """Gives a function a derivative rule of its own, for forward and reverse mode.
+
+    The decorated function is evaluated, batched and compiled as before; where it is differentiated,
+    the rule that `defjvp` sets is taken in place of the derivative of its operations.
+
+    Args:
+      fun: the function. Its arguments and its result are arrays or pytrees of arrays.
+      nondiff_argnums: positions of arguments that are not differentiated by and may be anything,
+        such as functions. The rule gets them first.
+      nondiff_argnames: likewise, by names.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> @custom_jvp
+      ... def log1pexp(x):
+      ...     return lax.log(lax.add(1.0, lax.exp(x)))
+      >>> @log1pexp.defjvp
+      ... def log1pexp_jvp(primals, tangents):
+      ...     (x,), (t,) = primals, tangents
+      ...     return log1pexp(x), lax.mul(t, lax.logistic(x))
+    """
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ) -> None:
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = non_differentiated(fun, nondiff_argnums, nondiff_argnames)
+        self.jvp: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
+
+    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+        """Sets the derivative rule; can be used as a decorator.
+
+        Args:
+          jvp: from a tuple of primal arguments and a tuple of their tangents to the pair of the
+            result and its tangent, which must be linear in the tangents. Arguments that are not
+            differentiated come first.
+          symbolic_zeros: whether tangents that are known to be zero come as `SymbolicZero` rather
+            than as arrays.
+
+        Returns:
+          ``jvp``.
+        """
+        self.jvp = jvp
+        self.symbolic_zeros = symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+        """Sets the derivative rule as a sum of one term an argument.
+
+        Args:
+          *jvps: for each argument a function ``(tangent, result, *primals)`` that gives its
+            contribution to the result's tangent, or None for none.
+        """
+        if self.nondiff_argnums:
+            raise TypeError(
+                "defjvps cannot be used with nondiff_argnums: the functions would not know of the "
+                "arguments that are not differentiated. Use defjvp."
+            )
+
+        def sum_of_terms(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+            result = self(*primals)
+            terms = [
+                jvp(tangent, result, *primals)
+                for jvp, tangent in zip(jvps, tangents, strict=True)
+                if jvp is not None
+            ]
+            if not terms:
+                return result, pytrees.tree_map(lambda y: instantiate(Zero.of(y)), result)
+            return result, functools.reduce(
+                lambda total, term: pytrees.tree_map(lax.add_any_p.bind, total, term), terms
+            )
+
+        self.defjvp(sum_of_terms)
+
+    @api_boundary
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.jvp is None:
+            raise AttributeError(
+                f"No JVP defined for custom_jvp function {name_of(self)} using defjvp."
+            )
+        trace = current.trace
+        if trace is evaluation_trace:
+            return self.fun(*args, **kwargs)
+        if kwargs or self.nondiff_argnums:
+            args = positional_arguments(self.fun, args, kwargs)
+        fixed, differentiated = split_arguments(args, self.nondiff_argnums)
+        leaves, in_tree = pytrees.tree_flatten(differentiated)
+        for leaf in leaves:
+            get_aval(leaf)
+        out_tree = OutTree()
+        flat_fun = FlatCall(self.fun, in_tree, out_tree, fixed, name_of(self.fun))
+        flat_jvp = FlatJvp(self, in_tree, out_tree, [value for _, value in fixed])
+        results = trace.process_custom_jvp_call(
+            custom_jvp_call_p, flat_fun, flat_jvp, leaves, symbolic_zeros=self.symbolic_zeros
+        )
+        return pytrees.tree_unflatten(out_tree.tree, results)
+
+    def __repr__(self) -> str:
+        return f"<custom_jvp function {name_of(self)}>"
+
+
+def split_arguments(
+    args: Sequence[Any], nondiff_argnums: Sequence[int]
+) -> tuple[list[tuple[int, Any]], tuple]:
+    """The arguments that are not differentiated, with their positions, and the others."""
+    if not nondiff_argnums:
+        return [], tuple(args)
+    count = len(args)
+    places = {number % count for number in nondiff_argnums if -count <= number < count}
+    fixed = [(place, args[place]) for place in sorted(places)]
+    return fixed, tuple(arg for place, arg in enumerate(args) if place not in places)
+
+
+class FlatCall:
+    """The function of flat operands behind a call with a custom rule."""
+
+    __slots__ = ("__name__", "_fixed", "_fun", "_in_tree", "_out_tree")
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        in_tree: Any,
+        out_tree: OutTree,
+        fixed: Sequence[tuple[int, Any]],
+        name: str,
+    ) -> None:
+        self._fun = fun
+        self._in_tree = in_tree
+        self._out_tree = out_tree
+        self._fixed = fixed
+        self.__name__ = name
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        return self._fun
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        args = self.arguments(leaves)
+        results, tree = pytrees.tree_flatten(self._fun(*args))
+        self._out_tree.set(tree)
+        return results
+
+    def arguments(self, leaves: Sequence[Any]) -> list[Any]:
+        """All arguments of the function, those that are not differentiated in their places."""
+        args = list(pytrees.tree_unflatten(self._in_tree, leaves))
+        for place, value in self._fixed:
+            args.insert(place, value)
+        return args
+
+
+class FlatJvp:
+    """A derivative rule as a function of flat primals and tangents, which checks what it returns."""
+
+    __slots__ = ("_fixed", "_function", "_in_tree", "_out_tree")
+
+    def __init__(
+        self, function: custom_jvp, in_tree: Any, out_tree: OutTree, fixed: Sequence[Any]
+    ) -> None:
+        self._function = function
+        self._in_tree = in_tree
+        self._out_tree = out_tree
+        self._fixed = fixed
+
+    @property
+    def __name__(self) -> str:
+        return name_of(self._function.jvp)
+
+    def __call__(self, *primals_and_tangents: Any) -> list[Any]:
+        half = len(primals_and_tangents) // 2
+        primals = pytrees.tree_unflatten(self._in_tree, primals_and_tangents[:half])
+        tangents = pytrees.tree_unflatten(self._in_tree, primals_and_tangents[half:])
+        pair = self._function.jvp(*self._fixed, primals, tangents)  # type: ignore[misc]
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TypeError(
+                f"{self._described()} must produce a pair (list or tuple of length two) of the "
+                f"result and its tangent, but got {pair!r}."
+            )
+        results, tree = pytrees.tree_flatten(pair[0])
+        result_tangents, tangent_tree = pytrees.tree_flatten(pair[1])
+        if tree != tangent_tree:
+            raise TypeError(
+                f"{self._described()} must produce primal and tangent outputs with equal container "
+                f"(pytree) structures, but got {tree} and {tangent_tree} respectively."
+            )
+        known = self._out_tree.known
+        if known is not None and known != tree:
+            raise TypeError(
+                f"{self._described()} must produce a pair whose first part has the structure that "
+                f"the function returns, {known}, but got {tree}."
+            )
+        self._out_tree.set(tree)
+        for result, tangent in zip(results, result_tangents, strict=True):
+            self._check_types(result, tangent)
+        return [*results, *result_tangents]
+
+    def _check_types(self, result: Any, tangent: Any) -> None:
+        expected = get_aval(result).to_tangent_aval()
+        given = tangent.aval if tangent.__class__ is SymbolicZero else tangent_aval_of(tangent)
+        if given.shape != expected.shape or given.dtype != expected.dtype:  # type: ignore[union-attr]
+            raise TypeError(
+                f"{self._described()} must produce primal and tangent outputs with corresponding "
+                f"shapes and dtypes. Expected {expected.str_short()} (tangent type of "
+                f"{get_aval(result).str_short()}) but got {given.str_short()}."
+                + _dtype_hint(given, expected)
+            )
+
+    def _described(self) -> str:
+        return f"Custom JVP rule {self.__name__} for function {name_of(self._function)}"
+
+
+def _dtype_hint(given: Any, expected: Any) -> str:
+    if expected.dtype == dtypes.float0 and given.shape == expected.shape:
+        return (
+            " The tangent of an integer is `np.zeros(shape, dtypes.float0)`, or a SymbolicZero."
+        )
+    return ""

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`custom_lin`: a linear function of which only the transpose is known.
+
+A function with `custom_vjp` says how cotangents are pulled back, and nothing about tangents. Its
+tangent is recorded as an application of this primitive, which can be transposed but not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir.avals import AbstractValue
+from olympus_ir.expansion import expansion_rules
+from olympus_ir.primitives import Primitive
+
+from .tables import jvp_rules, transpose_rules
+from .zeros import SymbolicZero, Zero, instantiate
+
+__all__ = ["custom_lin_p", "forward_mode_error"]
+
+# Operands: the residuals of the forward pass and the tangents that are not zero. Parameters:
+# ``bwd``, from flat residuals and cotangents to one cotangent an argument; ``num_res``, the number
+# of residuals; ``in_zeros``, for each argument whether its tangent is zero and left out;
+# ``out_avals``, the types of the results' tangents; ``symbolic_zeros``, whether ``bwd`` is told of
+# cotangents that are zero.
+custom_lin_p = Primitive("custom_lin", multiple_results=True, cache_inference=False)
+custom_lin_p.linear_in = True
+
+
+@custom_lin_p.def_abstract_eval
+def _custom_lin_types(
+    *avals: AbstractValue, out_avals: Sequence[AbstractValue], **params: Any
+) -> Sequence[AbstractValue]:
+    return out_avals
+
+
+def forward_mode_error() -> TypeError:
+    return TypeError(
+        "can't apply forward-mode autodiff (jvp) to a custom_vjp function: its rule says how to "
+        "pull cotangents back (grad, vjp, jacrev), not how to push tangents forward. Define the "
+        "derivative with custom_jvp instead, which serves both modes."
+    )
+
+
+# Whoever would run, lower or batch it comes here.
+@expansion_rules.define(custom_lin_p)
+def _run_custom_lin(*operands: Any, **params: Any) -> Any:
+    raise forward_mode_error()
+
+
+@jvp_rules.define(custom_lin_p)
+def _custom_lin_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    raise forward_mode_error()
+
+
+@transpose_rules.define(custom_lin_p)
+def _custom_lin_transpose(
+    cotangents: Sequence[Any],
+    *operands: Any,
+    num_res: int,
+    bwd: Callable[..., Sequence[Any]],
+    in_zeros: Sequence[bool],
+    out_avals: Sequence[AbstractValue],
+    symbolic_zeros: bool,
+) -> list[Any]:
+    if symbolic_zeros:
+        given = [SymbolicZero(ct.aval) if ct.__class__ is Zero else ct for ct in cotangents]
+    else:
+        given = [instantiate(ct) for ct in cotangents]
+    results = bwd(*operands[:num_res], *given)
+    kept = [
+        None if result.__class__ in (Zero, SymbolicZero) else result
+        for result, zero in zip(results, in_zeros, strict=True)
+        if not zero
+    ]
+    return [None] * num_res + kept

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that bring their own derivative in terms of cotangents."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from olympus_ir import dtypes, pytrees
+from olympus_ir.avals import get_aval
+from olympus_ir.errors import UnexpectedTracerError
+from olympus_ir.lax.calls import custom_vjp_call_p
+from olympus_ir.traceback_filtering import api_boundary
+from olympus_ir.tracing import Tracer, current, evaluation_trace
+
+from .calling import OutTree, name_of, non_differentiated, positional_arguments
+from .custom import FlatCall, split_arguments
+from .jvp import tangent_aval_of
+from .zeros import SymbolicZero, Zero, instantiate
+
+__all__ = [
+    "CustomVJPPrimal",
+    "custom_vjp",
+    "custom_vjp_primal_tree_values",
+    "zero_from_primal",
+]
+
+
+class CustomVJPPrimal(NamedTuple):
+    """An argument of a forward pass that was set with ``symbolic_zeros=True``.
+
+    Attributes:
+      value: the argument, an array.
+      perturbed: whether the function is differentiated by it.
+    """
+
+    value: Any
+    perturbed: bool
+
+
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
+    """The values of the `CustomVJPPrimal` leaves of a pytree."""
+    return pytrees.tree_map(
+        lambda leaf: leaf.value, tree, is_leaf=lambda leaf: isinstance(leaf, CustomVJPPrimal)
+    )
+
+
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero cotangent of an argument, as an array or as a `SymbolicZero`."""
+    aval = get_aval(val).to_tangent_aval()
+    return SymbolicZero(aval) if symbolic_zeros else instantiate(Zero(aval))
+
+
+class custom_vjp:  # noqa: N801 - a decorator
+    """Gives a function a derivative rule of its own, for reverse mode.
+
+    The rule that `defvjp` sets consists of a forward pass, which returns the result and what the
+    backward pass needs, and a backward pass, from that and the result's cotangent to the arguments'.
+
+    Args:
+      fun: the function. Its arguments and its result are arrays or pytrees of arrays.
+      nondiff_argnums: positions of arguments that are not differentiated by and may be anything
+        but traced values. The backward pass gets them first.
+      nondiff_argnames: likewise, by names.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> @custom_vjp
+      ... def clip_gradient(x):
+      ...     return x
+      >>> clip_gradient.defvjp(
+      ...     lambda x: (x, None), lambda residual, ct: (lax.clamp(-1.0, ct, 1.0),))
+    """
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ) -> None:
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = non_differentiated(fun, nondiff_argnums, nondiff_argnames)
+        self.fwd: Callable[..., Any] | None = None
+        self.bwd: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
+        self.optimize_remat = False
+
+    def defvjp(
+        self,
+        fwd: Callable[..., tuple[Any, Any]],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
+        """Sets the derivative rule.
+
+        Args:
+          fwd: takes the arguments of the function and returns the pair of its result and the
+            residuals, a pytree of arrays.
+          bwd: from the residuals and the result's cotangent to a tuple of cotangents, one an
+            argument; None stands for zero.
+          symbolic_zeros: whether ``fwd`` gets its arguments as `CustomVJPPrimal`, and ``bwd``
+            cotangents that are zero as `SymbolicZero`.
+          optimize_remat: whether a checkpointed forward pass of which only the result is used may
+            be replaced by the function. Dead code is removed in any case, so this changes nothing.
+        """
+        self.fwd = fwd
+        self.bwd = bwd
+        self.symbolic_zeros = symbolic_zeros
+        self.optimize_remat = optimize_remat
+
+    @api_boundary
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.fwd is None or self.bwd is None:
+            raise AttributeError(
+                f"No VJP defined for custom_vjp function {name_of(self)} using defvjp."
+            )
+        trace = current.trace
+        if trace is evaluation_trace:
+            return self.fun(*args, **kwargs)
+        if kwargs or self.nondiff_argnums:
+            args = positional_arguments(self.fun, args, kwargs)
+        fixed, differentiated = split_arguments(args, self.nondiff_argnums)
+        for place, value in fixed:
+            self._check_not_traced(place, value)
+        leaves, in_tree = pytrees.tree_flatten(differentiated)
+        in_avals = [get_aval(leaf) for leaf in leaves]
+        out_tree, residual_tree = OutTree(), OutTree()
+        flat_fun = FlatCall(self.fun, in_tree, out_tree, fixed, name_of(self.fun))
+        flat_fwd = FlatForward(self, flat_fun, out_tree, residual_tree)
+        flat_bwd = FlatBackward(
+            self, in_tree, in_avals, out_tree, residual_tree, [value for _, value in fixed]
+        )
+        results = trace.process_custom_vjp_call(
+            custom_vjp_call_p,
+            flat_fun,
+            flat_fwd,
+            flat_bwd,
+            leaves,
+            out_trees=lambda: (out_tree.tree, residual_tree.tree),
+            symbolic_zeros=self.symbolic_zeros,
+        )
+        return pytrees.tree_unflatten(out_tree.tree, results)
+
+    def _check_not_traced(self, place: int, value: Any) -> None:
+        for leaf in pytrees.tree_leaves(value):
+            if isinstance(leaf, Tracer):
+                raise UnexpectedTracerError(
+                    f"Found a traced value in argument {place} of the custom_vjp function "
+                    f"{name_of(self)}, which nondiff_argnums names. Arguments that are not "
+                    "differentiated must be known when the backward pass runs; make it an ordinary "
+                    "argument whose cotangent is None."
+                )
+
+    def __repr__(self) -> str:
+        return f"<custom_vjp function {name_of(self)}>"
+
+
+class FlatForward:
+    """A forward pass as a function of flat arguments, to residuals followed by results.
+
+    With symbolic zeros, each argument comes with a flag after all arguments: is it differentiated?
+    """
+
+    __slots__ = ("_flat_fun", "_function", "_out_tree", "_residual_tree")
+
+    def __init__(
+        self, function: custom_vjp, flat_fun: FlatCall, out_tree: OutTree, residual_tree: OutTree
+    ) -> None:
+        self._function = function
+        self._flat_fun = flat_fun
+        self._out_tree = out_tree
+        self._residual_tree = residual_tree
+
+    @property
+    def __name__(self) -> str:
+        return name_of(self._function.fwd)
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        function = self._function
+        if function.symbolic_zeros:
+            half = len(leaves) // 2
+            leaves = tuple(map(CustomVJPPrimal, leaves[:half], leaves[half:]))
+        pair = function.fwd(*self._flat_fun.arguments(leaves))  # type: ignore[misc]
+        name = name_of(function)
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TypeError(
+                f"Custom VJP fwd rule {self.__name__} for function {name} must produce a pair (list "
+                f"or tuple of length two) where the first element is the result of {name} and the "
+                "second element represents residuals (i.e. values stored from the forward pass for "
+                f"use on the backward pass), but it produced {pair!r}."
+            )
+        results, tree = pytrees.tree_flatten(pair[0])
+        residuals, residual_tree = pytrees.tree_flatten(pair[1])
+        known = self._out_tree.known
+        if known is not None and known != tree:
+            raise TypeError(
+                f"Custom VJP fwd rule {self.__name__} for function {name} must produce a pair whose "
+                f"first element has the structure that {name} returns, {known}, but got {tree}."
+            )
+        self._out_tree.set(tree)
+        self._residual_tree.set(residual_tree)
+        return [*residuals, *results]
+
+
+class FlatBackward:
+    """A backward pass as a function of flat residuals and cotangents, which checks what it returns.
+
+    It returns one cotangent a flat argument: an array or a symbolic zero.
+    """
+
+    __slots__ = ("_fixed", "_function", "_in_avals", "_in_tree", "_out_tree", "_residual_tree")
+
+    def __init__(
+        self,
+        function: custom_vjp,
+        in_tree: Any,
+        in_avals: Sequence[Any],
+        out_tree: OutTree,
+        residual_tree: OutTree,
+        fixed: Sequence[Any],
+    ) -> None:
+        self._function = function
+        self._in_tree = in_tree
+        self._in_avals = in_avals
+        self._out_tree = out_tree
+        self._residual_tree = residual_tree
+        self._fixed = fixed
+
+    @property
+    def __name__(self) -> str:
+        return name_of(self._function.bwd)
+
+    def __call__(self, *residuals_and_cotangents: Any) -> list[Any]:
+        residual_tree = self._residual_tree.tree
+        count = residual_tree.num_leaves
+        residuals = pytrees.tree_unflatten(residual_tree, residuals_and_cotangents[:count])
+        cotangent = pytrees.tree_unflatten(self._out_tree.tree, residuals_and_cotangents[count:])
+        returned = self._function.bwd(*self._fixed, residuals, cotangent)  # type: ignore[misc]
+        if isinstance(returned, list):
+            returned = tuple(returned)
+        avals = pytrees.tree_unflatten(self._in_tree, self._in_avals)
+        if not isinstance(returned, tuple) or len(returned) != len(avals):
+            self._raise_structure(returned)
+        results: list[Any] = []
+        for value, aval_tree in zip(returned, avals, strict=True):
+            results += self._cotangents_of_argument(returned, value, aval_tree, len(results))
+        return results
+
+    def _cotangents_of_argument(
+        self, returned: Any, value: Any, aval_tree: Any, position: int
+    ) -> list[Any]:
+        """The cotangents of the leaves of one argument; None stands for a tree of zeros."""
+        avals, tree = pytrees.tree_flatten(aval_tree)
+        if value is None:
+            leaves: list[Any] = [None] * len(avals)
+        else:
+            leaves, given_tree = pytrees.tree_flatten(value, is_leaf=_is_none)
+            if any(leaf is None for leaf in leaves):
+                leaves = self._leaves_with_none(returned, value, tree)
+            elif given_tree != tree:
+                self._raise_structure(returned)
+        return [
+            self._checked(leaf, aval, position + offset)
+            for offset, (leaf, aval) in enumerate(zip(leaves, avals, strict=True))
+        ]
+
+    def _leaves_with_none(self, returned: Any, value: Any, tree: Any) -> list[Any]:
+        """The leaves of a cotangent in which None stands for subtrees of zeros."""
+        dummy = pytrees.tree_unflatten(tree, range(tree.num_leaves))
+        try:
+            return pytrees.broadcast_prefix(value, dummy, is_leaf=_is_none)
+        except ValueError:
+            self._raise_structure(returned)
+            raise
+
+    def _checked(self, cotangent: Any, aval: Any, position: int) -> Any:
+        expected = aval.to_tangent_aval()
+        if cotangent is None or cotangent.__class__ is SymbolicZero:
+            return Zero(expected)
+        if expected.dtype == dtypes.float0:
+            return Zero(expected)  # whatever is returned for integers has no effect
+        given = tangent_aval_of(cotangent)
+        if given.shape != expected.shape or given.dtype != expected.dtype:
+            differs = "shapes" if given.shape != expected.shape else "dtypes"
+            raise ValueError(
+                f"Custom VJP bwd rule {self.__name__} must produce an output with the same type as "
+                f"the args tuple of the primal function, but at output[{position}] the bwd rule "
+                f"produced an output of type {given.str_short()} corresponding to an input of type "
+                f"{aval.str_short()}, so the {differs} do not match"
+            )
+        return cotangent
+
+    def _raise_structure(self, returned: Any) -> None:
+        raise TypeError(
+            f"Custom VJP bwd rule {self.__name__} must produce an output with the same container "
+            "(pytree) structure as the args tuple of the primal function, and in particular must "
+            "produce a tuple of length equal to the number of arguments to the primal function, but "
+            f"got bwd output structure {pytrees.tree_structure(returned)} for primal input "
+            f"structure {self._in_tree}."
+        )
+
+
+def _is_none(value: Any) -> bool:
+    return value is None

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jacobians and Hessians: derivatives along all basis vectors at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from olympus_batching import vmap
+from olympus_ir import dtypes, lax, pytrees
+from olympus_ir.avals import get_aval
+from olympus_ir.flattening import function_name
+from olympus_ir.traceback_filtering import api_boundary
+
+from .jvp import jvp
+from .vjp import argument_numbers, check_input, check_output, function_of_chosen, vjp
+from .zeros import float0_zeros
+
+__all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
+
+
+def jacfwd(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
+    """Returns a function that computes the Jacobian of ``fun``, column by column in forward mode.
+
+    Suits functions with more outputs than inputs.
+
+    Args:
+      fun: a function from arrays or pytrees of arrays to the like.
+      argnums: the positional arguments to differentiate by.
+      has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
+      holomorphic: whether ``fun`` is promised to be holomorphic; then arguments must be complex.
+
+    Returns:
+      A function with the arguments of ``fun``. It returns, in the structure of the result of
+      ``fun``, the structure of the chosen argument (a tuple of such where ``argnums`` is a
+      sequence), with arrays of shape ``result.shape + argument.shape``. Where ``has_aux``, a pair
+      of that and the second part of the result.
+
+    Raises:
+      TypeError: on the call, where an argument to differentiate by is not of a float dtype (complex
+        where ``holomorphic``).
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir import lax
+      >>> jacfwd(lambda x: lax.mul(x, x))(np.arange(2.0))
+      Array([[0., 0.],
+             [0., 2.]], dtype=float32)
+    """
+    _check_function(fun)
+
+    @functools.wraps(fun)
+    @api_boundary
+    def jacobian_f(*args: Any, **kwargs: Any) -> Any:
+        numbers = argument_numbers(argnums, len(args))
+        chosen = tuple([args[number] for number in numbers])
+        for leaf in pytrees.tree_leaves(chosen):
+            _check_forward_input(leaf, holomorphic)
+        function = function_of_chosen(fun, numbers, args, kwargs)
+
+        def push(basis_vector: Any) -> Any:
+            return jvp(function, chosen, basis_vector, has_aux=has_aux)
+
+        # Results are the same for all basis vectors: taken from any one of them.
+        in_axes = (pytrees.tree_map(lambda leaf: 0, chosen),)
+        result, columns, *aux = vmap(
+            push, in_axes=in_axes, out_axes=(None, -1, None) if has_aux else (None, -1)
+        )(_standard_basis(chosen))
+        pytrees.tree_map(functools.partial(_check_forward_output, holomorphic=holomorphic), result)
+        rows = pytrees.tree_map(
+            lambda column: _split_axis(_single(argnums, chosen), column, -1), columns
+        )
+        return (rows, *aux) if has_aux else rows
+
+    _describe(jacobian_f, fun, argnums)
+    return jacobian_f
+
+
+def jacrev(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """Returns a function that computes the Jacobian of ``fun``, row by row in reverse mode.
+
+    Suits functions with more inputs than outputs.
+
+    Args:
+      fun: a function from arrays or pytrees of arrays to the like.
+      argnums: the positional arguments to differentiate by.
+      has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
+      holomorphic: whether ``fun`` is promised to be holomorphic; then arguments and results must
+        be complex.
+      allow_int: whether to differentiate by integer arguments, whose derivative is of dtype
+        ``float0``.
+
+    Returns:
+      A function as `jacfwd` returns it.
+
+    Raises:
+      TypeError: on the call, where an argument to differentiate by or a result is not of a float
+        dtype (complex where ``holomorphic``).
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir import lax
+      >>> jacrev(lambda x: lax.mul(x, x))(np.arange(2.0))
+      Array([[0., 0.],
+             [0., 2.]], dtype=float32)
+    """
+    _check_function(fun)
+
+    @functools.wraps(fun)
+    @api_boundary
+    def jacobian_f(*args: Any, **kwargs: Any) -> Any:
+        numbers = argument_numbers(argnums, len(args))
+        chosen = tuple([args[number] for number in numbers])
+        for leaf in pytrees.tree_leaves(chosen):
+            check_input(leaf, holomorphic, allow_int, "jacrev")
+        function = function_of_chosen(fun, numbers, args, kwargs)
+        result, pull, *aux = vjp(function, *chosen, has_aux=has_aux)
+        for leaf in pytrees.tree_leaves(result):
+            check_output(get_aval(leaf).dtype, holomorphic, "jacrev")  # type: ignore[union-attr]
+        rows = vmap(pull)(_standard_basis(result))
+        example = _single(argnums, chosen)
+        rows = rows[0] if not isinstance(argnums, tuple | list) else rows
+        by_argument = pytrees.tree_map(lambda row: _split_axis(result, row, 0), rows)
+        jacobian = pytrees.tree_transpose(
+            pytrees.tree_structure(example), pytrees.tree_structure(result), by_argument
+        )
+        return (jacobian, *aux) if has_aux else jacobian
+
+    _describe(jacobian_f, fun, argnums)
+    return jacobian_f
+
+
+def jacobian(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """Returns a function that computes the Jacobian of ``fun``: another name of `jacrev`.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir import lax
+      >>> jacobian(lambda x: lax.mul(x, x))(np.arange(2.0))
+      Array([[0., 0.],
+             [0., 2.]], dtype=float32)
+    """
+    return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
+
+
+def hessian(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
+    """Returns a function that computes the second derivatives of ``fun``.
+
+    Forward mode over reverse mode, which suits functions with a scalar result.
+
+    Args:
+      fun: a function, mostly of a scalar result.
+      argnums: the positional arguments to differentiate by.
+      has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
+      holomorphic: whether ``fun`` is promised to be holomorphic.
+
+    Returns:
+      A function with the arguments of ``fun``, which returns in the structure of its result the
+      structure of the chosen argument twice, with arrays of shape ``result.shape + argument.shape
+      + argument.shape``.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir import lax
+      >>> hessian(lambda x: lax.reduce_sum(lax.mul(x, x), (0,)))(np.arange(2.0))
+      Array([[2., 0.],
+             [0., 2.]], dtype=float32)
+    """
+    return jacfwd(
+        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
+        argnums,
+        has_aux=has_aux,
+        holomorphic=holomorphic,
+    )
+
+
+def _check_function(fun: Any) -> None:
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}")
+
+
+def _single(argnums: Any, chosen: tuple[Any, ...]) -> Any:
+    """The one chosen argument, or the tuple of them, as the user asked."""
+    return chosen if isinstance(argnums, tuple | list) else chosen[0]
+
+
+def _describe(wrapper: Any, fun: Callable[..., Any], argnums: Any) -> None:
+    name = function_name(fun)
+    wrapper.__doc__ = (
+        f"Jacobian of {name} with respect to positional argument(s) {argnums}. Takes the same "
+        f"arguments as {name} but returns the jacobian of the output with respect to the arguments "
+        f"at positions {argnums}."
+    )
+
+
+def _check_forward_input(leaf: Any, holomorphic: bool) -> None:
+    try:
+        dtype = get_aval(leaf).dtype  # type: ignore[union-attr]
+    except TypeError:
+        raise TypeError(
+            f"Argument {leaf!r} of type {type(leaf)} is not a valid OLYMPUS type"
+        ) from None
+    if holomorphic:
+        if not dtypes.issubdtype(dtype, np.complexfloating):
+            raise TypeError(
+                "jacfwd with holomorphic=True requires inputs with complex dtype, but got "
+                f"{dtypes.name_of(dtype)}."
+            )
+    elif not dtypes.issubdtype(dtype, np.floating):
+        raise TypeError(
+            "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of np.floating), "
+            f"but got {dtypes.name_of(dtype)}. For holomorphic differentiation, pass "
+            "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
+            "inputs or integer inputs, use jvp directly."
+        )
+
+
+def _check_forward_output(leaf: Any, holomorphic: bool) -> None:
+    dtype = get_aval(leaf).dtype  # type: ignore[union-attr]
+    if holomorphic and not dtypes.issubdtype(dtype, np.complexfloating):
+        raise TypeError(
+            "jacfwd with holomorphic=True requires outputs with complex dtype, but got "
+            f"{dtypes.name_of(dtype)}."
+        )
+
+
+def _standard_basis(tree: Any) -> Any:
+    """All basis vectors of the space of a pytree, stacked along the first axis of each leaf."""
+    leaves, structure = pytrees.tree_flatten(tree)
+    avals = [get_aval(leaf) for leaf in leaves]
+    total = sum(aval.size for aval in avals)  # type: ignore[union-attr]
+    basis, start = [], 0
+    for aval in avals:
+        size, shape = aval.size, aval.shape  # type: ignore[union-attr]
+        dtype = aval.to_tangent_aval().dtype  # type: ignore[union-attr]
+        if dtype == dtypes.float0:
+            basis.append(float0_zeros((total, *shape)))
+        else:
+            ones = lax.eq(
+                lax.broadcasted_iota(np.int32, (total, size), 0),
+                lax.add(lax.broadcasted_iota(np.int32, (total, size), 1), np.int32(start)),
+            )
+            basis.append(lax.reshape(lax.convert_element_type(ones, dtype), (total, *shape)))
+        start += size
+    return pytrees.tree_unflatten(structure, basis)
+
+
+def _split_axis(tree: Any, array: Any, axis: int) -> Any:
+    """Cuts an axis that runs over the elements of all leaves of a tree into one array a leaf."""
+    leaves, structure = pytrees.tree_flatten(tree)
+    shape = array.shape
+    axis %= len(shape)
+    parts, start = [], 0
+    for leaf in leaves:
+        aval = get_aval(leaf)
+        size = aval.size  # type: ignore[union-attr]
+        new_shape = (*shape[:axis], *aval.shape, *shape[axis + 1 :])  # type: ignore[union-attr]
+        if array.dtype == dtypes.float0:
+            parts.append(float0_zeros(new_shape))
+        else:
+            part = lax.slice_in_dim(array, start, start + size, axis=axis)
+            parts.append(lax.reshape(part, new_shape))
+        start += size
+    return pytrees.tree_unflatten(structure, parts)

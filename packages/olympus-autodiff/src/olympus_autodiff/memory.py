@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remembering what has been made of a program, so that it is traced and compiled once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from olympus_ir import config
+from olympus_ir.olympuspr import ClosedOlympuspr
+from olympus_ir.tracing import current
+
+Result = TypeVar("Result")
+
+
+def remembered(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Decorator of functions of a program and hashable arguments: keeps results with the program."""
+
+    @functools.wraps(function)
+    def remembering(closed: ClosedOlympuspr, *args: Any) -> Result:
+        key = (function, args, current.axes, config.trace_context())
+        memo = closed.memo
+        found = memo.get(key)
+        if found is None:
+            found = memo[key] = function(closed, *args)
+        return found
+
+    return remembering

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Policies of `checkpoint`: which intermediate values are kept for the backward pass.
+
+A policy is a function ``policy(primitive, *avals, **params)`` of one operation of the checkpointed
+function: the primitive, the types of its operands and its parameters. It returns whether the
+operation's results are kept, or `Saveable`, `Recompute` or an `Offloadable`.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from olympus_batching.tables import batching_rules
+from olympus_ir import lax, pytrees
+from olympus_ir.avals import AbstractValue
+from olympus_ir.expansion import expansion_rules
+from olympus_ir.olympuspr import Equation
+from olympus_ir.primitives import Primitive
+
+from .tables import jvp_rules, linear, transpose_rules
+
+__all__ = [
+    "Offloadable",
+    "Recompute",
+    "Saveable",
+    "checkpoint_name",
+    "checkpoint_policies",
+    "decide",
+    "name_p",
+]
+
+
+# ---- decisions ----
+
+
+class _Saveable:
+    def __repr__(self) -> str:
+        return "Saveable"
+
+
+class _Recompute:
+    def __repr__(self) -> str:
+        return "Recompute"
+
+
+Saveable = _Saveable()
+Recompute = _Recompute()
+
+
+@dataclass(frozen=True)
+class Offloadable:
+    """The decision to keep a value in another memory until the backward pass.
+
+    Attributes:
+      src: the kind of memory where the value is computed, such as ``"device"``.
+      dst: the kind of memory where it is kept, such as ``"pinned_host"``.
+    """
+
+    src: str
+    dst: str
+
+
+def decide(policy: Callable[..., Any] | None, equation: Equation) -> Any:
+    """What a policy says of an equation: `Saveable`, `Recompute` or an `Offloadable`."""
+    if policy is None:
+        return Recompute
+    decision = policy(
+        equation.primitive, *[atom.aval for atom in equation.invars], **equation.params
+    )
+    if decision is True:
+        return Saveable
+    if decision is False:
+        return Recompute
+    if decision is Saveable or decision is Recompute or isinstance(decision, Offloadable):
+        return decision
+    raise TypeError(
+        "a checkpoint policy must return a bool, Saveable, Recompute or an Offloadable, but "
+        f"{policy!r} returned {decision!r} for `{equation.primitive.name}`"
+    )
+
+
+# ---- names ----
+
+name_p = Primitive("name")
+
+
+@name_p.def_abstract_eval
+def _name_type(x: AbstractValue, *, name: str) -> AbstractValue:
+    return x
+
+
+expansion_rules.define(name_p, lambda x, *, name: x)
+batching_rules.define(
+    name_p, lambda axis_size, args, batch_dims, *, name: (name_p.bind(*args, name=name), *batch_dims)
+)
+jvp_rules.define(name_p, linear)
+transpose_rules.define(name_p, lambda cotangent, x, *, name: [cotangent])
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """Gives a value a name by which policies of `checkpoint` recognise it.
+
+    Args:
+      x: an array or a pytree of arrays.
+      name: the name.
+
+    Returns:
+      The same values.
+
+    Example:
+      >>> checkpoint_name(1.0, "scale")
+      Array(1., dtype=float32, weak_type=True)
+    """
+    return pytrees.tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
+
+
+# ---- policies ----
+
+
+def everything_saveable(primitive: Primitive, *avals: Any, **params: Any) -> bool:
+    """Keeps all intermediate values: as without `checkpoint`."""
+    return True
+
+
+def nothing_saveable(primitive: Primitive, *avals: Any, **params: Any) -> bool:
+    """Keeps no intermediate values: as without a policy."""
+    return False
+
+
+@dataclass(frozen=True)
+class DotsSaveable:
+    """Keeps the results of products of arrays, which are expensive to compute again.
+
+    Attributes:
+      only_if_no_batch_dims: leave out products that are batched, which are cheaper.
+    """
+
+    only_if_no_batch_dims: bool = False
+
+    def __call__(self, primitive: Primitive, *avals: Any, **params: Any) -> bool:
+        if primitive is not lax.dot_general_p:
+            return False
+        _, (x_batch, y_batch) = params["dimension_numbers"]
+        return not self.only_if_no_batch_dims or not (x_batch or y_batch)
+
+
+@dataclass(frozen=True)
+class SaveOnlyTheseNames:
+    """Keeps the values that `checkpoint_name` has given one of these names."""
+
+    saveable_names: frozenset[str]
+
+    def __call__(self, primitive: Primitive, *avals: Any, **params: Any) -> bool:
+        return primitive is name_p and params["name"] in self.saveable_names
+
+
+@dataclass(frozen=True)
+class SaveAnyNamesButThese:
+    """Keeps the values that have a name other than these."""
+
+    names: frozenset[str]
+
+    def __call__(self, primitive: Primitive, *avals: Any, **params: Any) -> bool:
+        return primitive is name_p and params["name"] not in self.names
+
+
+@dataclass(frozen=True)
+class SaveAnythingExceptTheseNames:
+    """Keeps all values but those of these names."""
+
+    names: frozenset[str]
+
+    def __call__(self, primitive: Primitive, *avals: Any, **params: Any) -> bool:
+        return not (primitive is name_p and params["name"] in self.names)
+
+
+@dataclass(frozen=True)
+class SaveFromBothPolicies:
+    """Keeps what one of two policies keeps."""
+
+    policy_1: Callable[..., Any]
+    policy_2: Callable[..., Any]
+
+    def __call__(self, primitive: Primitive, *avals: Any, **params: Any) -> Any:
+        first = self.policy_1(primitive, *avals, **params)
+        if first is not False and first is not Recompute:
+            return first
+        return self.policy_2(primitive, *avals, **params)
+
+
+@dataclass(frozen=True)
+class OffloadDots:
+    """Keeps the results of unbatched products of arrays in another memory."""
+
+    offload_src: str
+    offload_dst: str
+
+    def __call__(self, primitive: Primitive, *avals: Any, **params: Any) -> Any:
+        if DotsSaveable(only_if_no_batch_dims=True)(primitive, *avals, **params):
+            return Offloadable(src=self.offload_src, dst=self.offload_dst)
+        return Recompute
+
+
+@dataclass(frozen=True)
+class SaveAndOffloadOnlyTheseNames:
+    """Keeps the values of some names where they are, and those of others in another memory."""
+
+    names_which_can_be_saved: frozenset[str]
+    names_which_can_be_offloaded: frozenset[str]
+    offload_src: str
+    offload_dst: str
+
+    def __call__(self, primitive: Primitive, *avals: Any, **params: Any) -> Any:
+        if primitive is not name_p:
+            return Recompute
+        if params["name"] in self.names_which_can_be_saved:
+            return Saveable
+        if params["name"] in self.names_which_can_be_offloaded:
+            return Offloadable(src=self.offload_src, dst=self.offload_dst)
+        return Recompute
+
+
+def save_only_these_names(*names_which_can_be_saved: str) -> SaveOnlyTheseNames:
+    """A policy that keeps the values of the given names; see `checkpoint_name`."""
+    return SaveOnlyTheseNames(frozenset(names_which_can_be_saved))
+
+
+def save_any_names_but_these(*names_not_to_save: str) -> SaveAnyNamesButThese:
+    """A policy that keeps the values that have a name other than the given ones."""
+    return SaveAnyNamesButThese(frozenset(names_not_to_save))
+
+
+def save_anything_except_these_names(*names_not_to_save: str) -> SaveAnythingExceptTheseNames:
+    """A policy that keeps all values but those of the given names."""
+    return SaveAnythingExceptTheseNames(frozenset(names_not_to_save))
+
+
+def save_from_both_policies(
+    policy_1: Callable[..., Any], policy_2: Callable[..., Any]
+) -> SaveFromBothPolicies:
+    """A policy that keeps what one of two policies keeps."""
+    return SaveFromBothPolicies(policy_1, policy_2)
+
+
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> OffloadDots:
+    """A policy that moves the results of unbatched products of arrays to another memory."""
+    return OffloadDots(offload_src, offload_dst)
+
+
+def save_and_offload_only_these_names(
+    *,
+    names_which_can_be_saved: Sequence[str],
+    names_which_can_be_offloaded: Sequence[str],
+    offload_src: str,
+    offload_dst: str,
+) -> SaveAndOffloadOnlyTheseNames:
+    """A policy that keeps the values of some names, and moves those of others to another memory.
+
+    Raises:
+      ValueError: where a name is in both lists.
+    """
+    saved = frozenset(names_which_can_be_saved)
+    offloaded = frozenset(names_which_can_be_offloaded)
+    if saved & offloaded:
+        raise ValueError(
+            "names_which_can_be_saved and names_which_can_be_offloaded must be disjoint, both have "
+            f"{sorted(saved & offloaded)}"
+        )
+    return SaveAndOffloadOnlyTheseNames(saved, offloaded, offload_src, offload_dst)
+
+
+dots_saveable = DotsSaveable(only_if_no_batch_dims=False)
+dots_with_no_batch_dims_saveable = DotsSaveable(only_if_no_batch_dims=True)
+
+checkpoint_policies = types.SimpleNamespace(
+    everything_saveable=everything_saveable,
+    nothing_saveable=nothing_saveable,
+    dots_saveable=dots_saveable,
+    checkpoint_dots=dots_saveable,
+    dots_with_no_batch_dims_saveable=dots_with_no_batch_dims_saveable,
+    checkpoint_dots_with_no_batch_dims=dots_with_no_batch_dims_saveable,
+    offload_dot_with_no_batch_dims=offload_dot_with_no_batch_dims,
+    save_anything_except_these_names=save_anything_except_these_names,
+    save_any_names_but_these=save_any_names_but_these,
+    save_only_these_names=save_only_these_names,
+    save_from_both_policies=save_from_both_policies,
+    save_and_offload_only_these_names=save_and_offload_only_these_names,
+)

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linearizing programs: one program becomes a primal program and a linear one.
+
+This is what the linearization rules of calls and control flow are made of. The primal program
+computes the results and the residuals: the intermediate values that the linear program needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from olympus_ir import lax
+from olympus_ir.evaluation import eval_olympuspr
+from olympus_ir.olympuspr import (
+    Atom,
+    ClosedOlympuspr,
+    Equation,
+    Literal,
+    Olympuspr,
+    Var,
+    joined_effects,
+)
+from olympus_ir.staging import StagingTrace, StagingTracer
+from olympus_ir.tracing import Tracer, current, set_current_trace
+
+from .jvp import check_no_tracers, closed_over_error
+from .linearize import LinearizeTrace, LinearizeTracer
+from .memory import remembered
+from .tangent_trace import TangentTrace, is_scalar_constant, lift_constants, live_equations
+from .zeros import Zero, has_tangents, scalar
+
+__all__ = ["LinearizedProgram", "join_nonzero", "linearize_olympuspr"]
+
+
+class LinearizedProgram(NamedTuple):
+    """A program split into its primal and its linear part.
+
+    Attributes:
+      primal: from the inputs to the results, followed by the residuals that are neither inputs
+        nor results themselves.
+      linear: from all residuals and the tangents of inputs to the tangents of results; only those
+        that are not zero.
+      nonzero_out: for each result, whether it has a tangent.
+      residuals: where each residual is found among the inputs and the results of ``primal``:
+        positions in the list of all of them.
+    """
+
+    primal: ClosedOlympuspr
+    linear: ClosedOlympuspr
+    nonzero_out: tuple[bool, ...]
+    residuals: tuple[int, ...]
+
+    @property
+    def residual_avals(self) -> list[Any]:
+        return self.linear.in_avals[: len(self.residuals)]
+
+
+def linearize_olympuspr(
+    closed: ClosedOlympuspr, nonzero_in: Sequence[bool], instantiate_out: Sequence[bool] = ()
+) -> LinearizedProgram:
+    """Splits a program into its primal and its linear part.
+
+    Args:
+      closed: the program.
+      nonzero_in: for each input, whether it has a tangent.
+      instantiate_out: for each result, whether its tangent is wanted even where it is zero.
+    """
+    wanted = tuple(instantiate_out) or (False,) * len(closed.out_avals)
+    return _linearize_olympuspr(closed, tuple(nonzero_in), wanted)
+
+
+def join_nonzero(first: Sequence[bool], second: Sequence[bool]) -> tuple[bool, ...]:
+    """Which of two lists of flags are set in either."""
+    return tuple(a or b for a, b in zip(first, second, strict=True))
+
+
+class _Recording(NamedTuple):
+    """A program run once under linearization: what was staged, and what was recorded."""
+
+    staged: StagingTrace
+    tangent_trace: TangentTrace
+    outvars: list[Atom]
+    tangent_outvars: list[Atom]
+    nonzero_out: tuple[bool, ...]
+
+
+def record_linearization(
+    closed: ClosedOlympuspr,
+    nonzero_in: Sequence[bool],
+    wanted: Sequence[bool],
+    run: Callable[..., list[Any]] = eval_olympuspr,
+) -> _Recording:
+    """Runs a program with its primal part being staged and its linear part recorded."""
+    staged = StagingTrace(closed.debug_info, parent=current.trace)
+    trace = LinearizeTrace(staged)
+    tangent_trace = trace.tangent_trace
+    inputs = []
+    for aval, nonzero in zip(closed.in_avals, nonzero_in, strict=True):
+        primal = staged.new_input(aval)
+        if nonzero:
+            tangent = tangent_trace.new_input(aval.to_tangent_aval())
+            inputs.append(LinearizeTracer(trace, primal, tangent))
+        else:
+            inputs.append(primal)
+    with set_current_trace(trace):
+        results = run(closed.jaxpr, closed.consts, *inputs)
+    outvars, tangent_outvars, nonzero_out = [], [], []
+    for result, want in zip(results, wanted, strict=True):
+        primal, tangent = trace.unpair(result)
+        atom = staged.atom(primal)
+        outvars.append(atom)
+        tangent_aval = atom.aval.to_tangent_aval()  # type: ignore[union-attr]
+        nonzero = tangent.__class__ is not Zero or (want and has_tangents(atom.aval.dtype))
+        nonzero_out.append(nonzero)
+        if nonzero:
+            if tangent.__class__ is Zero:
+                tangent = recorded_zeros(tangent_trace, tangent_aval)
+            tangent_outvars.append(tangent_trace.atom(tangent))
+    staged.finished = trace.finished = tangent_trace.finished = True
+    return _Recording(staged, tangent_trace, outvars, tangent_outvars, tuple(nonzero_out))
+
+
+def recorded_zeros(tangent_trace: TangentTrace, aval: Any) -> Any:
+    """A tangent of zeros that the linear program makes by itself, instead of being given it."""
+    zero = scalar(0, aval.dtype)
+    if not aval.shape:
+        return zero
+    params = {"shape": aval.shape, "broadcast_dimensions": (), "sharding": None}
+    return tangent_trace.record(lax.broadcast_in_dim_p, [zero], params)
+
+
+class ResidualCollector:
+    """Turns the coefficients of recorded equations into inputs of a linear program."""
+
+    def __init__(self, staged: StagingTrace) -> None:
+        self.staged = staged
+        self.sources: list[Var] = []  # variables of the staged program
+        self.residual_vars: list[Var] = []  # what stands for them in the linear program
+        self.constvars: list[Var] = []
+        self.values: list[Any] = []
+        self._known: dict[Any, Var] = {}
+
+    def lift(self, literal: Literal) -> Atom:
+        value = literal.val
+        if value.__class__ is StagingTracer and value._trace is self.staged:
+            atom = value.atom
+            if atom.__class__ is Literal:
+                return atom
+            return self.residual(atom)
+        if isinstance(value, Tracer):
+            raise closed_over_error(value)
+        if is_scalar_constant(value):
+            return literal
+        var = self._known.get(id(value))
+        if var is None:
+            var = self._known[id(value)] = Var(literal.aval)
+            self.constvars.append(var)
+            self.values.append(value)
+        return var
+
+    def residual(self, source: Var) -> Var:
+        var = self._known.get(source)
+        if var is None:
+            var = self._known[source] = Var(source.aval)
+            self.sources.append(source)
+            self.residual_vars.append(var)
+        return var
+
+
+@remembered
+def _linearize_olympuspr(
+    closed: ClosedOlympuspr, nonzero_in: tuple[bool, ...], wanted: tuple[bool, ...]
+) -> LinearizedProgram:
+    recording = record_linearization(closed, nonzero_in, wanted)
+    staged, tangent_trace = recording.staged, recording.tangent_trace
+    collector = ResidualCollector(staged)
+    equations, tangent_outvars = lift_constants(
+        live_equations(tangent_trace.equations, recording.tangent_outvars),
+        recording.tangent_outvars,
+        collector.lift,
+    )
+    linear = ClosedOlympuspr(
+        Olympuspr(
+            collector.constvars,
+            [*collector.residual_vars, *tangent_trace.invars],
+            tangent_outvars,
+            equations,
+            joined_effects(equations),
+            closed.debug_info,
+        ),
+        collector.values,
+    )
+    primal, positions = program_with_residuals(staged, recording.outvars, collector.sources)
+    check_no_tracers(primal.consts)
+    return LinearizedProgram(primal, linear, recording.nonzero_out, positions)
+
+
+def program_with_residuals(
+    staged: StagingTrace, outvars: Sequence[Atom], residuals: Sequence[Var]
+) -> tuple[ClosedOlympuspr, tuple[int, ...]]:
+    """The staged program that also returns residuals, and where to find each.
+
+    A residual that is an input or a result anyway is not returned once more.
+    """
+    outvars = list(outvars)
+    places: dict[Any, int] = {var: index for index, var in enumerate(staged.invars)}
+    count = len(staged.invars)
+    for index, atom in enumerate(outvars):
+        if atom.__class__ is not Literal:
+            places.setdefault(atom, count + index)
+    positions = []
+    for var in residuals:
+        if var not in places:
+            places[var] = count + len(outvars)
+            outvars.append(var)
+        positions.append(places[var])
+    equations = live_equations(staged.equations, outvars)
+    return close_over_used(staged, outvars, equations), tuple(positions)
+
+
+def close_over_used(
+    staged: StagingTrace, outvars: Sequence[Atom], equations: Sequence[Equation]
+) -> ClosedOlympuspr:
+    """The program of some equations of a trace, with those of its constants that they use."""
+    used = {atom for equation in equations for atom in equation.invars if atom.__class__ is Var}
+    used.update(atom for atom in outvars if atom.__class__ is Var)
+    constants = [
+        (var, value)
+        for var, value in zip(staged.constvars, staged.constant_values, strict=True)
+        if var in used
+    ]
+    return ClosedOlympuspr(
+        Olympuspr(
+            [var for var, _ in constants],
+            staged.invars,
+            outvars,
+            equations,
+            joined_effects(equations),
+            staged.debug_info,
+        ),
+        [value for _, value in constants],
+    )

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The derivative rules of the instruction set, one file a family."""
+
+from . import (
+    calls,
+    callbacks,
+    collectives,
+    contractions,
+    control_flow,
+    elementwise,
+    indexing,
+    reductions,
+    shaping,
+    sorting,
+    transfer,
+    transfer,
+)

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of callbacks: printing passes by them, calls for values refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir import lax
+
+from ..tables import jvp_rules
+
+
+def _side_effect_rule(primitive: Any) -> Any:
+    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return primitive.bind(*primals, **params), []
+
+    return rule
+
+
+for _primitive in (lax.debug_print_p, lax.debug_callback_p):
+    jvp_rules.define(_primitive, _side_effect_rule(_primitive))
+
+
+def _refusing_rule(name: str) -> Any:
+    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        raise ValueError(
+            f"{name}s do not support differentiation: nothing is known of the Python function's "
+            "derivative. Give it one with `olympus.custom_jvp` or `olympus.custom_vjp`, or wrap "
+            "its operands in `lax.stop_gradient`."
+        )
+
+    return rule
+
+
+jvp_rules.define(lax.pure_callback_p, _refusing_rule("Pure callback"))
+jvp_rules.define(lax.io_callback_p, _refusing_rule("IO callback"))

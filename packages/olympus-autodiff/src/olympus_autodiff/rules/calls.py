@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of calls: the program in the equation is differentiated once and remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir import lax
+from olympus_ir.olympuspr import ClosedOlympuspr, close_olympuspr, constants_as_inputs
+from olympus_ir.primitives import Primitive
+from olympus_ir.tracing import set_current_trace
+
+from ..checkpoint import checkpoint_linearization
+from ..jvp import jvp_olympuspr
+from ..linearize import LinearizeTrace
+from ..programs import linearize_olympuspr
+from ..tables import jvp_rules, linearize_rules, transpose_rules
+from ..transpose import transpose_olympuspr
+from ..zeros import Zero, is_undefined_primal
+
+# Where the operands and results of a derived call come from in the original one: operand number i,
+# result number i as ~i, or None. Placement is taken over from there.
+Sources = Sequence[int | None]
+MakeParams = Callable[[dict[str, Any], ClosedOlympuspr, Sources, Sources], dict[str, Any]]
+
+
+def moving(values: Sequence[Any]) -> list[Any]:
+    """The tangents or cotangents that are not zero."""
+    return [value for value in values if value.__class__ is not Zero]
+
+
+def positions(flags: Sequence[bool]) -> list[int]:
+    return [position for position, flag in enumerate(flags) if flag]
+
+
+def with_zeros(tangents: Sequence[Any], nonzero: Sequence[bool], results: Sequence[Any]) -> list:
+    """One tangent a result: the given ones in order, and zeros where there is none."""
+    given = iter(tangents)
+    return [
+        next(given) if flag else Zero.of(result)
+        for flag, result in zip(nonzero, results, strict=True)
+    ]
+
+
+# ---- parameters of derived calls ----
+
+
+def _jit_params(
+    params: dict[str, Any], jaxpr: ClosedOlympuspr, operands: Sources, results: Sources
+) -> dict[str, Any]:
+    derived = {**params, "jaxpr": jaxpr, "donated_invars": (False,) * len(operands)}
+    for kind in ("shardings", "layouts"):
+        of_operands, of_results = params[f"in_{kind}"], params[f"out_{kind}"]
+        if all(value is None for value in (*of_operands, *of_results)):
+            derived[f"in_{kind}"] = (None,) * len(operands)
+            derived[f"out_{kind}"] = (None,) * len(results)
+            continue
+
+        def source(place: int | None, ins: Any = of_operands, outs: Any = of_results) -> Any:
+            if place is None:
+                return None
+            return ins[place] if place >= 0 else outs[~place]
+
+        derived[f"in_{kind}"] = tuple(map(source, operands))
+        derived[f"out_{kind}"] = tuple(map(source, results))
+    return derived
+
+
+def _closed_call_params(
+    params: dict[str, Any], jaxpr: ClosedOlympuspr, operands: Sources, results: Sources
+) -> dict[str, Any]:
+    return {**params, "call_jaxpr": jaxpr}
+
+
+def _define_call(primitive: Primitive, key: str, make_params: MakeParams) -> None:
+    """The rules of a primitive that calls the program ``params[key]``."""
+
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        program = params[key]
+        nonzero_in = tuple([t.__class__ is not Zero for t in tangents])
+        derived, nonzero_out = jvp_olympuspr(program, nonzero_in)
+        count = len(program.out_avals)
+        new_params = make_params(
+            params,
+            derived,
+            [*range(len(primals)), *positions(nonzero_in)],
+            [*(~i for i in range(count)), *(~i for i in positions(nonzero_out))],
+        )
+        results = primitive.bind(*primals, *moving(tangents), **new_params)
+        primals_out, tangents_out = results[:count], results[count:]
+        return primals_out, with_zeros(tangents_out, nonzero_out, primals_out)
+
+    def linearize(
+        trace: LinearizeTrace, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> Any:
+        program = params[key]
+        nonzero_in = tuple([t.__class__ is not Zero for t in tangents])
+        linearized = linearize_olympuspr(program, nonzero_in)
+        count, num_inputs = len(program.out_avals), len(primals)
+        extra = len(linearized.primal.out_avals) - count
+        new_params = make_params(
+            params,
+            linearized.primal,
+            range(num_inputs),
+            [*(~i for i in range(count)), *[None] * extra],
+        )
+        results = primitive.bind_with_trace(trace.parent, primals, new_params)
+        found = [*primals, *results]
+        results = results[:count]
+        if not any(linearized.nonzero_out):
+            return results, [Zero.of(result) for result in results]
+        residuals = [found[place] for place in linearized.residuals]
+        sources = [
+            place if place < num_inputs else None for place in linearized.residuals
+        ]
+        linear_params = make_params(
+            params,
+            linearized.linear,
+            [*sources, *positions(nonzero_in)],
+            [~i for i in positions(linearized.nonzero_out)],
+        )
+        tangents_out = trace.tangent_trace.record(
+            primitive, [*residuals, *moving(tangents)], linear_params
+        )
+        return results, with_zeros(tangents_out, linearized.nonzero_out, results)
+
+    def transpose(cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+        program = params[key]
+        linear_in = tuple([is_undefined_primal(operand) for operand in operands])
+        nonzero = tuple([ct.__class__ is not Zero for ct in cotangents])
+        transposed, nonzero_out = transpose_olympuspr(program, linear_in, nonzero)
+        known = [operand for operand in operands if not is_undefined_primal(operand)]
+        linear_places = positions(linear_in)
+        out_places = [
+            place for place, flag in zip(linear_places, nonzero_out, strict=True) if flag
+        ]
+        new_params = make_params(
+            params,
+            transposed,
+            [
+                *(place for place, linear in enumerate(linear_in) if not linear),
+                *(~i for i in positions(nonzero)),
+            ],
+            out_places,
+        )
+        results = primitive.bind(*known, *moving(cotangents), **new_params)
+        by_operand: list[Any] = [None] * len(operands)
+        for place, result in zip(out_places, results, strict=True):
+            by_operand[place] = result
+        return by_operand
+
+    jvp_rules.define(primitive, jvp)
+    linearize_rules.define(primitive, linearize)
+    transpose_rules.define(primitive, transpose)
+
+
+_define_call(lax.jit_p, "jaxpr", _jit_params)
+_define_call(lax.closed_call_p, "call_jaxpr", _closed_call_params)
+
+
+# ---- functions with rules of their own ----
+
+for _primitive in (lax.custom_jvp_call_p, lax.custom_vjp_call_p):
+    jvp_rules.exempt(_primitive, reason="the traces apply the rule that the function brings itself")
+
+
+@transpose_rules.define(lax.custom_jvp_call_p)
+def _custom_call_transpose(
+    cotangents: Sequence[Any], *operands: Any, call_jaxpr: ClosedOlympuspr, **params: Any
+) -> list[Any]:
+    """A linear function is its own derivative, whatever its rule."""
+    rule = transpose_rules.rules[lax.closed_call_p]
+    return rule(cotangents, *operands, call_jaxpr=call_jaxpr)
+
+
+transpose_rules.define(lax.custom_vjp_call_p, _custom_call_transpose)
+
+
+# ---- checkpoint ----
+
+
+@jvp_rules.define(lax.checkpoint_p)
+def _checkpoint_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Any, **params: Any
+) -> Any:
+    nonzero_in = tuple([t.__class__ is not Zero for t in tangents])
+    derived, nonzero_out = jvp_olympuspr(close_olympuspr(jaxpr), nonzero_in)
+    count = len(jaxpr.outvars)
+    results = lax.checkpoint_p.bind(
+        *derived.consts,
+        *primals,
+        *moving(tangents),
+        jaxpr=without_constants(derived),
+        **params,
+    )
+    primals_out = results[:count]
+    return primals_out, with_zeros(results[count:], nonzero_out, primals_out)
+
+
+def without_constants(closed: ClosedOlympuspr) -> Any:
+    """The open program that takes its constants first; always the same object for one program."""
+    found = closed.memo.get("without constants")
+    if found is None:
+        found = closed.memo["without constants"] = constants_as_inputs(closed.jaxpr)
+    return found
+
+
+@linearize_rules.define(lax.checkpoint_p)
+def _checkpoint_linearize(
+    trace: LinearizeTrace,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    jaxpr: Any,
+    policy: Any,
+    prevent_cse: Any,
+    differentiated: bool,
+) -> Any:
+    nonzero_in = tuple([t.__class__ is not Zero for t in tangents])
+    plan = checkpoint_linearization(close_olympuspr(jaxpr), nonzero_in, policy)
+    with set_current_trace(trace.parent):
+        results, saved = plan.run_forward(primals)
+    if not any(plan.nonzero_out):
+        return results, [Zero.of(result) for result in results]
+    tangents_out = trace.tangent_trace.record(
+        lax.checkpoint_p,
+        [*saved, *moving(tangents)],
+        {
+            "jaxpr": plan.linear,
+            "prevent_cse": prevent_cse,
+            "differentiated": True,
+            "policy": policy,
+        },
+    )
+    return results, with_zeros(tangents_out, plan.nonzero_out, results)
+
+
+@transpose_rules.define(lax.checkpoint_p)
+def _checkpoint_transpose(
+    cotangents: Sequence[Any], *operands: Any, jaxpr: Any, **params: Any
+) -> list[Any]:
+    linear_in = tuple([is_undefined_primal(operand) for operand in operands])
+    nonzero = tuple([ct.__class__ is not Zero for ct in cotangents])
+    transposed, nonzero_out = transpose_olympuspr(close_olympuspr(jaxpr), linear_in, nonzero)
+    known = [operand for operand in operands if not is_undefined_primal(operand)]
+    results = iter(
+        lax.checkpoint_p.bind(
+            *transposed.consts,
+            *known,
+            *moving(cotangents),
+            jaxpr=without_constants(transposed),
+            **params,
+        )
+    )
+    flags = iter(nonzero_out)
+    return [next(results) if linear and next(flags) else None for linear in linear_in]
+
+
+# ---- barriers ----
+
+
+@jvp_rules.define(lax.optimization_barrier_p)
+def _optimization_barrier_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    results = lax.optimization_barrier_p.bind(*primals)
+    passed = iter(lax.optimization_barrier_p.bind(*moving(tangents)))
+    return results, [t if t.__class__ is Zero else next(passed) for t in tangents]
+
+
+@transpose_rules.define(lax.optimization_barrier_p)
+def _optimization_barrier_transpose(cotangents: Sequence[Any], *operands: Any) -> list[Any]:
+    passed = iter(lax.optimization_barrier_p.bind(*moving(cotangents)))
+    return [ct if ct.__class__ is Zero else next(passed) for ct in cotangents]

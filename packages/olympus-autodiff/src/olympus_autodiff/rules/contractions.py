@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of sums of products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir import lax
+from olympus_ir.avals import get_aval
+from olympus_ir.lax.conversion import convert_dtype
+
+from ..tables import jvp_rules, transpose_rules
+from ..zeros import Zero, add_tangents, is_undefined_primal
+
+
+@jvp_rules.define(lax.dot_general_p)
+def _dot_general_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    (x, y), (tx, ty) = primals, tangents
+    dot = lax.dot_general_p.bind
+    result = dot(x, y, **params)
+    first = tx if tx.__class__ is Zero else dot(tx, y, **params)
+    if ty.__class__ is Zero:
+        return result, first
+    return result, add_tangents(first, dot(x, ty, **params))
+
+
+@transpose_rules.define(lax.dot_general_p)
+def _dot_general_transpose(
+    cotangent: Any, x: Any, y: Any, *, dimension_numbers: Any, precision: Any, **params: Any
+) -> list[Any]:
+    (x_contracting, y_contracting), (x_batch, y_batch) = dimension_numbers
+    if is_undefined_primal(x):
+        if is_undefined_primal(y):
+            raise ValueError(
+                "transposition of a product of two linear values: the function is not linear"
+            )
+        return [
+            _cotangent_of_factor(
+                cotangent,
+                x.aval,
+                y,
+                (x_contracting, x_batch),
+                (y_contracting, y_batch),
+                is_left=True,
+                precision=precision,
+                **params,
+            ),
+            None,
+        ]
+    if isinstance(precision, tuple):
+        precision = precision[::-1]
+    return [
+        None,
+        _cotangent_of_factor(
+            cotangent,
+            y.aval,
+            x,
+            (y_contracting, y_batch),
+            (x_contracting, x_batch),
+            is_left=False,
+            precision=precision,
+            **params,
+        ),
+    ]
+
+
+def _cotangent_of_factor(
+    cotangent: Any,
+    aval: Any,
+    other: Any,
+    dimensions: tuple[tuple, tuple],
+    other_dimensions: tuple[tuple, tuple],
+    *,
+    is_left: bool,
+    precision: Any,
+    preferred_element_type: Any,
+    out_sharding: Any,
+) -> Any:
+    """The cotangent of one factor: the result's, summed with the other factor.
+
+    The dimensions of the product's cotangent are batch, free ones of the left factor, free ones of
+    the right one.
+    """
+    contracting, batch = dimensions
+    other_contracting, other_batch = other_dimensions
+    free = _others(aval.ndim, contracting, batch)
+    other_free = _others(get_aval(other).ndim, other_contracting, other_batch)  # type: ignore[union-attr]
+    first = len(batch) + (len(free) if is_left else 0)
+    summed = tuple(range(first, first + len(other_free)))
+    result = lax.dot_general_p.bind(
+        cotangent,
+        other,
+        dimension_numbers=((summed, other_free), (tuple(range(len(batch))), other_batch)),
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=None,
+    )
+    # The result's dimensions: batch, free, and those contracted, in the other factor's order.
+    order = sorted(range(len(contracting)), key=other_contracting.__getitem__)
+    places = (*batch, *free, *(contracting[position] for position in order))
+    result = lax.transpose(result, tuple(places.index(axis) for axis in range(aval.ndim)))
+    if get_aval(result).dtype != aval.dtype:  # type: ignore[union-attr]
+        result = convert_dtype(result, aval.dtype)
+    return result
+
+
+def _others(ndim: int, contracting: Sequence[int], batch: Sequence[int]) -> tuple[int, ...]:
+    used = {*contracting, *batch}
+    return tuple(axis for axis in range(ndim) if axis not in used)

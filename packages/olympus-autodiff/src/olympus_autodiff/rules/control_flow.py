@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of choices and loops; scans are in `scan`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from olympus_ir import lax
+from olympus_ir.olympuspr import ClosedOlympuspr, Olympuspr, Var, close_olympuspr
+
+from ..jvp import jvp_olympuspr
+from ..linearize import LinearizeTrace
+from ..memory import remembered
+from ..programs import join_nonzero, linearize_olympuspr
+from ..tables import jvp_rules, linearize_rules, transpose_rules
+from ..transpose import transpose_olympuspr
+from ..zeros import Zero, instantiate, is_undefined_primal
+from . import scan as scan
+from .calls import moving, with_zeros
+from .subprograms import rearranged, staged_zeros
+
+# ---- cond ----
+
+
+class _CondPlan(NamedTuple):
+    """The branches of a derived `cond`.
+
+    Attributes:
+      branches: the programs, which take the constants first.
+      consts: the values of their constants.
+      nonzero_out: for each result, whether it has a tangent (or operand, a cotangent).
+    """
+
+    branches: tuple[ClosedOlympuspr, ...]
+    consts: list[Any]
+    nonzero_out: tuple[bool, ...]
+
+
+def with_common_constants(
+    branches: Sequence[ClosedOlympuspr],
+) -> tuple[tuple[ClosedOlympuspr, ...], list[Any]]:
+    """The branches without constants: all take those of all of them as their first inputs."""
+    consts = [value for branch in branches for value in branch.consts]
+    if not consts:
+        return tuple(branches), []
+    programs = []
+    for position, branch in enumerate(branches):
+        inputs = []
+        for other, program in enumerate(branches):
+            own = other == position
+            inputs += [var if own else Var(var.aval) for var in program.constvars]
+        olympuspr = branch.jaxpr.replace(constvars=[], invars=[*inputs, *branch.jaxpr.invars])
+        programs.append(close_olympuspr(olympuspr))
+    return tuple(programs), consts
+
+
+@remembered
+def _jvp_branches(
+    first: ClosedOlympuspr, branches: tuple[ClosedOlympuspr, ...], nonzero_in: tuple[bool, ...]
+) -> _CondPlan:
+    nonzero_out = (False,) * len(first.out_avals)
+    for branch in branches:
+        nonzero_out = join_nonzero(nonzero_out, jvp_olympuspr(branch, nonzero_in)[1])
+    derived = [jvp_olympuspr(branch, nonzero_in, nonzero_out)[0] for branch in branches]
+    return _CondPlan(*with_common_constants(derived), nonzero_out)
+
+
+@jvp_rules.define(lax.cond_p)
+def _cond_jvp(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    branches: tuple[ClosedOlympuspr, ...],
+    **params: Any,
+) -> Any:
+    index, *operands = primals
+    nonzero_in = tuple([t.__class__ is not Zero for t in tangents[1:]])
+    plan = _jvp_branches(branches[0], branches, nonzero_in)
+    results = lax.cond_p.bind(
+        index,
+        *plan.consts,
+        *operands,
+        *moving(tangents[1:]),
+        branches=plan.branches,
+        **params,
+    )
+    count = len(plan.nonzero_out)
+    return results[:count], with_zeros(results[count:], plan.nonzero_out, results[:count])
+
+
+class _LinearizedBranches(NamedTuple):
+    """A linearized `cond`.
+
+    Attributes:
+      primal: from the operands to the results and the residuals, in slots that branches share.
+      linear: from shared operands, slots and tangents to tangents.
+      shared: the positions of the operands that the linear branches need.
+    """
+
+    primal: _CondPlan
+    linear: _CondPlan
+    shared: tuple[int, ...]
+
+
+@remembered
+def _linearized_branches(
+    first: ClosedOlympuspr, branches: tuple[ClosedOlympuspr, ...], nonzero_in: tuple[bool, ...]
+) -> _LinearizedBranches:
+    nonzero_out = (False,) * len(first.out_avals)
+    for branch in branches:
+        nonzero_out = join_nonzero(nonzero_out, linearize_olympuspr(branch, nonzero_in).nonzero_out)
+    linearized = [linearize_olympuspr(branch, nonzero_in, nonzero_out) for branch in branches]
+    num_inputs, num_results = len(first.in_avals), len(first.out_avals)
+    shared = sorted(
+        {place for split in linearized for place in split.residuals if place < num_inputs}
+    )
+    slots: list[Any] = []  # the types of the residuals
+    assigned: list[dict[int, int]] = []  # for each branch, from place of a residual to slot
+    for split in linearized:
+        taken: dict[int, int] = {}
+        for place, aval in zip(split.residuals, split.residual_avals, strict=True):
+            if place >= num_inputs:
+                free = (
+                    slot
+                    for slot, slot_aval in enumerate(slots)
+                    if slot_aval is aval and slot not in taken.values()
+                )
+                slot = next(free, None)
+                if slot is None:
+                    slot = len(slots)
+                    slots.append(aval)
+                taken[place] = slot
+        assigned.append(taken)
+    primal, linear = [], []
+    for split, taken in zip(linearized, assigned, strict=True):
+        olympuspr = split.primal.jaxpr
+        equations = list(olympuspr.eqns)
+        in_slots: list[Any] = [None] * len(slots)
+        for place, slot in taken.items():
+            in_slots[slot] = olympuspr.outvars[place - num_inputs]
+        for slot, aval in enumerate(slots):
+            if in_slots[slot] is None:
+                in_slots[slot] = staged_zeros(equations, aval)
+        outvars = [*olympuspr.outvars[:num_results], *in_slots]
+        primal.append(
+            ClosedOlympuspr(olympuspr.replace(eqns=equations, outvars=outvars), split.primal.consts)
+        )
+        inputs: list[Var | None] = [None] * (len(shared) + len(slots))
+        linear_olympuspr = split.linear.jaxpr
+        for place, var in zip(split.residuals, linear_olympuspr.invars, strict=False):
+            position = shared.index(place) if place < num_inputs else len(shared) + taken[place]
+            inputs[position] = var
+        avals = [*(first.in_avals[place] for place in shared), *slots]
+        filled = [
+            Var(aval) if var is None else var for var, aval in zip(inputs, avals, strict=True)
+        ]
+        tangents = linear_olympuspr.invars[len(split.residuals) :]
+        linear.append(
+            ClosedOlympuspr(
+                linear_olympuspr.replace(invars=[*filled, *tangents]), split.linear.consts
+            )
+        )
+    return _LinearizedBranches(
+        _CondPlan(*with_common_constants(primal), nonzero_out),
+        _CondPlan(*with_common_constants(linear), nonzero_out),
+        tuple(shared),
+    )
+
+
+@linearize_rules.define(lax.cond_p)
+def _cond_linearize(
+    trace: LinearizeTrace,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    branches: tuple[ClosedOlympuspr, ...],
+    **params: Any,
+) -> Any:
+    index, *operands = primals
+    nonzero_in = tuple([t.__class__ is not Zero for t in tangents[1:]])
+    plan = _linearized_branches(branches[0], branches, nonzero_in)
+    results = lax.cond_p.bind_with_trace(
+        trace.parent,
+        [index, *plan.primal.consts, *operands],
+        {"branches": plan.primal.branches, **params},
+    )
+    count = len(branches[0].out_avals)
+    results, slots = results[:count], results[count:]
+    if not any(plan.linear.nonzero_out):
+        return results, [Zero.of(result) for result in results]
+    tangents_out = trace.tangent_trace.record(
+        lax.cond_p,
+        [
+            index,
+            *plan.linear.consts,
+            *(operands[place] for place in plan.shared),
+            *slots,
+            *moving(tangents[1:]),
+        ],
+        {"branches": plan.linear.branches, **params},
+    )
+    return results, with_zeros(tangents_out, plan.linear.nonzero_out, results)
+
+
+@remembered
+def _transposed_branches(
+    first: ClosedOlympuspr,
+    branches: tuple[ClosedOlympuspr, ...],
+    linear_in: tuple[bool, ...],
+    nonzero: tuple[bool, ...],
+) -> _CondPlan:
+    nonzero_out = (False,) * sum(linear_in)
+    for branch in branches:
+        nonzero_out = join_nonzero(nonzero_out, transpose_olympuspr(branch, linear_in, nonzero)[1])
+    derived = [
+        transpose_olympuspr(branch, linear_in, nonzero, nonzero_out)[0] for branch in branches
+    ]
+    return _CondPlan(*with_common_constants(derived), nonzero_out)
+
+
+@transpose_rules.define(lax.cond_p)
+def _cond_transpose(
+    cotangents: Sequence[Any],
+    index: Any,
+    *operands: Any,
+    branches: tuple[ClosedOlympuspr, ...],
+    **params: Any,
+) -> list[Any]:
+    linear_in = tuple([is_undefined_primal(operand) for operand in operands])
+    nonzero = tuple([ct.__class__ is not Zero for ct in cotangents])
+    plan = _transposed_branches(branches[0], branches, linear_in, nonzero)
+    known = [operand for operand in operands if not is_undefined_primal(operand)]
+    results = iter(
+        lax.cond_p.bind(
+            index, *plan.consts, *known, *moving(cotangents), branches=plan.branches, **params
+        )
+    )
+    flags = iter(plan.nonzero_out)
+    return [None, *(next(results) if linear and next(flags) else None for linear in linear_in)]
+
+
+# ---- while ----
+
+
+class _WhilePlan(NamedTuple):
+    """A loop that pushes tangents along.
+
+    Attributes:
+      params: the parameters of the equation; the body takes constants, then moving ones' tangents,
+        carry, then moving ones' tangents.
+      consts: the values of the body's constants.
+      nonzero_consts: for each constant of the body, whether it has a tangent.
+      nonzero_carry: for each component of the carry, whether it has a tangent.
+    """
+
+    params: dict[str, Any]
+    consts: list[Any]
+    nonzero_consts: tuple[bool, ...]
+    nonzero_carry: tuple[bool, ...]
+
+
+@remembered
+def _jvp_loop(
+    body: ClosedOlympuspr,
+    condition: ClosedOlympuspr,
+    cond_nconsts: int,
+    nonzero_consts: tuple[bool, ...],
+    nonzero_carry: tuple[bool, ...],
+) -> _WhilePlan:
+    while True:
+        nonzero_in = (*nonzero_consts, *nonzero_carry)
+        derived, nonzero_out = jvp_olympuspr(body, nonzero_in, nonzero_carry)
+        if nonzero_out == nonzero_carry:
+            break
+        nonzero_carry = join_nonzero(nonzero_carry, nonzero_out)
+    num_consts, num_carry = len(nonzero_consts), len(nonzero_carry)
+    num_const_tangents = sum(nonzero_consts)
+    # [consts, carry, tangents of consts, tangents of carry] -> constants first
+    first_tangent = num_consts + num_carry
+    olympuspr = rearranged(
+        derived,
+        inputs=[
+            *range(num_consts),
+            *range(first_tangent, first_tangent + num_const_tangents),
+            *range(num_consts, first_tangent),
+            *range(first_tangent + num_const_tangents, len(derived.in_avals)),
+        ],
+    )
+    carry_tangents = [
+        Var(aval.to_tangent_aval())
+        for aval, nonzero in zip(condition.in_avals[cond_nconsts:], nonzero_carry, strict=True)
+        if nonzero
+    ]
+    condition_olympuspr: Olympuspr = condition.jaxpr.replace(
+        invars=[*condition.jaxpr.invars, *carry_tangents]
+    )
+    params = {
+        "cond_nconsts": cond_nconsts,
+        "cond_jaxpr": ClosedOlympuspr(condition_olympuspr, condition.consts),
+        "body_nconsts": len(derived.consts) + num_consts + num_const_tangents,
+        "body_jaxpr": olympuspr,
+    }
+    return _WhilePlan(params, derived.consts, nonzero_consts, nonzero_carry)
+
+
+def _jvp_loop_operands(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    cond_nconsts: int,
+    cond_jaxpr: ClosedOlympuspr,
+    body_nconsts: int,
+    body_jaxpr: ClosedOlympuspr,
+) -> tuple[_WhilePlan, list[Any]]:
+    """The loop that pushes the tangents along, and its operands."""
+    split = cond_nconsts + body_nconsts
+    flags = tuple([t.__class__ is not Zero for t in tangents])
+    plan = _jvp_loop(body_jaxpr, cond_jaxpr, cond_nconsts, flags[cond_nconsts:split], flags[split:])
+    carry_tangents = [
+        instantiate(tangent)
+        for tangent, nonzero in zip(tangents[split:], plan.nonzero_carry, strict=True)
+        if nonzero
+    ]
+    return plan, [
+        *primals[:cond_nconsts],
+        *plan.consts,
+        *primals[cond_nconsts:split],
+        *moving(tangents[cond_nconsts:split]),
+        *primals[split:],
+        *carry_tangents,
+    ]
+
+
+@jvp_rules.define(lax.while_p)
+def _while_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    plan, operands = _jvp_loop_operands(primals, tangents, **params)
+    results = lax.while_p.bind(*operands, **plan.params)
+    count = len(plan.nonzero_carry)
+    return results[:count], with_zeros(results[count:], plan.nonzero_carry, results[:count])
+
+
+@linearize_rules.define(lax.while_p)
+def _while_linearize(
+    trace: LinearizeTrace, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+) -> Any:
+    """The number of iterations is not known, so nothing can be kept of them.
+
+    The linear program runs the loop once more, along with the tangents.
+    """
+    results = lax.while_p.bind_with_trace(trace.parent, primals, params)
+    plan, operands = _jvp_loop_operands(primals, tangents, **params)
+    if not any(plan.nonzero_carry):
+        return results, [Zero.of(result) for result in results]
+    outs = trace.tangent_trace.record(lax.while_p, operands, plan.params)
+    return results, with_zeros(outs[len(results) :], plan.nonzero_carry, results)
+
+
+@transpose_rules.define(lax.while_p)
+def _while_transpose(cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+    raise ValueError(
+        "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
+        "dynamic start/stop values: the intermediate values of all iterations would have to be "
+        "kept, and their number is not known. Use lax.scan, or lax.fori_loop with start and stop "
+        "that are Python integers; or forward mode (jvp, jacfwd)."
+    )

@@ -1,0 +1,471 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of elementwise operations.
+
+Functions of one operand come with the tangent of the result, as a function of the operand's tangent
+``t``, the result ``y`` and the operand ``x``. What does not depend on ``t`` is put together before
+it is multiplied by ``t``, so that one residual is kept and the linear part is one operation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from olympus_ir import dtypes, lax
+from olympus_ir.avals import get_aval
+from olympus_ir.lax.conversion import convert_dtype
+
+from ..tables import (
+    broadcast_to,
+    constant,
+    from_output,
+    jvp_rules,
+    linear,
+    partials,
+    product_transpose,
+    transpose_rules,
+    unary_transpose,
+    unbroadcast,
+    zero_derivative,
+)
+from ..zeros import (
+    Zero,
+    add_tangents,
+    has_tangents,
+    instantiate,
+    is_undefined_primal,
+    zeros_like_aval,
+)
+
+add, sub, mul, div = lax.add_p.bind, lax.sub_p.bind, lax.mul_p.bind, lax.div_p.bind
+neg, square, exp, log, rsqrt = (
+    lax.neg_p.bind,
+    lax.square_p.bind,
+    lax.exp_p.bind,
+    lax.log_p.bind,
+    lax.rsqrt_p.bind,
+)
+eq, lt, gt, ge = lax.eq_p.bind, lax.lt_p.bind, lax.gt_p.bind, lax.ge_p.bind
+select_n = lax.select_n_p.bind
+real, imag = lax.real_p.bind, lax.imag_p.bind
+
+
+def is_complex(value: Any) -> bool:
+    return dtypes.issubdtype(get_aval(value).dtype, np.complexfloating)  # type: ignore[union-attr]
+
+
+def product(x: Any, y: Any) -> Any:
+    return mul(x, y, out_dtype=None)
+
+
+def one_minus(x: Any) -> Any:
+    return sub(constant(1, x), x)
+
+
+def one_plus(x: Any) -> Any:
+    return add(x, constant(1, x))
+
+
+def scaled(factor: float, x: Any) -> Any:
+    return product(constant(factor, x), x)
+
+
+# ---- functions of one operand ----
+
+LOG_2 = math.log(2.0)
+TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
+HALF_SQRT_PI = math.sqrt(math.pi) / 2.0
+
+_from_output = {
+    lax.exp_p: lambda t, y, x: product(t, y),
+    lax.exp2_p: lambda t, y, x: product(t, scaled(LOG_2, y)),
+    lax.expm1_p: lambda t, y, x: product(t, one_plus(y)),
+    lax.log_p: lambda t, y, x: div(t, x),
+    lax.log1p_p: lambda t, y, x: div(t, one_plus(x)),
+    # (1 + y) (1 - y) is exact near 1, where 1 - y^2 is not.
+    lax.tanh_p: lambda t, y, x: product(t, product(one_plus(y), one_minus(y))),
+    lax.logistic_p: lambda t, y, x: product(t, product(y, one_minus(y))),
+    lax.sin_p: lambda t, y, x: product(t, lax.cos_p.bind(x)),
+    lax.cos_p: lambda t, y, x: product(t, neg(lax.sin_p.bind(x))),
+    lax.tan_p: lambda t, y, x: product(t, one_plus(square(y))),
+    lax.asin_p: lambda t, y, x: product(t, rsqrt(one_minus(square(x)))),
+    lax.acos_p: lambda t, y, x: product(t, neg(rsqrt(one_minus(square(x))))),
+    lax.atan_p: lambda t, y, x: div(t, one_plus(square(x))),
+    lax.sinh_p: lambda t, y, x: product(t, lax.cosh_p.bind(x)),
+    lax.cosh_p: lambda t, y, x: product(t, lax.sinh_p.bind(x)),
+    lax.asinh_p: lambda t, y, x: product(t, rsqrt(one_plus(square(x)))),
+    lax.acosh_p: lambda t, y, x: product(t, _acosh_derivative(x)),
+    lax.atanh_p: lambda t, y, x: div(t, product(one_plus(x), one_minus(x))),
+    lax.sqrt_p: lambda t, y, x: product(t, div(constant(0.5, y), y)),
+    lax.rsqrt_p: lambda t, y, x: product(t, scaled(-0.5, div(y, x))),
+    lax.cbrt_p: lambda t, y, x: product(t, scaled(1 / 3, lax.integer_pow_p.bind(y, y=-2))),
+    lax.square_p: lambda t, y, x: product(t, scaled(2.0, x)),
+    lax.erf_p: lambda t, y, x: product(t, scaled(TWO_OVER_SQRT_PI, exp(neg(square(x))))),
+    lax.erfc_p: lambda t, y, x: product(t, scaled(-TWO_OVER_SQRT_PI, exp(neg(square(x))))),
+    lax.erf_inv_p: lambda t, y, x: product(t, scaled(HALF_SQRT_PI, exp(square(y)))),
+    lax.lgamma_p: lambda t, y, x: product(t, lax.digamma_p.bind(x)),
+    lax.digamma_p: lambda t, y, x: product(t, trigamma(x)),
+}
+for _primitive, _tangent in _from_output.items():
+    jvp_rules.define(_primitive, from_output(_tangent))
+
+
+def _acosh_derivative(x: Any) -> Any:
+    if is_complex(x):
+        # sqrt(x^2 - 1) is on another branch than this where the real part is negative.
+        return product(rsqrt(sub(x, constant(1, x))), rsqrt(one_plus(x)))
+    return rsqrt(sub(square(x), constant(1, x)))
+
+
+# Coefficients B_2k of the asymptotic series of the trigamma function.
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+_TRIGAMMA_SHIFT = 8
+
+
+def trigamma(x: Any) -> Any:
+    """The derivative of the digamma function.
+
+    By recurrence from x + 8, where the asymptotic series converges to double precision, and for
+    x < 1/2 by reflection: trigamma(x) = pi^2 / sin(pi x)^2 - trigamma(1 - x).
+    """
+    half = constant(0.5, x)
+    reflected = lt(x, half)
+    z = select_n(reflected, x, one_minus(x))
+    total = lax.integer_pow_p.bind(z, y=-2)
+    for step in range(1, _TRIGAMMA_SHIFT):
+        total = add(total, lax.integer_pow_p.bind(add(z, constant(step, z)), y=-2))
+    inverse = div(constant(1, z), add(z, constant(_TRIGAMMA_SHIFT, z)))
+    inverse_square = square(inverse)
+    series = constant(_BERNOULLI[-1], z)
+    for coefficient in reversed(_BERNOULLI[:-1]):
+        series = add(product(series, inverse_square), constant(coefficient, z))
+    # 1/z + 1/(2 z^2) + sum of B_2k / z^(2k+1)
+    tail = add(add(inverse, scaled(0.5, inverse_square)), product(product(inverse, inverse_square), series))
+    total = add(total, tail)
+    # The reduced argument keeps the sine exact far from zero.
+    fraction = sub(x, lax.round_p.bind(x, rounding_method=lax.RoundingMethod.TO_NEAREST_EVEN))
+    sine = lax.sin_p.bind(scaled(math.pi, fraction))
+    reflection = sub(div(constant(math.pi**2, x), square(sine)), total)
+    return select_n(reflected, total, reflection)
+
+
+@jvp_rules.define(lax.abs_p)
+def _abs_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    (x,), (t,) = primals, tangents
+    y = lax.abs_p.bind(x)
+    if is_complex(x):
+        # The derivative at zero is taken to be zero.
+        modulus = convert_dtype(y, get_aval(x).dtype)  # type: ignore[union-attr]
+        safe = select_n(
+            eq(modulus, constant(0, modulus)), modulus, broadcast_to(constant(1, modulus), y.shape)
+        )
+        return y, real(product(t, div(lax.conj(x), safe)))
+    return y, select_n(ge(x, constant(0, x)), neg(t), t)
+
+
+@jvp_rules.define(lax.integer_pow_p)
+def _integer_pow_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, y: int) -> Any:
+    (x,), (t,) = primals, tangents
+    result = lax.integer_pow_p.bind(x, y=y)
+    if y == 0:
+        return result, Zero.of(result)
+    if y == 1:
+        return result, t
+    power = x if y == 2 else lax.integer_pow_p.bind(x, y=y - 1)
+    return result, product(t, scaled(y, power))
+
+
+# ---- functions without derivative: constant almost everywhere, or of and to integers ----
+
+for _primitive in (
+    lax.sign_p,
+    lax.floor_p,
+    lax.ceil_p,
+    lax.round_p,
+    lax.is_finite_p,
+    lax.eq_p,
+    lax.ne_p,
+    lax.lt_p,
+    lax.le_p,
+    lax.gt_p,
+    lax.ge_p,
+    lax.stop_gradient_p,
+    lax.bitcast_convert_type_p,
+):
+    jvp_rules.define(_primitive, zero_derivative)
+for _primitive in (
+    lax.and_p,
+    lax.or_p,
+    lax.xor_p,
+    lax.not_p,
+    lax.shift_left_p,
+    lax.shift_right_logical_p,
+    lax.shift_right_arithmetic_p,
+    lax.population_count_p,
+    lax.clz_p,
+):
+    jvp_rules.exempt(_primitive, reason="takes integers only, which have no tangents")
+jvp_rules.exempt(
+    lax.nextafter_p,
+    reason="its result differs from the operand in the last bit only; differentiate the operand",
+)
+
+
+# ---- linear functions ----
+
+for _primitive in (
+    lax.neg_p,
+    lax.real_p,
+    lax.imag_p,
+    lax.conj_p,
+    lax.complex_p,
+    lax.add_any_p,
+    lax.reduce_precision_p,
+    lax.copy_p,
+):
+    jvp_rules.define(_primitive, linear)
+
+transpose_rules.define(lax.neg_p, unary_transpose(lambda ct, x: neg(ct)))
+transpose_rules.define(lax.copy_p, unary_transpose(lambda ct, x: ct))
+transpose_rules.define(
+    lax.reduce_precision_p,
+    unary_transpose(lambda ct, x, **params: lax.reduce_precision_p.bind(ct, **params)),
+)
+# A cotangent pairs with a tangent by the product without conjugation, so that the derivative of
+# the imaginary part is -i, and the gradient of a real function is the conjugate of the usual one.
+transpose_rules.define(
+    lax.real_p, unary_transpose(lambda ct, x: lax.complex_p.bind(ct, constant(0, ct)))
+)
+transpose_rules.define(
+    lax.imag_p, unary_transpose(lambda ct, x: lax.complex_p.bind(constant(0, ct), neg(ct)))
+)
+
+
+@transpose_rules.define(lax.conj_p)
+def _conj_transpose(cotangent: Any, x: Any, *, input_dtype: Any) -> list[Any]:
+    if dtypes.issubdtype(input_dtype, np.complexfloating):
+        return [lax.conj_p.bind(cotangent, input_dtype=get_aval(cotangent).dtype)]  # type: ignore[union-attr]
+    return [real(cotangent)]
+
+
+@transpose_rules.define(lax.complex_p)
+def _complex_transpose(cotangent: Any, x: Any, y: Any) -> list[Any]:
+    return [
+        unbroadcast(real(cotangent), x) if is_undefined_primal(x) else None,
+        unbroadcast(imag(neg(cotangent)), y) if is_undefined_primal(y) else None,
+    ]
+
+
+@transpose_rules.define(lax.add_p)
+def _add_transpose(cotangent: Any, x: Any, y: Any) -> list[Any]:
+    return [
+        unbroadcast(cotangent, x) if is_undefined_primal(x) else None,
+        unbroadcast(cotangent, y) if is_undefined_primal(y) else None,
+    ]
+
+
+transpose_rules.define(lax.add_any_p, _add_transpose)
+
+
+@transpose_rules.define(lax.sub_p)
+def _sub_transpose(cotangent: Any, x: Any, y: Any) -> list[Any]:
+    return [
+        unbroadcast(cotangent, x) if is_undefined_primal(x) else None,
+        neg(unbroadcast(cotangent, y)) if is_undefined_primal(y) else None,
+    ]
+
+
+@jvp_rules.define(lax.convert_element_type_p)
+def _convert_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, new_dtype: Any, **params: Any
+) -> Any:
+    (x,), (t,) = primals, tangents
+    y = lax.convert_element_type_p.bind(x, new_dtype=new_dtype, **params)
+    if not has_tangents(new_dtype):
+        return y, Zero.of(y)
+    return y, lax.convert_element_type_p.bind(t, new_dtype=new_dtype, **params)
+
+
+@transpose_rules.define(lax.convert_element_type_p)
+def _convert_transpose(cotangent: Any, x: Any, *, sharding: Any, **params: Any) -> list[Any]:
+    aval = x.aval
+    if aval.dtype == get_aval(cotangent).dtype and sharding is None:  # type: ignore[union-attr]
+        return [cotangent]  # the weak type alone had changed
+    return [
+        lax.convert_element_type_p.bind(
+            cotangent, new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=aval.sharding
+        )
+    ]
+
+
+# ---- arithmetic ----
+
+
+@jvp_rules.define(lax.add_p)
+def _add_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    (x, y), (tx, ty) = primals, tangents
+    result = add(x, y)
+    if ty.__class__ is Zero:
+        return result, broadcast_to(tx, get_aval(result).shape)  # type: ignore[union-attr]
+    if tx.__class__ is Zero:
+        return result, broadcast_to(ty, get_aval(result).shape)  # type: ignore[union-attr]
+    return result, add(tx, ty)
+
+
+@jvp_rules.define(lax.sub_p)
+def _sub_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    (x, y), (tx, ty) = primals, tangents
+    result = sub(x, y)
+    if ty.__class__ is Zero:
+        return result, broadcast_to(tx, get_aval(result).shape)  # type: ignore[union-attr]
+    if tx.__class__ is Zero:
+        return result, broadcast_to(neg(ty), get_aval(result).shape)  # type: ignore[union-attr]
+    return result, sub(tx, ty)
+
+
+@jvp_rules.define(lax.mul_p)
+def _mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, out_dtype: Any) -> Any:
+    (x, y), (tx, ty) = primals, tangents
+    result = mul(x, y, out_dtype=out_dtype)
+    first = tx if tx.__class__ is Zero else mul(tx, y, out_dtype=out_dtype)
+    if ty.__class__ is Zero:
+        return result, first
+    return result, add_tangents(first, mul(x, ty, out_dtype=out_dtype))
+
+
+def _mul_cotangent(cotangent: Any, factor: Any, operand: Any) -> Any:
+    dtype = operand.aval.dtype
+    if get_aval(cotangent).dtype == get_aval(factor).dtype:  # type: ignore[union-attr]
+        return product(cotangent, factor)
+    # The product had a dtype of its own.
+    return product(convert_dtype(cotangent, dtype), factor)
+
+
+transpose_rules.define(
+    lax.mul_p,
+    product_transpose(
+        lambda ct, x, y, out_dtype: _mul_cotangent(ct, y, x),
+        lambda ct, x, y, out_dtype: _mul_cotangent(ct, x, y),
+    ),
+)
+jvp_rules.define(
+    lax.div_p,
+    partials(
+        lambda t, z, x, y: div(t, y),
+        lambda t, z, x, y: product(t, neg(div(z, y))),
+    ),
+)
+transpose_rules.define(lax.div_p, product_transpose(lambda ct, x, y: div(ct, y), None))
+
+
+def _truncated(x: Any) -> Any:
+    return product(lax.sign_p.bind(x), lax.floor_p.bind(lax.abs_p.bind(x)))
+
+
+jvp_rules.define(
+    lax.rem_p,
+    partials(
+        lambda t, z, x, y: t,
+        lambda t, z, x, y: product(t, neg(_truncated(div(x, y)))),
+    ),
+)
+jvp_rules.define(
+    lax.atan2_p,
+    partials(
+        lambda t, z, x, y: product(t, div(y, add(square(x), square(y)))),
+        lambda t, z, x, y: product(t, neg(div(x, add(square(x), square(y))))),
+    ),
+)
+
+
+def _wins(is_better: Any, x: Any, y: Any) -> Any:
+    """The share of ``x`` in an extremum: one where it is better, a half where they are equal."""
+    dtype = get_aval(x).dtype  # type: ignore[union-attr]
+    better = convert_dtype(is_better(x, y), dtype)
+    return add(better, scaled(0.5, convert_dtype(eq(x, y), dtype)))
+
+
+jvp_rules.define(
+    lax.max_p,
+    partials(
+        lambda t, z, x, y: product(t, _wins(gt, x, y)),
+        lambda t, z, x, y: product(t, _wins(gt, y, x)),
+    ),
+)
+jvp_rules.define(
+    lax.min_p,
+    partials(
+        lambda t, z, x, y: product(t, _wins(lt, x, y)),
+        lambda t, z, x, y: product(t, _wins(lt, y, x)),
+    ),
+)
+
+
+def _pow_by_base(t: Any, z: Any, x: Any, y: Any) -> Any:
+    aval = get_aval(y)
+    if dtypes.issubdtype(aval.dtype, np.integer):  # type: ignore[union-attr]
+        # y x^(y-1), and zero where y is zero, also at x = 0.
+        factor = convert_dtype(y, get_aval(x).dtype)  # type: ignore[union-attr]
+        is_zero = eq(y, constant(0, y))
+        exponent = select_n(is_zero, y, broadcast_to(constant(1, y), aval.shape))  # type: ignore[union-attr]
+        return product(t, product(factor, lax.pow_p.bind(x, sub(exponent, constant(1, y)))))
+    return product(t, product(y, lax.pow_p.bind(x, sub(y, constant(1, y)))))
+
+
+def _pow_by_exponent(t: Any, z: Any, x: Any, y: Any) -> Any:
+    # The limit for x -> 0 of log(x) x^y is zero where y > 0.
+    aval = get_aval(x)
+    one = broadcast_to(constant(1, x), aval.shape)  # type: ignore[union-attr]
+    return product(t, product(log(select_n(eq(x, constant(0, x)), x, one)), z))
+
+
+jvp_rules.define(lax.pow_p, partials(_pow_by_base, _pow_by_exponent))
+
+
+# ---- choices ----
+
+
+@jvp_rules.define(lax.select_n_p)
+def _select_n_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    which = primals[0]
+    result = select_n(*primals)
+    if all(t.__class__ is Zero for t in tangents[1:]):
+        return result, Zero.of(result)
+    return result, select_n(which, *map(instantiate, tangents[1:]))
+
+
+@transpose_rules.define(lax.select_n_p)
+def _select_n_transpose(cotangent: Any, which: Any, *cases: Any) -> list[Any]:
+    zeros = None
+    results: list[Any] = [None]
+    for position, case in enumerate(cases):
+        if not is_undefined_primal(case):
+            results.append(None)
+            continue
+        if zeros is None:
+            zeros = zeros_like_aval(case.aval)
+        results.append(
+            select_n(
+                which, *(cotangent if other == position else zeros for other in range(len(cases)))
+            )
+        )
+    return results
+
+
+def _where(condition: Any, t: Any) -> Any:
+    """The tangent where a condition holds, zero elsewhere."""
+    shape = get_aval(condition).shape  # type: ignore[union-attr]
+    t = broadcast_to(t, shape)
+    return select_n(condition, zeros_like_aval(get_aval(t)), t)
+
+
+jvp_rules.define(
+    lax.clamp_p,
+    partials(
+        lambda t, z, low, x, high: _where(lax.and_p.bind(gt(low, x), lt(low, high)), t),
+        lambda t, z, low, x, high: _where(lax.and_p.bind(gt(x, low), lt(x, high)), t),
+        lambda t, z, low, x, high: _where(lt(high, x), t),
+    ),
+)

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of reductions and cumulative operations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from olympus_batching import vmap
+from olympus_ir import dtypes, lax
+from olympus_ir.avals import get_aval
+from olympus_ir.evaluation import eval_olympuspr
+from olympus_ir.lax.conversion import convert_dtype
+
+from ..custom import custom_jvp
+from ..jvp import jvp_flat
+from ..tables import (
+    constant,
+    jvp_rules,
+    linear,
+    transpose_rules,
+    unary_transpose,
+    zero_derivative,
+)
+from .elementwise import product
+
+# ---- sums ----
+
+jvp_rules.define(lax.reduce_sum_p, linear)
+
+
+def _reduce_sum_transpose(cotangent: Any, aval: Any, *, axes: tuple, out_sharding: Any) -> Any:
+    kept = tuple(axis for axis in range(aval.ndim) if axis not in axes)
+    return lax.broadcast_in_dim(cotangent, aval.shape, kept)
+
+
+transpose_rules.define(lax.reduce_sum_p, unary_transpose(_reduce_sum_transpose))
+
+jvp_rules.define(lax.cumsum_p, linear)
+transpose_rules.define(
+    lax.cumsum_p,
+    unary_transpose(
+        lambda ct, aval, *, axis, reverse: lax.cumsum_p.bind(ct, axis=axis, reverse=not reverse)
+    ),
+)
+
+# ---- extrema ----
+
+
+def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
+    """The tangent at the place of the extremum; the mean over all places where there are several."""
+
+    def rule(primals: Sequence[Any], tangents: Sequence[Any], *, axes: tuple, **params: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        y = primitive.bind(x, axes=axes, **params)
+        aval = get_aval(x)
+        kept_shape = tuple(1 if axis in axes else size for axis, size in enumerate(aval.shape))  # type: ignore[union-attr]
+        attained = convert_dtype(lax.eq_p.bind(x, lax.reshape(y, kept_shape)), aval.dtype)  # type: ignore[union-attr]
+        count = lax.reduce_sum(attained, axes)
+        return y, lax.div_p.bind(lax.reduce_sum(product(t, attained), axes), count)
+
+    return rule
+
+
+for _primitive in (lax.reduce_max_p, lax.reduce_min_p):
+    jvp_rules.define(_primitive, _extremum_jvp(_primitive))
+for _primitive in (lax.argmax_p, lax.argmin_p):
+    jvp_rules.define(_primitive, zero_derivative)
+for _primitive in (lax.reduce_and_p, lax.reduce_or_p, lax.reduce_xor_p):
+    jvp_rules.exempt(_primitive, reason="takes integers only, which have no tangents")
+
+
+# ---- operations differentiated through a tree of pairwise ones ----
+
+
+def through(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The jvp rule of an operation that is equal to a function of simpler ones.
+
+    Args:
+      function: takes operands and parameters and returns a list of results.
+    """
+
+    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return jvp_flat(lambda *operands: function(*operands, **params), primals, tangents)
+
+    return rule
+
+
+def through_single(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As `through`, for operations with one result, which ``function`` returns."""
+    rule = through(lambda *operands, **params: [function(*operands, **params)])
+
+    def rule_of_single(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (result,), (tangent,) = rule(primals, tangents, **params)
+        return result, tangent
+
+    return rule_of_single
+
+
+def _by_halves(
+    combine: Callable[[list[Any], list[Any]], list[Any]],
+    operands: list[Any],
+    neutral: Sequence[Any],
+    axis: int,
+) -> list[Any]:
+    """Reduces arrays along one axis, which stays with size one, by combining halves."""
+    while True:
+        shape = get_aval(operands[0]).shape  # type: ignore[union-attr]
+        size = shape[axis]
+        if size == 1:
+            return operands
+        middle = (size + 1) // 2
+        first = [lax.slice_in_dim(operand, 0, middle, axis=axis) for operand in operands]
+        second = [lax.slice_in_dim(operand, middle, size, axis=axis) for operand in operands]
+        if size % 2:
+            padding = [(0, 1 if dimension == axis else 0, 0) for dimension in range(len(shape))]
+            second = [
+                lax.pad(half, element, padding)
+                for half, element in zip(second, neutral, strict=True)
+            ]
+        operands = combine(first, second)
+
+
+def _reduced(
+    combine: Callable[[list[Any], list[Any]], list[Any]],
+    operands: Sequence[Any],
+    neutral: Sequence[Any],
+    axes: Sequence[int],
+) -> list[Any]:
+    shape = get_aval(operands[0]).shape  # type: ignore[union-attr]
+    kept = [size for axis, size in enumerate(shape) if axis not in axes]
+    if math.prod(shape[axis] for axis in axes) == 0:
+        return [lax.broadcast_in_dim(element, kept, ()) for element in neutral]
+    values = list(operands)
+    for axis in axes:
+        values = _by_halves(combine, values, neutral, axis)
+    return [lax.squeeze(value, axes) for value in values]
+
+
+def _product_over(operand: Any, *, axes: tuple, **params: Any) -> Any:
+    return _reduced(
+        lambda first, second: [product(first[0], second[0])],
+        [operand],
+        [constant(1, operand)],
+        axes,
+    )[0]
+
+
+jvp_rules.define(lax.reduce_prod_p, through_single(_product_over))
+
+
+@jvp_rules.define(lax.reduce_p)
+@through
+def _reduce_by_halves(
+    *operands: Any, computation: Any, jaxpr: Any, dimensions: tuple
+) -> list[Any]:
+    count = len(operands) // 2
+    values, neutral = operands[:count], operands[count:]
+
+    def combine_elements(*elements: Any) -> list[Any]:
+        return eval_olympuspr(jaxpr.jaxpr, jaxpr.consts, *elements)
+
+    def combine(first: list[Any], second: list[Any]) -> list[Any]:
+        function = combine_elements
+        for _ in get_aval(first[0]).shape:  # type: ignore[union-attr]
+            function = vmap(function)
+        return function(*first, *second)
+
+    return _reduced(combine, values, neutral, dimensions)
+
+
+def _cumulative(combine: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def function(operand: Any, *, axis: int, reverse: bool) -> Any:
+        return lax.associative_scan(combine, operand, reverse=reverse, axis=axis)
+
+    return through_single(function)
+
+
+@custom_jvp
+def _logaddexp(x: Any, y: Any) -> Any:
+    larger, difference = lax.max(x, y), lax.sub(x, y)
+    # Equal infinities have a difference of NaN; their sum is what is wanted.
+    is_nan = lax.ne(difference, difference)
+    result = lax.add(larger, lax.log1p(lax.exp(lax.neg(lax.abs(difference)))))
+    return lax.select_n(is_nan, result, lax.add(x, y))
+
+
+@_logaddexp.defjvp
+def _logaddexp_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    (x, y), (tx, ty) = primals, tangents
+    result = _logaddexp(x, y)
+    return result, lax.add(
+        product(tx, lax.exp(lax.sub(_finite_or_zero(x), _finite_or_zero(result)))),
+        product(ty, lax.exp(lax.sub(_finite_or_zero(y), _finite_or_zero(result)))),
+    )
+
+
+def _finite_or_zero(x: Any) -> Any:
+    aval = get_aval(x)
+    if dtypes.issubdtype(aval.dtype, np.complexfloating):  # type: ignore[union-attr]
+        return x
+    zeros = lax.broadcast_in_dim(constant(0, x), aval.shape, ())  # type: ignore[union-attr]
+    return lax.select_n(lax.eq(x, constant(np.inf, x)), x, zeros)
+
+
+jvp_rules.define(lax.cumprod_p, _cumulative(product))
+jvp_rules.define(lax.cummax_p, _cumulative(lax.max))
+jvp_rules.define(lax.cummin_p, _cumulative(lax.min))
+jvp_rules.define(lax.cumlogsumexp_p, _cumulative(_logaddexp))

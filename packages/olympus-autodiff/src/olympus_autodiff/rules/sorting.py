@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of sorting: tangents are taken along by the permutation of the primal values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from olympus_ir import lax
+from olympus_ir.avals import get_aval
+
+from ..tables import jvp_rules
+from ..zeros import Zero
+
+
+@jvp_rules.define(lax.sort_p)
+def _sort_jvp(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    dimension: int,
+    is_stable: bool,
+    num_keys: int,
+) -> Any:
+    shape = get_aval(primals[0]).shape  # type: ignore[union-attr]
+    places = lax.broadcasted_iota(np.uint32, shape, dimension)
+    *results, order = lax.sort_p.bind(
+        *primals, places, dimension=dimension, is_stable=is_stable, num_keys=num_keys
+    )
+    return results, [
+        Zero.of(result) if t.__class__ is Zero else take_along(t, order, dimension)
+        for t, result in zip(tangents, results, strict=True)
+    ]
+
+
+@jvp_rules.define(lax.top_k_p)
+def _top_k_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, k: int, axis: int) -> Any:
+    (x,), (t,) = primals, tangents
+    values, places = lax.top_k_p.bind(x, k=k, axis=axis)
+    return [values, places], [take_along(t, places, axis), Zero.of(places)]
+
+
+def take_along(operand: Any, places: Any, axis: int) -> Any:
+    """The elements at the given places along an axis; all other dimensions belong together."""
+    ndim = get_aval(places).ndim  # type: ignore[union-attr]
+    others = tuple(dimension for dimension in range(ndim) if dimension != axis)
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=(),
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+        operand_batching_dims=others,
+        start_indices_batching_dims=others,
+    )
+    return lax.gather(
+        operand,
+        lax.expand_dims(places, (ndim,)),
+        numbers,
+        (1,) * ndim,
+        mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS,
+    )

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs made of other programs, for the rules of control flow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir import lax
+from olympus_ir.olympuspr import (
+    Atom,
+    ClosedOlympuspr,
+    Equation,
+    Literal,
+    Var,
+    close_olympuspr,
+)
+
+from ..zeros import scalar
+
+
+def rearranged(
+    closed: ClosedOlympuspr,
+    inputs: Sequence[int] | None = None,
+    results: Sequence[int] | None = None,
+) -> ClosedOlympuspr:
+    """A program without constants: they are its first inputs, before the inputs in the given order.
+
+    Args:
+      closed: the program.
+      inputs: the positions of its inputs in the new order.
+      results: the positions of its results in the new order.
+    """
+    olympuspr = closed.jaxpr
+    invars = olympuspr.invars if inputs is None else [olympuspr.invars[i] for i in inputs]
+    outvars = olympuspr.outvars if results is None else [olympuspr.outvars[i] for i in results]
+    return close_olympuspr(
+        olympuspr.replace(constvars=[], invars=[*olympuspr.constvars, *invars], outvars=outvars)
+    )
+
+
+def staged_zeros(equations: list[Equation], aval: Any) -> Atom:
+    """Zeros of a type, with an equation added where it takes one to make them."""
+    zero = Literal(scalar(0, aval.dtype))
+    if not aval.shape:
+        return zero
+    var = Var(aval)
+    params = {"shape": aval.shape, "broadcast_dimensions": (), "sharding": aval.sharding}
+    equations.append(Equation([zero], [var], lax.broadcast_in_dim_p, params))
+    return var

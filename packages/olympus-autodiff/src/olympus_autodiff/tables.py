@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of derivative rules, and the combinators that make most rules one line.
+
+Three tables say how primitives are differentiated:
+
+- `jvp_rules`: ``rule(primals, tangents, **params) -> (result, tangent of the result)``, or lists of
+  them where the primitive has several results. Tangents may be `Zero`; at least one is not.
+- `transpose_rules`: ``rule(cotangent, *operands, **params)`` gives one cotangent, or None, for each
+  operand. The operands in which the equation is linear come as `UndefinedPrimal`. The cotangent of
+  a primitive with several results is a list, with `Zero` where nothing arrived.
+- `linearize_rules`, only for primitives that hold programs:
+  ``rule(trace, primals, tangents, **params) -> (results, tangents)`` evaluates the results in
+  ``trace.parent`` and records the linear part in ``trace.tangent_trace``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir import dtypes, lax
+from olympus_ir.avals import get_aval
+from olympus_ir.primitives import Primitive
+from olympus_ir.rules import RuleTable
+
+from .zeros import UndefinedPrimal, Zero, add_tangents, instantiate, is_undefined_primal, scalar
+
+__all__ = [
+    "DerivativeTable",
+    "broadcast_to",
+    "constant",
+    "from_output",
+    "jvp_rules",
+    "linear",
+    "linearize_rules",
+    "load_rules",
+    "partials",
+    "product_transpose",
+    "transpose_rules",
+    "unary_transpose",
+    "unbroadcast",
+    "zero_derivative",
+]
+
+
+class RuleFor:
+    """A rule that still has to be told its primitive."""
+
+    __slots__ = ("make",)
+
+    def __init__(self, make: Callable[[Primitive], Callable[..., Any]]) -> None:
+        self.make = make
+
+
+class DerivativeTable(RuleTable):
+    """A rule table whose rules may be given by combinators, which learn the primitive here."""
+
+    def define(self, primitive: Primitive, rule: Any = None, *, derived: str = "") -> Any:
+        if rule.__class__ is RuleFor:
+            rule = rule.make(primitive)
+        return super().define(primitive, rule, derived=derived)
+
+
+jvp_rules: DerivativeTable = DerivativeTable("jvp", package="olympus_autodiff")
+transpose_rules: DerivativeTable = DerivativeTable("transpose", package="olympus_autodiff")
+linearize_rules: DerivativeTable = DerivativeTable("linearize", package="olympus_autodiff")
+
+_loaded = False
+
+
+def load_rules() -> None:
+    """Imports the rule files. Done when something is differentiated first, not at import."""
+    global _loaded
+    if not _loaded:
+        from . import rules  # noqa: F401 - the rules import this module, and cost import time
+
+        _loaded = True
+
+
+# ---- values in rules ----
+
+
+def constant(value: Any, like: Any) -> Any:
+    """A scalar constant of the dtype, and with the weak type, of another operand."""
+    aval = get_aval(like)
+    dtype = aval.dtype  # type: ignore[union-attr]
+    if aval.weak_type:  # type: ignore[union-attr]
+        kind = dtypes.scalar_type_of(dtype)
+        if dtypes.python_scalar_dtype(kind) == dtype:
+            return kind(value)
+    return scalar(value, dtype)
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    return get_aval(value).shape  # type: ignore[union-attr]
+
+
+def broadcast_to(value: Any, shape: tuple[int, ...]) -> Any:
+    """Spreads a scalar, or dimensions of size one, over a shape."""
+    given = get_aval(value).shape  # type: ignore[union-attr]
+    if given == shape:
+        return value
+    return lax.broadcast_in_dim(value, shape, tuple(range(len(given))))
+
+
+def unbroadcast(cotangent: Any, operand: Any) -> Any:
+    """The cotangent of an operand that an elementwise operation may have spread."""
+    aval = operand.aval if operand.__class__ is UndefinedPrimal else get_aval(operand)
+    shape = get_aval(cotangent).shape  # type: ignore[union-attr]
+    if aval.shape == shape:
+        return cotangent
+    if not aval.shape:
+        return lax.reduce_sum(cotangent, tuple(range(len(shape))))
+    spread = tuple(
+        axis for axis, size in enumerate(aval.shape) if size == 1 and shape[axis] != 1
+    )
+    return lax.reshape(lax.reduce_sum(cotangent, spread), aval.shape)
+
+
+# ---- combinators: tangents ----
+
+
+def from_output(tangent: Callable[[Any, Any, Any], Any]) -> RuleFor:
+    """The jvp rule of a function of one operand.
+
+    Args:
+      tangent: from the operand's tangent, the result and the operand to the result's tangent.
+    """
+
+    def make(primitive: Primitive) -> Callable[..., Any]:
+        bind = primitive.bind
+
+        def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+            x = primals[0]
+            y = bind(x, **params)
+            return y, tangent(tangents[0], y, x)
+
+        return rule
+
+    return RuleFor(make)
+
+
+def partials(*tangents: Callable[..., Any] | None) -> RuleFor:
+    """The jvp rule of an elementwise operation: a sum of one term an operand.
+
+    Args:
+      *tangents: for each operand a function from its tangent, the result and all operands to its
+        contribution, or None where the result does not depend on it smoothly. Contributions of
+        scalar operands are spread over the result's shape.
+    """
+
+    def make(primitive: Primitive) -> Callable[..., Any]:
+        bind = primitive.bind
+
+        def rule(primals: Sequence[Any], given: Sequence[Any], **params: Any) -> Any:
+            y = bind(*primals, **params)
+            total = None
+            for term, t in zip(tangents, given, strict=True):
+                if t.__class__ is not Zero and term is not None:
+                    contribution = term(t, y, *primals)
+                    shape = get_aval(y).shape  # type: ignore[union-attr]
+                    if shape:
+                        contribution = broadcast_to(contribution, shape)
+                    total = contribution if total is None else add_tangents(total, contribution)
+            return y, Zero.of(y) if total is None else total
+
+        return rule
+
+    return RuleFor(make)
+
+
+def _linear(primitive: Primitive) -> Callable[..., Any]:
+    bind = primitive.bind
+
+    if primitive.multiple_results:
+
+        def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+            return bind(*primals, **params), bind(*map(instantiate, tangents), **params)
+    else:
+
+        def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+            if len(tangents) == 1:
+                return bind(primals[0], **params), bind(tangents[0], **params)
+            return bind(*primals, **params), bind(*map(instantiate, tangents), **params)
+
+    return rule
+
+
+# The jvp rule of an operation that is linear in all its operands together: apply it to tangents.
+linear = RuleFor(_linear)
+
+
+def _zero_derivative(primitive: Primitive) -> Callable[..., Any]:
+    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        y = primitive.bind(*primals, **params)
+        if primitive.multiple_results:
+            return y, [Zero.of(result) for result in y]
+        return y, Zero.of(y)
+
+    return rule
+
+
+# The jvp rule of an operation that is constant almost everywhere, or has results without tangents.
+zero_derivative = RuleFor(_zero_derivative)
+
+
+# ---- combinators: cotangents ----
+
+
+def unary_transpose(cotangent_of_operand: Callable[..., Any]) -> Callable[..., Any]:
+    """The transposition rule of an operation of one operand.
+
+    Args:
+      cotangent_of_operand: from the cotangent, the operand's type and the parameters (keywords)
+        to the operand's cotangent.
+    """
+
+    def rule(cotangent: Any, operand: Any, **params: Any) -> list[Any]:
+        return [cotangent_of_operand(cotangent, operand.aval, **params)]
+
+    return rule
+
+
+def product_transpose(
+    first: Callable[..., Any], second: Callable[..., Any] | None
+) -> Callable[..., Any]:
+    """The transposition rule of an operation of two operands that is linear in each alone.
+
+    Args:
+      first: from the cotangent and both operands to the first one's cotangent.
+      second: likewise for the second; None where the operation is not linear in it.
+    """
+
+    def rule(cotangent: Any, x: Any, y: Any, **params: Any) -> list[Any]:
+        if is_undefined_primal(x):
+            if is_undefined_primal(y):
+                raise ValueError(
+                    "transposition of a product of two linear values: the function is not linear"
+                )
+            return [unbroadcast(first(cotangent, x, y, **params), x), None]
+        if second is None:
+            raise ValueError("transposition by the second operand: the function is not linear")
+        return [None, unbroadcast(second(cotangent, x, y, **params), y)]
+
+    return rule
+
+
+

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recording the linear part of a computation while its primal part is evaluated.
+
+While a derivative rule runs under a `TangentTrace`, each primitive it applies is sent one of two
+ways: with a tangent among the operands it is recorded, else it is applied by the parent at once and
+its result is a coefficient of the linear program. So nothing has to be taken apart afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from olympus_ir.avals import get_aval
+from olympus_ir.olympuspr import Atom, Equation, Literal, Olympuspr, Var, unknown_debug_info
+from olympus_ir.primitives import Primitive
+from olympus_ir.source_info import SourceInfo, capture, unknown_source
+from olympus_ir.staging import StagingTrace, StagingTracer
+from olympus_ir.tracing import Trace, current, evaluation_trace, set_current_trace
+
+__all__ = ["TangentTrace", "lift_constants", "live_equations"]
+
+
+class TangentTrace(StagingTrace):
+    """Records operations on tangents as equations; applies all others in the parent.
+
+    In the recorded equations an operand that is not a tangent is a `Literal` that holds its value,
+    which may be an array or a tracer of an outer trace. `lift_constants` turns such equations into
+    those of an ordinary program.
+    """
+
+    __slots__ = ("_keeps_source",)
+
+    def __init__(self, parent: Trace, debug_info: Any = unknown_debug_info) -> None:
+        super().__init__(debug_info, parent)
+        # An eager backward pass is run at once, and nobody looks where its equations came from.
+        self._keeps_source = parent is not evaluation_trace
+
+    def process_primitive(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
+        for arg in args:
+            if arg.__class__ is StagingTracer and arg._trace is self:
+                return self.record(primitive, args, params)
+        return primitive.bind_with_trace(self.parent, args, params)  # type: ignore[arg-type]
+
+    def record(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        atoms: list[Any] = []
+        avals = []
+        for arg in args:
+            atom = self.atom(arg)
+            atoms.append(atom)
+            avals.append(atom.aval)
+        out_avals, effects = primitive.infer(tuple(avals), params)
+        source = unknown_source
+        if self._keeps_source:
+            source = current.source
+            if source is None:
+                source = SourceInfo(capture(), current.name_stack)
+        outvars = [Var(aval) for aval in out_avals]
+        self.equations.append(Equation(atoms, outvars, primitive, params, effects, source))
+        if primitive.multiple_results:
+            return [StagingTracer(self, var) for var in outvars]
+        return StagingTracer(self, outvars[0])
+
+    def atom(self, value: Any) -> Any:
+        if value.__class__ is StagingTracer and value._trace is self:
+            return value.atom
+        return Literal(value, get_aval(value))
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value is a tangent of this trace."""
+        return value.__class__ is StagingTracer and value._trace is self
+
+    # Functions with derivative rules of their own, called by somebody's derivative rule. Where
+    # they are applied to tangents they must be linear, so that they are their own derivative.
+
+    def process_custom_jvp_call(
+        self, primitive: Any, fun: Any, jvp: Any, args: Any, **options: Any
+    ) -> Sequence[Any]:
+        if any(map(self.holds, args)):
+            return fun(*args)
+        with set_current_trace(self.parent) as parent:  # type: ignore[arg-type]
+            return parent.process_custom_jvp_call(primitive, fun, jvp, args, **options)
+
+    def process_custom_vjp_call(
+        self, primitive: Any, fun: Any, fwd: Any, bwd: Any, args: Any, **options: Any
+    ) -> Sequence[Any]:
+        if any(map(self.holds, args)):
+            return fun(*args)
+        with set_current_trace(self.parent) as parent:  # type: ignore[arg-type]
+            return parent.process_custom_vjp_call(primitive, fun, fwd, bwd, args, **options)
+
+    # ---- the result ----
+
+    def to_olympuspr(self, outputs: Sequence[Any]) -> tuple[Olympuspr, list[Any]]:
+        """The part of the recorded program that the outputs need, and the coefficients in it."""
+        outvars = [self.atom(output) for output in outputs]
+        equations = live_equations(self.equations, outvars)
+        constvars: list[Var] = []
+        values: list[Any] = []
+        known: dict[int, Var] = {}
+
+        def lift(literal: Literal) -> Atom:
+            value = literal.val
+            if is_scalar_constant(value):
+                return literal
+            var = known.get(id(value))
+            if var is None:
+                var = known[id(value)] = Var(literal.aval)
+                constvars.append(var)
+                values.append(value)
+            return var
+
+        equations, outvars = lift_constants(equations, outvars, lift)
+        olympuspr = Olympuspr(
+            constvars, self.invars, outvars, equations, debug_info=self.debug_info
+        )
+        return olympuspr, values
+
+
+_PYTHON_SCALARS = frozenset({bool, int, float, complex})
+
+
+def is_scalar_constant(value: Any) -> bool:
+    """Whether a coefficient is a number of the program's text, not a computed array."""
+    kind = value.__class__
+    return kind in _PYTHON_SCALARS or (kind is np.ndarray and not value.shape)
+
+
+def live_equations(
+    equations: Sequence[Equation], outvars: Iterable[Atom], *, keep_effects: bool = True
+) -> list[Equation]:
+    """The equations that results depend on, and those with effects, in order."""
+    needed = {atom for atom in outvars if atom.__class__ is not Literal}
+    live = []
+    for equation in reversed(equations):
+        if (equation.effects and keep_effects) or not needed.isdisjoint(equation.outvars):
+            live.append(equation)
+            needed.update([atom for atom in equation.invars if atom.__class__ is not Literal])
+    live.reverse()
+    return live
+
+
+def lift_constants(
+    equations: Sequence[Equation], outvars: Sequence[Atom], lift: Callable[[Literal], Atom]
+) -> tuple[list[Equation], list[Atom]]:
+    """The same equations with each literal replaced by what ``lift`` gives for it."""
+
+    def lifted(atom: Any) -> Atom:
+        return lift(atom) if atom.__class__ is Literal else atom
+
+    return (
+        [
+            Equation(
+                [lifted(atom) for atom in equation.invars],
+                equation.outvars,
+                equation.primitive,
+                equation.params,
+                equation.effects,
+                equation.source_info,
+                equation.ctx,
+            )
+            for equation in equations
+        ],
+        [lifted(atom) for atom in outvars],
+    )
+
+

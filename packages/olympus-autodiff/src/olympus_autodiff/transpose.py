@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transposition: running a linear program backward, from cotangents of results to those of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from olympus_ir import pytrees
+from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.evaluation import bind_equation
+from olympus_ir.flattening import FlatFunction, debug_info_of_tree
+from olympus_ir.olympuspr import Atom, ClosedOlympuspr, Equation, Literal, Olympuspr, Var
+from olympus_ir.staging import trace_to_olympuspr
+from olympus_ir.tracing import current
+
+from .jvp import check_no_tracers
+from .memory import remembered
+from .tables import load_rules, transpose_rules
+from .tangent_trace import live_equations
+from .zeros import UndefinedPrimal, Zero, add_tangents, instantiate
+
+__all__ = ["backward_pass", "linear_transpose", "transpose_olympuspr"]
+
+
+def backward_pass(
+    equations: Iterable[Equation],
+    invars: Sequence[Var],
+    outvars: Sequence[Atom],
+    cotangents: Sequence[Any],
+) -> list[Any]:
+    """Pulls cotangents back through linear equations.
+
+    Args:
+      equations: the equations in reverse order. The variables among their operands are linear;
+        other operands are literals that hold values.
+      invars: the linear inputs.
+      outvars: the results.
+      cotangents: one a result; may be `Zero`.
+
+    Returns:
+      One cotangent an input; `Zero` where nothing arrived.
+    """
+    rules = transpose_rules.rules
+    received: dict[Any, Any] = {}
+    for atom, cotangent in zip(outvars, cotangents, strict=True):
+        if atom.__class__ is not Literal and cotangent.__class__ is not Zero:
+            if atom in received:
+                cotangent = add_tangents(received[atom], cotangent)
+            received[atom] = cotangent
+    saved_source = current.source
+    try:
+        for equation in equations:
+            outs = equation.outvars
+            primitive = equation.primitive
+            if primitive.multiple_results:
+                cotangent = [received.pop(var, None) for var in outs]
+                if all(ct is None for ct in cotangent):
+                    continue
+                cotangent = [
+                    Zero(var.aval) if ct is None else ct
+                    for var, ct in zip(outs, cotangent, strict=True)
+                ]
+            else:
+                cotangent = received.pop(outs[0], None)
+                if cotangent is None:
+                    continue
+            operands = [
+                atom.val if atom.__class__ is Literal else UndefinedPrimal(atom.aval)
+                for atom in equation.invars
+            ]
+            rule = rules.get(primitive)
+            if rule is None:
+                raise transpose_rules.missing(primitive)
+            if equation.source_info.traceback is not None:
+                current.source = equation.source_info
+            results = rule(cotangent, *operands, **equation.params)
+            for atom, result in zip(equation.invars, results, strict=True):
+                if result is None or result.__class__ is Zero or atom.__class__ is Literal:
+                    continue
+                present = received.get(atom)
+                received[atom] = result if present is None else add_tangents(present, result)
+    finally:
+        current.source = saved_source
+    return [Zero(var.aval) if (ct := received.get(var)) is None else ct for var in invars]
+
+
+# ---- programs ----
+
+
+def transpose_olympuspr(
+    closed: ClosedOlympuspr,
+    linear_in: Sequence[bool],
+    nonzero_cotangents: Sequence[bool],
+    instantiate_out: Sequence[bool] = (),
+) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
+    """The transpose of a program with respect to some of its inputs.
+
+    Args:
+      closed: the program; linear in the chosen inputs.
+      linear_in: for each input, whether the program is to be transposed by it.
+      nonzero_cotangents: for each result, whether it has a cotangent.
+      instantiate_out: for each chosen input, whether its cotangent is wanted even where it is zero.
+
+    Returns:
+      The program from the other inputs and the cotangents there are to the cotangents of the chosen
+      inputs that are not zero; and for each chosen input, whether it has one.
+    """
+    wanted = tuple(instantiate_out) or (False,) * sum(linear_in)
+    return _transpose_olympuspr(closed, tuple(linear_in), tuple(nonzero_cotangents), wanted)
+
+
+@remembered
+def _transpose_olympuspr(
+    closed: ClosedOlympuspr,
+    linear_in: tuple[bool, ...],
+    nonzero_cotangents: tuple[bool, ...],
+    wanted: tuple[bool, ...],
+) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
+    load_rules()
+    nonzero_out: tuple[bool, ...] = ()
+    count = linear_in.count(False)
+
+    def pulled_back(*operands: Any) -> list[Any]:
+        nonlocal nonzero_out
+        given = iter(operands[count:])
+        cotangents = [
+            next(given) if nonzero else Zero(aval)
+            for nonzero, aval in zip(nonzero_cotangents, closed.out_avals, strict=True)
+        ]
+        results = transpose_program(
+            closed.jaxpr, closed.consts, linear_in, operands[:count], cotangents
+        )
+        results = [
+            instantiate(result) if want else result
+            for result, want in zip(results, wanted, strict=True)
+        ]
+        nonzero_out = tuple(result.__class__ is not Zero for result in results)
+        return [result for result in results if result.__class__ is not Zero]
+
+    avals = [
+        *(aval for aval, linear in zip(closed.in_avals, linear_in, strict=True) if not linear),
+        *(
+            aval
+            for aval, nonzero in zip(closed.out_avals, nonzero_cotangents, strict=True)
+            if nonzero
+        ),
+    ]
+    olympuspr, consts = trace_to_olympuspr(pulled_back, avals, closed.debug_info)
+    check_no_tracers(consts)
+    return ClosedOlympuspr(olympuspr, consts), nonzero_out
+
+
+def transpose_program(
+    olympuspr: Olympuspr,
+    consts: Sequence[Any],
+    linear_in: Sequence[bool],
+    known: Sequence[Any],
+    cotangents: Sequence[Any],
+) -> list[Any]:
+    """Runs a program backward under the current trace.
+
+    Equations that do not depend on linear inputs are run forward first.
+
+    Args:
+      olympuspr: the program.
+      consts: the values of its constants.
+      linear_in: for each input, whether it is linear.
+      known: the values of the inputs that are not.
+      cotangents: one a result; may be `Zero`.
+
+    Returns:
+      One cotangent a linear input; may be `Zero`.
+    """
+    values = iter(known)
+    environment: dict[Any, Any] = dict(zip(olympuspr.constvars, consts, strict=True))
+    linear_vars = []
+    for var, linear in zip(olympuspr.invars, linear_in, strict=True):
+        if linear:
+            linear_vars.append(var)
+        else:
+            environment[var] = next(values)
+
+    needed = [
+        atom
+        for atom, cotangent in zip(olympuspr.outvars, cotangents, strict=True)
+        if cotangent.__class__ is not Zero
+    ]
+    equations = _split(live_equations(olympuspr.eqns, needed), environment, set(linear_vars))
+    # A cotangent of a result that does not depend on linear inputs goes nowhere.
+    return backward_pass(reversed(equations), linear_vars, olympuspr.outvars, cotangents)
+
+
+def _split(
+    equations: Sequence[Equation], environment: dict[Any, Any], linear_vars: set[Var]
+) -> list[Equation]:
+    """Runs the equations without linear operands; returns the others, with known operands filled."""
+    linear_equations: list[Equation] = []
+    dependent = set(linear_vars)
+    for equation in equations:
+        if not dependent.isdisjoint(
+            [atom for atom in equation.invars if atom.__class__ is not Literal]
+        ):
+            dependent.update(equation.outvars)
+            linear_equations.append(equation)
+    # Forward equations that serve results alone have no part in the backward pass.
+    wanted = [
+        atom
+        for equation in linear_equations
+        for atom in equation.invars
+        if atom.__class__ is not Literal and atom not in dependent
+    ]
+    forward = live_equations(
+        [equation for equation in equations if dependent.isdisjoint(equation.outvars)], wanted
+    )
+    saved_source = current.source
+    try:
+        for equation in forward:
+            operands = [
+                atom.val if atom.__class__ is Literal else environment[atom]
+                for atom in equation.invars
+            ]
+            current.source = equation.source_info
+            results = bind_equation(equation, operands)
+            environment.update(zip(equation.outvars, results, strict=True))
+    finally:
+        current.source = saved_source
+    return [
+        Equation(
+            [
+                Literal(environment[atom], atom.aval)
+                if atom.__class__ is not Literal and atom not in dependent
+                else atom
+                for atom in equation.invars
+            ],
+            equation.outvars,
+            equation.primitive,
+            equation.params,
+            equation.effects,
+            equation.source_info,
+            equation.ctx,
+        )
+        for equation in linear_equations
+    ]
+
+
+# ---- the transformation ----
+
+
+def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Any:
+    """Transposes a function that is linear in its arguments.
+
+    Cheaper than `vjp` for such functions: nothing is evaluated at the primal arguments, of which
+    only shapes and dtypes are used.
+
+    Args:
+      fun: a linear function of arrays or pytrees of arrays.
+      *primals: arguments, or values with a shape and a dtype in their place.
+      reduce_axes: no longer has a meaning; must be empty.
+
+    Returns:
+      A function from a cotangent, of the structure of the result of ``fun``, to a tuple of
+      cotangents, one a primal argument.
+
+    Raises:
+      TypeError: where ``fun`` maps real numbers to integers or the like, or where the cotangent
+        does not have the type of the result.
+      NotImplementedError: when the transpose is called and ``fun`` is not linear.
+
+    See Also:
+      vjp: for functions that are not linear.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> transposed = linear_transpose(lambda x, y: lax.sub(x, y), 1.0, 1.0)
+      >>> transposed(2.0)
+      (2.0, Array(-2., dtype=float32, weak_type=True))
+    """
+    if reduce_axes:
+        raise NotImplementedError(
+            f"linear_transpose(..., reduce_axes={reduce_axes!r}): reduce_axes is not supported any "
+            "more; apply psum inside the function."
+        )
+    leaves, tree = pytrees.tree_flatten((primals, {}))
+    in_avals = [_abstract(leaf) for leaf in leaves]
+    flat = FlatFunction(fun, tree)
+    olympuspr, consts = trace_to_olympuspr(
+        flat, in_avals, debug_info_of_tree("linear_transpose", fun, tree)
+    )
+    out_tree, args_tree = flat.out_tree, pytrees.treedef_children(tree)[0]
+    for position, aval in enumerate(in_avals + olympuspr.out_avals):
+        if aval.to_tangent_aval().dtype != aval.dtype:
+            what = "an argument" if position < len(in_avals) else "a result"
+            raise TypeError(
+                "linear_transpose only supports functions from and to float or complex arrays, but "
+                f"{what} has type {aval.str_short()}"
+            )
+
+    def transposed(cotangent: Any) -> Any:
+        given, given_tree = pytrees.tree_flatten(cotangent)
+        if given_tree != out_tree:
+            raise TypeError(
+                "cotangent tree does not match function output, expected "
+                f"{out_tree} but got {given_tree}"
+            )
+        for value, aval in zip(given, olympuspr.out_avals, strict=True):
+            found = get_aval(value)
+            if found.shape != aval.shape or found.dtype != aval.dtype:
+                raise TypeError(
+                    "cotangent type does not match function output, expected "
+                    f"{aval.str_short()} but got {found.str_short()}"
+                )
+        load_rules()
+        results = transpose_program(olympuspr, consts, [True] * len(in_avals), (), given)
+        return pytrees.tree_unflatten(args_tree, [instantiate(result) for result in results])
+
+    return transposed
+
+
+def _abstract(value: Any) -> Any:
+    """The type of a value, or of something that has a shape and a dtype only."""
+    try:
+        return get_aval(value)
+    except TypeError:
+        return ShapedArray(value.shape, value.dtype, getattr(value, "weak_type", False))

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Symbolic zeros: tangents and cotangents that are known to vanish and are never computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from olympus_ir import dtypes, lax
+from olympus_ir.avals import AbstractValue, get_aval
+
+__all__ = [
+    "SymbolicZero",
+    "UndefinedPrimal",
+    "Zero",
+    "add_tangents",
+    "float0_zeros",
+    "has_tangents",
+    "instantiate",
+    "is_undefined_primal",
+    "ones_like_aval",
+    "scalar",
+    "zeros_like_aval",
+]
+
+
+class Zero:
+    """The tangent or cotangent zero of a type, which takes no memory and no arithmetic.
+
+    Args:
+      aval: the type of the tangent.
+
+    Example:
+      >>> from olympus_ir import ShapedArray
+      >>> Zero(ShapedArray((3,), np.float32))
+      Zero(ShapedArray(float32[3]))
+    """
+
+    __slots__ = ("_aval", "_primal")
+
+    def __init__(self, aval: AbstractValue) -> None:
+        self._aval: AbstractValue | None = aval
+
+    @classmethod
+    def of(cls, primal: Any) -> Zero:
+        """The zero tangent of a value. Its type is worked out when somebody asks for it."""
+        self = cls.__new__(cls)
+        self._aval = None
+        self._primal = primal
+        return self
+
+    @property
+    def aval(self) -> Any:
+        aval = self._aval
+        if aval is None:
+            aval = self._aval = get_aval(self._primal).to_tangent_aval()
+            del self._primal
+        return aval
+
+    def __repr__(self) -> str:
+        return f"Zero({self.aval})"
+
+
+class SymbolicZero:
+    """A zero tangent or cotangent as custom rules with ``symbolic_zeros=True`` see it.
+
+    It has a type and no value: ``shape``, ``dtype`` and ``aval`` can be read.
+    """
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    def __repr__(self) -> str:
+        return f"SymbolicZero({self.aval})"
+
+
+class UndefinedPrimal:
+    """Stands for an operand of which a transposition rule computes the cotangent.
+
+    Args:
+      aval: the operand's type.
+    """
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: AbstractValue) -> None:
+        self.aval: Any = aval
+
+    def __repr__(self) -> str:
+        return f"UndefinedPrimal({self.aval})"
+
+
+def is_undefined_primal(value: Any) -> bool:
+    """Whether a transposition rule's operand is one to be differentiated by."""
+    return value.__class__ is UndefinedPrimal
+
+
+def has_tangents(dtype: Any) -> bool:
+    """Whether values of a dtype have tangents other than zero."""
+    return dtypes.tangent_dtype(dtype) != dtypes.float0
+
+
+def float0_zeros(shape: Sequence[int]) -> np.ndarray:
+    """The tangent of integers: an array of the dtype that has no bits."""
+    return np.zeros(shape, dtypes.float0)
+
+
+_scalars: dict[tuple[Any, Any], np.ndarray] = {}
+
+
+def scalar(value: Any, dtype: Any) -> Any:
+    """A constant of rank zero, which programs show as a literal."""
+    key = (value, dtype)
+    found = _scalars.get(key)
+    if found is None:
+        found = np.asarray(value).astype(dtype)
+        found.flags.writeable = False
+        _scalars[key] = found
+    return found
+
+
+def _full(aval: Any, value: int) -> Any:
+    dtype = aval.dtype
+    if dtype == dtypes.float0:
+        return float0_zeros(aval.shape)
+    if aval.weak_type and not aval.shape:
+        kind = dtypes.scalar_type_of(dtype)
+        if kind is not bool and dtypes.python_scalar_dtype(kind) == dtype:
+            return kind(value)  # weakly typed, as Python scalars are
+    constant = scalar(value, dtype)
+    if not aval.shape and not aval.vma:
+        return constant
+    return lax.broadcast_in_dim(constant, aval.shape, ())
+
+
+def zeros_like_aval(aval: Any) -> Any:
+    """An array of zeros of the given type."""
+    return _full(aval, 0)
+
+
+def ones_like_aval(aval: Any) -> Any:
+    """An array of ones of the given type."""
+    return _full(aval, 1)
+
+
+def instantiate(tangent: Any) -> Any:
+    """The tangent as an array."""
+    return zeros_like_aval(tangent.aval) if tangent.__class__ is Zero else tangent
+
+
+def add_tangents(first: Any, second: Any) -> Any:
+    """The sum of two tangents or cotangents, of which either may be a symbolic zero."""
+    if first.__class__ is Zero:
+        return second
+    if second.__class__ is Zero:
+        return first
+    return lax.add_any_p.bind(first, second)
