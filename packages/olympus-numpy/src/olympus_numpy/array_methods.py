@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The methods of arrays: NumPy's, given to every class of arrays and to tracers."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from olympus_ir import dtypes, lax
+from olympus_ir.arrays import attach_methods
+from olympus_ir.tracing import Tracer
+
+from . import (
+    contractions,
+    creation,
+    cumulative,
+    floats,
+    gathering,
+    indexing,
+    joining,
+    matrices,
+    moments,
+    reductions,
+    searching,
+    selection,
+    shaping,
+    sorting,
+)
+from .compilation import compiled
+from .operators import array_operators, tracer_operators
+from .updates import Updates
+
+__all__ = ["attach"]
+
+
+# ---- methods whose parameters differ from those of the function ----
+
+
+def _reshape(self: Any, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
+    """The elements in another shape, given as one argument or several; see `reshape`."""
+    shape = args[0] if len(args) == 1 and _is_shape(args[0]) else args
+    return shaping.reshape(self, shape, order, out_sharding=out_sharding)
+
+
+def _is_shape(value: Any) -> bool:
+    return isinstance(value, tuple | list) or getattr(value, "ndim", 0) == 1
+
+
+def _transpose(self: Any, *args: Any) -> Any:
+    """The dimensions in another order, given as one argument or several; see `transpose`."""
+    if not args:
+        return shaping.transpose(self)
+    axes = args[0] if len(args) == 1 and not _is_integer(args[0]) else args
+    return shaping.transpose(self, axes)
+
+
+def _is_integer(value: Any) -> bool:
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+    """The elements in one dimension; see `ravel`."""
+    return shaping.ravel(self, order, out_sharding=out_sharding)
+
+
+def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+    """The array converted to a dtype; see `astype`."""
+    return creation.astype(self, dtype, copy=copy, device=device)
+
+
+def _copy(self: Any) -> Any:
+    """A copy of the array."""
+    return creation.array(self, copy=True)
+
+
+def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
+    """The array with values below ``min`` and above ``max`` replaced by these; see `clip`."""
+    return selection.clip(self, min, max)
+
+
+def _compress(
+    self: Any,
+    condition: Any,
+    axis: int | None = None,
+    *,
+    out: None = None,
+    size: int | None = None,
+    fill_value: Any = 0,
+) -> Any:
+    """The slices along an axis for which a condition holds; see `compress`."""
+    return gathering.compress(
+        condition, self, axis=axis, out=out, size=size, fill_value=fill_value
+    )
+
+
+def _nonzero(self: Any, *, fill_value: Any = None, size: int | None = None) -> Any:
+    """The indices of elements that are not zero; see `nonzero`."""
+    return searching.nonzero(self, size=size, fill_value=fill_value)
+
+
+def _item(self: Any, *args: int) -> Any:
+    """An element as a Python scalar, the only one or that at an index."""
+    return np.asarray(self).item(*args)
+
+
+def _searchsorted(
+    self: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
+) -> Any:
+    """Where values belong in the array, which is sorted; see `searchsorted`."""
+    return searching.searchsorted(self, v, side, sorter, method=method)
+
+
+def _byteswapped(x: Any) -> Any:
+    size = dtypes.itemsize_bits(x.dtype) // 8
+    if size < 2:
+        return x
+    byte = np.dtype(np.uint8)
+    if dtypes.issubdtype(x.dtype, np.complexfloating):
+        return lax.complex(_byteswapped(lax.real(x)), _byteswapped(lax.imag(x)))
+    pattern = lax.bitcast_convert_type(x, byte)
+    return lax.bitcast_convert_type(lax.rev(pattern, (pattern.ndim - 1,)), x.dtype)
+
+
+_byteswap_compiled = compiled(_byteswapped, inline=True, name="byteswap")
+
+
+def _byteswap(self: Any, inplace: bool = False) -> Any:
+    """The array with the bytes of each element in opposite order."""
+    if inplace:
+        raise ValueError("byteswap cannot operate in-place on immutable arrays; pass inplace=False")
+    return _byteswap_compiled(self)
+
+
+def _viewed(x: Any, dtype: Any) -> Any:
+    """The same bytes as elements of another dtype; the last dimension changes size."""
+    if x.dtype == dtype:
+        return x
+    if dtype == np.bool_:
+        return _viewed(x, np.dtype(np.uint8)) != 0
+    if x.dtype == np.bool_:
+        return _viewed(lax.convert_dtype(x, np.dtype(np.uint8)), dtype)
+    old_bits, new_bits = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(dtype)
+    if dtypes.issubdtype(x.dtype, np.complexfloating):
+        if dtypes.issubdtype(dtype, np.complexfloating):
+            raise NotImplementedError("view of complex numbers as complex numbers of other width")
+        parts = lax.concatenate(
+            [lax.expand_dims(part, (x.ndim,)) for part in (lax.real(x), lax.imag(x))], x.ndim
+        )
+        flat = lax.reshape(parts, (*x.shape[:-1], x.shape[-1] * 2) if x.ndim else (2,))
+        return _viewed(flat, dtype)
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        parts = _viewed(x, np.dtype(f"float{new_bits // 2}"))
+        even = lax.slice_in_dim(parts, 0, None, 2, axis=parts.ndim - 1)
+        odd = lax.slice_in_dim(parts, 1, None, 2, axis=parts.ndim - 1)
+        return lax.complex(even, odd)
+    if old_bits == new_bits:
+        return lax.bitcast_convert_type(x, dtype)
+    if x.ndim == 0:
+        raise ValueError("view cannot change the itemsize of an array without dimensions")
+    if old_bits > new_bits:
+        result = lax.bitcast_convert_type(x, dtype)
+        return lax.reshape(result, (*result.shape[:-2], result.shape[-2] * result.shape[-1]))
+    factor = new_bits // old_bits
+    if x.shape[-1] % factor:
+        raise ValueError(
+            f"view as {dtype}: the size of the last dimension, {x.shape[-1]}, must be a multiple of "
+            f"{factor}"
+        )
+    grouped = lax.reshape(x, (*x.shape[:-1], x.shape[-1] // factor, factor))
+    return lax.bitcast_convert_type(grouped, dtype)
+
+
+_view_compiled = compiled(_viewed, ("dtype",), inline=True, name="view")
+
+
+def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
+    """The same bytes as elements of another dtype."""
+    if type is not None:
+        raise NotImplementedError("`type` argument of array.view() is not supported.")
+    dtype = dtypes.check_and_canonicalize_user_dtype(
+        float if dtype is None else dtype, "view", stacklevel=3
+    )
+    return _view_compiled(self, dtype)
+
+
+def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
+    """The array on another device or with another sharding."""
+    if stream is not None:
+        raise NotImplementedError("stream argument of array.to_device()")
+    return lax.device_put(self, device)
+
+
+def _array_namespace(self: Any, /, *, api_version: str | None = None) -> Any:
+    """The module of functions of arrays, as the array API standard asks for."""
+    if api_version is not None and api_version not in ("2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ValueError(f"api_version={api_version!r} is not available")
+    import olympus_numpy  # the package that this module is part of
+
+    return olympus_numpy
+
+
+def _contains(self: Any, value: Any) -> Any:
+    return bool(reductions.any(self == value))
+
+
+# ---- properties ----
+
+
+def _transposed(self: Any) -> Any:
+    return shaping.transpose(self)
+
+
+def _matrix_transposed(self: Any) -> Any:
+    return shaping.matrix_transpose(self)
+
+
+def _updates(self: Any) -> Updates:
+    return Updates(self)
+
+
+class _Flat:
+    """The elements of an array in row-major order: what ``x.flat`` is."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __getitem__(self, index: Any) -> Any:
+        return shaping.ravel(self.array)[index]
+
+    def __len__(self) -> int:
+        return self.array.size
+
+    def __iter__(self) -> Any:
+        return iter(shaping.ravel(self.array))
+
+
+_METHODS: dict[str, Any] = {
+    "all": reductions.all,
+    "any": reductions.any,
+    "argmax": reductions.argmax,
+    "argmin": reductions.argmin,
+    "argpartition": sorting.argpartition,
+    "argsort": sorting.argsort,
+    "astype": _astype,
+    "byteswap": _byteswap,
+    "choose": selection.choose,
+    "clip": _clip,
+    "compress": _compress,
+    "conj": floats.conj,
+    "conjugate": floats.conjugate,
+    "copy": _copy,
+    "cumprod": cumulative.cumprod,
+    "cumsum": cumulative.cumsum,
+    "diagonal": matrices.diagonal,
+    "dot": contractions.dot,
+    "flatten": _flatten,
+    "max": reductions.max,
+    "mean": moments.mean,
+    "min": reductions.min,
+    "nonzero": _nonzero,
+    "prod": reductions.prod,
+    "ptp": reductions.ptp,
+    "ravel": shaping.ravel,
+    "repeat": joining.repeat,
+    "reshape": _reshape,
+    "round": floats.round,
+    "searchsorted": _searchsorted,
+    "sort": sorting.sort,
+    "squeeze": shaping.squeeze,
+    "std": moments.std,
+    "sum": reductions.sum,
+    "swapaxes": shaping.swapaxes,
+    "take": gathering.take,
+    "to_device": _to_device,
+    "trace": matrices.trace,
+    "transpose": _transpose,
+    "var": moments.var,
+    "view": _view,
+    "__array_namespace__": _array_namespace,
+    "__contains__": _contains,
+}
+
+_PROPERTIES: dict[str, Any] = {
+    "T": property(_transposed, doc="The array with its dimensions in opposite order."),
+    "mT": property(_matrix_transposed, doc="The array with its last two dimensions exchanged."),
+    "at": property(_updates, doc="Indexed updates, such as ``x.at[0].set(1)``."),
+    "flat": property(_Flat, doc="The elements in row-major order."),
+    "real": property(lambda self: floats.real(self), doc="The real parts."),
+    "imag": property(lambda self: floats.imag(self), doc="The imaginary parts."),
+}
+
+
+def attach() -> None:
+    """Gives operators, methods and properties to all classes of arrays and to tracers."""
+    attach_methods(
+        {
+            **array_operators(),
+            **_METHODS,
+            **_PROPERTIES,
+            "__getitem__": indexing.getitem,
+            "__hash__": None,
+        }
+    )
+    for name, method in tracer_operators().items():
+        setattr(Tracer, name, method)
+    Tracer.__getitem__ = indexing.traced_getitem  # type: ignore[method-assign]

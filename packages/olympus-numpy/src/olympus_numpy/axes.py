@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments that many functions share: axes, and ones that are not supported."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from olympus_ir.tracing import Tracer, concrete_or_error
+
+__all__ = [
+    "canonical_axes",
+    "canonical_axis",
+    "hashable_axes",
+    "hashable_axis",
+    "refuse_out",
+    "unique_axes",
+]
+
+
+def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
+    """An axis counted from the first one.
+
+    Raises:
+      TypeError: where it is not an integer.
+      ValueError: where it is out of range.
+    """
+    axis = operator.index(axis)
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"{what} {axis} is out of bounds for array of dimension {ndim}")
+    return axis + ndim if axis < 0 else axis
+
+
+def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes of an argument that may be None (all), one axis or several."""
+    if axis is None:
+        return tuple(range(ndim))
+    if isinstance(axis, tuple | list):
+        return unique_axes(axis, ndim)
+    return (canonical_axis(axis, ndim),)
+
+
+def unique_axes(axes: Sequence[Any], ndim: int) -> tuple[int, ...]:
+    """Several axes counted from the first one, in their order.
+
+    Raises:
+      ValueError: where one is repeated.
+    """
+    result = tuple(canonical_axis(axis, ndim) for axis in axes)
+    if len(set(result)) != len(result):
+        raise ValueError(f"duplicate value in 'axis': {tuple(axes)}")
+    return result
+
+
+def hashable_axis(function: str, axis: Any) -> int:
+    """An axis that a program is compiled for: a Python integer."""
+    if axis.__class__ is int:
+        return axis
+    return _integer(function, axis)
+
+
+def hashable_axes(function: str, axis: Any) -> Any:
+    """One or several axes, or None, in a form that a program can be compiled for."""
+    if axis is None or axis.__class__ is int:
+        return axis
+    if isinstance(axis, tuple | list) or np.ndim(axis):
+        return tuple(_integer(function, one) for one in axis)
+    return _integer(function, axis)
+
+
+def _integer(function: str, axis: Any) -> int:
+    if isinstance(axis, Tracer):
+        axis = concrete_or_error(None, axis, f"axis argument to olympus.numpy.{function}().")
+    try:
+        return operator.index(axis)
+    except TypeError:
+        if isinstance(axis, str):
+            raise NameError(
+                f"{function} got the axis name {axis!r}: named axes are reduced by "
+                "olympus.lax.psum and its kin."
+            ) from None
+        raise TypeError(
+            f"{function}: `axis` must be an integer, a tuple of integers or None, got {axis!r}"
+        ) from None
+
+
+def refuse_out(function: str) -> NoReturn:
+    """Raises: arrays are immutable, so no function writes its result into one."""
+    raise NotImplementedError(f"The 'out' argument to olympus.numpy.{function} is not supported.")

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the functions of this package are compiled.
+
+Each function is written once, over the operations of `olympus_ir.lax`, and handed to the evaluator
+in use: with olympus-xla an eager call is then one call of a compiled program, and a call under a
+trace runs the Python function (``inline``) or records one ``jit`` equation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from olympus_ir.jit import jit
+
+__all__ = ["compiled", "inlined", "outlined"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def inlined(*static_argnames: str) -> Callable[[F], F]:
+    """A decorator: compiled when called eagerly, written out in place when traced."""
+    return lambda fun: compiled(fun, static_argnames, inline=True)
+
+
+def outlined(*static_argnames: str) -> Callable[[F], F]:
+    """A decorator: compiled when called eagerly, one ``jit`` equation when traced."""
+    return lambda fun: compiled(fun, static_argnames)
+
+
+def compiled(
+    fun: Callable[..., Any],
+    static_argnames: Sequence[str] = (),
+    *,
+    inline: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Compiles a function; a call under a trace is one equation unless ``inline``.
+
+    Args:
+      fun: the function.
+      static_argnames: names of arguments that are compiled in.
+      inline: whether the equation is replaced by those of the function.
+      name: how the equation is called; the function's name where it is None.
+    """
+    options: dict[str, Any] = {"inline": inline}
+    if static_argnames:
+        options["static_argnames"] = tuple(static_argnames)
+    if name is not None:
+        options["name"] = name
+    return jit(fun, **options)

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Einstein summation: `einsum`, contracted pair by pair along a path from opt-einsum."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from olympus_ir import dtypes, lax
+from olympus_ir.arrays import Array
+
+from .axes import refuse_out
+from .compilation import compiled
+from .contractions import contract
+from .promotion import check_arraylike, convert, ensure_array, result_type_of, spread
+
+__all__ = ["einsum", "einsum_path"]
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def einsum(
+    subscripts: Any,
+    /,
+    *operands: Any,
+    out: None = None,
+    optimize: Any = "auto",
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Returns the sum of products that subscripts describe.
+
+    Args:
+      subscripts: one term of letters an operand, separated by commas, and maybe the result's term
+        after ``->``. Or the operands each followed by a list of integers, and one for the result.
+      *operands: arrays.
+      out: not supported.
+      optimize: how the order of contractions is found: True, False, a strategy or a path of
+        opt-einsum.
+      precision: how exactly accelerators compute.
+      preferred_element_type: the dtype of sums and result.
+      out_sharding: how the result is laid out over the mesh.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> einsum("ij,j->i", array([[1, 2], [3, 4]]), array([1, 10]))
+      Array([21, 43], dtype=int32)
+    """
+    if out is not None:
+        refuse_out("einsum")
+    if not isinstance(subscripts, str):
+        subscripts, operands = _from_lists((subscripts, *operands))
+    if isinstance(optimize, list):
+        optimize = tuple(tuple(step) if isinstance(step, list) else step for step in optimize)
+    return _einsum(
+        operands, subscripts, optimize, precision, preferred_element_type, out_sharding
+    )
+
+
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
+    """Returns the path of contractions that `einsum` would take, and a description of it.
+
+    Args:
+      subscripts: as of `einsum`.
+      *operands: arrays.
+      optimize: as of `einsum`.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> einsum_path("ij,jk", ones((2, 3)), ones((3, 4)))[0]
+      [(0, 1)]
+    """
+    import opt_einsum  # a program without einsum need not wait for it
+
+    if isinstance(optimize, bool):
+        optimize = "optimal" if optimize else [tuple(range(len(operands)))]
+    return opt_einsum.contract_path(subscripts, *operands, optimize=optimize)
+
+
+def _from_lists(arguments: Sequence[Any]) -> tuple[str, tuple]:
+    """Subscripts as a string, of operands that alternate with lists of integers."""
+    operands = tuple(arguments[0 : len(arguments) // 2 * 2 : 2])
+    lists = list(arguments[1::2])
+    terms = [_term(one) for one in lists]
+    subscripts = ",".join(terms)
+    if len(arguments) % 2:
+        subscripts += "->" + _term(arguments[-1])
+    return subscripts, operands
+
+
+def _term(labels: Any) -> str:
+    letters = []
+    for label in labels:
+        if label is Ellipsis:
+            letters.append("...")
+            continue
+        if not 0 <= int(label) < len(_LETTERS):
+            raise ValueError(f"einsum: labels must be between 0 and {len(_LETTERS) - 1}")
+        letters.append(_LETTERS[int(label)])
+    return "".join(letters)
+
+
+# ---- subscripts ----
+
+
+def parse_subscripts(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], str]:
+    """The terms of the operands and of the result, letters standing for dots.
+
+    Raises:
+      ValueError: where they are malformed or do not fit the operands' ranks.
+    """
+    subscripts = subscripts.replace(" ", "")
+    inputs, arrow, output = subscripts.partition("->")
+    terms = inputs.split(",")
+    if len(terms) != len(ndims):
+        raise ValueError(
+            f"einsum subscripts {subscripts!r} have {len(terms)} terms for {len(ndims)} operands"
+        )
+    used = set(subscripts) - set(".,->")
+    if not all(letter.isalpha() for letter in used):
+        bad = sorted(letter for letter in used if not letter.isalpha())
+        raise ValueError(f"einsum subscripts {subscripts!r} have characters {bad}, not letters")
+    free = [letter for letter in _LETTERS if letter not in used]
+    hidden = 0  # the largest number of dimensions behind dots
+    for term, ndim in zip(terms, ndims, strict=True):
+        named = len(term.replace("...", ""))
+        if "..." in term:
+            hidden = max(hidden, ndim - named)
+        if (ndim < named) if "..." in term else (ndim != named):
+            raise ValueError(
+                f"einsum term {term!r} of {subscripts!r} does not fit an operand of {ndim} "
+                "dimensions"
+            )
+    dots = "".join(free[:hidden])
+    full = [
+        _without_dots(term, dots, ndim) for term, ndim in zip(terms, ndims, strict=True)
+    ]
+    if arrow:
+        output = output.replace("...", dots)
+    else:
+        counts = Counter("".join(term.replace("...", "") for term in terms))
+        output = dots + "".join(sorted(letter for letter in counts if counts[letter] == 1))
+    _check_output(subscripts, full, output)
+    return full, output
+
+
+def _without_dots(term: str, dots: str, ndim: int) -> str:
+    count = ndim - len(term.replace("...", ""))
+    return term.replace("...", dots[len(dots) - count :])
+
+
+def _check_output(subscripts: str, terms: Sequence[str], output: str) -> None:
+    if "." in output or any("." in term for term in terms):
+        raise ValueError(f"einsum subscripts {subscripts!r}: dots come in threes, once a term")
+    if len(set(output)) != len(output):
+        raise ValueError(f"einsum result term {output!r} has a letter twice")
+    unknown = set(output) - set("".join(terms))
+    if unknown:
+        raise ValueError(
+            f"einsum result term {output!r} has letters {sorted(unknown)} that no operand has"
+        )
+
+
+def _check_sizes(terms: Sequence[str], shapes: Sequence[tuple]) -> None:
+    sizes: dict[str, int] = {}
+    for position, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
+        for letter, size in zip(term, shape, strict=True):
+            known = sizes.setdefault(letter, size)
+            if known == 1:
+                sizes[letter] = size
+            elif size not in (1, known):
+                raise ValueError(
+                    f"Size of label {letter!r} for operand {position} ({size}) does not match "
+                    f"previous terms ({known})."
+                )
+
+
+# ---- contraction ----
+
+
+def _contracted(
+    operands: Any,
+    subscripts: str,
+    optimize: Any = "auto",
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    check_arraylike("einsum", *operands)
+    arrays = [ensure_array(operand) for operand in operands]
+    terms, output = parse_subscripts(subscripts, [array.ndim for array in arrays])
+    _check_sizes(terms, [array.shape for array in arrays])
+    if preferred_element_type is None:
+        element_type = result_type_of(*arrays)
+    else:
+        dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "einsum", 4)
+        element_type = (dtype, False)
+    for step in _path(terms, output, [array.shape for array in arrays], optimize):
+        chosen = [(arrays.pop(i), terms.pop(i)) for i in sorted(step, reverse=True)]
+        remaining = set(output).union(*terms)
+        last = not arrays
+        array, term = _contract_some(
+            chosen, remaining, output if last else None, precision, element_type
+        )
+        arrays.append(array)
+        terms.append(term)
+    result = convert(arrays[0], *element_type)
+    return result if out_sharding is None else lax.reshard(result, out_sharding)
+
+
+_einsum = compiled(
+    _contracted,
+    ("subscripts", "optimize", "precision", "preferred_element_type", "out_sharding"),
+    inline=True,
+    name="_einsum",
+)
+
+
+def _path(terms: Sequence[str], output: str, shapes: Sequence[tuple], optimize: Any) -> Any:
+    """The operands to contract in each step, by position; results are put at the end."""
+    if len(terms) <= 2:
+        return [tuple(range(len(terms)))]
+    if optimize is False:
+        return [(0, 1)] + [(0, len(terms) - 1 - k) for k in range(1, len(terms) - 1)]
+    if isinstance(optimize, tuple):
+        steps = [step for step in optimize if not isinstance(step, str)]
+        return steps
+    import opt_einsum  # a program without long contractions need not wait for it
+
+    path, _ = opt_einsum.contract_path(
+        ",".join(terms) + "->" + output,
+        *shapes,
+        shapes=True,
+        optimize="optimal" if optimize is True else optimize,
+    )
+    return path
+
+
+def _contract_some(
+    chosen: list[tuple[Any, str]],
+    remaining: set[str],
+    output: str | None,
+    precision: Any,
+    element_type: Any,
+) -> tuple[Any, str]:
+    """The product of some operands, summed over the labels that nothing needs any more."""
+    if len(chosen) == 1:
+        array, term = _sum_own(*chosen[0], remaining)
+        if output is not None and term != output:
+            array = lax.transpose(array, tuple(term.index(letter) for letter in output))
+            term = output
+        return array, term
+    first, *others = chosen
+    for position, other in enumerate(others):
+        later = set().union(*(term for _, term in others[position + 1 :]), remaining)
+        wanted = output if position == len(others) - 1 else None
+        first = _contract_pair(first, other, later, wanted, precision, element_type)
+    return first
+
+
+def _contract_pair(
+    lhs: tuple[Any, str],
+    rhs: tuple[Any, str],
+    remaining: set[str],
+    output: str | None,
+    precision: Any,
+    element_type: Any,
+) -> tuple[Any, str]:
+    lhs = _sum_own(*lhs, remaining | set(rhs[1]))
+    rhs = _sum_own(*rhs, remaining | set(lhs[1]))
+    lhs, rhs = _without_spread(lhs, rhs), _without_spread(rhs, lhs)
+    if output is not None and _result_term(lhs[1], rhs[1], remaining) != output:
+        if _result_term(rhs[1], lhs[1], remaining) == output:
+            lhs, rhs = rhs, lhs
+    (x, x_term), (y, y_term) = lhs, rhs
+    shared = [letter for letter in x_term if letter in y_term]
+    batch = [letter for letter in shared if letter in remaining]
+    summed = [letter for letter in shared if letter not in remaining]
+    result = contract(
+        x,
+        y,
+        (
+            tuple(tuple(map(term.index, summed)) for term in (x_term, y_term)),
+            tuple(tuple(map(term.index, batch)) for term in (x_term, y_term)),
+        ),
+        precision,
+        element_type,
+    )
+    term = _result_term(x_term, y_term, remaining)
+    if output is not None and term != output:
+        result = lax.transpose(result, tuple(term.index(letter) for letter in output))
+        term = output
+    return result, term
+
+
+def _result_term(x_term: str, y_term: str, remaining: set[str]) -> str:
+    batch = [letter for letter in x_term if letter in y_term and letter in remaining]
+    x_free = [letter for letter in x_term if letter not in y_term]
+    y_free = [letter for letter in y_term if letter not in x_term]
+    return "".join(batch + x_free + y_free)
+
+
+def _without_spread(own: tuple[Any, str], other: tuple[Any, str]) -> tuple[Any, str]:
+    """An operand without dimensions of size one that the other operand has in full."""
+    (x, term), (y, other_term) = own, other
+    spread_over = [
+        position
+        for position, letter in enumerate(term)
+        if x.shape[position] == 1
+        and letter in other_term
+        and y.shape[other_term.index(letter)] != 1
+    ]
+    if not spread_over:
+        return own
+    kept = "".join(c for position, c in enumerate(term) if position not in spread_over)
+    return lax.squeeze(x, tuple(spread_over)), kept
+
+
+def _sum_own(x: Any, term: str, needed: set[str]) -> tuple[Any, str]:
+    """Sums over labels that nothing else needs; of a repeated label, takes the diagonal."""
+    repeated = [letter for letter, count in Counter(term).items() if count > 1]
+    for letter in repeated:
+        axes = [position for position, one in enumerate(term) if one == letter]
+        x = _zero_off_diagonal(x, axes)
+        # What remains is zero but on the diagonal: summing over all axes but one takes it.
+        if letter not in needed:
+            continue
+        x = lax.reduce_sum(x, tuple(axes[:-1]))
+        term = "".join(c for position, c in enumerate(term) if position not in axes[:-1])
+    summed = tuple(position for position, letter in enumerate(term) if letter not in needed)
+    if not summed:
+        return x, term
+    return lax.reduce_sum(x, summed), "".join(letter for letter in term if letter in needed)
+
+
+def _zero_off_diagonal(x: Any, axes: list[int]) -> Any:
+    size = x.shape[axes[0]]
+    shape = (size,) * len(axes)
+    index = np.dtype(np.uint32)
+    mask = None
+    for first, second in zip(range(len(axes)), range(1, len(axes)), strict=False):
+        same = lax.eq(
+            lax.broadcasted_iota(index, shape, first), lax.broadcasted_iota(index, shape, second)
+        )
+        mask = same if mask is None else lax.bitwise_and(mask, same)
+    mask = lax.broadcast_in_dim(mask, x.shape, tuple(axes))
+    zeros = spread(np.zeros((), x.dtype), x.shape)
+    return lax.select(mask, x, zeros)

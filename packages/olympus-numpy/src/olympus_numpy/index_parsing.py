@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands in brackets, taken apart once.
+
+An index becomes a *layout*, a hashable tuple with one entry for each element of it, and a list of
+operands for what is not known before a program runs. A program is compiled once for each layout, so
+that ``x[3]`` and ``x[4]`` are two calls of one program: eager indices keep places among the operands
+and sizes in the layout. While an olympuspr is being recorded, all that is known goes into the layout.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from olympus_ir import dtypes
+from olympus_ir.arrays import Array
+from olympus_ir.errors import NonConcreteBooleanIndexError
+from olympus_ir.tracing import Tracer
+
+__all__ = ["ARRAY", "COMPUTED", "FIXED", "FLAG", "NEW", "PLACE", "SLICE", "WINDOW", "parse"]
+
+# Kinds of entries, each the first element of a tuple.
+NEW = 0  # (NEW,): a new dimension of size one
+FIXED = 1  # (FIXED, i): the integer i, counted from the start, maybe out of range
+PLACE = 2  # (PLACE,): an integer among the operands, counted from the start
+COMPUTED = 3  # (COMPUTED,): an integer among the operands, maybe negative
+SLICE = 4  # (SLICE, start, size, step): `size` elements from the lowest one, `start`
+WINDOW = 5  # (WINDOW, size, step): likewise, the lowest one being among the operands
+ARRAY = 6  # (ARRAY,): an array of integers among the operands
+FLAG = 7  # (FLAG, n): a single truth value: a new dimension of size n, one or zero
+
+# In slices a negative step means that the elements come in falling order.
+
+Entry = tuple
+Layout = tuple[Entry, ...]
+
+_NEW_ENTRY = (NEW,)
+_PLACE_ENTRY = (PLACE,)
+_COMPUTED_ENTRY = (COMPUTED,)
+_ARRAY_ENTRY = (ARRAY,)
+
+
+def parse(shape: tuple[int, ...], index: Any, fixed: bool) -> tuple[Layout, list[Any]]:
+    """Takes an index of an array of some shape apart.
+
+    Args:
+      shape: the array's shape.
+      index: what stands in brackets.
+      fixed: whether known integers go into the layout rather than among the operands.
+
+    Returns:
+      The layout, which speaks of all dimensions of the array, and the operands.
+
+    Raises:
+      IndexError: where the index does not fit the shape.
+      TypeError: where it is not an index.
+      NonConcreteBooleanIndexError: where a mask is traced.
+    """
+    parts = index if index.__class__ is tuple else (_single(index),)
+    layout: list[Entry] = []
+    operands: list[Any] = []
+    axis = 0
+    for position, part in enumerate(parts):
+        kind = part.__class__
+        if kind is int:
+            _check_rank(axis, shape, parts)
+            _add_integer(part, shape[axis], axis, fixed, layout, operands)
+            axis += 1
+        elif kind is slice:
+            _check_rank(axis, shape, parts)
+            _add_slice(part, shape[axis], position, fixed, layout, operands)
+            axis += 1
+        elif part is None:
+            layout.append(_NEW_ENTRY)
+        elif part is Ellipsis:
+            remaining = _dimensions(parts[position + 1 :])
+            count = len(shape) - axis - remaining
+            if count < 0:
+                _raise_rank(shape, parts)
+            layout += [(SLICE, 0, size, 1) for size in shape[axis : axis + count]]
+            axis += count
+        else:
+            axis = _add_other(part, shape, axis, parts, fixed, layout, operands)
+    layout += [(SLICE, 0, size, 1) for size in shape[axis:]]
+    return tuple(layout), operands
+
+
+def _single(index: Any) -> Any:
+    """An index that is not a tuple."""
+    if index.__class__ is list or (
+        isinstance(index, Sequence) and not isinstance(index, str | bytes | Array)
+    ):
+        raise TypeError(
+            "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
+            f"`arr[array(seq)]` instead of `arr[seq]`. Got index {index!r}."
+        )
+    return index
+
+
+def _dimensions(parts: Sequence[Any]) -> int:
+    """How many dimensions of the array the elements of an index stand for."""
+    count = 0
+    for part in parts:
+        if part is Ellipsis:
+            raise IndexError("an index can only have a single ellipsis ('...')")
+        if part is None or part.__class__ is bool or isinstance(part, np.bool_):
+            continue
+        dtype = getattr(part, "dtype", None)
+        if dtype is not None and dtype == np.bool_:
+            count += part.ndim
+        elif part.__class__ is list:
+            array = np.asarray(part) if not _has_arrays(part) else None
+            is_mask = array is not None and array.dtype == np.bool_
+            count += array.ndim if is_mask else 1  # type: ignore[union-attr]
+        else:
+            count += 1
+    return count
+
+
+def _check_rank(axis: int, shape: tuple, parts: Sequence[Any]) -> None:
+    if axis >= len(shape):
+        _raise_rank(shape, parts)
+
+
+def _raise_rank(shape: tuple, parts: Sequence[Any]) -> NoReturn:
+    given = _dimensions([part for part in parts if part is not Ellipsis])
+    raise IndexError(
+        f"Too many indices: array is {len(shape)}-dimensional, but {given} were indexed"
+    )
+
+
+# ---- integers and slices ----
+
+
+def _add_integer(
+    index: int, size: int, axis: int, fixed: bool, layout: list[Entry], operands: list[Any]
+) -> None:
+    if size == 0:
+        raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+    if index < 0:
+        index += size
+    if fixed:
+        layout.append((FIXED, index))
+    else:
+        layout.append(_PLACE_ENTRY)
+        operands.append(index)
+
+
+def _add_slice(
+    part: slice, size: int, position: int, fixed: bool, layout: list[Entry], operands: list[Any]
+) -> None:
+    if part.start is None and part.stop is None and part.step is None:
+        layout.append((SLICE, 0, size, 1))
+        return
+    start, stop, step = _slice_indices(part, size, position)
+    count = len(range(start, stop, step))
+    if step < 0:
+        start += (count - 1) * step
+    if count < 2:
+        step = 1
+        start = start if count else 0
+    if fixed or count == size:
+        layout.append((SLICE, start, count, step))
+    else:
+        layout.append((WINDOW, count, step))
+        operands.append(start)
+
+
+def _slice_indices(part: slice, size: int, position: int) -> tuple[int, int, int]:
+    for value in (part.start, part.stop, part.step):
+        if isinstance(value, Tracer) and value.concrete_or_none() is None:
+            raise IndexError(
+                f"Slice entries must be static integers. Got {part} at position {position}: the "
+                "size of the result would depend on a traced value. To index a statically sized "
+                "part of an array at a computed place use lax.dynamic_slice."
+            )
+    return part.indices(size)
+
+
+# ---- arrays ----
+
+
+def _add_other(
+    part: Any,
+    shape: tuple,
+    axis: int,
+    parts: Sequence[Any],
+    fixed: bool,
+    layout: list[Entry],
+    operands: list[Any],
+) -> int:
+    """An element that is neither a Python integer nor a slice; returns the next axis."""
+    part = _as_index_array(part)
+    if part.__class__ is int:
+        _check_rank(axis, shape, parts)
+        _add_integer(part, shape[axis], axis, fixed, layout, operands)
+        return axis + 1
+    if part.dtype == np.bool_:
+        return _add_mask(part, shape, axis, parts, layout, operands)
+    if not dtypes.issubdtype(part.dtype, np.integer):
+        raise TypeError(
+            "Indexer must have integer or boolean type, got indexer with type "
+            f"{dtypes.name_of(part.dtype)}"
+        )
+    _check_rank(axis, shape, parts)
+    if part.ndim == 0:
+        if shape[axis] == 0:
+            raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+        layout.append(_COMPUTED_ENTRY)
+    else:
+        if shape[axis] == 0 and 0 not in part.shape:
+            raise IndexError(f"an array of indices is out of bounds for axis {axis} with size 0")
+        layout.append(_ARRAY_ENTRY)
+    operands.append(part)
+    return axis + 1
+
+
+def _as_index_array(part: Any) -> Any:
+    """An element of an index as an array, or as a Python integer."""
+    if part.__class__ is bool or isinstance(part, np.bool_):
+        return np.asarray(part)
+    if isinstance(part, np.integer):
+        return int(part)
+    if isinstance(part, np.ndarray | Array):
+        return part
+    if part.__class__ is list or part.__class__ is tuple:
+        return _list_as_array(part)
+    if isinstance(part, str | bytes):
+        raise TypeError(f"OLYMPUS does not support string indexing; got idx={part!r}")
+    for name in ("__olympus_array__", "__jax_array__"):
+        if hasattr(part, name):
+            return getattr(part, name)()
+    try:
+        return operator.index(part)
+    except TypeError:
+        dtype = getattr(part, "dtype", type(part).__name__)
+        if isinstance(part, float):
+            dtype = "float64"
+        raise TypeError(
+            f"Indexer must have integer or boolean type, got indexer with type {dtype}"
+        ) from None
+
+
+def _has_arrays(values: Any) -> bool:
+    return any(
+        _has_arrays(value) if value.__class__ in (list, tuple) else isinstance(value, Array)
+        for value in values
+    )
+
+
+def _list_as_array(part: Any) -> Any:
+    if _has_arrays(part):
+        from .creation import asarray  # which makes arrays by way of this module
+
+        return asarray(part)
+    array = np.asarray(part)
+    return array.astype(np.int64) if array.size == 0 else array
+
+
+def _add_mask(
+    mask: Any,
+    shape: tuple,
+    axis: int,
+    parts: Sequence[Any],
+    layout: list[Entry],
+    operands: list[Any],
+) -> int:
+    """A boolean array: as the arrays of indices at which it is true."""
+    if isinstance(mask, Tracer):
+        known = mask.concrete_or_none()
+        if known is None:
+            raise NonConcreteBooleanIndexError(mask)
+        mask = known
+    mask = np.asarray(mask)
+    if mask.ndim == 0:
+        layout.append((FLAG, int(mask)))
+        return axis
+    end = axis + mask.ndim
+    if end > len(shape):
+        _raise_rank(shape, parts)
+    if mask.shape != shape[axis:end]:
+        raise IndexError(
+            f"boolean index did not match shape of indexed array in index {axis}: got "
+            f"{mask.shape}, expected {list(shape[axis:end])}"
+        )
+    for places in mask.nonzero():
+        layout.append(_ARRAY_ENTRY)
+        operands.append(places.astype(np.int32) if max(mask.shape) < 2**31 else places)
+    return end

@@ -1,0 +1,428 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NumPy's implicit promotion: operands of one dtype and of shapes that fit.
+
+What has to be done with operands depends on their abstract values alone. It is worked out once for
+each combination, as a *plan*: one step an operand, a function or None where the operand stays as it
+is. The hot path is one look-up.
+
+Shapes are brought to equal rank and no further: the elementwise primitives spread scalars and
+dimensions of size one themselves. Python and NumPy scalars are converted on the host, so they become
+literals of a traced program.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from olympus_ir import dtypes, lax
+from olympus_ir.arrays import Array
+from olympus_ir.avals import ShapedArray, aval_getters, get_aval
+from olympus_ir.config import config_states
+from olympus_ir.evaluation import evaluator
+from olympus_ir.promotion import lattice_result_type
+
+__all__ = [
+    "broadcast_shapes",
+    "broadcasted",
+    "check_arraylike",
+    "promote_args",
+    "promote_args_inexact",
+    "promote_args_numeric",
+    "promote_dtypes",
+    "promote_dtypes_inexact",
+    "promote_shapes",
+    "to_array",
+]
+
+Step = Callable[[Any], Any] | None
+Plan = tuple[tuple[Step, ...], Any]  # one step an operand, and the common dtype
+
+_PLAN_LIMIT = 4096
+_python_scalar_types = frozenset({bool, int, float, complex})
+_enable_x64 = config_states.enable_x64
+
+
+# ---- legal operands ----
+
+_array_types: set[type] = set()  # classes whose instances have been found to be legal operands
+
+
+def check_arraylike(function: str, *args: Any) -> None:
+    """Raises TypeError where an argument is neither an array nor a scalar."""
+    for position, arg in enumerate(args):
+        if arg.__class__ not in _array_types:
+            _check_type(function, arg, position)
+
+
+def _check_type(function: str, arg: Any, position: int) -> None:
+    kind = arg.__class__
+    if hasattr(arg, "__olympus_array__") or hasattr(arg, "__jax_array__"):
+        return
+    if not any(base in aval_getters for base in kind.__mro__):
+        raise TypeError(
+            f"{function} requires ndarray or scalar arguments, got {kind} at position {position}. "
+            "Convert sequences with olympus.numpy.asarray."
+            if isinstance(arg, list | tuple)
+            else f"{function} requires ndarray or scalar arguments, got {kind} at position "
+            f"{position}."
+        )
+    _array_types.add(kind)
+
+
+def to_array(value: Any) -> Any:
+    """What an object that converts itself (``__olympus_array__``) stands for; others unchanged."""
+    for name in ("__olympus_array__", "__jax_array__"):
+        if hasattr(value, name) and value.__class__ not in _array_types:
+            return getattr(value, name)()
+    return value
+
+
+# ---- what plans depend on ----
+
+# Whether a mode other than the defaults may be in force in some thread: then plans, which know
+# nothing of modes, are not enough.
+_modes = {"special": False}
+
+
+def _watch_modes() -> None:
+    for state in (config_states.numpy_dtype_promotion, config_states.numpy_rank_promotion):
+
+        def note(value: Any, default: Any = state.default) -> None:
+            if value is not None and value != default:
+                _modes["special"] = True
+
+        state.add_global_hook(note)
+        state.add_local_hook(note)
+
+
+_watch_modes()
+
+
+def _type_of(value: Any) -> Any:
+    """A hashable description of an operand: all that a plan depends on."""
+    kind = value.__class__
+    if kind in _python_scalar_types:
+        if kind is int:
+            return int if -0x80000000 <= value <= 0x7FFFFFFF else (int, "wide")
+        return kind
+    try:
+        return value.aval
+    except AttributeError:
+        return ("host", get_aval(value))
+
+
+def _aval_of_type(description: Any) -> ShapedArray:
+    if description.__class__ is type:
+        return get_aval(description())
+    if description.__class__ is tuple:
+        return get_aval(0) if description[0] is int else description[1]
+    return description
+
+
+# ---- plans ----
+
+
+class Promotion:
+    """Brings operands to a common dtype, and (``shapes``) to shapes that fit.
+
+    Args:
+      adjust: from the common dtype of the operands to the one that they are converted to.
+      shapes: whether to broadcast shapes too.
+    """
+
+    __slots__ = ("_adjust", "_plans", "_shapes")
+
+    def __init__(self, adjust: Callable[[Any], Any] | None, shapes: bool) -> None:
+        self._adjust = adjust
+        self._shapes = shapes
+        self._plans: dict[Any, Plan] = {}
+
+    def pair(self, function: str, x: Any, y: Any) -> tuple[Any, Any, Any]:
+        """Two operands promoted, and their common dtype."""
+        key = (_type_of(x), _type_of(y), _enable_x64.value)
+        plan = self._plans.get(key)
+        if plan is None or _modes["special"]:
+            check_arraylike(function, x, y)
+            plan = self._make_plan(function, key)
+        (first, second), dtype = plan
+        return (
+            x if first is None else first(x),
+            y if second is None else second(y),
+            dtype,
+        )
+
+    def single(self, function: str, x: Any) -> tuple[Any, Any]:
+        """One operand promoted, and its dtype."""
+        key = (_type_of(x), _enable_x64.value)
+        plan = self._plans.get(key)
+        if plan is None:
+            check_arraylike(function, x)
+            plan = self._make_plan(function, key)
+        (step,), dtype = plan
+        return (x if step is None else step(x)), dtype
+
+    def __call__(self, function: str, *args: Any) -> list[Any]:
+        """The operands promoted."""
+        check_arraylike(function, *args)
+        key = (*map(_type_of, args), _enable_x64.value)
+        plan = self._plans.get(key)
+        if plan is None or _modes["special"]:
+            plan = self._make_plan(function, key)
+        return [
+            arg if step is None else step(arg) for arg, step in zip(args, plan[0], strict=True)
+        ]
+
+    def _make_plan(self, function: str, key: Any) -> Plan:
+        descriptions = key[:-1]
+        avals = [_aval_of_type(description) for description in descriptions]
+        dtype, weak_type = lattice_result_type(*avals)
+        if self._adjust is not None and not dtypes.is_extended(dtype):
+            dtype = self._adjust(dtype)
+        rank = 0
+        if self._shapes and len(avals) > 1:
+            rank = len(_common_shape(function, [aval.shape for aval in avals]))
+        steps = tuple(
+            _step(description, aval, dtype, weak_type, rank)
+            for description, aval in zip(descriptions, avals, strict=True)
+        )
+        if len(self._plans) >= _PLAN_LIMIT:
+            self._plans.clear()
+        self._plans[key] = (steps, dtype)
+        return steps, dtype
+
+
+def _step(description: Any, aval: ShapedArray, dtype: Any, weak_type: bool, rank: int) -> Step:
+    """What is to be done with one operand."""
+    is_python_scalar = description.__class__ is type or (
+        description.__class__ is tuple and description[0] is int
+    )
+    if is_python_scalar:
+        return _python_scalar_step(description, aval, dtype, weak_type)
+    is_host_value = description.__class__ is tuple
+    missing = rank - aval.ndim
+    shape = (1,) * missing + aval.shape if missing > 0 and aval.ndim else None
+    same_type = aval.dtype == dtype and aval.weak_type == weak_type
+    if is_host_value and not aval.shape:
+        return lambda value: np.asarray(value, dtype)
+    if is_host_value:
+        canonical = aval.dtype
+
+        def from_host(value: Any) -> Any:
+            array = np.asarray(value)
+            if array.dtype != canonical:
+                array = array.astype(canonical)
+            return array if after is None else after(array)
+
+        after = _array_step(aval, dtype, weak_type, shape, same_type)
+        return from_host
+    return _array_step(aval, dtype, weak_type, shape, same_type)
+
+
+def _python_scalar_step(description: Any, aval: ShapedArray, dtype: Any, weak_type: bool) -> Step:
+    if dtypes.is_extended(dtype):
+        return None
+    if not weak_type or description.__class__ is tuple:
+        if dtypes.issubdtype(dtype, np.inexact):
+            # Through float64, whose overflow to infinity is what the dtype's own would be.
+            return lambda value: _inexact_scalar(value, dtype)
+        return lambda value: np.array(value, dtype)
+    if aval.dtype == dtype and aval.weak_type:
+        return None
+    return dtypes.scalar_type_of(dtype)
+
+
+def _inexact_scalar(value: Any, dtype: Any) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return np.array(value, dtype)
+
+
+def _array_step(
+    aval: ShapedArray, dtype: Any, weak_type: bool, shape: tuple | None, same_type: bool
+) -> Step:
+    if same_type:
+        if shape is None:
+            return None
+        return lambda value: spread(value, shape)
+    if shape is None:
+        return lambda value: lax.convert_dtype(value, dtype, weak_type)
+    return lambda value: spread(lax.convert_dtype(value, dtype, weak_type), shape)
+
+
+def spread(x: Any, shape: tuple) -> Any:
+    """Broadcasts an array to a shape that its own fits, as NumPy fits shapes."""
+    own = np.shape(x) if not hasattr(x, "shape") else x.shape
+    if own == shape:
+        return x
+    offset = len(shape) - len(own)
+    return lax.broadcast_in_dim(x, shape, tuple(range(offset, len(shape))))
+
+
+def _common_shape(function: str, shapes: Sequence[tuple]) -> tuple:
+    """The shape that all operands fit, checked as ``numpy_rank_promotion`` says."""
+    full = [shape for shape in shapes if shape]
+    if not full:
+        return ()
+    if _modes["special"] and len({len(shape) for shape in full}) > 1:
+        _check_rank_promotion(function, full)
+    return _broadcast(function, full)
+
+
+def _check_rank_promotion(function: str, shapes: Sequence[tuple]) -> None:
+    mode = config_states.numpy_rank_promotion.value
+    if mode == "allow":
+        return
+    message = (
+        f"Operands could not be broadcast together for {function} on shapes "
+        f"{' '.join(map(str, shapes))}"
+    )
+    if mode == "warn":
+        warnings.warn(
+            f"Following NumPy automatic rank promotion for {function} on shapes "
+            f"{' '.join(map(str, shapes))}. Set the olympus_numpy_rank_promotion config option to "
+            "'allow' to disable this warning; for more information, see "
+            "docs/rank-promotion.md.",
+            stacklevel=6,
+        )
+    else:
+        raise ValueError(
+            f"{message} and with the config option olympus_numpy_rank_promotion='raise'. Give them "
+            "the same number of dimensions, as x[None, :] does."
+        )
+
+
+def _broadcast(function: str, shapes: Sequence[tuple]) -> tuple:
+    rank = max(map(len, shapes))
+    result = [1] * rank
+    for shape in shapes:
+        offset = rank - len(shape)
+        for axis, size in enumerate(shape, offset):
+            known = result[axis]
+            if known == 1:
+                result[axis] = size
+            elif size != 1 and size != known:
+                _raise_incompatible(function, shapes)
+    return tuple(result)
+
+
+def _raise_incompatible(function: str, shapes: Sequence[tuple]) -> NoReturn:
+    raise TypeError(
+        f"{function} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}. "
+        "Sizes must be equal, counted from the last dimension, or 1."
+    )
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """Returns the shape that arrays of the given shapes broadcast to.
+
+    Args:
+      *shapes: shapes, or integers for shapes of one dimension.
+
+    Raises:
+      ValueError: where the shapes do not fit.
+
+    Example:
+      >>> broadcast_shapes((3, 1), (4,))
+      (3, 4)
+    """
+    normal = [(shape,) if isinstance(shape, int | np.integer) else tuple(shape) for shape in shapes]
+    try:
+        return _broadcast("broadcast_shapes", normal) if normal else ()
+    except TypeError:
+        raise ValueError(
+            f"Incompatible shapes for broadcasting: shapes={[tuple(shape) for shape in normal]}"
+        ) from None
+
+
+# ---- the promotions of this package ----
+
+promote_args = Promotion(None, shapes=True)
+promote_args_numeric = Promotion(dtypes.to_numeric_dtype, shapes=True)
+promote_args_inexact = Promotion(dtypes.to_inexact_dtype, shapes=True)
+promote_types_of = Promotion(None, shapes=False)
+promote_types_of_numeric = Promotion(dtypes.to_numeric_dtype, shapes=False)
+promote_types_of_inexact = Promotion(dtypes.to_inexact_dtype, shapes=False)
+
+
+def promote_dtypes(*args: Any) -> list[Any]:
+    """The operands converted to their common dtype, their shapes unchanged."""
+    return promote_types_of("promote_dtypes", *args)
+
+
+def promote_dtypes_inexact(*args: Any) -> list[Any]:
+    """The operands converted to their common floating or complex dtype, shapes unchanged."""
+    return promote_types_of_inexact("promote_dtypes", *args)
+
+
+def promote_shapes(function: str, *args: Any) -> list[Any]:
+    """The operands brought to equal rank, dtypes unchanged, scalars left alone."""
+    shapes = [np.shape(arg) for arg in args]
+    rank = len(_common_shape(function, shapes))
+    return [
+        spread(arg, (1,) * (rank - len(own)) + own) if own else arg
+        for arg, own in zip(args, shapes, strict=True)
+    ]
+
+
+def broadcasted(function: str, *args: Any) -> list[Any]:
+    """The operands broadcast to their common shape, scalars too."""
+    shapes = [np.shape(arg) for arg in args]
+    shape = _common_shape(function, shapes)
+    return [spread(arg, shape) for arg in args]
+
+
+def size_of(shape: Sequence[int]) -> int:
+    """The number of elements of an array of a shape."""
+    return math.prod(shape)
+
+
+# ---- dtypes of values ----
+
+
+def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """An operand converted to a dtype; scalars of the host on the host."""
+    kind = x.__class__
+    if kind in _python_scalar_types or isinstance(x, np.generic):
+        if weak_type and kind in _python_scalar_types:
+            return dtypes.scalar_type_of(dtype)(x)
+        return _inexact_scalar(x, dtype)
+    aval = get_aval(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type:
+        return x if kind is not np.ndarray or x.dtype == dtype else x.astype(dtype)
+    if kind is np.ndarray and not weak_type:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return x.astype(dtype)
+    return lax.convert_dtype(x, dtype, weak_type)
+
+
+def result_type_of(*values: Any) -> tuple[Any, bool]:
+    """The common dtype of operands, and whether it is weak."""
+    return lattice_result_type(
+        *(value if hasattr(value, "dtype") else get_aval(value) for value in values)
+    )
+
+
+def ensure_array(value: Any) -> Any:
+    """An operand with ``shape`` and ``dtype``: arrays unchanged, scalars as arrays of rank 0.
+
+    NumPy arrays are narrowed to dtypes that arrays have, and otherwise left on the host.
+    """
+    kind = value.__class__
+    if kind in _ready_types or isinstance(value, Array):
+        _ready_types.add(kind)
+        return value
+    if kind is np.ndarray:
+        dtype = get_aval(value).dtype
+        return value if value.dtype == dtype else value.astype(dtype)
+    if hasattr(value, "__olympus_array__") or hasattr(value, "__jax_array__"):
+        return ensure_array(to_array(value))
+    aval = get_aval(value)
+    with np.errstate(over="ignore"):
+        scalar = np.asarray(value, aval.dtype)
+    return evaluator().array(scalar, aval) if aval.weak_type else scalar
+
+
+_ready_types: set[type] = set()  # subclasses of `Array` that have been met

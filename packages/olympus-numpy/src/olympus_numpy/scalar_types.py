@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scalar types: `float32` and its kin, which name a dtype and make arrays of it.
+
+They stand where NumPy's scalar types stand: equal to them, accepted by ``np.dtype``, callable. A
+call gives an array of rank 0, not a NumPy scalar.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from olympus_ir import dtypes
+from olympus_ir.promotion import promote_types, result_type
+
+from .creation import asarray
+
+__all__ = [
+    "ScalarType",
+    "bfloat16",
+    "bool_",
+    "can_cast",
+    "cdouble",
+    "character",
+    "complex64",
+    "complex128",
+    "complex_",
+    "complexfloating",
+    "csingle",
+    "double",
+    "dtype",
+    "finfo",
+    "flexible",
+    "float16",
+    "float32",
+    "float64",
+    "float_",
+    "floating",
+    "generic",
+    "iinfo",
+    "inexact",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "int_",
+    "integer",
+    "isdtype",
+    "issubdtype",
+    "number",
+    "object_",
+    "promote_types",
+    "result_type",
+    "signedinteger",
+    "single",
+    "uint",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "unsignedinteger",
+]
+
+
+class ScalarType(type):
+    """The type of scalar types; each has a ``dtype`` and compares equal to NumPy's type of it."""
+
+    dtype: np.dtype
+
+    def __hash__(cls) -> int:
+        return hash(cls.dtype.type)
+
+    def __eq__(cls, other: object) -> bool:
+        return cls is other or cls.dtype.type is other or (
+            isinstance(other, ScalarType) and cls.dtype == other.dtype
+        )
+
+    def __ne__(cls, other: object) -> bool:
+        return not cls == other
+
+    def __call__(cls, x: Any) -> Any:
+        return asarray(x, dtype=cls.dtype)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.dtype.type)
+
+
+def _scalar_type(name: str, numpy_type: type) -> Any:
+    dtype = np.dtype(numpy_type)
+    namespace = {
+        "dtype": dtype,
+        "__module__": "olympus_numpy",
+        "__doc__": f"Makes an array of dtype {dtype.name}, or names that dtype.",
+    }
+    return ScalarType(name, (object,), namespace)
+
+
+bool_ = _scalar_type("bool_", np.bool_)
+int8 = _scalar_type("int8", np.int8)
+int16 = _scalar_type("int16", np.int16)
+int32 = _scalar_type("int32", np.int32)
+int64 = _scalar_type("int64", np.int64)
+uint8 = _scalar_type("uint8", np.uint8)
+uint16 = _scalar_type("uint16", np.uint16)
+uint32 = _scalar_type("uint32", np.uint32)
+uint64 = _scalar_type("uint64", np.uint64)
+float16 = _scalar_type("float16", np.float16)
+bfloat16 = _scalar_type("bfloat16", ml_dtypes.bfloat16)
+float32 = single = _scalar_type("float32", np.float32)
+float64 = double = _scalar_type("float64", np.float64)
+complex64 = csingle = _scalar_type("complex64", np.complex64)
+complex128 = cdouble = _scalar_type("complex128", np.complex128)
+
+# The types of fewer than eight bits, and those of eight that NumPy does not have.
+small_types = {
+    name: _scalar_type(name, getattr(ml_dtypes, name))
+    for name in (
+        "int1",
+        "int2",
+        "int4",
+        "uint1",
+        "uint2",
+        "uint4",
+        "float4_e2m1fn",
+        "float6_e2m3fn",
+        "float6_e3m2fn",
+        "float8_e3m4",
+        "float8_e4m3",
+        "float8_e4m3b11fnuz",
+        "float8_e4m3fn",
+        "float8_e4m3fnuz",
+        "float8_e5m2",
+        "float8_e5m2fnuz",
+        "float8_e8m0fnu",
+    )
+    if hasattr(ml_dtypes, name)
+}
+
+# Of the default width: 32 bits wide where 64-bit types are disabled.
+int_ = int64
+uint = uint64
+float_ = float64
+complex_ = complex128
+
+# The abstract types above them are NumPy's.
+generic = np.generic
+number = np.number
+integer = np.integer
+signedinteger = np.signedinteger
+unsignedinteger = np.unsignedinteger
+inexact = np.inexact
+floating = np.floating
+complexfloating = np.complexfloating
+flexible = np.flexible
+character = np.character
+object_ = np.object_
+
+dtype = np.dtype
+finfo = ml_dtypes.finfo
+iinfo = ml_dtypes.iinfo
+issubdtype = dtypes.issubdtype
+isdtype = dtypes.isdtype
+
+
+def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+    """Returns whether a conversion between dtypes is allowed by a rule of NumPy's.
+
+    Args:
+      from_: a dtype, or an array that has one.
+      to: a dtype.
+      casting: ``"no"``, ``"equiv"``, ``"safe"``, ``"same_kind"`` or ``"unsafe"``.
+
+    Example:
+      >>> can_cast("int32", "float64"), can_cast("float64", "int32")
+      (True, False)
+    """
+    from_ = from_.dtype if hasattr(from_, "dtype") else from_
+    return np.can_cast(np.dtype(from_), np.dtype(to), casting=casting)

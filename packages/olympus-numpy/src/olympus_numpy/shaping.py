@@ -1,0 +1,716 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same elements in other shapes: reshaping, transposing, broadcasting, flipping, rolling."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_ir.avals import canonicalize_shape
+from olympus_ir.lax.values import as_array
+from olympus_ir.tracing import Tracer
+
+from .axes import canonical_axes, canonical_axis, unique_axes
+from .compilation import compiled, inlined, outlined
+from .creation import shape_of
+from .promotion import broadcast_shapes, check_arraylike, convert, ensure_array, spread
+
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_arrays",
+    "broadcast_to",
+    "expand_dims",
+    "flip",
+    "fliplr",
+    "flipud",
+    "matrix_transpose",
+    "moveaxis",
+    "permute_dims",
+    "ravel",
+    "reshape",
+    "resize",
+    "roll",
+    "rollaxis",
+    "rot90",
+    "squeeze",
+    "swapaxes",
+    "transpose",
+]
+
+
+# ---- reshape and ravel ----
+
+
+def reshape(
+    a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
+) -> Array:
+    """Returns the elements of an array in another shape.
+
+    Args:
+      a: an array.
+      shape: the shape; one size may be -1, and follows from the others.
+      order: ``"C"``: the last index changes fastest, ``"F"``: the first one does.
+      copy: whether to copy in any case.
+      out_sharding: how the result is laid out over the mesh.
+
+    Example:
+      >>> from olympus_numpy import arange
+      >>> reshape(arange(6), (2, -1))
+      Array([[0, 1, 2],
+             [3, 4, 5]], dtype=int32)
+    """
+    if shape.__class__ is not tuple:
+        shape = _shape_argument(shape)
+    return _reshape(a, shape, order, bool(copy), out_sharding)
+
+
+def _shape_argument(shape: Any) -> tuple:
+    if hasattr(shape, "__iter__") and getattr(shape, "shape", None) != ():
+        return tuple(shape)
+    return (shape,)
+
+
+def _reshaped(
+    a: Any, shape: tuple, order: str = "C", copy: bool = False, out_sharding: Any = None
+) -> Any:
+    check_arraylike("reshape", a)
+    a = ensure_array(a)
+    shape = complete_shape(a.shape, shape)
+    if order == "C":
+        result = lax.reshape(a, shape, out_sharding=out_sharding)
+    elif order == "F":
+        reversed_axes = tuple(reversed(range(a.ndim)))
+        result = lax.reshape(lax.transpose(a, reversed_axes), shape[::-1])
+        result = lax.transpose(result, tuple(reversed(range(len(shape)))))
+    elif order == "A":
+        raise NotImplementedError("np.reshape order=A is not implemented.")
+    else:
+        raise ValueError(f"Unexpected value for 'order' argument: {order}.")
+    return lax.copy(result) if copy else as_array(result)
+
+
+def complete_shape(old: tuple[int, ...], new: Sequence[Any]) -> tuple[int, ...]:
+    """The shape asked for, the size -1 replaced by what follows from the others.
+
+    Raises:
+      TypeError: where the numbers of elements differ.
+    """
+    size = math.prod(old)
+    sizes = []
+    unknown = -1
+    for position, one in enumerate(new):
+        if one.__class__ is not int:
+            one = _size(one)
+        if one == -1:
+            if unknown >= 0:
+                raise ValueError(f"reshape: only one size may be -1, got {tuple(new)}")
+            unknown = position
+        sizes.append(one)
+    if unknown >= 0:
+        known = math.prod(sizes) * -1
+        if known <= 0 or size % known:
+            raise TypeError(
+                f"cannot reshape array of shape {old} (size {size}) into shape {tuple(sizes)} "
+                f"because the product of specified axis sizes ({known}) does not evenly divide "
+                f"{size}"
+            )
+        sizes[unknown] = size // known
+    shape = canonicalize_shape(tuple(sizes), "in the shape of reshape")
+    if math.prod(shape) != size:
+        raise TypeError(
+            f"cannot reshape array of shape {old} (size {size}) into shape {shape} "
+            f"(size {math.prod(shape)})"
+        )
+    return shape
+
+
+def _size(size: Any) -> Any:
+    if getattr(size, "_is_symbolic_dimension", False):
+        return size
+    try:
+        return operator.index(size)
+    except TypeError as error:
+        if isinstance(size, Tracer):
+            raise
+        raise TypeError(
+            f"Shapes must be 1D sequences of concrete values of integer type, got {size!r}"
+        ) from error
+
+
+_reshape = compiled(
+    _reshaped, ("shape", "order", "copy", "out_sharding"), inline=True, name="_reshape"
+)
+
+
+def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
+    """Returns the elements of an array in one dimension.
+
+    Args:
+      a: an array.
+      order: ``"C"``: the last index changes fastest, ``"F"``: the first one does.
+      out_sharding: how the result is laid out over the mesh.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> ravel(array([[1, 2], [3, 4]]), order="F")
+      Array([1, 3, 2, 4], dtype=int32)
+    """
+    if order == "K":
+        raise NotImplementedError("Ravel not implemented for order='K'.")
+    return _ravel(a, order, out_sharding)
+
+
+def _raveled(a: Any, order: str = "C", out_sharding: Any = None) -> Any:
+    check_arraylike("ravel", a)
+    a = ensure_array(a)
+    return _reshaped(a, (math.prod(a.shape),), order, False, out_sharding)
+
+
+_ravel = compiled(_raveled, ("order", "out_sharding"), inline=True, name="_ravel")
+
+
+@outlined("new_shape")
+def _resize(a: Any, new_shape: tuple[int, ...]) -> Any:
+    a = lax.reshape(a, (math.prod(a.shape),))
+    size = math.prod(new_shape)
+    if a.shape[0] == 0 or size == 0:
+        return lax.full(new_shape, np.zeros((), a.dtype))
+    repeats = -(-size // a.shape[0])
+    a = lax.slice_in_dim(lax.tile(a, (repeats,)), 0, size, axis=0)
+    return lax.reshape(a, new_shape)
+
+
+def resize(a: Any, new_shape: Any) -> Array:
+    """Returns an array of some shape with the elements of another, repeated as often as needed.
+
+    Args:
+      a: an array.
+      new_shape: the shape.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> resize(array([1, 2]), (2, 3))
+      Array([[1, 2, 1],
+             [2, 1, 2]], dtype=int32)
+    """
+    check_arraylike("resize", a)
+    try:
+        new_shape = shape_of(new_shape)
+    except TypeError as error:
+        if "non-negative" in str(error):
+            raise ValueError("all elements of `new_shape` must be non-negative") from None
+        raise
+    return _resize(ensure_array(a), new_shape)
+
+
+# ---- the order of dimensions ----
+
+
+def transpose(a: Any, axes: Any = None) -> Array:
+    """Returns an array with its dimensions in another order, reversed where not said otherwise.
+
+    Args:
+      a: an array.
+      axes: for each dimension of the result, that of ``a`` which it is.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> transpose(array([[1, 2], [3, 4]]))
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
+    """
+    if axes is not None and axes.__class__ is not tuple:
+        axes = tuple(operator.index(axis) for axis in axes)
+    return _transpose(a, axes)
+
+
+def _transposed(a: Any, axes: tuple[int, ...] | None = None) -> Any:
+    check_arraylike("transpose", a)
+    a = ensure_array(a)
+    if axes is None:
+        order = tuple(reversed(range(a.ndim)))
+    else:
+        order = tuple(canonical_axis(axis, a.ndim) for axis in axes)
+        if len(order) != a.ndim:
+            raise ValueError(
+                f"transpose: axes must name all {a.ndim} dimensions of the array, got {axes}"
+            )
+    return as_array(lax.transpose(a, order))
+
+
+_transpose = compiled(_transposed, ("axes",), inline=True, name="_transpose")
+
+
+def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Array:
+    """Returns an array with its dimensions in another order; see `transpose`.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> permute_dims(ones((2, 3, 4)), (2, 0, 1)).shape
+      (4, 2, 3)
+    """
+    return transpose(a, axes)
+
+
+@inlined()
+def matrix_transpose(x: Any, /) -> Array:
+    """Returns an array with its last two dimensions exchanged.
+
+    Args:
+      x: an array of at least two dimensions.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> matrix_transpose(ones((2, 3, 4))).shape
+      (2, 4, 3)
+    """
+    check_arraylike("matrix_transpose", x)
+    x = ensure_array(x)
+    if x.ndim < 2:
+        raise ValueError(
+            f"x must be at least two-dimensional for matrix_transpose; got ndim={x.ndim}"
+        )
+    return lax.transpose(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+@inlined("axis1", "axis2")
+def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
+    """Returns an array with two dimensions exchanged.
+
+    Args:
+      a: an array.
+      axis1: a dimension.
+      axis2: another one.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> swapaxes(ones((2, 3, 4)), 0, 2).shape
+      (4, 3, 2)
+    """
+    check_arraylike("swapaxes", a)
+    a = ensure_array(a)
+    order = list(range(a.ndim))
+    axis1, axis2 = canonical_axis(axis1, a.ndim), canonical_axis(axis2, a.ndim)
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return as_array(lax.transpose(a, tuple(order)))
+
+
+def moveaxis(a: Any, source: Any, destination: Any) -> Array:
+    """Returns an array with some dimensions moved to other places, the others kept in order.
+
+    Args:
+      a: an array.
+      source: the dimension or dimensions.
+      destination: where they go.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> moveaxis(ones((2, 3, 4)), 0, -1).shape
+      (3, 4, 2)
+    """
+    return _moveaxis(a, _axes_tuple(source), _axes_tuple(destination))
+
+
+def _axes_tuple(axes: Any) -> tuple[int, ...]:
+    if axes.__class__ is int:
+        return (axes,)
+    if np.ndim(axes) == 0:
+        return (operator.index(axes),)
+    return tuple(operator.index(axis) for axis in axes)
+
+
+def _moved(a: Any, source: tuple[int, ...], destination: tuple[int, ...]) -> Any:
+    check_arraylike("moveaxis", a)
+    a = ensure_array(a)
+    if len(source) != len(destination):
+        raise ValueError(
+            f"moveaxis: source and destination must have as many elements, got {source} and "
+            f"{destination}"
+        )
+    source = unique_axes(source, a.ndim)
+    destination = unique_axes(destination, a.ndim)
+    order = [axis for axis in range(a.ndim) if axis not in source]
+    for place, axis in sorted(zip(destination, source, strict=True)):
+        order.insert(place, axis)
+    return as_array(lax.transpose(a, tuple(order)))
+
+
+_moveaxis = compiled(_moved, ("source", "destination"), inline=True, name="_moveaxis")
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
+    """Returns an array with one dimension moved before another; `moveaxis` is easier to read.
+
+    Args:
+      a: an array.
+      axis: the dimension.
+      start: the dimension it comes to lie before.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> rollaxis(ones((2, 3, 4)), 2).shape
+      (4, 2, 3)
+    """
+    check_arraylike("rollaxis", a)
+    ndim = np.ndim(a)
+    axis = canonical_axis(axis, ndim)
+    if not -ndim <= start <= ndim:
+        raise ValueError(f"start={start} must satisfy {-ndim}<=start<={ndim}")
+    if start < 0:
+        start += ndim
+    return moveaxis(a, axis, start - 1 if start > axis else start)
+
+
+# ---- dimensions of size one ----
+
+
+def expand_dims(a: Any, axis: Any) -> Array:
+    """Returns an array with dimensions of size one added.
+
+    Args:
+      a: an array.
+      axis: the positions of the new dimensions in the result.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> expand_dims(ones((2, 3)), (0, -1)).shape
+      (1, 2, 3, 1)
+    """
+    return _expand_dims(a, _axes_tuple(axis))
+
+
+def _expanded(a: Any, axis: tuple[int, ...]) -> Any:
+    check_arraylike("expand_dims", a)
+    return lax.expand_dims(ensure_array(a), axis)
+
+
+_expand_dims = compiled(_expanded, ("axis",), inline=True, name="_expand_dims")
+
+
+def squeeze(a: Any, axis: Any = None) -> Array:
+    """Returns an array without dimensions of size one.
+
+    Args:
+      a: an array.
+      axis: which; all of size one where not given.
+
+    Raises:
+      ValueError: where one of ``axis`` is not of size one.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> squeeze(ones((1, 3, 1))).shape
+      (3,)
+    """
+    return _squeeze(a, None if axis is None else _axes_tuple(axis))
+
+
+def _squeezed(a: Any, axis: tuple[int, ...] | None = None) -> Any:
+    check_arraylike("squeeze", a)
+    a = ensure_array(a)
+    if axis is None:
+        axis = tuple(position for position, size in enumerate(a.shape) if size == 1)
+    return as_array(lax.squeeze(a, unique_axes(axis, a.ndim))) if axis else as_array(a)
+
+
+_squeeze = compiled(_squeezed, ("axis",), inline=True, name="_squeeze")
+
+
+def _at_least(name: str, arrays: tuple, ndim: int) -> Any:
+    if len(arrays) == 0:
+        return []
+    single = {1: _atleast_1d, 2: _atleast_2d, 3: _atleast_3d}[ndim]
+    for one in arrays:
+        check_arraylike(name, one)
+    if len(arrays) == 1:
+        return single(arrays[0])
+    return [single(one) for one in arrays]
+
+
+def _one_at_least_1d(x: Any) -> Any:
+    x = ensure_array(x)
+    return as_array(x) if x.ndim else lax.expand_dims(x, (0,))
+
+
+def _one_at_least_2d(x: Any) -> Any:
+    x = ensure_array(x)
+    return as_array(x) if x.ndim >= 2 else lax.expand_dims(x, tuple(range(2 - x.ndim)))
+
+
+def _one_at_least_3d(x: Any) -> Any:
+    x = ensure_array(x)
+    if x.ndim >= 3:
+        return as_array(x)
+    return lax.expand_dims(x, ((0, 1, 2), (0, 2), (2,))[x.ndim])
+
+
+_atleast_1d = compiled(_one_at_least_1d, name="atleast_1d")
+_atleast_2d = compiled(_one_at_least_2d, name="atleast_2d")
+_atleast_3d = compiled(_one_at_least_3d, name="atleast_3d")
+
+
+def atleast_1d(*arys: Any) -> Any:
+    """Returns arrays with at least one dimension: a single one as itself, several as a list.
+
+    Example:
+      >>> atleast_1d(3)
+      Array([3], dtype=int32, weak_type=True)
+    """
+    return _at_least("atleast_1d", arys, 1)
+
+
+def atleast_2d(*arys: Any) -> Any:
+    """Returns arrays with at least two dimensions, new ones in front; see `atleast_1d`.
+
+    Example:
+      >>> atleast_2d(3)
+      Array([[3]], dtype=int32, weak_type=True)
+    """
+    return _at_least("atleast_2d", arys, 2)
+
+
+def atleast_3d(*arys: Any) -> Any:
+    """Returns arrays with at least three dimensions, those given in the middle; see `atleast_1d`.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> atleast_3d(ones((2, 3))).shape
+      (2, 3, 1)
+    """
+    return _at_least("atleast_3d", arys, 3)
+
+
+# ---- broadcasting ----
+
+
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
+    """Returns an array broadcast to a shape.
+
+    Args:
+      array: an array or scalar.
+      shape: the shape.
+      out_sharding: how the result is laid out over the mesh.
+
+    Raises:
+      ValueError: where the array's shape does not fit.
+
+    Example:
+      >>> broadcast_to(1, (2, 2))
+      Array([[1, 1],
+             [1, 1]], dtype=int32, weak_type=True)
+    """
+    result = _broadcast_to(array, shape_of(shape))
+    return result if out_sharding is None else lax.reshard(result, out_sharding)
+
+
+def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
+    check_arraylike("broadcast_to", array)
+    array = ensure_array(array)
+    own = array.shape
+    if len(own) > len(shape) or any(
+        size not in (1, target) for size, target in zip(reversed(own), reversed(shape), strict=False)
+    ):
+        raise ValueError(
+            f"Incompatible types for broadcasting: input type={array.dtype}{list(own)} and "
+            f"requested type={array.dtype}{list(shape)}"
+        )
+    return as_array(spread(array, shape))
+
+
+_broadcast_to = compiled(_broadcast, ("shape",), inline=True, name="_broadcast_to")
+
+
+def broadcast_arrays(*args: Any) -> list[Array]:
+    """Returns the arguments broadcast against each other.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> [x.shape for x in broadcast_arrays(ones((3, 1)), ones(2))]
+      [(3, 2), (3, 2)]
+    """
+    check_arraylike("broadcast_arrays", *args)
+    return list(_broadcast_arrays(args))
+
+
+def _broadcast_all(args: Any) -> Any:
+    arrays = [ensure_array(arg) for arg in args]
+    shape = broadcast_shapes(*(one.shape for one in arrays))
+    return [as_array(spread(one, shape)) for one in arrays]
+
+
+_broadcast_arrays = compiled(_broadcast_all, inline=True, name="_broadcast_arrays")
+
+
+# ---- flipping, turning and rolling ----
+
+
+def flip(m: Any, axis: Any = None) -> Array:
+    """Returns an array with the order of elements reversed along axes.
+
+    Args:
+      m: an array.
+      axis: the axis or axes; all where not given.
+
+    Example:
+      >>> from olympus_numpy import arange
+      >>> flip(arange(3))
+      Array([2, 1, 0], dtype=int32)
+    """
+    check_arraylike("flip", m)
+    return _flip(m, None if axis is None else _axes_tuple(axis))
+
+
+def _flipped(m: Any, axis: tuple[int, ...] | None = None) -> Any:
+    m = ensure_array(m)
+    return lax.rev(m, canonical_axes(axis, m.ndim))
+
+
+_flip = compiled(_flipped, ("axis",), name="_flip")
+
+
+def fliplr(m: Any) -> Array:
+    """Returns an array reversed along its second axis.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> fliplr(array([[1, 2], [3, 4]]))
+      Array([[2, 1],
+             [4, 3]], dtype=int32)
+    """
+    check_arraylike("fliplr", m)
+    return flip(m, 1)
+
+
+def flipud(m: Any) -> Array:
+    """Returns an array reversed along its first axis.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> flipud(array([[1, 2], [3, 4]]))
+      Array([[3, 4],
+             [1, 2]], dtype=int32)
+    """
+    check_arraylike("flipud", m)
+    return flip(m, 0)
+
+
+def _turned(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    m = ensure_array(m)
+    first, second = axes
+    first, second = canonical_axis(first, m.ndim), canonical_axis(second, m.ndim)
+    if first == second:
+        raise ValueError("Axes must be different")
+    turns = k % 4
+    if turns == 0:
+        return as_array(m)
+    if turns == 2:
+        return _flip(_flip(m, (first,)), (second,))
+    order = list(range(m.ndim))
+    order[first], order[second] = second, first
+    if turns == 1:
+        return lax.transpose(_flip(m, (second,)), tuple(order))
+    return _flip(lax.transpose(m, tuple(order)), (second,))
+
+
+_rot90 = compiled(_turned, ("k", "axes"), name="rot90")
+
+
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
+    """Returns an array turned by right angles in the plane of two axes.
+
+    Args:
+      m: an array.
+      k: how many times to turn, from the first axis towards the second.
+      axes: the plane.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> rot90(array([[1, 2], [3, 4]]))
+      Array([[2, 4],
+             [1, 3]], dtype=int32)
+    """
+    check_arraylike("rot90", m)
+    return _rot90(m, operator.index(k), _axes_tuple(axes))
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Array:
+    """Returns an array with elements moved along axes, those that leave at one end at the other.
+
+    Args:
+      a: an array.
+      shift: how far, for all axes or one by one; it may be traced.
+      axis: the axis or axes; where not given, the array is rolled flat.
+
+    Example:
+      >>> from olympus_numpy import arange
+      >>> roll(arange(4), 1)
+      Array([3, 0, 1, 2], dtype=int32)
+    """
+    check_arraylike("roll", a)
+    a = ensure_array(a)
+    if axis is None:
+        return reshape(roll(ravel(a), shift, 0), a.shape)
+    axes = _axes_tuple(axis)
+    try:
+        shifts = _axes_tuple(shift)
+    except TypeError:
+        return _roll_dynamic(a, ensure_array(_as_operand(shift)), axes)
+    if len(shifts) != len(axes):
+        shifts, axes = (
+            tuple(map(int, one)) for one in np.broadcast_arrays(shifts, axes)
+        )
+    return _roll_static(a, shifts, axes)
+
+
+def _as_operand(shift: Any) -> Any:
+    if isinstance(shift, tuple | list):
+        return lax.concatenate([lax.expand_dims(ensure_array(one), (0,)) for one in shift], 0)
+    return shift
+
+
+def _rolled(a: Any, shift: tuple[int, ...], axis: tuple[int, ...]) -> Any:
+    a = ensure_array(a)
+    for distance, one in zip(shift, axis, strict=True):
+        one = canonical_axis(one, a.ndim)
+        size = a.shape[one]
+        if size == 0:
+            continue
+        distance %= size
+        if distance:
+            tail = lax.slice_in_dim(a, size - distance, size, axis=one)
+            head = lax.slice_in_dim(a, 0, size - distance, axis=one)
+            a = lax.concatenate([tail, head], one)
+    return as_array(a)
+
+
+def _rolled_dynamically(a: Any, shift: Any, axis: tuple[int, ...]) -> Any:
+    shifts = [shift] if shift.ndim == 0 else [
+        lax.index_in_dim(shift, position, 0, keepdims=False) for position in range(shift.shape[0])
+    ]
+    if len(shifts) == 1:
+        shifts = shifts * len(axis)
+    for distance, one in zip(shifts, axis if len(axis) > 1 else axis * len(shifts), strict=True):
+        one = canonical_axis(one, a.ndim)
+        size = a.shape[one]
+        if size == 0:
+            continue
+        distance = convert(distance, np.dtype(np.int32))
+        remainder = lax.rem(distance, np.int32(size))
+        remainder = lax.select(
+            lax.lt(remainder, np.int32(0)), lax.add(remainder, np.int32(size)), remainder
+        )
+        start = lax.sub(np.int32(size), remainder)
+        doubled = lax.concatenate([a, a], one)
+        a = lax.dynamic_slice_in_dim(doubled, start, size, axis=one)
+    return a
+
+
+_roll_static = compiled(_rolled, ("shift", "axis"), name="_roll_static")
+_roll_dynamic = compiled(_rolled_dynamically, ("axis",), name="_roll_dynamic")

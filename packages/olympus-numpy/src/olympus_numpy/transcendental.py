@@ -1,0 +1,662 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elementwise exponentials, logarithms, trigonometric and hyperbolic functions.
+
+Integers are computed in floating dtypes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from olympus_autodiff.custom import custom_jvp
+from olympus_ir import dtypes, lax
+from olympus_ir.arrays import Array
+
+from .compilation import compiled, inlined, outlined
+from .promotion import convert, promote_args, promote_args_inexact, spread
+from .selection import where
+from .ufunc import ufunc
+
+__all__ = [
+    "acos",
+    "acosh",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "degrees",
+    "exp",
+    "exp2",
+    "expm1",
+    "hypot",
+    "i0",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logaddexp2",
+    "rad2deg",
+    "radians",
+    "sin",
+    "sinc",
+    "sinh",
+    "tan",
+    "tanh",
+]
+
+
+# ---- exponentials and logarithms ----
+
+
+@inlined()
+def exp(x: Any, /) -> Array:
+    """Returns the exponential, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> exp(0)
+      Array(1., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("exp", x)
+    return lax.exp(x)
+
+
+@inlined()
+def exp2(x: Any, /) -> Array:
+    """Returns two to the power of each number, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> exp2(3)
+      Array(8., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("exp2", x)
+    return lax.exp2(x)
+
+
+@inlined()
+def expm1(x: Any, /) -> Array:
+    """Returns ``exp(x) - 1``, exact also for small numbers, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> expm1(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("expm1", x)
+    return lax.expm1(x)
+
+
+@inlined()
+def log(x: Any, /) -> Array:
+    """Returns the natural logarithm; NaN for negative real numbers, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> log(1)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("log", x)
+    return lax.log(x)
+
+
+@inlined()
+def log1p(x: Any, /) -> Array:
+    """Returns ``log(1 + x)``, exact also for small numbers, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> log1p(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("log1p", x)
+    return lax.log1p(x)
+
+
+@inlined()
+def log2(x: Any, /) -> Array:
+    """Returns the logarithm to base 2, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> log2(8.0)
+      Array(3., dtype=float32, weak_type=True)
+    """
+    x, dtype = promote_args_inexact.single("log2", x)
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        result = lax.log(x)
+        real, imaginary = lax.real(result), lax.imag(result)
+        divisor = lax.log(np.array(2, real.dtype))
+        return lax.complex(lax.div(real, divisor), lax.div(imaginary, divisor))
+    return lax.div(lax.log(x), lax.log(_like_two(x, dtype)))
+
+
+def _like_two(x: Any, dtype: Any) -> Any:
+    """Two, as weakly typed as ``x``."""
+    _, two, _ = promote_args.pair("log2", x, 2.0)
+    return two
+
+
+@inlined()
+def log10(x: Any, /) -> Array:
+    """Returns the logarithm to base 10, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> log10(1000.0)
+      Array(3., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("log10", x)
+    return _times(lax.log(x), 1 / float(np.log(10)))
+
+
+def _times(x: Any, factor: float) -> Any:
+    """The product with a constant, which takes the dtype of ``x``."""
+    x, factor, _ = promote_args.pair("multiply", x, factor)
+    return lax.mul(x, factor)
+
+
+@custom_jvp
+def _logaddexp_of_floats(x1: Any, x2: Any) -> Any:
+    larger = lax.max(x1, x2)
+    difference = lax.sub(x1, x2)
+    # Of two equal infinities the difference is NaN, and their sum the right answer.
+    finite = lax.add(larger, lax.log1p(lax.exp(lax.neg(lax.abs(difference)))))
+    return _select_nan(difference, lax.add(x1, x2), finite)
+
+
+@_logaddexp_of_floats.defjvp
+def _logaddexp_jvp(primals: Any, tangents: Any) -> Any:
+    x1, x2 = primals
+    result = _logaddexp_of_floats(x1, x2)
+    return result, _weighted_tangents(
+        tangents, [lax.exp(_difference(x, result)) for x in (x1, x2)]
+    )
+
+
+def _difference(x: Any, y: Any) -> Any:
+    """``x - y``, and zero where both are the same infinity."""
+    same = lax.eq(x, y)
+    return where(same, np.zeros((), y.dtype), lax.sub(x, y))
+
+
+def _weighted_tangents(tangents: Any, weights: Any) -> Any:
+    first, second = (lax.mul(t, w) for t, w in zip(tangents, weights, strict=True))
+    return lax.add(first, second)
+
+
+def _select_nan(test: Any, if_nan: Any, otherwise: Any) -> Any:
+    return lax.select(lax.ne(test, test), if_nan, otherwise)
+
+
+def _logaddexp(x1: Any, x2: Any, /) -> Any:
+    """Returns ``log(exp(x1) + exp(x2))`` without overflow, elementwise.
+
+    Args:
+      x1: an array or scalar.
+      x2: an array or scalar.
+
+    Example:
+      >>> logaddexp(-1000.0, -1000.0)
+      Array(-999.30686, dtype=float32, weak_type=True)
+    """
+    x1, x2, dtype = promote_args_inexact.pair("logaddexp", x1, x2)
+    x1, x2 = _equal_shapes(x1, x2)
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        return _complex_logaddexp(x1, x2)
+    return _logaddexp_of_floats(x1, x2)
+
+
+def _equal_shapes(x1: Any, x2: Any) -> tuple[Any, Any]:
+    shape = np.broadcast_shapes(np.shape(x1), np.shape(x2))
+    return spread(x1, shape), spread(x2, shape)
+
+
+def _complex_logaddexp(x1: Any, x2: Any) -> Any:
+    """Relative to the operand with the larger real part; angles between -pi and pi."""
+    first_larger = lax.gt(lax.real(x1), lax.real(x2))
+    larger, smaller = lax.select(first_larger, x1, x2), lax.select(first_larger, x2, x1)
+    same = lax.eq(x1, x2)
+    zero = lax.full_like(larger, 0)
+    difference = lax.select(same, zero, lax.sub(smaller, larger))
+    result = lax.add(larger, lax.log1p(lax.exp(difference)))
+    real, angle = lax.real(result), lax.imag(result)
+    turn = np.array(2 * np.pi, angle.dtype)
+    angle = lax.sub(angle, lax.mul(turn, lax.round(lax.div(angle, turn))))
+    return lax.complex(real, angle)
+
+
+@custom_jvp
+def _logaddexp2_of_floats(x1: Any, x2: Any) -> Any:
+    larger = lax.max(x1, x2)
+    difference = lax.sub(x1, x2)
+    small = lax.log1p(lax.exp2(lax.neg(lax.abs(difference))))
+    finite = lax.add(larger, _times(small, 1 / float(np.log(2))))
+    return _select_nan(difference, lax.add(x1, x2), finite)
+
+
+@_logaddexp2_of_floats.defjvp
+def _logaddexp2_jvp(primals: Any, tangents: Any) -> Any:
+    x1, x2 = primals
+    result = _logaddexp2_of_floats(x1, x2)
+    return result, _weighted_tangents(
+        tangents, [lax.exp2(_difference(x, result)) for x in (x1, x2)]
+    )
+
+
+def _logaddexp2(x1: Any, x2: Any, /) -> Any:
+    """Returns ``log2(2 ** x1 + 2 ** x2)`` without overflow, elementwise.
+
+    Args:
+      x1: an array or scalar.
+      x2: an array or scalar.
+
+    Example:
+      >>> logaddexp2(3.0, 3.0)
+      Array(4., dtype=float32, weak_type=True)
+    """
+    x1, x2, _ = promote_args_inexact.pair("logaddexp2", x1, x2)
+    return _logaddexp2_of_floats(*_equal_shapes(x1, x2))
+
+
+logaddexp = ufunc(
+    _logaddexp,
+    2,
+    1,
+    name="logaddexp",
+    identity=-np.inf,
+    call=compiled(_logaddexp, inline=True, name="logaddexp"),
+)
+logaddexp2 = ufunc(
+    _logaddexp2,
+    2,
+    1,
+    name="logaddexp2",
+    identity=-np.inf,
+    call=compiled(_logaddexp2, inline=True, name="logaddexp2"),
+)
+
+
+# ---- trigonometric and hyperbolic functions ----
+
+
+@inlined()
+def sin(x: Any, /) -> Array:
+    """Returns the sine of angles in radians, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> sin(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("sin", x)
+    return lax.sin(x)
+
+
+@inlined()
+def cos(x: Any, /) -> Array:
+    """Returns the cosine of angles in radians, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> cos(0.0)
+      Array(1., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("cos", x)
+    return lax.cos(x)
+
+
+@inlined()
+def tan(x: Any, /) -> Array:
+    """Returns the tangent of angles in radians, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> tan(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("tan", x)
+    return lax.tan(x)
+
+
+@inlined()
+def arcsin(x: Any, /) -> Array:
+    """Returns the angles in radians whose sine is given; NaN outside [-1, 1], elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> arcsin(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("arcsin", x)
+    return lax.asin(x)
+
+
+asin = arcsin
+
+
+@inlined()
+def arccos(x: Any, /) -> Array:
+    """Returns the angles in radians whose cosine is given; NaN outside [-1, 1], elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> arccos(1.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("arccos", x)
+    return lax.acos(x)
+
+
+acos = arccos
+
+
+@inlined()
+def arctan(x: Any, /) -> Array:
+    """Returns the angles in radians whose tangent is given, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> arctan(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("arctan", x)
+    return lax.atan(x)
+
+
+atan = arctan
+
+
+@inlined()
+def sinh(x: Any, /) -> Array:
+    """Returns the hyperbolic sine, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> sinh(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("sinh", x)
+    return lax.sinh(x)
+
+
+@inlined()
+def cosh(x: Any, /) -> Array:
+    """Returns the hyperbolic cosine, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> cosh(0.0)
+      Array(1., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("cosh", x)
+    return lax.cosh(x)
+
+
+@inlined()
+def tanh(x: Any, /) -> Array:
+    """Returns the hyperbolic tangent, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> tanh(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("tanh", x)
+    return lax.tanh(x)
+
+
+@inlined()
+def arcsinh(x: Any, /) -> Array:
+    """Returns the inverse hyperbolic sine, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> arcsinh(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("arcsinh", x)
+    return lax.asinh(x)
+
+
+asinh = arcsinh
+
+
+@inlined()
+def arccosh(x: Any, /) -> Array:
+    """Returns the inverse hyperbolic cosine; NaN below 1, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> arccosh(1.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("arccosh", x)
+    return lax.acosh(x)
+
+
+acosh = arccosh
+
+
+@inlined()
+def arctanh(x: Any, /) -> Array:
+    """Returns the inverse hyperbolic tangent; NaN outside [-1, 1], elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> arctanh(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("arctanh", x)
+    return lax.atanh(x)
+
+
+atanh = arctanh
+
+
+@inlined()
+def arctan2(x1: Any, x2: Any, /) -> Array:
+    """Returns the angle in radians of the point with ordinate ``x1`` and abscissa ``x2``.
+
+    Args:
+      x1: an array or scalar of real numbers.
+      x2: an array or scalar of real numbers.
+
+    Example:
+      >>> arctan2(0.0, 1.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x1, x2, _ = promote_args_inexact.pair("arctan2", x1, x2)
+    return lax.atan2(x1, x2)
+
+
+atan2 = arctan2
+
+
+@inlined()
+def deg2rad(x: Any, /) -> Array:
+    """Returns angles in degrees as angles in radians, elementwise.
+
+    Args:
+      x: an array or scalar of real numbers.
+
+    Example:
+      >>> deg2rad(180.0)
+      Array(3.1415927, dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("deg2rad", x)
+    return _times(x, np.pi / 180)
+
+
+@inlined()
+def rad2deg(x: Any, /) -> Array:
+    """Returns angles in radians as angles in degrees, elementwise.
+
+    Args:
+      x: an array or scalar of real numbers.
+
+    Example:
+      >>> rad2deg(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("rad2deg", x)
+    return _times(x, 180 / np.pi)
+
+
+degrees = rad2deg
+radians = deg2rad
+
+
+@outlined()
+def hypot(x1: Any, x2: Any, /) -> Any:
+    """Returns ``sqrt(x1 ** 2 + x2 ** 2)`` without overflow, elementwise.
+
+    Args:
+      x1: an array or scalar of real numbers.
+      x2: an array or scalar of real numbers.
+
+    Example:
+      >>> hypot(3.0, 4.0)
+      Array(5., dtype=float32, weak_type=True)
+    """
+    x1, x2, dtype = promote_args_inexact.pair("hypot", x1, x2)
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        raise ValueError(
+            "olympus.numpy.hypot is not well defined for complex-valued inputs. For such inputs, "
+            "consider using `abs(x)` to get the absolute value."
+        )
+    zero, one, infinity = (np.array(value, dtype) for value in (0, 1, np.inf))
+    x1, x2 = lax.abs(x1), lax.abs(x2)
+    infinite = lax.bitwise_or(lax.eq(x1, infinity), lax.eq(x2, infinity))
+    larger, smaller = lax.max(x1, x2), lax.min(x1, x2)
+    is_zero = lax.eq(larger, zero)
+    ratio = lax.div(smaller, where(is_zero, one, larger))
+    length = lax.mul(larger, lax.sqrt(lax.add(one, lax.square(ratio))))
+    return where(infinite, infinity, where(is_zero, larger, length))
+
+
+@custom_jvp
+def _sinc_at_zero(x: Any) -> Any:
+    """The value of ``sin(x) / x`` at zero, with all its derivatives."""
+    return lax.full_like(x, 1)
+
+
+@_sinc_at_zero.defjvp
+def _sinc_at_zero_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return _sinc_at_zero(x), lax.mul(_sinc_derivative_at_zero(x, 1), t)
+
+
+def _sinc_derivative_at_zero(x: Any, order: int) -> Any:
+    """The derivative of some order of ``sin(x) / x`` at zero: that of its power series."""
+
+    @custom_jvp
+    def derivative(x: Any) -> Any:
+        value = 0.0 if order % 2 else (-1.0) ** (order // 2) / (order + 1)
+        return lax.full_like(x, value)
+
+    @derivative.defjvp
+    def derivative_jvp(primals: Any, tangents: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        return derivative(x), lax.mul(_sinc_derivative_at_zero(x, order + 1), t)
+
+    return derivative(x)
+
+
+@outlined()
+def sinc(x: Any, /) -> Any:
+    """Returns ``sin(pi x) / (pi x)``, and 1 for zero, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> sinc(0.0)
+      Array(1., dtype=float32, weak_type=True)
+    """
+    x, dtype = promote_args_inexact.single("sinc", x)
+    is_zero = lax.eq(x, np.zeros((), dtype))
+    angle = _times(x, np.pi)
+    safe = where(is_zero, np.ones((), dtype), angle)
+    return where(is_zero, _sinc_at_zero(angle), lax.div(lax.sin(safe), safe))
+
+
+@custom_jvp
+def _i0(x: Any) -> Any:
+    absolute = lax.abs(x)
+    return lax.mul(lax.exp(absolute), lax.bessel_i0e(absolute))
+
+
+@_i0.defjvp
+def _i0_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    slope = lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x))
+    return _i0(x), lax.mul(t, slope)
+
+
+@outlined()
+def i0(x: Any) -> Any:
+    """Returns the modified Bessel function of the first kind of order zero, elementwise.
+
+    Args:
+      x: an array or scalar of real numbers.
+
+    Example:
+      >>> i0(0.0)
+      Array(1., dtype=float32, weak_type=True)
+    """
+    x, dtype = promote_args_inexact.single("i0", x)
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        raise ValueError(f"Unsupported input type to olympus.numpy.i0: {dtype}")
+    return _i0(convert(x, dtype))

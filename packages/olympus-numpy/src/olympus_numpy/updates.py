@@ -1,0 +1,467 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Indexed updates: ``x.at[...].set(y)`` and its kin, which return a new array."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from olympus_ir import config, dtypes, lax
+from olympus_ir.arrays import Array
+from olympus_ir.tracing import current, evaluation_trace
+
+from .compilation import compiled
+from .index_parsing import Layout, parse
+from .indexing import taken, gather_plan, is_staging, spread_to, take_at
+from .promotion import check_arraylike, convert, ensure_array, promote_dtypes
+
+__all__ = ["IndexedUpdate", "Updates"]
+
+_OPERATIONS: dict[str, Callable[..., Any]] = {
+    "set": lax.scatter,
+    "add": lax.scatter_add,
+    "subtract": lax.scatter_sub,
+    "multiply": lax.scatter_mul,
+    "min": lax.scatter_min,
+    "max": lax.scatter_max,
+}
+
+
+def _scatter_at(
+    x: Any,
+    values: Any,
+    operation: str,
+    layout: Layout,
+    operands: Any,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: Any = None,
+    wrap_negative_indices: bool = True,
+) -> Any:
+    """The array with an operation applied to the elements at an index."""
+    if operation in ("divide", "power"):
+        # By the product of all factors (exponents) that meet an element, and 1 elsewhere.
+        factors = _scatter_at(
+            lax.full_like(x, 1),
+            values,
+            "multiply",
+            layout,
+            operands,
+            unique_indices,
+            indices_are_sorted,
+            mode,
+            wrap_negative_indices,
+        )
+        return _combine(operation, x, factors)
+    x, values = ensure_array(x), ensure_array(values)
+    dtype, weak_type = x.dtype, getattr(x, "weak_type", False)
+    if not dtypes.is_extended(dtype):
+        x, values = promote_dtypes(x, values)
+        _warn_of_lossy(dtype, x.dtype)
+    plan = gather_plan(x.shape, layout, list(operands), wrap_negative_indices)
+    values = spread_to(values, plan.result_shape, f"at[...].{operation}")
+    if 0 in plan.shape:
+        return convert(x, dtype, weak_type)
+    if plan.new_axes:
+        values = lax.squeeze(values, plan.new_axes)
+    if plan.reversed_dims:
+        values = lax.rev(values, plan.reversed_dims)
+    result = _OPERATIONS[operation](
+        x,
+        plan.indices,
+        values,
+        _scatter_numbers(plan),
+        indices_are_sorted=plan.in_order or indices_are_sorted,
+        unique_indices=plan.in_order or unique_indices,
+        mode=mode,
+    )
+    return result if dtypes.is_extended(dtype) else convert(result, dtype, weak_type)
+
+
+def _scatter_numbers(plan: Any) -> Any:
+    return lax.ScatterDimensionNumbers(plan.window_dims, plan.collapsed_dims, plan.indexed_dims)
+
+
+def _combine(operation: str, x: Any, factors: Any) -> Any:
+    if operation == "divide":
+        from .arithmetic import true_divide  # which is made of indexing by way of `ufunc.at`
+
+        return true_divide(x, factors)
+    from .powers import power  # likewise
+
+    return power(x, factors)
+
+
+def _warn_of_lossy(dtype: Any, promoted: Any) -> None:
+    if promoted == dtype:
+        return
+    mode = config.numpy_dtype_promotion.value
+    warnings.warn(
+        "scatter inputs have incompatible types: cannot safely cast value from "
+        f"dtype={dtypes.name_of(promoted)} to dtype={dtypes.name_of(dtype)} with "
+        f"olympus_numpy_dtype_promotion={getattr(mode, 'value', mode)}. In future OLYMPUS releases "
+        "this will result in an error. Convert the values first, with astype.",
+        FutureWarning,
+        stacklevel=5,
+    )
+
+
+_scattered = compiled(
+    _scatter_at,
+    (
+        "operation",
+        "layout",
+        "unique_indices",
+        "indices_are_sorted",
+        "mode",
+        "wrap_negative_indices",
+    ),
+    inline=True,
+    name="scatter",
+)
+
+
+class Updates:
+    """What ``x.at`` is: in brackets it takes an index, and then an operation.
+
+    Example:
+      >>> from olympus_numpy import zeros
+      >>> zeros(3).at[1].set(5.0)
+      Array([0., 5., 0.], dtype=float32)
+    """
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __getitem__(self, index: Any) -> IndexedUpdate:
+        return IndexedUpdate(self.array, index)
+
+    def __repr__(self) -> str:
+        return f"Updates({self.array!r})"
+
+
+class IndexedUpdate:
+    """Part of an array that operations return an updated copy of; what ``x.at[index]`` is.
+
+    All operations take the options
+
+    * ``indices_are_sorted`` and ``unique_indices``, promises that let a compiler do it faster;
+    * ``mode``, for indices out of range: ``"drop"`` (the default: their updates are left out),
+      ``"clip"`` (they are moved to the edge) or ``"promise_in_bounds"``;
+    * ``wrap_negative_indices``, whether negative indices count from the end.
+
+    Where an index occurs several times, `add`, `multiply`, `min` and `max` apply all its updates, and
+    `set` one of them.
+    """
+
+    __slots__ = ("array", "index")
+
+    def __init__(self, array: Any, index: Any) -> None:
+        self.array = array
+        self.index = index
+
+    def __repr__(self) -> str:
+        return f"IndexedUpdate({self.array!r}, {self.index!r})"
+
+    def _update(
+        self,
+        operation: str,
+        values: Any,
+        indices_are_sorted: bool,
+        unique_indices: bool,
+        mode: Any,
+        out_sharding: Any,
+        wrap_negative_indices: bool,
+    ) -> Any:
+        check_arraylike(f"at[...].{operation}", values)
+        array = self.array
+        if mode is not None:
+            mode = lax.GatherScatterMode.from_any(mode)
+        if current.trace is evaluation_trace:
+            layout, operands = parse(array.shape, self.index, fixed=False)
+            scatter = _scattered
+        else:
+            layout, operands = parse(array.shape, self.index, fixed=is_staging())
+            scatter = _scatter_at
+        result = scatter(
+            array,
+            values,
+            operation,
+            layout,
+            operands,
+            unique_indices,
+            indices_are_sorted,
+            mode,
+            wrap_negative_indices,
+        )
+        return result if out_sharding is None else lax.reshard(result, out_sharding)
+
+    def get(
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        fill_value: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns ``x[index]``, with a choice of what indices out of range give.
+
+        Args:
+          indices_are_sorted: a promise.
+          unique_indices: a promise.
+          mode: ``"fill"`` gives ``fill_value`` for indices out of range, ``"clip"`` and the default
+            the nearest elements.
+          fill_value: NaN for floats, the lowest or highest value for integers where not given.
+          out_sharding: how the result is laid out over the mesh.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Example:
+          >>> from olympus_numpy import array
+          >>> array([1.0, 2.0]).at[5].get(mode="fill", fill_value=-1.0)
+          Array(-1., dtype=float32)
+        """
+        array = self.array
+        if mode is not None:
+            mode = lax.GatherScatterMode.from_any(mode)
+        eager = current.trace is evaluation_trace
+        layout, operands = parse(array.shape, self.index, fixed=not eager and is_staging())
+        if hasattr(fill_value, "item"):
+            fill_value = fill_value.item()  # compiled in
+        result = (taken if eager else take_at)(
+            array,
+            layout,
+            operands,
+            mode,
+            fill_value,
+            unique_indices,
+            indices_are_sorted,
+            wrap_negative_indices,
+        )
+        return result if out_sharding is None else lax.reshard(result, out_sharding)
+
+    def set(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns the array after ``x[index] = values``.
+
+        Example:
+          >>> from olympus_numpy import zeros
+          >>> zeros(3).at[:2].set(1.0)
+          Array([1., 1., 0.], dtype=float32)
+        """
+        return self._update(
+            "set",
+            values,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+            out_sharding,
+            wrap_negative_indices,
+        )
+
+    def add(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns the array after ``x[index] += values``.
+
+        Example:
+          >>> from olympus_numpy import array, zeros
+          >>> zeros(3).at[array([0, 0, 2])].add(1.0)
+          Array([2., 0., 1.], dtype=float32)
+        """
+        return self._update(
+            "add",
+            values,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+            out_sharding,
+            wrap_negative_indices,
+        )
+
+    def subtract(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns the array after ``x[index] -= values``."""
+        return self._update(
+            "subtract",
+            values,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+            out_sharding,
+            wrap_negative_indices,
+        )
+
+    def multiply(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns the array after ``x[index] *= values``."""
+        return self._update(
+            "multiply",
+            values,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+            out_sharding,
+            wrap_negative_indices,
+        )
+
+    mul = multiply
+
+    def divide(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns the array after ``x[index] /= values``."""
+        return self._update(
+            "divide",
+            values,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+            out_sharding,
+            wrap_negative_indices,
+        )
+
+    def power(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns the array after ``x[index] **= values``."""
+        return self._update(
+            "power",
+            values,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+            out_sharding,
+            wrap_negative_indices,
+        )
+
+    def min(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns the array after ``x[index] = minimum(x[index], values)``."""
+        return self._update(
+            "min",
+            values,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+            out_sharding,
+            wrap_negative_indices,
+        )
+
+    def max(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns the array after ``x[index] = maximum(x[index], values)``."""
+        return self._update(
+            "max",
+            values,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+            out_sharding,
+            wrap_negative_indices,
+        )
+
+    def apply(
+        self,
+        func: Callable[[Any], Any],
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns the array with an elementwise function applied to the elements at the index.
+
+        Where an index occurs several times, the function is applied as often.
+
+        Example:
+          >>> from olympus_numpy import arange, negative
+          >>> arange(3).at[1:].apply(negative)
+          Array([ 0, -1, -2], dtype=int32)
+        """
+        x = ensure_array(self.array)
+        layout, operands = parse(x.shape, self.index, fixed=is_staging())
+        plan = gather_plan(x.shape, layout, operands, wrap_negative_indices)
+        if 0 in plan.shape:
+            return x
+
+        def elementwise(element: Any) -> Any:
+            return convert(ensure_array(func(element)), x.dtype)
+
+        result = lax.scatter_apply(
+            x,
+            plan.indices,
+            elementwise,
+            _scatter_numbers(plan),
+            update_shape=plan.shape,
+            indices_are_sorted=plan.in_order or indices_are_sorted,
+            unique_indices=plan.in_order or unique_indices,
+            mode=None if mode is None else lax.GatherScatterMode.from_any(mode),
+        )
+        return result if out_sharding is None else lax.reshard(result, out_sharding)

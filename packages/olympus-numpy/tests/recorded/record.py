@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records what JAX does, as data for the tests. Run by hand, with jax 0.10.2 and not OLYMPUS:
+
+    python record.py
+
+Reads ``programs.txt`` (one expression a line, then ``|`` and the types of x, y, z, w, v) and writes
+``programs.json``: the printed program of each, or the type of its error; and, of the results, dtype,
+shape and weak type. Reads ``promotion.txt`` likewise and writes ``promotion.json``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import pathlib
+import re
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+HERE = pathlib.Path(__file__).parent
+SHORT = {
+    "f32": "float32",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "i8": "int8",
+    "i16": "int16",
+    "i32": "int32",
+    "u8": "uint8",
+    "u32": "uint32",
+    "b": "bool",
+    "c64": "complex64",
+}
+
+
+def aval(text: str) -> jax.ShapeDtypeStruct:
+    name, sizes, weak = re.fullmatch(r"(\w+)\[(.*)\](\*?)", text).groups()
+    shape = tuple(int(size) for size in sizes.split(",") if size)
+    return jax.ShapeDtypeStruct(shape, jnp.dtype(SHORT[name]), weak_type=bool(weak))
+
+
+def program(line: str) -> dict:
+    expression, _, arguments = line.partition("|")
+    avals = [aval(argument) for argument in arguments.split()]
+    names = ",".join("xyzwv"[: len(avals)])
+    function = eval(f"lambda {names}: {expression}", {"jnp": jnp, "np": np, "lax": lax})
+    try:
+        closed = jax.make_jaxpr(function)(*avals)
+    except Exception as error:
+        return {"error": type(error).__name__}
+    return {"program": str(closed), "results": [result(out) for out in closed.out_avals]}
+
+
+def result(out) -> str:
+    return f"{out.dtype}{list(out.shape)}{'*' if out.weak_type else ''}"
+
+
+def promotions() -> dict:
+    """Result types of a few binary functions for all pairs of dtypes and scalars."""
+    kinds = ["b", "u8", "u32", "i8", "i16", "i32", "bf16", "f16", "f32", "c64"]
+    kinds += ["True", "1", "1.0", "1j"]
+    functions = ["add", "true_divide", "floor_divide", "power", "maximum", "arctan2", "logical_and"]
+    table = {}
+    for function, first, second in itertools.product(functions, kinds, kinds):
+        values = [eval(k) if k not in SHORT else np.ones((2,), SHORT[k]) for k in (first, second)]
+        values = [jnp.asarray(v) if isinstance(v, np.ndarray) else v for v in values]
+        try:
+            out = jax.eval_shape(getattr(jnp, function), *values)
+            entry = result(out)
+        except Exception as error:
+            entry = type(error).__name__
+        table[f"{function}({first}, {second})"] = entry
+    return table
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    lines = [line.strip() for line in (HERE / "programs.txt").read_text().splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    recorded = {"jax": jax.__version__, "programs": {line: program(line) for line in lines}}
+    (HERE / "programs.json").write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n")
+    table = {"jax": jax.__version__, "results": promotions()}
+    (HERE / "promotion.json").write_text(json.dumps(table, indent=0, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    main()
