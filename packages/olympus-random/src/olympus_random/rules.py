@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What transformations do with the primitives on keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_autodiff.tables import jvp_rules
+from olympus_batching.tables import align, batching_rules, to_front, unary
+from olympus_ir.primitives import Primitive
+
+from .primitives import (
+    random_bits_p,
+    random_clone_p,
+    random_fold_in_p,
+    random_seed_p,
+    random_split_p,
+    random_unwrap_p,
+    random_wrap_p,
+)
+from .threefry import threefry2x32_p
+
+# ---- batching ----
+
+
+def _first_place(primitive: Primitive) -> Any:
+    """The rule of a primitive that adds dimensions after those of its operand."""
+
+    def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
+        return primitive.bind(to_front(args[0], batch_dims[0]), **params), 0
+
+    return rule
+
+
+for _primitive in (random_seed_p, random_clone_p, random_unwrap_p):
+    batching_rules.define(_primitive, unary(_primitive))
+for _primitive in (random_split_p, random_bits_p, random_wrap_p):
+    batching_rules.define(_primitive, _first_place(_primitive))
+
+
+@batching_rules.define(random_fold_in_p)
+def _fold_in(axis_size: int, args: Any, batch_dims: Any) -> Any:
+    operands, dim = align(axis_size, args, batch_dims)
+    shape = next(operand.shape for operand in operands if operand.ndim)
+    full = [
+        operand
+        if operand.shape in ((), shape)
+        else lax.broadcast_in_dim(operand, shape, tuple(range(len(shape))))
+        for operand in operands
+    ]
+    return random_fold_in_p.bind(*full), dim
+
+
+@batching_rules.define(threefry2x32_p)
+def _threefry2x32(axis_size: int, args: Any, batch_dims: Any) -> Any:
+    operands, dim = align(axis_size, args, batch_dims)
+    return threefry2x32_p.bind(*operands), [dim, dim]
+
+
+# ---- differentiation ----
+
+for _primitive in (
+    random_bits_p,
+    random_clone_p,
+    random_fold_in_p,
+    random_seed_p,
+    random_split_p,
+    random_unwrap_p,
+    random_wrap_p,
+    threefry2x32_p,
+):
+    _reason = "keys, seeds and random bits have no tangent space"
+    jvp_rules.exempt(_primitive, reason=_reason)
