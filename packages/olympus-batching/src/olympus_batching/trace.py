@@ -225,9 +225,7 @@ def call_batched(
 
 def extended_axes(axes: AxisEnvironment, axis: BatchAxis) -> AxisEnvironment:
     """The named axes in scope of a mapped function."""
-    sizes = axes.sizes if axis.name is None else {**axes.sizes, axis.name: axis.size}
-    spmd_names = axes.spmd_names
-    if axis.spmd_name is not None:
-        names = axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,)
-        spmd_names = spmd_names.union(names)
-    return AxisEnvironment(sizes, spmd_names)
+    sizes = {} if axis.name is None else {axis.name: axis.size}
+    names = axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,)
+    spmd_names = frozenset() if axis.spmd_name is None else frozenset(names)
+    return axes.extend(sizes, spmd_names=spmd_names)

@@ -178,7 +178,8 @@ class ShapedArray(AbstractValue):
             dimensions = ",".join(map(str, self.shape))
         else:
             dimensions = _dimensions_with_axes(self.shape, self.sharding.spec)
-        varying = f"{{V:{','.join(map(str, sorted(self.vma)))}}}" if self.vma else ""
+        axes = ",".join(sorted(map(str, self.vma)))
+        varying = f"{{V:{axes if len(self.vma) == 1 else f'({axes})'}}}" if self.vma else ""
         space = "" if self.memory_space is None else f"<{self.memory_space}>"
         return f"{name}{space}[{dimensions}]{varying}"
 
@@ -209,6 +210,15 @@ def _dimensions_with_axes(shape: Shape, spec: Any) -> str:
         return f"{size}@{entry if isinstance(entry, str) else '(' + ','.join(entry) + ')'}"
 
     return ",".join(map(one, shape, entries))
+
+
+def varying_axes(avals: Any) -> frozenset:
+    """The mesh axes over which any of the values varies."""
+    varying = _NO_AXES
+    for aval in avals:
+        if isinstance(aval, ShapedArray) and aval.vma:
+            varying |= aval.vma
+    return varying
 
 
 class AbstractToken(AbstractValue):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .avals import AbstractValue
+from .avals import AbstractValue, ShapedArray, varying_axes
 from .effects import no_effects
 from .tracing import Trace, current
 
@@ -36,6 +36,9 @@ class Primitive:
     """
 
     multiple_results: bool = False
+    # Whether results vary over the mesh axes that any operand varies over. Not so where the types
+    # of the results are those of a program, and for collectives that end (or begin) variation.
+    spreads_varying: bool = True
     call_primitive: bool = False
     map_primitive: bool = False
 
@@ -134,7 +137,28 @@ class Primitive:
                 f"Abstract evaluation of `{self.name}` is not defined. "
                 f"Give it a shape rule with `{self.name}_p.def_abstract_eval`."
             )
+        if self.spreads_varying:
+            varying = varying_axes(avals)
+            if varying:
+                return self._infer_varying(avals, params, varying)
         return self._shape_rule(*avals, **params)
+
+    def _infer_varying(
+        self, avals: tuple[AbstractValue, ...], params: dict[str, Any], varying: frozenset
+    ) -> tuple[tuple[AbstractValue, ...], frozenset]:
+        """What is computed from values that vary over axes of a mesh varies over them too."""
+        plain = [
+            aval.update(vma=frozenset()) if isinstance(aval, ShapedArray) and aval.vma else aval
+            for aval in avals
+        ]
+        results, effects = self._shape_rule(*plain, **params)  # type: ignore[misc]
+        results = tuple(
+            [
+                aval.update(vma=varying) if isinstance(aval, ShapedArray) else aval
+                for aval in results
+            ]
+        )
+        return results, effects
 
     # ---- evaluation by the primitive itself, for primitives of third parties ----
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import config, source_info
-from .avals import AbstractValue, get_aval, is_valid_value
+from .avals import AbstractValue, get_aval, is_valid_value, varying_axes
 from .effects import NamedAxisEffect, no_effects
 from .errors import LeakedTracerError
 from .flattening import result_paths
@@ -99,6 +99,8 @@ class StagingTrace(Trace):
 
     def record(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Adds an equation and returns tracers for its results."""
+        if current.axes.varying and primitive.spreads_varying and len(args) > 1:
+            args = varying_alike(args)
         atoms = [
             arg.atom if arg.__class__ is StagingTracer and arg._trace is self else self._operand(
                 primitive, position, arg
@@ -349,7 +351,8 @@ def trace_to_olympuspr(
         current.source, current.name_stack = saved_source, saved_name_stack
         trace.finish()
     if config.check_tracer_leaks.value:
-        check_leaks(trace, tracers)
+        tracers = outputs = None  # nothing of ours may refer to the trace now
+        check_leaks(trace)
     if config.enable_checks.value:
         from .checker import check_olympuspr  # it knows all primitives, which know this module
 
@@ -399,22 +402,45 @@ def with_leading_constants(jvp: Callable[..., Any], count: int) -> Callable[...,
     return jvp_of_constants_too
 
 
-def check_leaks(trace: Trace, own: Sequence[Any] = ()) -> None:
-    """Raises where a finished trace is still referred to by something other than ``own`` tracers."""
-    import gc  # only needed while looking for leaks
-    import weakref
+def check_leaks(trace: Trace) -> None:
+    """Raises where tracers of a finished trace are still alive.
 
-    tracers = [
-        referrer
-        for referrer in gc.get_referrers(trace)
-        if isinstance(referrer, Tracer) and not any(referrer is tracer for tracer in own)
-    ]
-    reference = weakref.ref(trace)
-    if tracers and reference() is not None:
+    Raises:
+      LeakedTracerError: names the tracers and the lines that made them.
+    """
+    import gc  # only needed while looking for leaks
+
+    if not _tracers_of(trace, gc):
+        return
+    gc.collect()  # some may wait in a cycle, after an exception for example
+    tracers = _tracers_of(trace, gc)
+    if tracers:
         leaked = "\n".join(
             f"Leaked tracer: {tracer!r}. {tracer._origin_message()}" for tracer in tracers[:5]
         )
         raise LeakedTracerError(f"Leaked trace {trace!r}. Leaked tracer(s):\n{leaked}")
+
+
+def _tracers_of(trace: Trace, gc: Any) -> list[Tracer]:
+    return [referrer for referrer in gc.get_referrers(trace) if isinstance(referrer, Tracer)]
+
+
+def varying_alike(args: Sequence[Any]) -> Sequence[Any]:
+    """The operands, with those made varying that are alike on devices where others differ.
+
+    The conversion is an equation of its own, `pvary`, whose transpose is the sum over the devices.
+    Constants need none: they have no cotangents.
+    """
+    avals = [arg.aval if isinstance(arg, Tracer) else None for arg in args]
+    varying = varying_axes(avals)
+    if all(aval is None or getattr(aval, "vma", varying) == varying for aval in avals):
+        return args
+    from .lax.collectives import pvary  # the instruction set is built on this module
+
+    return [
+        arg if aval is None or not hasattr(aval, "vma") else pvary(arg, tuple(varying - aval.vma))
+        for arg, aval in zip(args, avals, strict=True)
+    ]
 
 
 def named_axes(effects: frozenset) -> list[Any]:

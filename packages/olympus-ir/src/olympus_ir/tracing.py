@@ -118,17 +118,38 @@ evaluation_trace = EvaluationTrace()
 
 
 class AxisEnvironment:
-    """The named axes in scope: immutable, hashable, part of the keys of tracing caches."""
+    """The named axes in scope: immutable, hashable, part of the keys of tracing caches.
 
-    __slots__ = ("_hash", "sizes", "spmd_names")
+    Attributes:
+      sizes: from an axis's name to its size.
+      spmd_names: mesh axes over which mapped axes are spread.
+      varying: the axes for which types say over which of them a value varies.
+    """
 
-    def __init__(self, sizes: dict[Any, int] | None = None, spmd_names: frozenset = frozenset()):
+    __slots__ = ("_hash", "sizes", "spmd_names", "varying")
+
+    def __init__(
+        self,
+        sizes: dict[Any, int] | None = None,
+        spmd_names: frozenset = frozenset(),
+        varying: frozenset = frozenset(),
+    ) -> None:
         self.sizes = dict(sizes or {})
         self.spmd_names = spmd_names
-        self._hash = hash((tuple(self.sizes.items()), spmd_names))
+        self.varying = varying
+        self._hash = hash((tuple(self.sizes.items()), spmd_names, varying))
 
-    def extend(self, sizes: dict[Any, int]) -> AxisEnvironment:
-        return AxisEnvironment({**self.sizes, **sizes}, self.spmd_names)
+    def extend(
+        self,
+        sizes: dict[Any, int],
+        *,
+        spmd_names: frozenset = frozenset(),
+        varying: frozenset = frozenset(),
+    ) -> AxisEnvironment:
+        """The environment with more axes."""
+        return AxisEnvironment(
+            {**self.sizes, **sizes}, self.spmd_names | spmd_names, self.varying | varying
+        )
 
     def size(self, name: Any) -> int:
         """The size of a named axis.
@@ -153,6 +174,7 @@ class AxisEnvironment:
             isinstance(other, AxisEnvironment)
             and list(self.sizes.items()) == list(other.sizes.items())
             and self.spmd_names == other.spmd_names
+            and self.varying == other.varying
         )
 
     def __hash__(self) -> int:
@@ -204,10 +226,10 @@ class set_current_trace:
 
 
 @contextmanager
-def extend_axes(sizes: dict[Any, int]):
-    """Context manager: binds named axes."""
+def extend_axes(sizes: dict[Any, int], varying: frozenset = frozenset()):
+    """Context manager: binds named axes; types keep track of those in ``varying``."""
     previous = current.axes
-    current.axes = previous.extend(sizes)
+    current.axes = previous.extend(sizes, varying=varying)
     try:
         yield
     finally:

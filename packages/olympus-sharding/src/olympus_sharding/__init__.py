@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from olympus_ir.placement import AbstractDevice, AbstractMesh, AxisType, PartitionSpec
 
 from .__about__ import __version__
@@ -36,3 +39,10 @@ __all__ = [
     "set_mesh",
     "use_abstract_mesh",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # The rules of `shard_map` load those of batching and differentiation: only who uses it waits.
+    if name in ("shard_map", "smap"):
+        return getattr(importlib.import_module(f"{__name__}.shard_map"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,10 +14,12 @@ from typing import Any
 
 from olympus_ir import pytrees
 from olympus_ir.jit import JitOptions
+from olympus_ir.olympuspr import olympusprs_in_params
 from olympus_ir.placement import PartitionSpec
 from olympus_ir.pytree_prefix import broadcast_prefix
 from olympus_ir.tracing import Tracer, escaped_tracer_error
 from olympus_sharding.context import get_mesh
+from olympus_sharding.mesh import Mesh
 
 from ._jaxlib import ArrayImpl, GSPMDSharding, HloSharding, NamedSharding, Sharding
 from .backends import default_device_for, device_sharding
@@ -120,7 +122,8 @@ def resolve_placement(
         elif isinstance(leaf, Tracer):
             raise escaped_tracer_error(leaf, "was passed to a jitted function")
     asked = dict(options.placement)
-    if several is None and "in_shardings" not in asked and "out_shardings" not in asked:
+    program_mesh = mesh_of(program.closed)
+    if program_mesh is None and several is None and "in_shardings" not in asked and "out_shardings" not in asked:
         if "device" in asked:
             return on_one_device(asked["device"], True)
         if "backend" in asked:
@@ -128,7 +131,32 @@ def resolve_placement(
         if found is not None:
             return on_one_device(found, True)
         return on_one_device(default_device_for(None), False)
-    return _resolve_shardings(asked, program, leaves, num_outputs)
+    return _resolve_shardings(asked, program, leaves, num_outputs, program_mesh)
+
+
+def mesh_of(closed: Any) -> Any:
+    """The mesh of devices that equations of a program ask for, anywhere in it; else None.
+
+    A primitive asks through its attribute ``placement_mesh``, a function of its parameters.
+    """
+    found = closed.memo.get("mesh", closed)
+    if found is closed:
+        found = closed.memo["mesh"] = _find_mesh(closed.jaxpr)
+    return found
+
+
+def _find_mesh(olympuspr: Any) -> Any:
+    for equation in olympuspr.eqns:
+        asks = getattr(equation.primitive, "placement_mesh", None)
+        if asks is not None:
+            mesh = asks(equation.params)
+            if isinstance(mesh, Mesh) and not mesh.empty:
+                return mesh
+        for inner in olympusprs_in_params(equation.params):
+            mesh = _find_mesh(inner)
+            if mesh is not None:
+                return mesh
+    return None
 
 
 def _raise_incompatible(leaf: Any, other: Any) -> None:
@@ -140,13 +168,20 @@ def _raise_incompatible(leaf: Any, other: Any) -> None:
 
 
 def _resolve_shardings(
-    asked: dict[str, Any], program: Any, leaves: Sequence[Any], num_outputs: int
+    asked: dict[str, Any],
+    program: Any,
+    leaves: Sequence[Any],
+    num_outputs: int,
+    program_mesh: Any,
 ) -> Placement:
     in_given = _flat_shardings(asked.get("in_shardings"), program.in_tree, len(leaves), "in")
     out_given = _flat_shardings(asked.get("out_shardings"), program.out_tree, num_outputs, "out")
     in_shardings: list[Any] = []
     for position, (leaf, given) in enumerate(zip(leaves, in_given, strict=True)):
         own = leaf._sharding if type(leaf) is ArrayImpl and leaf._committed else None
+        if own is not None and given is None and program_mesh is not None and own.num_devices == 1:
+            # What lies on one of the mesh's devices is sent to the others.
+            own = None
         if given is not None and own is not None and own != given:
             ndim = leaf.aval.ndim
             if not own.is_equivalent_to(given, ndim):
@@ -157,7 +192,11 @@ def _resolve_shardings(
                 )
         in_shardings.append(given if given is not None else own)
     known = [each for each in (*in_shardings, *out_given) if each is not None]
-    mesh, devices = None, None
+    mesh, devices = program_mesh, None
+    if mesh is not None:
+        devices = tuple(mesh.devices.flat)
+        if mesh.size == 1:
+            return on_one_device(devices[0], True)
     for each in known:
         own_devices = tuple(each._internal_device_list)
         if devices is None:

@@ -47,6 +47,17 @@ optimization_barrier_p = instruction("optimization_barrier", multiple_results=Tr
 Types = tuple[list[AbstractValue], frozenset]
 
 
+for _primitive in (
+    jit_p,
+    closed_call_p,
+    custom_jvp_call_p,
+    custom_vjp_call_p,
+    checkpoint_p,
+    optimization_barrier_p,
+):
+    # The types of the results are those of the program.
+    _primitive.spreads_varying = False
+
 @jit_p.def_effectful_abstract_eval
 def _jit_types(*avals: AbstractValue, jaxpr: ClosedOlympuspr, **params: Any) -> Types:
     return jaxpr.out_avals, jaxpr.effects

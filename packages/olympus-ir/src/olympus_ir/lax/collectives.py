@@ -42,9 +42,12 @@ __all__ = [
     "ppermute_p",
     "pshuffle",
     "psum",
+    "psum_invariant_p",
     "psum_p",
     "psum_scatter",
     "pswapaxes",
+    "pvary",
+    "pvary_p",
     "reduce_scatter_p",
 ]
 
@@ -64,11 +67,25 @@ all_gather_p = _collective("all_gather")
 reduce_scatter_p = _collective("reduce_scatter")
 ppermute_p = _collective("ppermute")
 pbroadcast_p = _collective("pbroadcast")
+# Where types say over which axes values vary: a sum is the same everywhere, and what is the same
+# everywhere can be taken as varying. Each is the other's transpose.
+psum_invariant_p = _collective("psum_invariant")
+pvary_p = _collective("pvary")
 # The type of a tiled result depends on the size of the axis, which is not among the parameters.
 all_to_all_p = _collective("all_to_all", cache_inference=False)
 
-for _primitive in (psum_p, all_gather_p, reduce_scatter_p, ppermute_p, pbroadcast_p, all_to_all_p):
+for _primitive in (
+    psum_p,
+    all_gather_p,
+    reduce_scatter_p,
+    ppermute_p,
+    pbroadcast_p,
+    all_to_all_p,
+    psum_invariant_p,
+    pvary_p,
+):
     _primitive.linear_in = True
+psum_invariant_p.spreads_varying = pvary_p.spreads_varying = False
 
 
 # ---- axes ----
@@ -157,7 +174,58 @@ def _group_size(groups: tuple | None, axes: tuple) -> int:
 
 @axis_index_p.def_effectful_abstract_eval
 def _axis_index_type(*, axis_name: AxisName) -> tuple[ShapedArray, frozenset]:
-    return ShapedArray((), np.int32), _named_effects(axis_name)
+    varying = frozenset({axis_name}) & current.axes.varying
+    return ShapedArray((), np.int32, vma=varying), _named_effects(axis_name)
+
+
+# ---- variation over mesh axes ----
+
+
+@pvary_p.def_effectful_abstract_eval
+def _pvary_type(operand: ShapedArray, *, axes: tuple) -> tuple[ShapedArray, frozenset]:
+    already = operand.vma.intersection(axes)
+    if already:
+        raise ValueError(
+            f"pvary: {operand.str_short(True)} varies over {sorted(map(str, already))} already"
+        )
+    return operand.update(vma=operand.vma.union(axes)), _named_effects(axes)
+
+
+@psum_invariant_p.def_effectful_abstract_eval
+def _psum_invariant_type(
+    operand: ShapedArray, *, axes: tuple, axis_index_groups: tuple | None = None
+) -> tuple[ShapedArray, frozenset]:
+    missing = frozenset(axes) - operand.vma
+    if missing:
+        raise ValueError(
+            f"psum over {axes} of {operand.str_short(True)}, which does not vary over "
+            f"{sorted(map(str, missing))}"
+        )
+    return operand.update(vma=operand.vma.difference(axes)), _named_effects(axes)
+
+
+def pvary(x: Any, axis_name: AxisName) -> Any:
+    """Takes values that are the same along named axes as varying along them.
+
+    Nothing is computed; the transpose is the sum over the axes.
+
+    Args:
+      x: an array or a pytree of arrays.
+      axis_name: a name or a tuple of names.
+
+    Raises:
+      NameError: where the axis is not bound.
+    """
+    names = axis_names(axis_name)
+    for name in names:
+        current.axes.size(name)
+    tracked = [name for name in current.axes.sizes if name in names and name in current.axes.varying]
+
+    def of_leaf(leaf: Any) -> Any:
+        axes = tuple(name for name in tracked if name not in get_aval(leaf).vma)
+        return pvary_p.bind(leaf, axes=axes) if axes else leaf
+
+    return pytrees.tree_map(of_leaf, x)
 
 
 # ---- reductions ----
@@ -168,10 +236,13 @@ def _reduction_type(
 ) -> tuple[ShapedArray, frozenset]:
     positional = {axis % operand.ndim for axis in axes if is_positional(axis)}
     shape = tuple(size for axis, size in enumerate(operand.shape) if axis not in positional)
-    return operand.update(shape=shape), _named_effects(axes)
+    # Within groups of devices the results differ; else they are the same along the axes.
+    varying = operand.vma.difference(axes) if axis_index_groups is None else operand.vma
+    return operand.update(shape=shape, vma=varying), _named_effects(axes)
 
 
 for _primitive in (psum_p, pmax_p, pmin_p):
+    _primitive.spreads_varying = False
     _primitive.def_effectful_abstract_eval(_reduction_type)
 
 
@@ -198,6 +269,10 @@ def _reduce(
             return of_constant(leaf, size)
         if primitive is psum_p and get_aval(leaf).dtype == np.bool_:
             leaf = convert_element_type(leaf, np.int32)
+        if named and current.axes.varying.issuperset(named):
+            leaf = pvary(leaf, named)
+            if primitive is psum_p and named == axes and checked_groups is None:
+                return psum_invariant_p.bind(leaf, axes=axes)
         return primitive.bind(leaf, axes=axes, axis_index_groups=checked_groups)
 
     return pytrees.tree_map(of_leaf, x)
@@ -307,7 +382,7 @@ def all_gather(
     def of_leaf(leaf: Any) -> Any:
         ndim = get_aval(leaf).ndim + (0 if tiled else 1)
         return all_gather_p.bind(
-            leaf,
+            _varying(leaf, names),
             all_gather_dimension=_checked_axis(axis, ndim),
             axis_index_groups=groups,
             axis_name=names,
@@ -316,6 +391,11 @@ def all_gather(
         )
 
     return pytrees.tree_map(of_leaf, x)
+
+
+def _varying(leaf: Any, names: tuple) -> Any:
+    """The operand of an exchange: as varying over the axes, where types keep track of it."""
+    return pvary(leaf, names) if current.axes.varying else leaf
 
 
 def _checked_axis(axis: int, ndim: int) -> int:
@@ -380,7 +460,7 @@ def psum_scatter(
 
     def of_leaf(leaf: Any) -> Any:
         return reduce_scatter_p.bind(
-            leaf,
+            _varying(leaf, names),
             axis_name=names,
             scatter_dimension=_checked_axis(scatter_dimension, get_aval(leaf).ndim),
             axis_index_groups=groups,
@@ -447,7 +527,7 @@ def all_to_all(
 
     def exchange(leaf: Any, split: int, concat: int) -> Any:
         return all_to_all_p.bind(
-            leaf,
+            _varying(leaf, names),
             split_axis=split,
             concat_axis=concat,
             axis_name=axis_name if not isinstance(axis_name, list) else names,
@@ -506,7 +586,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
     names = axis_names(axis_name)
     axis_size(names)
     pairs = tuple((int(source), int(destination)) for source, destination in perm)
-    return pytrees.tree_map(lambda leaf: ppermute_p.bind(leaf, axis_name=names, perm=pairs), x)
+    return pytrees.tree_map(lambda leaf: ppermute_p.bind(_varying(leaf, names), axis_name=names, perm=pairs), x)
 
 
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
@@ -529,5 +609,5 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
     """
     axis_size(axis_name)
     return pytrees.tree_map(
-        lambda leaf: pbroadcast_p.bind(leaf, axis_name=axis_name, source=source), x
+        lambda leaf: pbroadcast_p.bind(_varying(leaf, axis_names(axis_name)), axis_name=axis_name, source=source), x
     )

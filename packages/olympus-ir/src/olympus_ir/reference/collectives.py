@@ -18,7 +18,9 @@ from ..lax.collectives import (
     pmax_p,
     pmin_p,
     ppermute_p,
+    psum_invariant_p,
     psum_p,
+    pvary_p,
     reduce_scatter_p,
 )
 from ..lax.reductions import reduce_max_p, reduce_min_p, reduce_sum_p
@@ -53,6 +55,8 @@ for _primitive in (
     ppermute_p,
     pbroadcast_p,
     all_to_all_p,
+    psum_invariant_p,
+    pvary_p,
 ):
     reference_rules.exempt(
         _primitive, reason="named axes are gone before evaluation: vmap rewrites the collective"

@@ -11,6 +11,7 @@ from . import (
     indexing,
     reductions,
     shaping,
+    sharding,
     sorting,
     transfer,
 )

@@ -74,14 +74,19 @@ def _names(axis_name: Any) -> tuple:
     return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
 
 
-def _group_attributes(context: LoweringContext, groups: np.ndarray) -> dict[str, Any]:
-    handle = context.module.new_channel()
-    return {
-        "replica_groups": mlir.i64_elements(groups),
-        "channel_handle": mlir.parsed(
+def _group_attributes(
+    context: LoweringContext, groups: np.ndarray, *, global_ids: bool = True
+) -> dict[str, Any]:
+    attributes = {"replica_groups": mlir.i64_elements(groups)}
+    if groups.size > 1:
+        # Over several partitions of one program; on a single device there is nothing to address.
+        handle = context.module.new_channel()
+        attributes["channel_handle"] = mlir.parsed(
             f"#stablehlo.channel_handle<handle = {handle}, type = 1>"
-        ),
-    }
+        )
+        if global_ids:
+            attributes["use_global_device_ids"] = mlir.unit()
+    return attributes
 
 
 def _all_reduce(operation: str) -> Any:
@@ -108,7 +113,7 @@ def _all_reduce(operation: str) -> Any:
             "stablehlo.all_reduce",
             [mlir.aval_type(aval)],
             [operand],
-            {**_group_attributes(context, groups), "use_global_device_ids": mlir.unit()},
+            _group_attributes(context, groups),
             regions=1,
         )
         inner = context.region(reduced, 0, [scalar, scalar])
@@ -119,7 +124,22 @@ def _all_reduce(operation: str) -> Any:
     return rule
 
 
-lowering_rules.define(lax.psum_p, _all_reduce("add"))
+_sum_over = _all_reduce("add")
+lowering_rules.define(lax.psum_p, _sum_over)
+
+
+@lowering_rules.define(lax.psum_invariant_p)
+def _psum_invariant(
+    context: LoweringContext, operand: Any, *, axes: Sequence[Any], axis_index_groups: Any = None
+) -> Any:
+    return _sum_over(context, operand, axes=axes, axis_index_groups=axis_index_groups)
+
+
+@lowering_rules.define(lax.pvary_p)
+def _pvary(context: LoweringContext, operand: Any, **params: Any) -> Any:
+    return operand
+
+
 lowering_rules.define(lax.pmax_p, _all_reduce("maximum"))
 lowering_rules.define(lax.pmin_p, _all_reduce("minimum"))
 
@@ -127,6 +147,8 @@ lowering_rules.define(lax.pmin_p, _all_reduce("minimum"))
 def axis_index(context: LoweringContext, name: Any) -> Any:
     """The coordinate of this device along an axis of the mesh, an int32 scalar."""
     stride, size = _axis_context(context, (name,)).stride_and_size(name)
+    if size == 1:
+        return context.scalar(0, np.dtype(np.int32))
     unsigned = np.dtype(np.uint32)
     kind = mlir.tensor_type((), unsigned)
     index = context.create("stablehlo.partition_id", kind, ())
@@ -166,7 +188,6 @@ def _all_gather(
         {
             **_group_attributes(context, groups),
             "all_gather_dim": mlir.i64(all_gather_dimension),
-            "use_global_device_ids": mlir.unit(),
         },
     ).results[0]
 
@@ -195,7 +216,6 @@ def _reduce_scatter(
         {
             **_group_attributes(context, groups),
             "scatter_dimension": mlir.i64(scatter_dimension),
-            "use_global_device_ids": mlir.unit(),
         },
         regions=1,
     )
@@ -224,7 +244,7 @@ def _all_to_all(
         [mlir.aval_type(context.aval_out)],
         [operand],
         {
-            **_group_attributes(context, groups),
+            **_group_attributes(context, groups, global_ids=False),
             "split_dimension": mlir.i64(split_axis),
             "concat_dimension": mlir.i64(concat_axis),
             "split_count": mlir.i64(groups.shape[1]),
@@ -241,6 +261,10 @@ def _ppermute(
     pairs = [
         (int(group[source]), int(group[target])) for group in groups for source, target in perm
     ]
+    if groups.size == 1:
+        return operand if pairs else context.full(
+            0, context.aval_out.shape, context.aval_out.dtype
+        )
     handle = context.module.new_channel()
     return context.create(
         "stablehlo.collective_permute",
@@ -292,7 +316,7 @@ def _pbroadcast(context: LoweringContext, operand: Any, *, axis_name: Any, sourc
         "stablehlo.all_reduce",
         [kind],
         [chosen],
-        {**_group_attributes(context, groups), "use_global_device_ids": mlir.unit()},
+        _group_attributes(context, groups),
         regions=1,
     )
     scalar = mlir.tensor_type((), aval.dtype)

@@ -27,6 +27,14 @@ while_p = instruction("while", multiple_results=True, family="control_flow", cac
 scan_p = instruction("scan", multiple_results=True, family="control_flow", cache_inference=False)
 
 
+for _primitive in (
+    cond_p,
+    while_p,
+    scan_p,
+):
+    # The types of the results are those of the program.
+    _primitive.spreads_varying = False
+
 @cond_p.def_effectful_abstract_eval
 def _cond_types(
     index: ShapedArray,

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowering of `shard_map`: a manual region of Shardy's dialect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir.olympuspr import ClosedOlympuspr
+from olympus_ir.placement import PartitionSpec
+from olympus_sharding.shard_map import shard_map_p
+
+from . import mlir
+from .calls import ordered_effects_of
+from .collectives import AxisContext
+from .context import LoweringContext
+from .shardings import dimensions_text
+from .tables import lowering_rules
+
+
+def _shardings(specs: Sequence[PartitionSpec], avals: Sequence[Any]) -> Any:
+    each = ", ".join(
+        f"<@mesh, [{dimensions_text(spec, mlir.physical_aval(aval).ndim)}]>"
+        for spec, aval in zip(specs, avals, strict=True)
+    )
+    return mlir.parsed(f"#sdy.sharding_per_value<[{each}]>")
+
+
+@lowering_rules.define(shard_map_p)
+def _shard_map(
+    context: LoweringContext,
+    *operands: Any,
+    mesh: Any,
+    in_specs: Sequence[PartitionSpec],
+    out_specs: Sequence[PartitionSpec],
+    jaxpr: ClosedOlympuspr,
+    newly_manual_axes: frozenset,
+    **params: Any,
+) -> list[Any]:
+    if ordered_effects_of(jaxpr):
+        raise NotImplementedError(
+            "ordered effects inside shard_map have no order: the devices run at the same time. Use "
+            "unordered ones (ordered=False)."
+        )
+    module = context.module
+    saved = module.axis_context
+    axes = AxisContext(mesh.axis_names, mesh.axis_sizes)
+    if mesh.size == 1:
+        module.axis_context = axes
+        try:
+            return context.lower(jaxpr, operands)
+        finally:
+            module.axis_context = saved
+    if saved is not None:
+        # A region within a region refers to the same mesh, with more of its axes manual.
+        axes = saved
+    manual = ", ".join(json.dumps(str(a)) for a in mesh.axis_names if a in newly_manual_axes)
+    region = context.operation(
+        "sdy.manual_computation",
+        context.result_types,
+        operands,
+        {
+            "in_shardings": _shardings(in_specs, context.avals_in),
+            "out_shardings": _shardings(out_specs, context.avals_out),
+            "manual_axes": mlir.parsed(f"#sdy<manual_axes{{{manual}}}>"),
+        },
+        regions=1,
+    )
+    inner = context.region(region, 0, [mlir.aval_type(aval) for aval in jaxpr.in_avals])
+    inner.name_prefix = f"{context.name_prefix}/shard_map"
+    module.axis_context = axes
+    try:
+        results = inner.lower(jaxpr, list(inner.block.arguments))
+    finally:
+        module.axis_context = saved
+    inner.end_region(results, "sdy.return")
+    return list(region.results)
