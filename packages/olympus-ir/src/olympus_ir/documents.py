@@ -117,34 +117,36 @@ def layout(
     column, style = 0, _PLAIN
     # What is still to be printed: part, indentation, whether breaks are flat.
     pending: list[tuple[Document, int, bool]] = [(document, 0, False)]
+    pop, push = pending.pop, pending.append
     while pending:
-        part, indentation, flat = pending.pop()
+        part, indentation, flat = pop()
         kind = part.__class__
         if kind is Text:
-            if part.text:  # type: ignore[attr-defined]
+            if part.width:
                 if use_color and part.style != style:  # type: ignore[attr-defined]
                     pieces.append(_style_change(style, part.style))  # type: ignore[attr-defined]
                     style = part.style  # type: ignore[attr-defined]
                 pieces.append(part.text)  # type: ignore[attr-defined]
                 column += part.width
-            annotations.extend(part.annotations)  # type: ignore[attr-defined]
+            if part.annotations:  # type: ignore[attr-defined]
+                annotations.extend(part.annotations)  # type: ignore[attr-defined]
         elif kind is Concatenation:
-            pending.extend([(inner, indentation, flat) for inner in reversed(part.parts)])  # type: ignore[attr-defined]
-        elif kind is Break:
-            if flat:
-                if use_color and part.flat and style != _PLAIN:  # type: ignore[attr-defined]
-                    pieces.append(_style_change(style, _PLAIN))
-                    style = _PLAIN
-                pieces.append(part.flat)  # type: ignore[attr-defined]
-                column += part.width
-            else:
-                lines.append((pieces, column, annotations))
-                pieces, annotations = [" " * indentation], []
-                column = indentation
-        elif kind is Nest:
-            pending.append((part.part, indentation + part.indentation, flat))  # type: ignore[attr-defined]
+            for inner in reversed(part.parts):  # type: ignore[attr-defined]
+                push((inner, indentation, flat))
         elif kind is Group:
-            pending.append((part.part, indentation, flat or column + part.width <= width))  # type: ignore[attr-defined]
+            push((part.part, indentation, flat or column + part.width <= width))  # type: ignore[attr-defined]
+        elif kind is Nest:
+            push((part.part, indentation + part.indentation, flat))  # type: ignore[attr-defined]
+        elif not flat:
+            lines.append((pieces, column, annotations))
+            pieces, annotations = [" " * indentation], []
+            column = indentation
+        elif part.width:
+            if use_color and style != _PLAIN:
+                pieces.append(_style_change(style, _PLAIN))
+                style = _PLAIN
+            pieces.append(part.flat)  # type: ignore[attr-defined]
+            column += part.width
     if style != _PLAIN:
         pieces.append(_style_change(style, _PLAIN))
     lines.append((pieces, column, annotations))

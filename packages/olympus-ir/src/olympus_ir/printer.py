@@ -31,6 +31,8 @@ from .documents import (
 from .olympuspr import Atom, ClosedOlympuspr, DropVar, Equation, Literal, Olympuspr, Var
 from .source_info import summarize
 
+# Between items that are filled into lines: a newline only where the line is full.
+_SPACE = Group(Break())
 KEYWORD = (BLUE, BOLD)
 TYPE = (MAGENTA, NORMAL)
 
@@ -117,6 +119,7 @@ class Printer:
         self.use_rules = use_rules
         self.print_effects = print_effects
         self._names: dict[Var, str] = {}
+        self._types: dict[Any, Text] = {}
         self._spellings = _spellings()
         # From the identity of a program that is printed once, under a name.
         self._shared: dict[int, str] = {}
@@ -204,7 +207,7 @@ class Printer:
         ]
         equations = joined(Break("; "), [self.equation(equation) for equation in olympuspr.eqns])
         results = [self._atom(atom) for atom in olympuspr.outvars]
-        separator = Concatenation([Text(","), Group(Break())])
+        separator = Concatenation([Text(","), _SPACE])
         tail: list[Document] = [
             Nest(2, Concatenation([Break(), equations])),
             Break(),
@@ -220,13 +223,19 @@ class Printer:
     def _binders(self, variables: Sequence[Var]) -> Document:
         """Variables with their types, on as many lines as it takes."""
         parts: list[Document] = []
-        for place, var in enumerate(variables):
-            if place:
-                parts.append(Group(Break()))
+        for var in variables:
+            if parts:
+                parts.append(_SPACE)
             parts.append(Text(self.name(var)))
             if self.print_shapes:
-                parts.append(Text(f":{var.aval.str_short(short_dtypes=True)}", TYPE))
+                parts.append(self._type(var.aval))
         return Concatenation(parts)
+
+    def _type(self, aval: Any) -> Text:
+        text = self._types.get(aval)
+        if text is None:
+            text = self._types[aval] = Text(f":{aval.str_short(short_dtypes=True)}", TYPE)
+        return text
 
     # ---- equations ----
 
@@ -242,7 +251,7 @@ class Printer:
         parts.append(Text(equation.primitive.name, annotations=self.annotations(equation)))
         parts.append(self.parameters(params))
         operands = [self._atom(atom) for atom in equation.invars]
-        parts += [Text(" "), Nest(2, joined(Group(Break()), operands))]
+        parts += [Text(" "), Nest(2, joined(_SPACE, operands))]
         return Concatenation(parts)
 
     def annotations(self, equation: Equation) -> Sequence[str]:
