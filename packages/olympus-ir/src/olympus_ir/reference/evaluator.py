@@ -12,13 +12,14 @@ import numpy as np
 
 from .. import config, config_states, dtypes, pytrees
 from ..avals import AbstractValue, ShapedArray, abstract_token, get_aval
-from ..evaluation import eval_olympuspr
 from ..expansion import expansion_rules
 from ..extended_arrays import ExtendedArray, physical_aval
 from ..jit import JitOptions, call_under_trace, jit_options, trace_call
+from ..lax.values import as_array
 from ..primitives import Primitive
 from ..tracing import current, evaluation_trace, reject_tracers, set_current_trace
 from .arrays import ReferenceArray, elements_of, physical_of
+from .control_flow import run
 from .tables import array_rules, reference_rules
 
 __all__ = ["ReferenceEvaluator", "reference_evaluator"]
@@ -166,10 +167,8 @@ def _jit(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
             return call_under_trace(fun, options, args, kwargs)
         program, leaves = trace_call(fun, options, args, kwargs)
         closed = program.closed
-        results = eval_olympuspr(closed.jaxpr, closed.consts, *program.hoisted, *leaves)
-        arrays = [
-            _retyped(result, aval) for result, aval in zip(results, closed.out_avals, strict=True)
-        ]
+        # A result may be an operand or a literal that is not an array yet.
+        arrays = [as_array(result) for result in run(closed, [*program.hoisted, *leaves])]
         return pytrees.tree_unflatten(program.out_tree, arrays)
 
     try:
@@ -177,12 +176,3 @@ def _jit(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
     except (TypeError, ValueError):
         pass
     return jitted
-
-
-def _retyped(value: Any, aval: AbstractValue) -> Any:
-    """A result of a program, which may also be one of its operands or literals, as an array."""
-    if isinstance(value, ExtendedArray) or not isinstance(aval, ShapedArray):
-        return value
-    if value.__class__ is ReferenceArray and value._aval is aval:
-        return value
-    return ReferenceArray(np.array(value, dtype=aval.dtype), aval)

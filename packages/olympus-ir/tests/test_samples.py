@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sample of each primitive: shape rules and the reference evaluator agree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olympus_ir import eval_olympuspr, lax
+from olympus_ir.avals import get_aval
+from olympus_ir.checker import check_olympuspr
+from olympus_ir.reference import reference_evaluator
+from olympus_ir.staging import trace_to_olympuspr
+from olympus_testing import assert_close, cases, check_shape_rule
+
+
+@pytest.mark.parametrize("case", cases(), ids=str)
+def test_shape_rule(case):
+    check_shape_rule(case)
+
+
+@pytest.mark.parametrize("case", cases(), ids=str)
+def test_programs_compute_what_evaluation_does(case):
+    with case.context():
+        results = _listed(
+            reference_evaluator.evaluate(case.primitive, case.args, dict(case.params))
+        )
+        avals = [get_aval(arg) for arg in case.args]
+        olympuspr, consts = trace_to_olympuspr(lambda *args: _listed(case.run(*args)), avals)
+        check_olympuspr(olympuspr)
+        (equation,) = olympuspr.eqns
+        assert consts == []
+        assert [get_aval(result) for result in results] == [var.aval for var in equation.outvars]
+        assert_close(eval_olympuspr(olympuspr, [], *case.args), results)
+
+
+def test_weak_types_are_kept_where_all_operands_are_weak():
+    assert reference_evaluator.evaluate(lax.add_p, (1.0, 2.0), {}).weak_type
+    assert not reference_evaluator.evaluate(lax.add_p, (1.0, np.float32(2)), {}).weak_type
+
+
+def _listed(results):
+    return list(results) if isinstance(results, list | tuple) else [results]
