@@ -8,8 +8,16 @@ from typing import Any, NoReturn
 
 from .arrays import ArrayBase, register_array_class
 from .avals import ShapedArray, register_value_type
+from .dtypes import is_extended
 
-__all__ = ["ExtendedArray", "logical_aval", "physical_aval"]
+__all__ = [
+    "ExtendedArray",
+    "array_of_type",
+    "logical_aval",
+    "physical_aval",
+    "plain_array",
+    "plain_aval",
+]
 
 
 def physical_aval(aval: ShapedArray) -> ShapedArray:
@@ -178,6 +186,23 @@ class ExtendedArray(ArrayBase):
 
     def __str__(self) -> str:
         return repr(self)
+
+
+def plain_array(value: Any) -> Any:
+    """The plain array behind an array of an extended dtype; other values as they are."""
+    return value.physical if value.__class__ is ExtendedArray else value
+
+
+def plain_aval(aval: Any) -> Any:
+    """The type of the plain array behind values of a type."""
+    if isinstance(aval, ShapedArray) and is_extended(aval.dtype):
+        return physical_aval(aval)
+    return aval
+
+
+def array_of_type(plain: Any, aval: Any) -> Any:
+    """The array of a type, possibly of an extended dtype, that a plain array carries."""
+    return ExtendedArray(plain, aval) if is_extended(aval.dtype) else plain
 
 
 _of_physical = frozenset(

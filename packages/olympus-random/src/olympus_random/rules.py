@@ -7,6 +7,7 @@ from typing import Any
 
 from olympus_autodiff.tables import jvp_rules
 from olympus_batching.tables import align, batching_rules, to_front, unary
+from olympus_ir import lax
 from olympus_ir.primitives import Primitive
 
 from .primitives import (

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olympus_ir._jaxlib import pytree_registry
+from olympus_ir.extended_arrays import array_of_type, plain_array, plain_aval
 
 from . import effect_tokens
 from ._jaxlib import (
@@ -192,6 +193,7 @@ class Executable:
     __slots__ = (
         "calls_python",
         "committed",
+        "extended_results",
         "handlers",
         "in_avals",
         "in_shardings",
@@ -230,8 +232,9 @@ class Executable:
         self.needs_bound = (
             self.several_devices and collectives_need_bound and _has_collectives(loaded)
         )
+        self.extended_results = any(plain_aval(aval) is not aval for aval in out_avals)
         self.handlers = [
-            array_result_handler(aval, sharding, committed)
+            array_result_handler(plain_aval(aval), sharding, committed)
             for aval, sharding in zip(out_avals, out_shardings, strict=True)
         ]
 
@@ -240,18 +243,22 @@ class Executable:
         arrays = [
             operand
             if type(operand) is ArrayImpl and operand._sharding is sharding
-            else put_leaf(operand, sharding)
+            else put_leaf(plain_array(operand), sharding)
             for operand, sharding in zip(operands, self.in_shardings, strict=True)
         ]
         try:
             if self.ordered_effects:
-                return self._call_in_order(arrays)
-            if self.needs_bound:
-                return self._call_bounded(arrays)
-            return self.loaded.execute_sharded(arrays).consume_with_handlers(self.handlers)
+                results = self._call_in_order(arrays)
+            elif self.needs_bound:
+                results = self._call_bounded(arrays)
+            else:
+                results = self.loaded.execute_sharded(arrays).consume_with_handlers(self.handlers)
         except JaxRuntimeError as error:
             raise_callback_error(error)
             raise
+        if self.extended_results:
+            return list(map(array_of_type, results, self.out_avals))
+        return results
 
     def _call_in_order(self, arrays: list[Any]) -> list[Any]:
         """Passes the tokens of ordered effects from the last call to this one and on."""
@@ -280,6 +287,7 @@ class Executable:
         """What C++ needs to run this executable by itself; None where Python must be asked."""
         if (
             self.ordered_effects
+            or self.extended_results  # C++ would give the plain arrays
             or self.calls_python  # their exceptions are raised by `call`
             or self.needs_bound
         ):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from olympus_ir import config
 from olympus_ir.avals import get_aval
 from olympus_ir.jit import JitOptions, TracedProgram, jit_p
 from olympus_ir.lax import callbacks
@@ -44,7 +45,7 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
             if isinstance(arg, Tracer):
                 raise escaped_tracer_error(arg, f"was passed to `{primitive.name}`")
         avals = tuple([get_aval(arg) for arg in args])
-        key = (avals, tuple(params.items()))
+        key = (avals, tuple(params.items()), config.trace_context())
         program = programs.get(key)
         if program is None:
             program = _program(primitive, avals, params)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import pytrees
+from olympus_ir.extended_arrays import plain_array
 from olympus_ir.jit import JitOptions
 from olympus_ir.olympuspr import olympusprs_in_params
 from olympus_ir.placement import PartitionSpec
@@ -108,6 +109,7 @@ def resolve_placement(
       ValueError: where committed operands lie on different devices, or contradict what the user
         asked for.
     """
+    leaves = [plain_array(leaf) for leaf in leaves]
     found = several = None
     for leaf in leaves:
         if type(leaf) is ArrayImpl:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.extended_arrays import ExtendedArray
 from olympus_ir.lax import device_put_p
 from olympus_ir.placement import PartitionSpec
 from olympus_ir.pytree_prefix import structure_mismatch
@@ -53,6 +54,14 @@ __all__ = [
 # From a type of values that are not plain arrays, such as arrays of typed keys, to a function
 # `(value, place)` that puts one on devices; `place` is as in `put_leaf`.
 put_handlers: dict[type, Callable[[Any, Any], Any]] = {}
+
+
+
+def _put_extended(array: ExtendedArray, place: Any) -> ExtendedArray:
+    return ExtendedArray(put_leaf(array.physical, place), array.aval)
+
+
+put_handlers[ExtendedArray] = _put_extended
 
 _REUSE = ArrayCopySemantics.REUSE_INPUT
 _COPY = ArrayCopySemantics.ALWAYS_COPY

@@ -18,6 +18,7 @@ from olympus_ir import dtypes, pytrees
 from olympus_ir.avals import AbstractToken, get_aval
 from olympus_ir.errors import MissingRuleError
 from olympus_ir.expansion import expansion_rules
+from olympus_ir.extended_arrays import ExtendedArray
 from olympus_ir.olympuspr import ClosedOlympuspr, Literal
 from olympus_ir.staging import trace_to_closed
 
@@ -502,7 +503,9 @@ class LoweringContext:
 
 
 # How constants of types with arrays of their own (typed keys) become NumPy arrays.
-constant_handlers: dict[type, Callable[[Any], np.ndarray]] = {}
+constant_handlers: dict[type, Callable[[Any], np.ndarray]] = {
+    ExtendedArray: lambda array: np.asarray(array.physical)
+}
 
 
 # Locations by (traceback, primitive, name stack, prefix). Emptied when it grows large: tracebacks
