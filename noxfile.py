@@ -194,6 +194,13 @@ def integration(session: nox.Session) -> None:
 
 
 @nox.session(reuse_venv=True)
+def primitives(session: nox.Session) -> None:
+    """Writes docs/primitives.md, the table of primitives and rules; ``-- --check`` compares."""
+    install_workspace(session)
+    session.run("python", "tools/primitive_table.py", *session.posargs)
+
+
+@nox.session(reuse_venv=True)
 def docs(session: nox.Session) -> None:
     """Executes the documents, the READMEs and the examples in docstrings."""
     notebooks = ("nbclient>=0.10", "ipykernel>=6.29", "nbformat>=5.10")
