@@ -22,6 +22,8 @@ for _primitive in (
     lax.ppermute_p,
     lax.pbroadcast_p,
     lax.all_to_all_p,
+    lax.psum_invariant_p,
+    lax.pvary_p,
 ):
     jvp_rules.define(_primitive, linear)
 jvp_rules.exempt(lax.axis_index_p, reason="has no operands")
@@ -61,6 +63,16 @@ def _psum_transpose(cotangent: Any, aval: Any, *, axes: tuple, axis_index_groups
     return broadcast_to(cotangent, aval.shape)
 
 
+def _psum_invariant_transpose(
+    cotangent: Any, aval: Any, *, axes: tuple, axis_index_groups: Any = None
+) -> Any:
+    return lax.pvary_p.bind(cotangent, axes=axes)
+
+
+def _pvary_transpose(cotangent: Any, aval: Any, *, axes: tuple) -> Any:
+    return lax.psum_invariant_p.bind(cotangent, axes=axes)
+
+
 def _all_gather_transpose(
     cotangent: Any, aval: Any, *, all_gather_dimension: int, **params: Any
 ) -> Any:
@@ -92,6 +104,8 @@ def _pbroadcast_transpose(cotangent: Any, aval: Any, *, axis_name: Any, source: 
     return lax.select_n_p.bind(is_source, zeros_like_aval(aval), total)
 
 
+transpose_rules.define(lax.psum_invariant_p, unary_transpose(_psum_invariant_transpose))
+transpose_rules.define(lax.pvary_p, unary_transpose(_pvary_transpose))
 transpose_rules.define(lax.psum_p, unary_transpose(_psum_transpose))
 transpose_rules.define(lax.all_gather_p, unary_transpose(_all_gather_transpose))
 transpose_rules.define(lax.reduce_scatter_p, unary_transpose(_reduce_scatter_transpose))
