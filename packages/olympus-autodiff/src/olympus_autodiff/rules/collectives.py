@@ -38,8 +38,9 @@ def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
         aval = get_aval(x)
         kept_shape = _with_positional_axes(aval.shape, axes)  # type: ignore[union-attr]
         attained = convert_dtype(lax.eq_p.bind(x, lax.reshape(y, kept_shape)), aval.dtype)  # type: ignore[union-attr]
-        total = lax.psum_p.bind(product(t, attained), axes=axes, **params)
-        return y, lax.div_p.bind(total, lax.psum_p.bind(attained, axes=axes, **params))
+        # The function, not the primitive: which sum it is depends on what types keep track of.
+        total = lax.psum(product(t, attained), axes, **params)
+        return y, lax.div_p.bind(total, lax.psum(attained, axes, **params))
 
     return rule
 

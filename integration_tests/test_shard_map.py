@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`shard_map` on eight emulated devices: values, derivatives, batching, equal to the whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olympus_autodiff import grad, jvp
+from olympus_batching import vmap
+from olympus_ir import lax
+from olympus_ir.make import make_olympuspr
+from olympus_sharding import Mesh, NamedSharding
+from olympus_sharding import PartitionSpec as P
+from olympus_sharding.shard_map import shard_map
+from olympus_xla import devices, jit
+
+pytestmark = pytest.mark.usefixtures("eight_devices")
+
+A = np.arange(32, dtype=np.float32).reshape(8, 4) / 32
+B = np.arange(8, dtype=np.float32).reshape(4, 2) / 8
+
+
+@pytest.fixture
+def mesh():
+    return Mesh(np.array(devices()).reshape(4, 2), ("x", "y"))
+
+
+def dot(a, b):
+    return lax.dot_general(a, b, (((1,), (0,)), ((), ())))
+
+
+def total(x):
+    return lax.reduce_sum(x, tuple(range(x.ndim)))
+
+
+def whole(a, b):
+    return lax.sin(dot(a, b))
+
+
+def on_mesh(mesh, check_vma):
+    return shard_map(
+        lambda a, b: lax.sin(lax.psum(dot(a, b), "y")),
+        mesh=mesh,
+        in_specs=(P("x", "y"), P("y", None)),
+        out_specs=P("x", None),
+        check_vma=check_vma,
+    )
+
+
+def same(actual, expected):
+    np.testing.assert_allclose(np.asarray(actual), np.asarray(expected), rtol=2e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("check_vma", [True, False])
+class TestProduct:
+    def test_values_and_placement(self, mesh, check_vma):
+        parts = on_mesh(mesh, check_vma)
+        for function in (parts, jit(parts)):
+            result = function(A, B)
+            same(result, whole(A, B))
+            assert result.sharding == NamedSharding(mesh, P("x"))
+
+    def test_gradient(self, mesh, check_vma):
+        parts = on_mesh(mesh, check_vma)
+        expected = grad(lambda a, b: total(whole(a, b)), (0, 1))(A, B)
+        derived = grad(lambda a, b: total(parts(a, b)), (0, 1))
+        for function in (derived, jit(derived)):
+            for actual, wanted in zip(function(A, B), expected, strict=True):
+                same(actual, wanted)
+
+    def test_tangents(self, mesh, check_vma):
+        same(
+            jvp(on_mesh(mesh, check_vma), (A, B), (B.sum() * A, B))[1],
+            jvp(whole, (A, B), (B.sum() * A, B))[1],
+        )
+
+    def test_second_derivative(self, mesh, check_vma):
+        def second(function):
+            first = grad(lambda a: total(function(a, B)))
+            return grad(lambda a: total(lax.mul(first(a), a)))(A)
+
+        same(second(on_mesh(mesh, check_vma)), second(whole))
+
+    def test_batched(self, mesh, check_vma):
+        stacked = (np.stack([A, A + 1]), np.stack([B, B - 1]))
+        same(vmap(on_mesh(mesh, check_vma))(*stacked), vmap(whole)(*stacked))
+        same(
+            vmap(on_mesh(mesh, check_vma), in_axes=(None, 2))(A, np.stack([B, -B], axis=2)),
+            vmap(whole, in_axes=(None, 2))(A, np.stack([B, -B], axis=2)),
+        )
+
+
+def blocks(array, count):
+    return np.split(array, count, axis=0)
+
+
+COLLECTIVES = {
+    "psum": (lambda a: lax.psum(a, "x"), P("x"), P(), sum(blocks(A, 4))),
+    "pmean": (lambda a: lax.pmean(a, "x"), P("x"), P(), sum(blocks(A, 4)) / 4),
+    "pmax": (lambda a: lax.pmax(a, "x"), P("x"), P(), np.max(blocks(A, 4), axis=0)),
+    "pmin": (lambda a: lax.pmin(a, "x"), P("x"), P(), np.min(blocks(A, 4), axis=0)),
+    "psum over both axes": (
+        lambda a: lax.psum(a, ("x", "y")),
+        P(("x", "y")),
+        P(),
+        sum(blocks(A, 8)),
+    ),
+    "all_gather": (
+        lambda a: lax.all_gather(a, "x", axis=0, tiled=True),
+        P("x"),
+        P("x"),
+        np.concatenate([A] * 4),
+    ),
+    "psum_scatter": (
+        lambda a: lax.psum_scatter(a, "x", scatter_dimension=1, tiled=True),
+        P("x"),
+        P(None, "x"),
+        sum(blocks(A, 4)),
+    ),
+    "all_to_all": (
+        lambda a: lax.all_to_all(a, "x", 1, 0, tiled=True),
+        P("x"),
+        P(None, "x"),
+        A,
+    ),
+    "ppermute": (
+        lambda a: lax.ppermute(a, "x", [(i, (i + 1) % 4) for i in range(4)]),
+        P("x"),
+        P("x"),
+        np.roll(A, 2, axis=0),
+    ),
+    "ppermute to some": (
+        lambda a: lax.ppermute(a, "x", [(0, 3)]),
+        P("x"),
+        P("x"),
+        np.concatenate([np.zeros((6, 4)), A[:2]]),
+    ),
+    "axis_index": (
+        lambda a: lax.broadcast_in_dim(lax.axis_index(("x", "y")), (1,), ()),
+        P(("x", "y")),
+        P(("x", "y")),
+        np.arange(8),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+@pytest.mark.parametrize("check_vma", [True, False])
+def test_collectives(mesh, name, check_vma):
+    function, in_specs, out_specs, expected = COLLECTIVES[name]
+    mapped = shard_map(
+        function, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_vma
+    )
+    same(mapped(A), expected)
+    same(jit(mapped)(A), expected)
+
+
+@pytest.mark.parametrize("name", [each for each in COLLECTIVES if each != "axis_index"])
+def test_derivatives_of_collectives(mesh, name):
+    """The derivative of a sum of results is the same however types keep track of variation."""
+    function, in_specs, out_specs, _ = COLLECTIVES[name]
+    weights = np.linspace(0.5, 1.5, 100, dtype=np.float32)
+
+    def loss(check_vma):
+        mapped = shard_map(
+            function, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_vma
+        )
+
+        def weighted(a):
+            result = mapped(a)
+            return total(lax.mul(result, np.resize(weights, result.shape)))
+
+        return weighted
+
+    gradient = grad(loss(True))(A)
+    same(gradient, grad(loss(False))(A))
+    direction = np.cos(np.arange(32, dtype=np.float32)).reshape(8, 4)
+    _, tangent = jvp(loss(True), (A,), (direction,))
+    same(np.vdot(np.asarray(gradient), direction), tangent)
+
+
+def test_program_is_written_as_in_jax(mesh):
+    parts = shard_map(
+        lambda a, b: lax.psum(dot(a, b), "y"),
+        mesh=mesh,
+        in_specs=(P("x", "y"), P("y", None)),
+        out_specs=P("x", None),
+    )
+    text = str(make_olympuspr(parts)(A, B))
+    assert "d:f32[2,2]{V:(x,y)} e:f32[2,2]{V:y}" in text
+    assert "pvary[axes=('x',)] e" in text
+    assert "h:f32[2,2]{V:x} = psum_invariant[axes=('y',)] g" in text
+
+
+def test_closed_over_values(mesh):
+    scale = jit(lambda x: lax.add(x, 1.0))(np.ones((2, 4), np.float32))
+
+    @jit
+    def function(a, factor):
+        return shard_map(
+            lambda part: lax.mul(lax.mul(part, scale), factor),
+            mesh=mesh,
+            in_specs=P("x"),
+            out_specs=P("x"),
+        )(a)
+
+    same(function(A, 3.0), A * 2 * 3)
+
+
+def test_one_device():
+    single = Mesh(np.array(devices()[:1]), ("x",))
+    for name in ("psum", "all_gather", "ppermute to some", "psum_scatter", "all_to_all"):
+        function, in_specs, out_specs, _ = COLLECTIVES[name]
+        if name == "ppermute to some":
+
+            def function(a):
+                return lax.ppermute(a, "x", [(0, 0)])
+
+        mapped = shard_map(function, mesh=single, in_specs=in_specs, out_specs=out_specs)
+        same(mapped(A), A)
+
+
+class TestErrors:
+    def call(self, mesh, function=lambda a: a, args=(A,), **specs):
+        specs = {"in_specs": P("x"), "out_specs": P("x"), **specs}
+        return shard_map(function, mesh=mesh, **specs)(*args)
+
+    def test_unknown_axis(self, mesh):
+        with pytest.raises(ValueError, match="in_specs refers to 'z'"):
+            self.call(mesh, in_specs=P("z"))
+        with pytest.raises(ValueError, match="out_specs refers to 'z'"):
+            self.call(mesh, out_specs=P("z"))
+        with pytest.raises(NameError, match="unbound axis name: 'z'"):
+            self.call(mesh, lambda a: lax.psum(a, "z"))
+
+    def test_size_that_does_not_divide(self, mesh):
+        with pytest.raises(ValueError, match=r"a of shape float32\[6\].*into 4 parts"):
+            self.call(mesh, args=(np.ones(6, np.float32),))
+
+    def test_results_that_may_vary(self, mesh):
+        with pytest.raises(ValueError, match=r"can't be statically inferred.*along 'x'"):
+            self.call(mesh, out_specs=P())
+
+    def test_specs_longer_than_the_rank(self, mesh):
+        with pytest.raises(ValueError, match="too long"):
+            self.call(mesh, in_specs=P("x", None, None))
+        with pytest.raises(ValueError, match="rank 0"):
+            self.call(mesh, total)
+
+    def test_structure(self, mesh):
+        with pytest.raises(ValueError, match="in_specs must be a prefix"):
+            self.call(mesh, in_specs=(P("x"), P("y")))
+        with pytest.raises(TypeError, match="pytree of PartitionSpec"):
+            self.call(mesh, in_specs="x")
+
+    def test_no_mesh(self):
+        with pytest.raises(ValueError, match="context mesh cannot be empty"):
+            self.call(None)
