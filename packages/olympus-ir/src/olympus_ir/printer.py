@@ -101,6 +101,10 @@ def _defined(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
+# Programs of more equations are printed before the one that holds them, under a name.
+_LONGEST_IN_PLACE = 10
+
+
 class Printer:
     """Makes the document of a program, and names its variables meanwhile."""
 
@@ -158,7 +162,7 @@ class Printer:
     # ---- programs ----
 
     def program_with_shared(self, olympuspr: Olympuspr) -> Document:
-        """The program, after the definitions of those that occur in it several times."""
+        """The program, after the definitions of those that occur in it several times or are long."""
         shared = self._name_shared(olympuspr)
         parts: list[Document] = []
         for program in shared:
@@ -169,7 +173,7 @@ class Printer:
         return Concatenation(parts)
 
     def _name_shared(self, olympuspr: Olympuspr) -> list[Olympuspr]:
-        """Finds the programs that occur several times and names them."""
+        """Finds the programs that occur several times, or are long, and names them."""
         counts: dict[int, int] = {}
         found: list[tuple[Olympuspr, str]] = []
         pending = deque([olympuspr])
@@ -183,7 +187,7 @@ class Printer:
                         pending.append(program)
         shared = []
         for program, wanted in found:
-            if counts[id(program)] > 1:
+            if counts[id(program)] > 1 or len(program.eqns) > _LONGEST_IN_PLACE:
                 base = re.sub(r"\W", "", str(wanted)) or "jaxpr"
                 name, number = base, 0
                 while name in self._reserved:
