@@ -85,11 +85,12 @@ def drop_unused_results(olympuspr: Olympuspr) -> None:
     used = set(olympuspr.outvars)
     for equation in olympuspr.eqns:
         used.update(equation.invars)
-    for equation in olympuspr.eqns:
+    for place, equation in enumerate(olympuspr.eqns):
         if any(var not in used for var in equation.outvars):
-            equation.outvars = [
-                var if var in used else DropVar(var.aval) for var in equation.outvars
-            ]
+            # A new equation: the trace's own is what leaked tracers are explained by.
+            olympuspr.eqns[place] = equation.replace(
+                outvars=[var if var in used else DropVar(var.aval) for var in equation.outvars]
+            )
 
 
 def _structs(closed: ClosedOlympuspr, out_tree: Any) -> Any:

@@ -149,13 +149,14 @@ class Printer:
             return
         taken: set[str] = set()
         names = self._names
-        for var, atom in zip(olympuspr.invars, equation.invars, strict=True):
+        # Not strict: programs that are not well-formed are printed too, in the checker's messages.
+        for var, atom in zip(olympuspr.invars, equation.invars, strict=False):
             if isinstance(atom, Var) and var not in names:
                 name = self.name(atom)
                 if name not in taken:
                     taken.add(name)
                     names[var] = name
-        for atom, var in zip(olympuspr.outvars, equation.outvars, strict=True):
+        for atom, var in zip(olympuspr.outvars, equation.outvars, strict=False):
             if isinstance(atom, Var) and atom not in names:
                 names[atom] = self.name(var)
 

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import gc
+import weakref
+
+from olympus_ir.function_caches import FunctionCache, clear_function_caches
+
+
+def make():
+    def f():
+        return 1
+
+    return f
+
+
+def test_what_is_known_of_a_function_stays():
+    cache, f, g = FunctionCache(), make(), make()
+    cache.of(f)["a"] = 1
+    assert cache.of(f) == {"a": 1}
+    assert cache.of(g) == {}
+
+
+def test_what_is_known_goes_with_the_function():
+    cache, f = FunctionCache(), make()
+    cache.of(f)["a"] = 1
+    reference = weakref.ref(f)
+    del f
+    gc.collect()
+    assert reference() is None
+    assert not cache._entries
+
+
+def test_values_without_weak_references_are_not_kept():
+    cache = FunctionCache()
+    cache.of(3)["a"] = 1
+    assert cache.of(3) == {}
+
+
+def test_derived_functions_are_the_same_each_time_and_do_not_keep_the_function():
+    cache, f = FunctionCache(), make()
+
+    def double(get):
+        return lambda: 2 * get()()
+
+    derived = cache.derive(f, double)
+    assert derived is cache.derive(f, double)
+    assert derived() == 2
+    reference = weakref.ref(f)
+    del f, derived
+    gc.collect()
+    assert reference() is None
+
+
+def test_clear():
+    cache, f = FunctionCache(), make()
+    cache.of(f)["a"] = 1
+    clear_function_caches()
+    assert cache.of(f) == {}

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from olympus_ir import ShapedArray, lax
+from olympus_ir.checker import check_olympuspr
+from olympus_ir.config import disable_jit, enable_x64
+from olympus_ir.function_caches import clear_function_caches
+from olympus_ir.jit import JitOptions, jit, jit_options, trace_call
+from olympus_ir.make import make_olympuspr
+from olympus_ir.tracing import extend_axes
+
+NO_OPTIONS = JitOptions()
+
+
+class Counted:
+    """A function and how often it has been run."""
+
+    def __init__(self):
+        self.count = 0
+
+    def __call__(self, x, y=1.0):
+        self.count += 1
+        return lax.mul(x, y)
+
+
+class TestTracingCache:
+    def test_calls_with_arguments_of_the_same_types_are_traced_once(self):
+        fun = Counted()
+        compiled = jit(fun)
+        for value in (1.0, 2.0, 3.0):
+            assert compiled(value) == value
+        assert fun.count == 1
+
+    @pytest.mark.parametrize(
+        ("args", "kwargs"),
+        [
+            ((np.float32(1),), {}),
+            ((1,), {"y": 2}),
+            ((1.0,), {"y": 2.0}),
+            ((np.ones(3, np.float32),), {"y": np.float32(2)}),
+            ((1.0, 2.0), {}),
+        ],
+    )
+    def test_other_types_or_structures_are_traced_anew(self, args, kwargs):
+        fun = Counted()
+        compiled = jit(fun)
+        compiled(1.0)
+        compiled(*args, **kwargs)
+        assert fun.count == 2
+        compiled(*args, **kwargs)
+        assert fun.count == 2
+
+    def test_two_compiled_functions_share_programs(self):
+        fun = Counted()
+        jit(fun)(1.0)
+        jit(fun)(2.0)
+        assert fun.count == 1
+
+    def test_what_tracing_depends_on_is_in_the_key(self):
+        fun = Counted()
+        program, _ = trace_call(fun, NO_OPTIONS, (1.0,), {})
+        with enable_x64(True):
+            wide, _ = trace_call(fun, NO_OPTIONS, (1.0,), {})
+        with extend_axes({"i": 2}):
+            named, _ = trace_call(fun, NO_OPTIONS, (1.0,), {})
+        assert fun.count == 3
+        assert wide.closed.out_avals[0].dtype == np.float64
+        assert trace_call(fun, NO_OPTIONS, (1.0,), {})[0] is program
+        assert named is not program
+
+    def test_programs_that_close_over_tracers_are_not_kept(self):
+        count = 0
+
+        def outer(x):
+            def inner(y):
+                nonlocal count
+                count += 1
+                return lax.mul(x, y)
+
+            return lax.add(jit(inner)(x), jit(inner)(x))
+
+        closed = make_olympuspr(outer)(2.0)
+        check_olympuspr(closed)
+        assert count == 2
+        assert all(len(equation.invars) == 2 for equation in closed.eqns)
+
+    def test_clear(self):
+        fun = Counted()
+        jit(fun)(1.0)
+        clear_function_caches()
+        jit(fun)(1.0)
+        assert fun.count == 2
+
+    def test_without_jit_the_function_runs_each_time(self):
+        fun = Counted()
+        with disable_jit():
+            jit(fun)(1.0)
+            jit(fun)(1.0)
+        assert fun.count == 2
+
+
+class TestStaticArguments:
+    def test_by_position(self):
+        @functools.partial(jit, static_argnums=1)
+        def power(x, n):
+            for _ in range(n - 1):
+                x = lax.mul(x, x)
+            return x
+
+        assert power(2.0, 2) == 4
+        assert power(2.0, 3) == 16
+
+    def test_by_name_or_position_is_the_same(self):
+        def fun(x, n):
+            assert isinstance(n, int)
+            return x
+
+        assert jit_options(fun, static_argnames="n").static_argnums == (1,)
+        assert jit_options(fun, static_argnums=-1).static_argnames == ("n",)
+        compiled = jit(fun, static_argnames=("n",))
+        assert compiled(2.0, 3) == compiled(2.0, n=3) == 2
+
+    def test_values_of_different_types_are_different(self):
+        seen = []
+        compiled = jit(lambda n: seen.append(n) or 1.0, static_argnums=0)
+        compiled(1)
+        compiled(1.0)
+        compiled(True)
+        compiled(1)
+        assert [type(value) for value in seen] == [int, float, bool]
+
+    def test_must_be_hashable(self):
+        with pytest.raises(ValueError, match=r"Non-hashable static arguments.*argument 1 is \[1\]"):
+            jit(lambda x, y: x, static_argnums=1)(1.0, [1])
+
+    def test_options_are_checked(self):
+        def fun(x, y):
+            return x
+
+        with pytest.raises(ValueError, match="invalid argnums.*only accepts 2 positional"):
+            jit_options(fun, static_argnums=2)
+        with pytest.raises(ValueError, match="invalid argnames.*'z'"):
+            jit_options(fun, static_argnames="z")
+        with pytest.raises(TypeError, match="static_argnums must be an int"):
+            jit_options(fun, static_argnums="x")
+        with pytest.raises(TypeError, match="static_argnames must be a str"):
+            jit_options(fun, static_argnames=[1])
+        with pytest.raises(ValueError, match="both static and donated"):
+            jit_options(fun, static_argnums=1, donate_argnums=1)
+        with pytest.raises(TypeError, match="Expected a callable value, got 3"):
+            jit_options(3)
+
+        def generator(x):
+            yield x
+
+        with pytest.raises(TypeError, match="generator"):
+            jit_options(generator)
+
+
+class TestArguments:
+    def test_bad_arguments_are_named(self):
+        with pytest.raises(TypeError, match=r"<class 'str'>.*at path x\['a'\]\.\n.*static_argnums"):
+            jit(lambda x: x)({"a": "text"})
+
+    def test_static_arguments_do_not_shift_names(self):
+        with pytest.raises(TypeError, match=r"path z\."):
+            jit(lambda x, y, z: x, static_argnums=1)(1.0, "static", "text")
+
+
+class TestEquations:
+    def test_a_call_under_a_trace_is_an_equation(self):
+        fun = jit(lambda x, y: (lax.sin(x), y), donate_argnums=1, keep_unused=True, name=None)
+        closed = make_olympuspr(lambda x: fun(x, y=2) if False else fun(x, 2))(1.0)
+        check_olympuspr(closed)
+        params = closed.eqns[0].params
+        assert params["name"] == "<lambda>"
+        assert params["donated_invars"] == (False, True)
+        assert params["keep_unused"] is True
+        assert params["in_shardings"] == (None, None)
+        assert params["jaxpr"].in_avals == [
+            ShapedArray((), np.float32, True),
+            ShapedArray((), np.int32, True),
+        ]
+
+    def test_the_same_function_gives_the_same_program(self):
+        fun = jit(lambda x: lax.sin(x))
+        closed = make_olympuspr(lambda x: fun(fun(x)))(1.0)
+        first, second = closed.eqns
+        assert first.params["jaxpr"] is second.params["jaxpr"]
+
+    def test_inline(self):
+        fun = jit(lambda x: lax.sin(x), inline=True)
+        closed = make_olympuspr(lambda x: fun(x))(1.0)
+        assert [equation.primitive for equation in closed.eqns] == [lax.sin_p]
+
+    def test_results_keep_their_structure(self):
+        fun = jit(lambda x: {"a": (x, None), "b": [x]})
+        assert fun(1.0) == {"a": (1.0, None), "b": [1.0]}
+
+
+def test_options_are_values():
+    def fun(x):
+        return x
+
+    assert jit_options(fun, inline=True) == jit_options(fun, inline=True)
+    assert hash(jit_options(fun, inline=True)) == hash(jit_options(fun, inline=True))
+    assert jit_options(fun, inline=True) != jit_options(fun)

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from olympus_ir import ShapedArray, lax
+from olympus_ir.checker import check_olympuspr
+from olympus_ir.extended_dtypes import float0
+from olympus_ir.jit import jit
+from olympus_ir.make import eval_shape, make_olympuspr, named_call, named_scope
+from olympus_ir.olympuspr import DropVar
+from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.tracing import current
+
+STRUCT = ShapeDtypeStruct((2, 3), np.float32)
+
+
+class TestMakeOlympuspr:
+    def test_arguments_may_be_types(self):
+        closed = make_olympuspr(lambda x: lax.reduce_sum(x["a"], (0,)))({"a": STRUCT})
+        check_olympuspr(closed)
+        assert closed.in_avals == [ShapedArray((2, 3), np.float32)]
+        assert closed.out_avals == [ShapedArray((3,), np.float32)]
+
+    def test_static_arguments(self):
+        closed = make_olympuspr(lambda x, n: lax.integer_pow(x, n), static_argnums=1)(2.0, 3)
+        assert str(closed) == "{ lambda ; a:f32[]. let b:f32[] = integer_pow[y=3] a in (b,) }"
+
+    def test_keyword_arguments(self):
+        closed = make_olympuspr(lambda x, **kwargs: lax.mul(x, kwargs["y"]))(2.0, y=3.0)
+        assert len(closed.in_avals) == 2
+        assert closed.debug_info.arg_names == ("x", "kwargs['y']")
+
+    def test_return_shape(self):
+        closed, shape = make_olympuspr(lambda x: {"a": x, "b": (1,)}, return_shape=True)(STRUCT)
+        assert shape == {"a": STRUCT, "b": (ShapeDtypeStruct((), np.int32, weak_type=True),)}
+        assert closed.debug_info.result_paths == ("result['a']", "result['b'][0]")
+
+    def test_named_axes(self):
+        closed = make_olympuspr(lambda x: lax.psum(x, "i"), axis_env=[("i", 3)])(1.0)
+        assert [str(effect) for effect in closed.effects] == ["NamedAxis(i)"]
+
+    def test_unused_results_are_dropped(self):
+        closed = make_olympuspr(lambda x: (lax.sin(x), x)[1])(1.0)
+        assert isinstance(closed.eqns[0].outvars[0], DropVar)
+
+    def test_name(self):
+        def fun(x):
+            return x
+
+        assert make_olympuspr(fun).__name__ == "make_olympuspr(fun)"
+        with pytest.raises(TypeError, match="Expected a callable value, got 3"):
+            make_olympuspr(3)
+
+    def test_tracing_again_sees_changes(self):
+        values = [1.0]
+        maker = make_olympuspr(lambda: values[0])
+        assert "1.0" in str(maker())
+        values[0] = 2.0
+        assert "2.0" in str(maker())
+
+
+class TestEvalShape:
+    def test_nothing_is_computed(self):
+        def fun(x, y):
+            return {"product": lax.mul(x, x), "pair": (y, 2.0)}
+
+        assert eval_shape(fun, STRUCT, 1) == {
+            "product": STRUCT,
+            "pair": (
+                ShapeDtypeStruct((), np.int32, weak_type=True),
+                ShapeDtypeStruct((), np.float32, weak_type=True),
+            ),
+        }
+
+    def test_of_compiled_functions(self):
+        assert eval_shape(jit(lax.sin), STRUCT) == STRUCT
+
+    def test_errors_are_those_of_the_call(self):
+        with pytest.raises(TypeError, match="incompatible shapes"):
+            eval_shape(lax.add, STRUCT, ShapeDtypeStruct((3, 2), np.float32))
+        with pytest.raises(TypeError, match="Expected a callable value"):
+            eval_shape(3, STRUCT)
+        with pytest.raises(TypeError, match=r"<class 'str'>.*path x"):
+            eval_shape(lambda x: x, "text")
+
+
+class TestScopes:
+    def test_names_are_nested(self):
+        def fun(x):
+            with named_scope("outer"):
+                y = lax.sin(x)
+                with named_scope("inner"):
+                    z = lax.cos(y)
+            return lax.mul(z, z)
+
+        closed = make_olympuspr(fun)(1.0)
+        stacks = [equation.source_info.name_stack for equation in closed.eqns]
+        assert stacks == [("outer",), ("outer", "inner"), ()]
+        assert current.name_stack == ()
+
+    def test_programs_in_parameters_have_names_of_their_own(self):
+        def fun(x):
+            with named_scope("outer"):
+                return jit(named_call(lax.sin, name="wave"))(x)
+
+        (equation,) = make_olympuspr(fun)(1.0).eqns
+        assert equation.source_info.name_stack == ("outer",)
+        (inner,) = equation.params["jaxpr"].eqns
+        assert inner.source_info.name_stack == ("wave",)
+
+    def test_names_join_where_a_program_is_run_again(self):
+        from olympus_ir import eval_olympuspr
+
+        closed = make_olympuspr(named_scope("inner")(lambda x: lax.sin(x)))(1.0)
+
+        def fun(x):
+            with named_scope("outer"):
+                return eval_olympuspr(closed.jaxpr, closed.consts, x)
+
+        (equation,) = make_olympuspr(fun)(1.0).eqns
+        assert equation.source_info.name_stack == ("outer", "inner")
+
+    def test_one_scope_may_be_entered_several_times(self):
+        scope = named_scope("a")
+        with scope, scope:
+            assert current.name_stack == ("a", "a")
+        assert current.name_stack == ()
+
+    def test_names_are_strings(self):
+        with pytest.raises(TypeError, match="must be a string"):
+            named_scope(3)
+
+    def test_named_call_keeps_the_function_s_name(self):
+        def layer(x):
+            return lax.sin(x)
+
+        called = named_call(layer)
+        assert called.__name__ == "layer"
+        assert make_olympuspr(called)(1.0).eqns[0].source_info.name_stack == ("layer",)
+
+
+class TestShapeDtypeStruct:
+    def test_properties(self):
+        assert (STRUCT.shape, STRUCT.dtype, STRUCT.ndim, STRUCT.size) == ((2, 3), np.float32, 2, 6)
+        assert len(STRUCT) == 2
+        assert (STRUCT.sharding, STRUCT.weak_type, STRUCT.is_ref) == (None, False, False)
+
+    def test_text(self):
+        assert repr(STRUCT) == "ShapeDtypeStruct(shape=(2, 3), dtype=float32)"
+        weak = ShapeDtypeStruct([2], "float32", weak_type=True)
+        assert repr(weak) == "ShapeDtypeStruct(shape=(2,), dtype=float32, weak_type=True)"
+
+    def test_equality(self):
+        assert ShapeDtypeStruct((2, 3), "float32") == STRUCT
+        assert hash(ShapeDtypeStruct((2, 3), "float32")) == hash(STRUCT)
+        assert STRUCT.update(shape=(3,)) == ShapeDtypeStruct((3,), np.float32)
+        assert STRUCT != STRUCT.update(weak_type=True)
+        assert pickle.loads(pickle.dumps(STRUCT)) == STRUCT
+
+    def test_like(self):
+        assert ShapeDtypeStruct.like(np.ones((2, 3), np.float32)) == STRUCT
+        assert ShapeDtypeStruct((), float0).dtype == float0
+
+    def test_errors(self):
+        with pytest.raises(ValueError, match="dtype must be specified"):
+            ShapeDtypeStruct((2,), None)
+        with pytest.raises(TypeError, match="unsized"):
+            len(ShapeDtypeStruct((), np.float32))
+        with pytest.raises(RuntimeError, match=r"Cannot reassign attributes \(shape\)"):
+            STRUCT.shape = (1,)
+        with pytest.raises(TypeError, match=r"no properties \['colour'\]"):
+            STRUCT.update(colour="red")

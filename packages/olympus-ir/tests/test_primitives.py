@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from olympus_ir import Primitive, ShapedArray, lax, primitives, trace_to_olympuspr
+from olympus_ir.effects import debug_effect
+from olympus_ir.errors import MissingRuleError
+from olympus_ir.primitives import add_to_instruction_set, instruction
+
+F32 = ShapedArray((), np.float32)
+
+
+def counted(**attributes):
+    """A primitive and the list of what its shape rule was called with."""
+    calls = []
+    primitive = Primitive("counted", **attributes)
+
+    @primitive.def_abstract_eval
+    def rule(aval, **params):
+        calls.append((aval, params))
+        return [aval, aval] if primitive.multiple_results else aval
+
+    return primitive, calls
+
+
+def test_types_are_inferred_once():
+    primitive, calls = counted()
+    for _ in range(3):
+        assert primitive.infer((F32,), {"a": 1}) == ((F32,), frozenset())
+    assert primitive.infer((F32,), {"a": 2}) == ((F32,), frozenset())
+    assert len(calls) == 2
+
+
+def test_types_are_inferred_each_time_where_the_cache_is_off():
+    primitive, calls = counted(cache_inference=False)
+    primitive.infer((F32,), {"a": []})
+    primitive.infer((F32,), {"a": []})
+    assert len(calls) == 2
+
+
+def test_parameters_must_be_hashable():
+    primitive, _ = counted()
+    with pytest.raises(TypeError, match=r"parameter `a` of `counted` must be hashable, got \[1\]"):
+        primitive.infer((F32,), {"a": [1]})
+
+
+def test_a_primitive_without_shape_rule_says_so():
+    with pytest.raises(NotImplementedError, match="Abstract evaluation of `bare`"):
+        Primitive("bare").infer((F32,), {})
+
+
+def test_several_results():
+    primitive, _ = counted(multiple_results=True)
+    olympuspr, _ = trace_to_olympuspr(lambda x: primitive.bind(x, n=2), [F32])
+    assert str(olympuspr) == (
+        "{ lambda ; a:f32[]. let b:f32[] c:f32[] = counted[n=2] a in (b, c) }"
+    )
+
+
+def test_effects():
+    primitive = Primitive("effectful")
+    primitive.def_effectful_abstract_eval(lambda aval: (aval, {debug_effect}))
+    olympuspr, _ = trace_to_olympuspr(lambda x: [primitive.bind(x)], [F32])
+    assert olympuspr.eqns[0].effects == olympuspr.effects == frozenset({debug_effect})
+
+
+def test_evaluation_without_rule_or_implementation():
+    primitive, _ = counted()
+    with pytest.raises(MissingRuleError, match="counted"):
+        primitive.bind(1.0)
+
+
+def test_own_implementation():
+    primitive, _ = counted()
+    primitive.def_impl(lambda x: np.asarray(x) + 1)
+    assert primitive.bind(np.float32(1)) == 2
+
+
+def test_the_instruction_set():
+    assert lax.sin_p in primitives()
+    assert instruction("sin") is lax.sin_p
+    assert pickle.loads(pickle.dumps(lax.sin_p)) is lax.sin_p
+    with pytest.raises(ValueError, match="'sin' already"):
+        instruction("sin", family="elementwise")
+    with pytest.raises(ValueError, match="'sin' already"):
+        add_to_instruction_set(Primitive("sin"))
+
+
+def test_names_are_unique_and_families_are_known():
+    names = [primitive.name for primitive in primitives()]
+    assert len(set(names)) == len(names)
+    assert all(primitive.family for primitive in primitives())
