@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python scalars and NumPy arrays as operands and results."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from olympus_ir import Array, ShapedArray, lax, trace_to_olympuspr, typeof
+from olympus_ir.lax.conversion import convert_dtype
+from olympus_ir.lax.values import as_array, cast, shape_of, typed_scalar
+
+F32 = ShapedArray((), np.float32)
+
+
+def traced(fun):
+    """What a function returns while something is being traced."""
+    results = []
+    trace_to_olympuspr(lambda x: results.append(fun()) or [x], [F32])
+    return results[0]
+
+
+def test_shape_of():
+    assert shape_of(1.0) == shape_of(np.float32(1)) == ()
+    assert shape_of(np.ones((2, 3))) == (2, 3)
+    with pytest.raises(TypeError, match="not a valid OLYMPUS type"):
+        shape_of("a")
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "expected"),
+    [
+        ([1e20, -1e20, np.inf, -np.inf, np.nan, 2.7, -2.7], np.int32,
+         [2**31 - 1, -(2**31), 2**31 - 1, -(2**31), 0, 2, -2]),
+        ([1e20, -1.5, 255.9, np.nan], np.uint8, [255, 0, 255, 0]),
+        ([1e30, -1e30, 2.0**62], np.int64, [2**63 - 1, -(2**63), 2**62]),
+        ([1e30, -1.0], np.uint64, [2**64 - 1, 0]),
+        ([9.0, -9.0, 3.5], ml_dtypes.int4, [7, -8, 3]),
+        ([0.0, -0.5, np.nan], np.bool_, [False, True, True]),
+        ([1e6], np.float16, [np.inf]),
+    ],
+)  # fmt: skip
+def test_cast_of_floats(value, dtype, expected):
+    result = cast(np.array(value), np.dtype(dtype))
+    assert result.dtype == dtype
+    assert result.astype(object).tolist() == expected
+
+
+def test_cast_of_integers_wraps_around():
+    assert cast(np.array([300, -1]), np.dtype(np.uint8)).tolist() == [44, 255]
+    assert cast(np.array([9]), np.dtype(ml_dtypes.int4)).astype(int).tolist() == [-7]
+
+
+def test_cast_of_complex_numbers():
+    x = np.array([1 + 2j, 0])
+    with pytest.warns(np.exceptions.ComplexWarning, match="discards the imaginary part"):
+        assert cast(x, np.dtype(np.int32)).tolist() == [1, 0]
+    assert cast(1j * x, np.dtype(np.bool_)).tolist() == [True, False]
+
+
+def test_typed_scalars_are_arrays_where_nothing_is_traced():
+    scalar = typed_scalar(2.5, np.dtype(np.int8))
+    assert isinstance(scalar, Array)
+    assert (scalar.dtype, int(scalar)) == (np.int8, 2)
+
+
+def test_typed_scalars_are_literals_of_programs():
+    scalar = traced(lambda: typed_scalar(2.5, np.dtype(np.float16)))
+    assert isinstance(scalar, np.ndarray)
+    assert typeof(scalar) is ShapedArray((), np.float16)
+    assert traced(lambda: typed_scalar(2, np.dtype(np.float32), weak_type=True)) == 2.0
+    weak = traced(lambda: typed_scalar(2, np.dtype(np.float16), weak_type=True))
+    assert typeof(weak) is ShapedArray((), np.float16, weak_type=True)
+
+
+def test_results_are_arrays_where_nothing_is_traced():
+    x = np.ones(2)
+    assert isinstance(as_array(x), Array)
+    assert traced(lambda: as_array(x)) is x
+    for result in (
+        lax.transpose(x, (0,)),
+        lax.reshape(x, (2,)),
+        lax.broadcast(x, ()),
+        lax.broadcast_in_dim(x, (2,), (0,)),
+        lax.squeeze(x, ()),
+        lax.expand_dims(x, ()),
+        lax.concatenate([x], 0),
+        lax.collapse(x, 0, 1),
+        lax.full((), 1.0),
+        lax.full_like(1.0, 2),
+        lax.convert_element_type(np.ones(2, np.float32), np.float32),
+        lax.shape_as_value((2, 3)),
+    ):
+        assert isinstance(result, Array)
+
+
+def test_conversions_that_change_nothing_give_the_array_itself():
+    x = lax.full((2,), 1, np.float32)
+    assert lax.convert_element_type(x, "float32") is x
+    assert convert_dtype(x) is x
+    weak = convert_dtype(x, weak_type=True)
+    assert weak.weak_type
+    assert not lax.convert_element_type(weak, np.float32).weak_type
