@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from .arrays import ArrayBase, register_array_class
 from .avals import ShapedArray, register_value_type
 from .dtypes import is_extended
+from .primitives import instruction
 
 __all__ = [
     "ExtendedArray",
@@ -18,6 +19,10 @@ __all__ = [
     "plain_array",
     "plain_aval",
 ]
+
+
+# Up to how many rows are taken apart in one operation, as by ``first, second = split(key)``.
+_UNSTACKED_AT_ONCE = 32
 
 
 def physical_aval(aval: ShapedArray) -> ShapedArray:
@@ -109,7 +114,10 @@ class ExtendedArray(ArrayBase):
         if not aval.shape:
             raise TypeError(f"iteration over a 0-d array of dtype {aval.dtype.name}")
         row = ShapedArray(aval.shape[1:], aval.dtype)
-        return (ExtendedArray(physical, row) for physical in self.physical)
+        rows = self.physical
+        if aval.shape[0] <= _UNSTACKED_AT_ONCE:
+            rows = instruction("unstack").bind(rows, axis=0)
+        return (ExtendedArray(physical, row) for physical in rows)
 
     def _no_numbers(self, what: str) -> NoReturn:
         name = self._aval.dtype.name

@@ -104,7 +104,8 @@ def uniform(
 
 @compiled("shape", "dtype")
 def _uniform(key: Any, minval: Any, maxval: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    minval, maxval = in_rank(minval, shape, dtype), in_rank(maxval, shape, dtype)
+    ends = [lax.convert_element_type(end, dtype) for end in (minval, maxval)]
+    minval, maxval = (in_rank(end, len(shape)) for end in ends)
     # Random mantissas with the exponent of one are floats in [1, 2).
     finfo = dtypes.finfo(dtype)
     width, mantissa = finfo.bits, finfo.nmant
@@ -123,15 +124,10 @@ def _uniform(key: Any, minval: Any, maxval: Any, *, shape: tuple[int, ...], dtyp
     return lax.max(minval, lax.reshape(scaled, shape) if scaled.shape != shape else scaled)
 
 
-def in_rank(value: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """A parameter in the samples' dtype, with as many dimensions as they have."""
-    value = lax.convert_element_type(value, dtype)
-    missing = len(shape) - np.ndim(value)
-    if np.ndim(value) == 0 and not shape:
-        return value
-    if missing > 0:
-        return lax.expand_dims(value, tuple(range(missing)))
-    return value
+def in_rank(value: Any, rank: int) -> Any:
+    """A parameter with as many dimensions as the samples."""
+    missing = rank - np.ndim(value)
+    return lax.expand_dims(value, tuple(range(missing))) if missing > 0 else value
 
 
 # ---- integers ----
@@ -183,7 +179,7 @@ def _randint_of(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtyp
     past_the_end = lax.gt(maxval, np.asarray(largest, maxval.dtype))
     minval, maxval = clipped_to(minval, dtype), clipped_to(maxval, dtype)
     past_the_end, minval, maxval = (
-        _with_rank(value, len(shape)) for value in (past_the_end, minval, maxval)
+        in_rank(value, len(shape)) for value in (past_the_end, minval, maxval)
     )
     width = dtypes.itemsize_bits(dtype)
     word = np.dtype(f"uint{width}")
@@ -209,11 +205,6 @@ def _like(flags: Any, like: Any) -> Any:
     if np.shape(flags) == shape:
         return flags
     return lax.broadcast_in_dim(flags, shape, tuple(range(len(shape))))
-
-
-def _with_rank(value: Any, rank: int) -> Any:
-    missing = rank - np.ndim(value)
-    return lax.expand_dims(value, tuple(range(missing))) if missing > 0 else value
 
 
 def clipped_to(value: Any, dtype: Any) -> Any:
