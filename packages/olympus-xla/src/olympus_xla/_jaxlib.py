@@ -36,6 +36,7 @@ __all__ = [
     "DeviceList",
     "DistributedRuntimeClient",
     "GSPMDSharding",
+    "HloLayout",
     "HloSharding",
     "HostBufferSemantics",
     "JaxRuntimeError",
@@ -66,6 +67,7 @@ __all__ = [
     "plugin_gpu_options",
     "prime",
     "refuse_jax",
+    "register_custom_call_as_batch_partitionable",
     "register_custom_call_handler",
     "register_custom_call_target",
     "register_custom_type",
@@ -114,6 +116,7 @@ DeviceAssignment: TypeAlias = _jax.DeviceAssignment
 DeviceList: TypeAlias = _jax.DeviceList
 DistributedRuntimeClient: TypeAlias = _jax.DistributedRuntimeClient
 GSPMDSharding: TypeAlias = _jax.GSPMDSharding
+HloLayout: TypeAlias = _hlo.Layout
 HloSharding: TypeAlias = _hlo.HloSharding
 HostBufferSemantics: TypeAlias = _jax.HostBufferSemantics
 JaxRuntimeError: TypeAlias = _jax.JaxRuntimeError
@@ -135,6 +138,7 @@ make_plugin_client = xla_client.make_c_api_client
 pjit_function = _jax.pjit
 plugin_gpu_options = xla_client.generate_pjrt_gpu_plugin_options
 pjrt_plugin_loaded = xla_client.pjrt_plugin_loaded
+register_custom_call_as_batch_partitionable = xla_client.register_custom_call_as_batch_partitionable
 register_custom_call_handler = xla_client.register_custom_call_handler
 register_custom_call_target = xla_client.register_custom_call_target
 register_custom_type = xla_client.register_custom_type

@@ -31,6 +31,7 @@ from ._jaxlib import (
     pjit_function,
 )
 from .callback_errors import raise_callback_error
+from .compile_errors import raise_clear_error
 from .transfer import put_leaf
 
 
@@ -157,9 +158,13 @@ def compile_module(
     options = compile_options(
         [device.id for device in devices], partitions=partitions, options=compiler_options
     )
-    return devices[0].client.compile_and_load(
-        module, DeviceList(tuple(devices)), options, list(host_callbacks)
-    )
+    try:
+        return devices[0].client.compile_and_load(
+            module, DeviceList(tuple(devices)), options, list(host_callbacks)
+        )
+    except JaxRuntimeError as error:
+        raise_clear_error(error, devices[0].platform)
+        raise
 
 
 # Some tens of multi-device CPU programs in flight end the process on jaxlib 0.10; a few are enough

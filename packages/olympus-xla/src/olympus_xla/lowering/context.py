@@ -37,18 +37,21 @@ class ModuleLowering:
       platforms: the platforms that it is lowered for.
       host_callbacks: the Python functions that the program calls, in the order of their indices.
       keep_alive: objects that must live as long as the executable.
+      mesh: the mesh of its operands and results; None where there is one device.
       ordered_effects: the ordered effects of the program, in the order of their tokens.
     """
 
     __slots__ = (
         "_expanded",
         "_functions",
+        "_mesh_symbols",
         "_names",
         "axis_context",
         "body",
         "collective_channels",
         "host_callbacks",
         "keep_alive",
+        "mesh",
         "module",
         "ordered_effects",
         "platform_index",
@@ -68,6 +71,8 @@ class ModuleLowering:
         self.axis_context: Any = None
         self.collective_channels = 0
         self._functions: dict[Any, str] = {}
+        self.mesh: Any = None
+        self._mesh_symbols: dict[tuple, str] = {}
         self._names: dict[str, int] = {"main": 1}
         self._expanded: dict[Any, ClosedOlympuspr] = {}
 
@@ -77,17 +82,29 @@ class ModuleLowering:
         attributes["mhlo.num_partitions"] = mlir.i32(count)
         attributes["mhlo.num_replicas"] = mlir.i32(1)
 
-    def declare_mesh(self, mesh: Any) -> None:
-        """Declares the mesh that sharding annotations refer to."""
-        _create_operation(
-            "sdy.mesh",
-            [],
-            [],
-            {"sym_name": mlir.string("mesh"), "mesh": mesh_attribute(mesh)},
-            loc=mlir.unknown_location(),
-            ip=self.body,
-            infer_type=False,
-        )
+    def mesh_symbol(self, mesh: Any) -> str:
+        """The symbol of a mesh over the module's devices; declares it on first use.
+
+        The first one is the mesh of operands and results. Others divide the same devices, in the
+        same order, otherwise.
+        """
+        symbol = self._mesh_symbols.get(mesh.shape_tuple)
+        if symbol is None:
+            count = len(self._mesh_symbols)
+            if not count:
+                self.mesh = mesh
+            symbol = f"mesh_{count - 1}" if count else "mesh"
+            self._mesh_symbols[mesh.shape_tuple] = symbol
+            _create_operation(
+                "sdy.mesh",
+                [],
+                [],
+                {"sym_name": mlir.string(symbol), "mesh": mesh_attribute(mesh)},
+                loc=mlir.unknown_location(),
+                ip=self.body,
+                infer_type=False,
+            )
+        return symbol
 
     def unique_name(self, name: str) -> str:
         """A symbol that no function of the module has yet."""
@@ -367,6 +384,16 @@ class LoweringContext:
         )
 
     def custom_call(
+        self, target: str, result_types: Sequence[Any], operands: Sequence[Any], **keywords: Any
+    ) -> list[Any]:
+        """``stablehlo.custom_call`` of a registered target; returns its results.
+
+        Keywords are those of `custom_call_operation`.
+        """
+        operation = self.custom_call_operation(target, result_types, operands, **keywords)
+        return list(operation.results)
+
+    def custom_call_operation(
         self,
         target: str,
         result_types: Sequence[Any],
@@ -379,8 +406,8 @@ class LoweringContext:
         operand_output_aliases: dict[int, int] | None = None,
         api_version: int = 4,
         attributes: dict[str, Any] | None = None,
-    ) -> list[Any]:
-        """``stablehlo.custom_call`` of a registered target; returns its results."""
+    ) -> Any:
+        """``stablehlo.custom_call`` of a registered target, as an operation."""
         attrs: dict[str, Any] = {
             "call_target_name": mlir.string(target),
             "api_version": mlir.i32(api_version),
@@ -407,9 +434,7 @@ class LoweringContext:
                     for operand, out in operand_output_aliases.items()
                 ]
             )
-        return list(
-            self.operation("stablehlo.custom_call", result_types, operands, attrs).results
-        )
+        return self.operation("stablehlo.custom_call", result_types, operands, attrs)
 
     # ---- programs ----
 

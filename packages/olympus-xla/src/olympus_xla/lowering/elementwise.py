@@ -49,7 +49,6 @@ for _name, _operation in {
     "complex": "stablehlo.complex",
     "add": "stablehlo.add",
     "sub": "stablehlo.subtract",
-    "mul": "stablehlo.multiply",
     "div": "stablehlo.divide",
     "rem": "stablehlo.remainder",
     "max": "stablehlo.maximum",
@@ -72,6 +71,25 @@ for _name, _operation in {
     "add_any": "stablehlo.add",
 }.items():
     _define(getattr(lax, f"{_name}_p"), _operation)
+
+
+_multiply = nary("stablehlo.multiply")
+
+
+@lowering_rules.define(lax.mul_p)
+def _mul(context: LoweringContext, left: Any, right: Any, *, out_dtype: Any = None) -> Any:
+    aval = context.aval_out
+    if out_dtype is None or context.avals_in[0].dtype == aval.dtype:
+        return _multiply(context, left, right)
+    # The product of wider elements: the operands are widened first.
+    operands = []
+    for operand, aval_in in zip((left, right), context.avals_in, strict=True):
+        operand = context.convert(operand, aval_in.shape, aval.dtype)
+        if aval_in.shape != aval.shape:
+            dimensions = range(len(aval_in.shape))
+            operand = context.broadcast(operand, aval.shape, aval.dtype, dimensions)
+        operands.append(operand)
+    return context.create("stablehlo.multiply", mlir.aval_type(aval), operands)
 
 
 def _comparison(direction: str, *, total_order: bool = False) -> Any:

@@ -29,15 +29,20 @@ def replicated_attribute(ndim: int | None = None) -> Any:
     )
 
 
-def spec_attribute(spec: PartitionSpec, ndim: int, *, open_dimensions: bool = False) -> Any:
-    """The attribute for a partition spec over the module's mesh.
+def spec_attribute(
+    spec: PartitionSpec, ndim: int, *, open_dimensions: bool = False, mesh: str = "mesh"
+) -> Any:
+    """The attribute for a partition spec over a mesh of the module.
 
     Args:
       spec: the spec.
       ndim: the number of dimensions of the (physical) array.
       open_dimensions: whether the compiler may divide further what the spec does not.
+      mesh: the symbol of the mesh.
     """
-    return mlir.parsed(f"#sdy.sharding<@mesh, [{dimensions_text(spec, ndim, open_dimensions)}]>")
+    return mlir.parsed(
+        f"#sdy.sharding<@{mesh}, [{dimensions_text(spec, ndim, open_dimensions)}]>"
+    )
 
 
 def dimensions_text(spec: PartitionSpec, ndim: int, open_dimensions: bool = False) -> str:

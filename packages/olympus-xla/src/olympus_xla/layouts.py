@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layouts: in which order the elements of an array lie in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from ._jaxlib import HloLayout, Sharding
+
+__all__ = ["Format", "Layout"]
+
+
+class _Auto:
+    """The type of `Layout.AUTO`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "AUTO"
+
+    def __reduce__(self) -> str:
+        return "_AUTO"
+
+
+_AUTO = _Auto()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The order of an array's dimensions in memory.
+
+    Args:
+      major_to_minor: the dimensions, the one with the largest stride first.
+      tiling: the tiles that elements are grouped into; platform-specific.
+      sub_byte_element_size_in_bits: the size of packed elements; 0 for those of whole bytes.
+
+    Example:
+      >>> Layout((1, 0))
+      Layout(major_to_minor=(1, 0), tiling=None, sub_byte_element_size_in_bits=0)
+    """
+
+    major_to_minor: tuple[int, ...]
+    tiling: tuple[tuple[int, ...], ...] | None = None
+    sub_byte_element_size_in_bits: int = 0
+
+    # In place of a layout: the compiler shall choose.
+    AUTO: ClassVar[Any] = _AUTO
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "major_to_minor", tuple(self.major_to_minor))
+
+    @staticmethod
+    def from_pjrt_layout(pjrt_layout: Any) -> Layout:
+        """The layout that an executable or an array reports."""
+        layout = pjrt_layout._xla_layout()
+        return Layout(
+            tuple(layout.minor_to_major()[::-1]),
+            tuple(tuple(tile) for tile in layout.tiling()),
+            layout.element_size_in_bits(),
+        )
+
+    def update(self, **changes: Any) -> Layout:
+        """The same layout with some properties changed."""
+        return replace(self, **changes)
+
+    def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
+        """Raises ValueError where an array of this shape cannot have the layout."""
+        if len(self.major_to_minor) != len(aval_shape):
+            raise ValueError(
+                "Length of major_to_minor and the rank of the value should match. Got "
+                f"major_to_minor={self.major_to_minor} and shape={tuple(aval_shape)}"
+            )
+
+    def _to_xla_layout(self, dtype: Any) -> str:
+        """What C++ asks for: the layout as XLA writes it."""
+        return HloLayout(
+            self.major_to_minor[::-1], self.tiling or (), self.sub_byte_element_size_in_bits
+        ).to_string()
+
+
+class Format:
+    """How an array lies in memory, and where: a layout and a sharding.
+
+    Args:
+      layout: a `Layout`, `Layout.AUTO`, or None for the default one.
+      sharding: a sharding, or None where it does not matter.
+
+    Raises:
+      TypeError: where they are something else.
+      ValueError: where a layout comes without a sharding.
+
+    Example:
+      >>> Format(Layout.AUTO)
+      Format(layout=AUTO, sharding=None)
+    """
+
+    __slots__ = ("layout", "sharding")
+
+    def __init__(self, layout: Any = None, sharding: Any = None) -> None:
+        if layout is not None and layout is not Layout.AUTO and not isinstance(layout, Layout):
+            raise TypeError(
+                "Invalid value received for the layout argument. Expected values are `None`, "
+                f"`Layout.AUTO` or an instance of `Layout`. Got {layout} of type {type(layout)}"
+            )
+        if sharding is not None and not isinstance(sharding, Sharding):
+            raise TypeError(
+                "Invalid value received for the sharding argument. Expected values are `None` or "
+                f"an instance of `olympus.Sharding`. Got {sharding} of type {type(sharding)}"
+            )
+        if isinstance(layout, Layout) and sharding is None:
+            raise ValueError(
+                f"Sharding has to be concrete when layout is of type {Layout}. Pass a "
+                "`NamedSharding` or a `SingleDeviceSharding` as the sharding argument."
+            )
+        self.layout = layout
+        self.sharding = sharding
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Format) and (self.layout, self.sharding) == (
+            other.layout,
+            other.sharding,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.layout, self.sharding))
+
+    def __repr__(self) -> str:
+        return f"Format(layout={self.layout}, sharding={self.sharding})"
