@@ -10,6 +10,7 @@ from olympus_ir import dtypes, pytrees
 from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.errors import UnexpectedTracerError
 from olympus_ir.evaluation import eval_olympuspr
+from olympus_ir.expansion import expansion_rules
 from olympus_ir.olympuspr import ClosedOlympuspr
 from olympus_ir.primitives import Primitive
 from olympus_ir.staging import trace_to_olympuspr
@@ -75,7 +76,7 @@ class JVPTrace(Trace):
             return primitive.bind_with_trace(self.parent, args, params)
         rule = jvp_rules.rules.get(primitive)
         if rule is None:
-            raise jvp_rules.missing(primitive)
+            return expand(self, primitive, args, params)
         with set_current_trace(self.parent):
             results, tangents_out = rule(primals, tangents, **params)
         if primitive.multiple_results:
@@ -112,13 +113,21 @@ class JVPTrace(Trace):
         return value, Zero.of(value)
 
     def process_custom_jvp_call(
-        self, primitive: Any, fun: Any, jvp: Any, args: Any, *, symbolic_zeros: bool, **options: Any
+        self,
+        primitive: Any,
+        fun: Any,
+        jvp: Any,
+        args: Any,
+        *,
+        symbolic_zeros: bool,
+        num_consts: int = 0,
     ) -> Sequence[Any]:
         primals, tangents, moving = self.split(args)
+        check_constants("custom_jvp", tangents[:num_consts])
         with set_current_trace(self.parent) as parent:
             if not moving:
                 return parent.process_custom_jvp_call(
-                    primitive, fun, jvp, args, symbolic_zeros=symbolic_zeros, **options
+                    primitive, fun, jvp, args, symbolic_zeros=symbolic_zeros, num_consts=num_consts
                 )
             results = jvp(*primals, *tangents_for_rule(tangents, symbolic_zeros))
         half = len(results) // 2
@@ -134,9 +143,10 @@ class JVPTrace(Trace):
         *,
         out_trees: Any,
         symbolic_zeros: bool,
-        **options: Any,
+        num_consts: int = 0,
     ) -> Sequence[Any]:
         primals, tangents, moving = self.split(args)
+        check_constants("custom_vjp", tangents[:num_consts])
         with set_current_trace(self.parent) as parent:
             if not moving:
                 return parent.process_custom_vjp_call(
@@ -147,7 +157,7 @@ class JVPTrace(Trace):
                     args,
                     out_trees=out_trees,
                     symbolic_zeros=symbolic_zeros,
-                    **options,
+                    num_consts=num_consts,
                 )
             results, operands, params = custom_linear_part(
                 fwd, bwd, out_trees, primals, tangents, symbolic_zeros
@@ -156,8 +166,28 @@ class JVPTrace(Trace):
         return list(map(self.pair, results, tangents_out))
 
 
+def expand(trace: Trace, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Applies what a primitive stands for, where it has no derivative rule of its own."""
+    expansion = expansion_rules.rules.get(primitive)
+    if expansion is None:
+        raise jvp_rules.missing(primitive)
+    with set_current_trace(trace):
+        return expansion(*args, **params)
+
+
 def is_float0(value: Any) -> bool:
     return getattr(value, "dtype", None) == dtypes.float0
+
+
+def check_constants(kind: str, tangents: Sequence[Any]) -> None:
+    """Raises where a function with its own rule is differentiated by what it closes over."""
+    for tangent in tangents:
+        if tangent.__class__ is not Zero:
+            raise UnexpectedTracerError(
+                f"Detected differentiation of a {kind} function with respect to a closed-over "
+                "value. Its rule says how to differentiate it with respect to its arguments only. "
+                f"Pass the value of type {get_aval(tangent).str_short()} to it as an argument."
+            )
 
 
 def tangents_for_rule(tangents: Sequence[Any], symbolic_zeros: bool) -> list[Any]:

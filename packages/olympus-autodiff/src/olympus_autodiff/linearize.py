@@ -27,8 +27,10 @@ from olympus_ir.tracing import (
 
 from .custom_linear import custom_lin_p
 from .jvp import (
+    check_constants,
     check_results_are_arrays,
     custom_linear_part,
+    expand,
     is_float0,
     split_aux,
     tangent_aval_of,
@@ -113,6 +115,8 @@ class LinearizeTrace(Trace):
         if not moving:
             return primitive.bind_with_trace(self.parent, args, params)
         rule = jvp_rules.rules.get(primitive)
+        if rule is None:
+            return expand(self, primitive, args, params)
         previous = current.trace
         current.trace = self.tangent_trace
         try:
@@ -120,10 +124,8 @@ class LinearizeTrace(Trace):
                 results, tangents_out = linearize_rules.rules[primitive](
                     self, primals, tangents, **params
                 )
-            elif rule is not None:
-                results, tangents_out = rule(primals, tangents, **params)
             else:
-                raise jvp_rules.missing(primitive)
+                results, tangents_out = rule(primals, tangents, **params)
         finally:
             current.trace = previous
         if primitive.multiple_results:
@@ -168,13 +170,21 @@ class LinearizeTrace(Trace):
         return value
 
     def process_custom_jvp_call(
-        self, primitive: Any, fun: Any, jvp: Any, args: Any, *, symbolic_zeros: bool, **options: Any
+        self,
+        primitive: Any,
+        fun: Any,
+        jvp: Any,
+        args: Any,
+        *,
+        symbolic_zeros: bool,
+        num_consts: int = 0,
     ) -> Sequence[Any]:
         primals, tangents, moving = self.split(args)
+        check_constants("custom_jvp", tangents[:num_consts])
         if not moving:
             with set_current_trace(self.parent) as parent:
                 return parent.process_custom_jvp_call(
-                    primitive, fun, jvp, args, symbolic_zeros=symbolic_zeros, **options
+                    primitive, fun, jvp, args, symbolic_zeros=symbolic_zeros, num_consts=num_consts
                 )
         with set_current_trace(self.tangent_trace):
             results = jvp(*primals, *tangents_for_rule(tangents, symbolic_zeros))
@@ -191,9 +201,10 @@ class LinearizeTrace(Trace):
         *,
         out_trees: Any,
         symbolic_zeros: bool,
-        **options: Any,
+        num_consts: int = 0,
     ) -> Sequence[Any]:
         primals, tangents, moving = self.split(args)
+        check_constants("custom_vjp", tangents[:num_consts])
         with set_current_trace(self.parent) as parent:
             if not moving:
                 return parent.process_custom_vjp_call(
@@ -204,7 +215,7 @@ class LinearizeTrace(Trace):
                     args,
                     out_trees=out_trees,
                     symbolic_zeros=symbolic_zeros,
-                    **options,
+                    num_consts=num_consts,
                 )
             results, operands, params = custom_linear_part(
                 fwd, bwd, out_trees, primals, tangents, symbolic_zeros

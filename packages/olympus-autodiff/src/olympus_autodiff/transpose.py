@@ -8,9 +8,11 @@ from typing import Any
 
 from olympus_ir import pytrees
 from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.errors import MissingRuleError
 from olympus_ir.evaluation import bind_equation
 from olympus_ir.flattening import FlatFunction, debug_info_of_tree
 from olympus_ir.olympuspr import Atom, ClosedOlympuspr, Equation, Literal, Olympuspr, Var
+from olympus_ir.primitives import Primitive
 from olympus_ir.staging import trace_to_olympuspr
 from olympus_ir.tracing import current
 
@@ -71,7 +73,7 @@ def backward_pass(
             ]
             rule = rules.get(primitive)
             if rule is None:
-                raise transpose_rules.missing(primitive)
+                raise _missing_rule(primitive)
             if equation.source_info.traceback is not None:
                 current.source = equation.source_info
             results = rule(cotangent, *operands, **equation.params)
@@ -83,6 +85,16 @@ def backward_pass(
     finally:
         current.source = saved_source
     return [Zero(var.aval) if (ct := received.get(var)) is None else ct for var in invars]
+
+
+def _missing_rule(primitive: Primitive) -> MissingRuleError:
+    if primitive.linear_in:
+        return transpose_rules.missing(primitive)
+    return MissingRuleError(
+        f"`{primitive.name}` has no transpose rule, because it is not linear. A function that is "
+        f"transposed, and the tangent that a custom_jvp rule returns, must be linear; here "
+        f"`{primitive.name}` is applied to a value that depends on the input or the tangent."
+    )
 
 
 # ---- programs ----

@@ -156,8 +156,11 @@ def _without_numberless(
 
 
 def _placed(value: Any, trace: BatchTrace, dim: BatchDim, wanted: BatchDim) -> Any:
-    """A tangent or cotangent with its batch dimension at ``wanted``; summed over it for None."""
-    if dim == wanted:
+    """A tangent or cotangent with its batch dimension at ``wanted``; summed over it for None.
+
+    The cotangent of a constant that a function closes over is None.
+    """
+    if dim == wanted or value is None:
         return value
     if wanted is None:
         return lax.reduce_sum(value, (dim,))

@@ -130,7 +130,14 @@ class StagingTrace(Trace):
             ) from error
 
     def process_custom_jvp_call(
-        self, primitive: Any, fun: Any, jvp: Any, args: Any, *, symbolic_zeros: bool
+        self,
+        primitive: Any,
+        fun: Any,
+        jvp: Any,
+        args: Any,
+        *,
+        symbolic_zeros: bool,
+        num_consts: int = 0,
     ) -> Sequence[Any]:
         tracers = [self.tracer(arg) for arg in args]
         info = DebugInfo(primitive.name, fun)
@@ -142,7 +149,7 @@ class StagingTrace(Trace):
             {
                 "call_jaxpr": call_jaxpr,
                 "jvp_jaxpr_fun": with_leading_constants(jvp, len(consts)),
-                "num_consts": len(consts),
+                "num_consts": len(consts) + num_consts,
                 "symbolic_zeros": symbolic_zeros,
             },
         )
@@ -157,6 +164,7 @@ class StagingTrace(Trace):
         *,
         out_trees: Any,
         symbolic_zeros: bool,
+        num_consts: int = 0,
     ) -> Sequence[Any]:
         tracers = [self.tracer(arg) for arg in args]
         info = DebugInfo(primitive.name, fun)
@@ -167,9 +175,9 @@ class StagingTrace(Trace):
             [*consts, *tracers],
             {
                 "call_jaxpr": call_jaxpr,
-                "fwd_jaxpr_thunk": fwd,
-                "bwd": bwd,
-                "num_consts": len(consts),
+                "fwd_jaxpr_thunk": forward_with_constants(fwd, len(consts), symbolic_zeros),
+                "bwd": backward_with_constants(bwd, len(consts)),
+                "num_consts": len(consts) + num_consts,
                 "out_trees": out_trees,
                 "symbolic_zeros": symbolic_zeros,
             },
@@ -400,6 +408,35 @@ def with_leading_constants(jvp: Callable[..., Any], count: int) -> Callable[...,
 
     jvp_of_constants_too.__name__ = function_name(jvp)
     return jvp_of_constants_too
+
+
+def forward_with_constants(
+    fwd: Callable[..., Any], count: int, symbolic_zeros: bool
+) -> Callable[..., Any]:
+    """A forward pass that ignores ``count`` constants before its operands (and before the flags)."""
+    if count == 0:
+        return fwd
+
+    def fwd_of_constants_too(*operands: Any) -> Any:
+        if not symbolic_zeros:
+            return fwd(*operands[count:])
+        half = len(operands) // 2
+        return fwd(*operands[count:half], *operands[half + count :])
+
+    fwd_of_constants_too.__name__ = function_name(fwd)
+    return fwd_of_constants_too
+
+
+def backward_with_constants(bwd: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """A backward pass whose first ``count`` cotangents, those of constants, are None."""
+    if count == 0:
+        return bwd
+
+    def bwd_of_constants_too(*operands: Any) -> Any:
+        return [*[None] * count, *bwd(*operands)]
+
+    bwd_of_constants_too.__name__ = function_name(bwd)
+    return bwd_of_constants_too
 
 
 def check_leaks(trace: Trace) -> None:

@@ -59,8 +59,13 @@ class Trace:
         args: Sequence[Any],
         *,
         symbolic_zeros: bool,
+        num_consts: int = 0,
     ) -> Sequence[Any]:
-        """Calls `fun(*args)`, a function of flat operands whose derivative is `jvp`."""
+        """Calls `fun(*args)`, a function of flat operands whose derivative is `jvp`.
+
+        The first ``num_consts`` operands are what the function had closed over; the rule ignores
+        them, so that the function cannot be differentiated by them.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define process_custom_jvp_call")
 
     def process_custom_vjp_call(
@@ -73,8 +78,12 @@ class Trace:
         *,
         out_trees: Callable[[], tuple],
         symbolic_zeros: bool,
+        num_consts: int = 0,
     ) -> Sequence[Any]:
-        """Calls `fun(*args)`, a function of flat operands with the backward pass `fwd`, `bwd`."""
+        """Calls `fun(*args)`, a function of flat operands with the backward pass `fwd`, `bwd`.
+
+        With symbolic zeros, ``fwd`` takes after the operands one flag each: is it differentiated by?
+        """
         raise NotImplementedError(f"{type(self).__name__} must define process_custom_vjp_call")
 
     def __repr__(self) -> str:
@@ -92,7 +101,14 @@ class EvaluationTrace(Trace):
         self.process_primitive = _no_evaluator
 
     def process_custom_jvp_call(
-        self, primitive: Any, fun: Any, jvp: Any, args: Any, *, symbolic_zeros: bool
+        self,
+        primitive: Any,
+        fun: Any,
+        jvp: Any,
+        args: Any,
+        *,
+        symbolic_zeros: bool,
+        num_consts: int = 0,
     ) -> Sequence[Any]:
         return fun(*args)
 
@@ -106,6 +122,7 @@ class EvaluationTrace(Trace):
         *,
         out_trees: Any,
         symbolic_zeros: bool,
+        num_consts: int = 0,
     ) -> Sequence[Any]:
         return fun(*args)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from olympus_batching.custom_batching import custom_vmap_call_p
 from olympus_ir import lax
 from olympus_ir.olympuspr import ClosedOlympuspr, close_olympuspr, constants_as_inputs
 from olympus_ir.primitives import Primitive
@@ -160,6 +161,10 @@ _define_call(lax.closed_call_p, "call_jaxpr", _closed_call_params)
 
 
 # ---- functions with rules of their own ----
+
+jvp_rules.exempt(
+    custom_vmap_call_p, reason="the function in it is differentiated, its batching rule is not"
+)
 
 for _primitive in (lax.custom_jvp_call_p, lax.custom_vjp_call_p):
     jvp_rules.exempt(_primitive, reason="the traces apply the rule that the function brings itself")

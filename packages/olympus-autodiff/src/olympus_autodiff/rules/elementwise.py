@@ -211,6 +211,8 @@ jvp_rules.exempt(
     lax.nextafter_p,
     reason="its result differs from the operand in the last bit only; differentiate the operand",
 )
+for _primitive in (lax.to_edtype_p, lax.from_edtype_p):
+    jvp_rules.exempt(_primitive, reason="the elements of extended dtypes have no tangents")
 
 
 # ---- linear functions ----

@@ -219,10 +219,8 @@ def _scatter_mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: 
             "multiplied twice; promise it with unique_indices=True"
         )
     places = _places(params)
-    factors = _gather_like(operand, indices, _window_shape(updates), **places)
-    zeros = zeros_like_aval(get_aval(operand))
-    second = lax.scatter_add(zeros, indices, product(by_updates, factors), **places)
-    return result, add_tangents(first, second)
+    spread = lax.scatter_add(zeros_like_aval(get_aval(operand)), indices, by_updates, **places)
+    return result, add_tangents(first, product(operand, spread))
 
 
 @transpose_rules.define(lax.scatter_mul_p)

@@ -28,6 +28,7 @@ def _sort_jvp(
     *results, order = lax.sort_p.bind(
         *primals, places, dimension=dimension, is_stable=is_stable, num_keys=num_keys
     )
+    order = lax.expand_dims(order, (len(shape),))
     return results, [
         Zero.of(result) if t.__class__ is Zero else take_along(t, order, dimension)
         for t, result in zip(tangents, results, strict=True)
@@ -38,12 +39,19 @@ def _sort_jvp(
 def _top_k_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, k: int, axis: int) -> Any:
     (x,), (t,) = primals, tangents
     values, places = lax.top_k_p.bind(x, k=k, axis=axis)
-    return [values, places], [take_along(t, places, axis), Zero.of(places)]
+    indices = lax.expand_dims(places, (get_aval(places).ndim,))  # type: ignore[union-attr]
+    return [values, places], [take_along(t, indices, axis), Zero.of(places)]
 
 
-def take_along(operand: Any, places: Any, axis: int) -> Any:
-    """The elements at the given places along an axis; all other dimensions belong together."""
-    ndim = get_aval(places).ndim  # type: ignore[union-attr]
+def take_along(operand: Any, indices: Any, axis: int) -> Any:
+    """The elements at the given places along an axis; all other dimensions belong together.
+
+    Args:
+      operand: an array.
+      indices: the places, with a dimension of size one added at the end.
+      axis: the axis.
+    """
+    ndim = get_aval(indices).ndim - 1  # type: ignore[union-attr]
     others = tuple(dimension for dimension in range(ndim) if dimension != axis)
     numbers = lax.GatherDimensionNumbers(
         offset_dims=(),
@@ -54,7 +62,7 @@ def take_along(operand: Any, places: Any, axis: int) -> Any:
     )
     return lax.gather(
         operand,
-        lax.expand_dims(places, (ndim,)),
+        indices,
         numbers,
         (1,) * ndim,
         mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS,

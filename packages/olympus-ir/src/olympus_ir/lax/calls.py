@@ -121,6 +121,7 @@ def _apply_custom_jvp_call(operands: Sequence[Any], params: dict[str, Any]) -> S
         params["jvp_jaxpr_fun"],
         operands,
         symbolic_zeros=params["symbolic_zeros"],
+        num_consts=params["num_consts"],
     )
 
 
@@ -133,6 +134,7 @@ def _apply_custom_vjp_call(operands: Sequence[Any], params: dict[str, Any]) -> S
         operands,
         out_trees=params["out_trees"],
         symbolic_zeros=params["symbolic_zeros"],
+        num_consts=params["num_consts"],
     )
 
 
