@@ -11,16 +11,18 @@ from olympus_batching.tables import (
     load_rules,
 )
 from olympus_ir import primitives
+from olympus_testing import assert_complete
 
 load_rules()
 
 
-def test_every_primitive_has_a_rule():
-    assert batching_rules.holes(primitives()) == []
+def test_batching_rules():
+    assert_complete(batching_rules, primitives())
 
 
-def test_every_collective_has_both_rules():
+def test_rules_of_collectives():
     collectives = [each for each in primitives() if each.family == "collectives"]
     assert collectives
-    assert collective_batching_rules.holes(collectives) == []
-    assert axis_rules.holes(collectives) == []
+    assert_complete(collective_batching_rules, collectives)
+    for primitive in collectives:
+        assert (primitive in axis_rules) == (primitive in collective_batching_rules)

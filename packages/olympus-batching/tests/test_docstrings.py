@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import doctest
+import importlib
+
+import pytest
+
+
+@pytest.mark.parametrize("name", ["custom_batching", "vmap"])
+def test_examples_in_docstrings(name):
+    module = importlib.import_module(f"olympus_batching.{name}")
+    results = doctest.testmod(module)
+    assert results.attempted
+    assert results.failed == 0
