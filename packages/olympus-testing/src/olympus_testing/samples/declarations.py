@@ -221,6 +221,7 @@ class Unary:
       order: as in `Operation`.
       special_values: whether zeros, ones, infinities and NaN are legal operands, too.
       tolerance: as in `Operation`.
+      prefix: of the cases' labels, where a primitive has several such declarations.
     """
 
     domain: tuple[float, float] = (-2.0, 2.0)
@@ -230,6 +231,7 @@ class Unary:
     order: int = 2
     special_values: bool = True
     tolerance: float | None = None
+    prefix: str = ""
 
     def cases(self, primitive: Primitive) -> list[Case]:
         """Cases of several shapes and dtypes."""
@@ -241,7 +243,9 @@ class Unary:
                 "tolerance": self.tolerance,
                 **changes,
             }
-            return Operation(label, (operand,), self.params, dtypes_of_case, **options)
+            return Operation(
+                self.prefix + label, (operand,), self.params, dtypes_of_case, **options
+            )
 
         first = self.dtypes[:1]
         found = [
@@ -269,6 +273,7 @@ class Binary:
       order: as in `Operation`.
       special_values: whether zeros, ones, infinities and NaN are legal operands, too.
       tolerance: as in `Operation`.
+      prefix: of the cases' labels, where a primitive has several such declarations.
     """
 
     domain: tuple[float, float] = (-2.0, 2.0)
@@ -280,6 +285,7 @@ class Binary:
     order: int = 2
     special_values: bool = True
     tolerance: float | None = None
+    prefix: str = ""
 
     def cases(self, primitive: Primitive) -> list[Case]:
         """Cases of several shapes and dtypes: equal ones, scalars, and sizes of one."""
@@ -292,7 +298,9 @@ class Binary:
                 "tolerance": self.tolerance,
                 **changes,
             }
-            found.append(Operation(label, operands, self.params, dtypes_of_case, **options))
+            found.append(
+                Operation(self.prefix + label, operands, self.params, dtypes_of_case, **options)
+            )
 
         def pair(x_shape: tuple, y_shape: tuple) -> tuple:
             second_domain = self.domain if self.second_domain is None else self.second_domain

@@ -26,7 +26,12 @@ from .declarations import (
 # ---- arithmetic ----
 
 sample(lax.neg_p, Unary(dtypes=NUMBERS))
-sample(lax.sign_p, Unary(domain=(0.2, 2.0), dtypes=NUMBERS))
+sample(
+    lax.sign_p,
+    Unary(domain=(0.2, 2.0), dtypes=FLOATS + INTEGERS),
+    # The derivative is taken to be zero, which it is not for complex numbers.
+    Unary(dtypes=COMPLEXES, differentiable=False),
+)
 sample(lax.abs_p, Unary(domain=(0.2, 2.0), dtypes=FLOATS + COMPLEXES + SIGNED_INTEGERS))
 sample(lax.square_p, Unary(dtypes=NUMBERS))
 sample(lax.add_p, Binary(dtypes=NUMBERS))
@@ -62,8 +67,12 @@ sample(
         differentiable=False,
     ),
 )
-sample(lax.max_p, Binary(dtypes=NUMBERS + BOOLS))
-sample(lax.min_p, Binary(dtypes=NUMBERS + BOOLS))
+for _primitive in (lax.max_p, lax.min_p):
+    sample(
+        _primitive,
+        Binary(dtypes=FLOATS + INTEGERS + BOOLS),
+        Binary(dtypes=COMPLEXES, differentiable=False),
+    )
 sample(
     lax.integer_pow_p,
     *(
@@ -81,6 +90,7 @@ sample(
         second_dtype=np.int32,
         differentiable=(0,),
         special_values=False,
+        prefix="integer_exponent_",
     ),
 )
 sample(lax.nextafter_p, Binary(dtypes=(np.float32, np.float64), differentiable=False))
@@ -95,7 +105,11 @@ sample(
         declaration
         for method in RoundingMethod
         for declaration in (
-            Unary(domain=(0.6, 0.9), params={"rounding_method": method}),
+            Unary(
+                domain=(0.6, 0.9),
+                params={"rounding_method": method},
+                prefix=f"{method.name.lower()}_",
+            ),
             Operation(
                 f"halfway_{method.name.lower()}",
                 (np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997], np.float32),),
