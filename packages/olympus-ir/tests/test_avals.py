@@ -113,7 +113,7 @@ def test_canonicalize_shape():
     assert canonicalize_shape(np.array([1, 2])) == (1, 2)
     with pytest.raises(TypeError, match="1D sequences of concrete values"):
         canonicalize_shape(3)
-    with pytest.raises(TypeError, match="concrete values.*in my function"):
+    with pytest.raises(TypeError, match=r"concrete values.*in my function"):
         canonicalize_shape((1.5,), "in my function")
 
 

@@ -4,11 +4,16 @@ import importlib
 
 import pytest
 
-MODULES = """config config_states configuration dtypes errors extended_dtypes promotion pytree_paths
-pytree_prefix pytree_registry pytrees traceback_filtering""".split()
+MODULES = """avals checker config config_states configuration dead_code dtypes errors extended_dtypes
+function_caches jit lax.callbacks lax.calls lax.collectives lax.control_flow.associative
+lax.control_flow.conditionals lax.control_flow.loops lax.control_flow.scanning make primitives
+print_rules printer promotion pytree_paths pytree_prefix pytree_registry pytrees rules shape_struct
+staging traceback_filtering tracing""".split()
+# Those of pytest's configuration.
+OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings(name):
     module = importlib.import_module(f"olympus_ir.{name}")
-    assert doctest.testmod(module).failed == 0
+    assert doctest.testmod(module, optionflags=OPTIONS).failed == 0

@@ -142,9 +142,9 @@ class TestStaticArguments:
         def fun(x, y):
             return x
 
-        with pytest.raises(ValueError, match="invalid argnums.*only accepts 2 positional"):
+        with pytest.raises(ValueError, match=r"invalid argnums.*only accepts 2 positional"):
             jit_options(fun, static_argnums=2)
-        with pytest.raises(ValueError, match="invalid argnames.*'z'"):
+        with pytest.raises(ValueError, match=r"invalid argnames.*'z'"):
             jit_options(fun, static_argnames="z")
         with pytest.raises(TypeError, match="static_argnums must be an int"):
             jit_options(fun, static_argnums="x")

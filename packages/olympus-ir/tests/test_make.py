@@ -158,7 +158,7 @@ class TestShapeDtypeStruct:
         assert ShapeDtypeStruct((2, 3), "float32") == STRUCT
         assert hash(ShapeDtypeStruct((2, 3), "float32")) == hash(STRUCT)
         assert STRUCT.update(shape=(3,)) == ShapeDtypeStruct((3,), np.float32)
-        assert STRUCT != STRUCT.update(weak_type=True)
+        assert STRUCT.update(weak_type=True) != STRUCT
         assert pickle.loads(pickle.dumps(STRUCT)) == STRUCT
 
     def test_like(self):

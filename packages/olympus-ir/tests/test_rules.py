@@ -45,7 +45,7 @@ def test_a_second_rule_is_refused(table):
 def test_a_missing_rule_says_which_file_to_edit(table):
     with pytest.raises(MissingRuleError, match=r"`a` has no cost rule.*my_package/rules/elementwi"):
         table[a_p]
-    with pytest.raises(MissingRuleError, match="my_package's `cost_rules.define`"):
+    with pytest.raises(MissingRuleError, match=r"my_package's `cost_rules.define`"):
         table[b_p]
     with pytest.raises(NotImplementedError):
         table[b_p]

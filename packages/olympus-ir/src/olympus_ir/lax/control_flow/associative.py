@@ -14,6 +14,7 @@ from ..elementwise import add
 from ..indexing import slice_in_dim
 from ..logic import bitwise_or
 from ..shaping import canonical_axis, concatenate, pad, rev
+from ..values import as_array
 
 
 def associative_scan(
@@ -75,7 +76,7 @@ def _partial_results(
     combine: Callable[[list[Any], list[Any]], list[Any]], elems: list[Any], size: int, axis: int
 ) -> list[Any]:
     if size < 2:
-        return elems
+        return [as_array(value) for value in elems]
 
     def every_other(values: list[Any], start: int, stop: int) -> list[Any]:
         return [slice_in_dim(value, start, stop, 2, axis) for value in values]
