@@ -13,6 +13,7 @@ from .custom_vjp import (
     custom_vjp_primal_tree_values,
     zero_from_primal,
 )
+from .grad import grad, value_and_grad
 from .jacobian import hessian, jacfwd, jacobian, jacrev
 from .jvp import jvp, jvp_olympuspr
 from .linearize import linearize
@@ -20,7 +21,7 @@ from .policies import checkpoint_name, checkpoint_policies
 from .programs import linearize_olympuspr
 from .tables import jvp_rules, linearize_rules, load_rules, transpose_rules
 from .transpose import linear_transpose, transpose_olympuspr
-from .vjp import VJP, fwd_and_bwd, grad, value_and_grad, vjp
+from .vjp import VJP, fwd_and_bwd, vjp
 from .zeros import SymbolicZero, UndefinedPrimal, Zero, is_undefined_primal
 
 remat = checkpoint

@@ -36,7 +36,7 @@ def name_of(fun: Any) -> str:
 
 def positional_arguments(
     fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
-) -> Sequence[Any]:
+) -> tuple[Any, ...]:
     """All arguments by position, defaults included.
 
     Raises:
@@ -50,7 +50,7 @@ def positional_arguments(
                 f"the signature of {name_of(fun)} is not known, so its arguments must be given by "
                 f"position; got the keywords {sorted(kwargs)}"
             ) from None
-        return args
+        return tuple(args)
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
     if bound.kwargs:
@@ -62,14 +62,14 @@ def positional_arguments(
 
 
 def non_differentiated(
-    fun: Callable[..., Any], argnums: Sequence[int], argnames: Sequence[str]
+    fun: Callable[..., Any], argnums: int | Sequence[int], argnames: str | Sequence[str]
 ) -> tuple[int, ...]:
     """The positions of arguments given by number or by name, in order.
 
     Raises:
       ValueError: where a name does not occur in the signature.
     """
-    numbers = {argnums} if isinstance(argnums, int) else set(argnums)
+    numbers: set[int] = {argnums} if isinstance(argnums, int) else set(argnums)
     names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
     if names:
         parameters = list(inspect.signature(fun).parameters)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`checkpoint`: keeping few intermediate values, and computing the others again for the gradient."""
+"""`checkpoint`: keeping few intermediate values and computing the others again for gradients."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from olympus_ir import config, lax, pytrees
-from olympus_ir.avals import get_aval
-from olympus_ir.evaluation import bind_equation, eval_olympuspr
 from olympus_ir.errors import ConcretizationTypeError
+from olympus_ir.evaluation import bind_equation, eval_olympuspr
 from olympus_ir.flattening import FlatFunction, debug_info_of_tree
 from olympus_ir.function_caches import FunctionCache
 from olympus_ir.olympuspr import (
@@ -31,6 +30,7 @@ from .memory import remembered
 from .policies import Offloadable, Recompute, checkpoint_name, checkpoint_policies, decide
 from .programs import ResidualCollector, close_over_used, record_linearization
 from .tangent_trace import lift_constants, live_equations
+from .zeros import aval_of
 
 __all__ = ["checkpoint", "checkpoint_linearization", "checkpoint_name", "checkpoint_policies"]
 
@@ -91,7 +91,7 @@ def checkpoint(
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         function, statics, args, kwargs = _without_static(fun, numbers, names, args, kwargs)
         leaves, tree = pytrees.tree_flatten((args, kwargs))
-        avals = tuple([get_aval(leaf) for leaf in leaves])
+        avals = tuple([aval_of(leaf) for leaf in leaves])
         olympuspr, consts, out_tree = _trace(fun, function, statics, tree, avals)
         results = lax.checkpoint_p.bind(
             *consts,
@@ -150,7 +150,7 @@ def _trace(
     tree: Any,
     avals: tuple,
 ) -> tuple[Olympuspr, list[Any], Any]:
-    """The function's program, which takes first the constants, which come next; and the out tree."""
+    """The function's program, which takes constants first; their values; the result's structure."""
     known = _traced.of(fun)
     key = (statics, tree, avals, current.axes, config.trace_context())
     found = known.get(key)
@@ -205,9 +205,7 @@ class CheckpointPlan:
         """Runs the forward program under the current trace; returns results and what is saved."""
         results = eval_olympuspr(self.forward.jaxpr, self.forward.consts, *primals)
         found = [*primals, *results]
-        saved = [
-            found[place] if place.__class__ is int else place.value for place in self._places
-        ]
+        saved = [found[place] if place.__class__ is int else place.value for place in self._places]
         return results[: len(self.nonzero_out)], saved
 
 
@@ -334,7 +332,7 @@ def eval_inlined(olympuspr: Olympuspr, constants: Sequence[Any], *args: Any) -> 
     try:
         for equation in olympuspr.eqns:
             operands = [
-                atom.val if atom.__class__ is Literal else environment[atom]
+                atom.val if isinstance(atom, Literal) else environment[atom]
                 for atom in equation.invars
             ]
             current.source = equation.source_info
@@ -348,7 +346,7 @@ def eval_inlined(olympuspr: Olympuspr, constants: Sequence[Any], *args: Any) -> 
     finally:
         current.source = saved_source
     return [
-        atom.val if atom.__class__ is Literal else environment[atom] for atom in olympuspr.outvars
+        atom.val if isinstance(atom, Literal) else environment[atom] for atom in olympuspr.outvars
     ]
 
 

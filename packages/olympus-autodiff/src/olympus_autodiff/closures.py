@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, pytrees
-from olympus_ir.avals import get_aval
 from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.flattening import FlatFunction, debug_info_of_tree
 from olympus_ir.olympuspr import Olympuspr
@@ -18,6 +18,7 @@ from olympus_ir.tracing import Tracer
 
 from .calling import name_of, positional_arguments
 from .custom_vjp import custom_vjp
+from .zeros import aval_of
 
 __all__ = ["closure_convert", "custom_gradient"]
 
@@ -49,7 +50,7 @@ def _trace_closure(
     leaves, tree = pytrees.tree_flatten((args, {}))
     flat = FlatFunction(fun, tree)
     info = debug_info_of_tree(traced_for, fun, tree)
-    avals = [leaf.aval if hasattr(leaf, "aval") else get_aval(leaf) for leaf in leaves]
+    avals = [leaf.aval if hasattr(leaf, "aval") else aval_of(leaf) for leaf in leaves]
     olympuspr, consts = trace_to_olympuspr(flat, avals, info)
     return _TracedClosure(olympuspr, tree, flat.out_tree), consts
 
@@ -89,9 +90,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     def forward(*args: Any) -> tuple[Any, Any]:
         result, rule = _checked_pair(fun, fun(*args))
-        cotangents = pytrees.tree_map(
-            lambda leaf: _Typed(get_aval(leaf).to_tangent_aval()), result
-        )
+        cotangents = pytrees.tree_map(lambda leaf: _Typed(aval_of(leaf).to_tangent_aval()), result)
         closure, closed_over = _trace_closure(rule, (cotangents,), "custom_gradient")
         return result, (pytrees.Partial(closure, closed_over), pytrees.tree_map(lambda _: 0, args))
 

@@ -11,19 +11,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import dtypes, lax, pytrees
-from olympus_ir.avals import get_aval
 from olympus_ir.lax.calls import custom_jvp_call_p
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import current, evaluation_trace
 
 from .calling import OutTree, name_of, non_differentiated, positional_arguments
 from .jvp import tangent_aval_of
-from .zeros import SymbolicZero, Zero, instantiate
+from .zeros import SymbolicZero, Zero, aval_of, instantiate
 
 __all__ = ["custom_jvp"]
 
 
-class custom_jvp:  # noqa: N801 - a decorator
+class custom_jvp:
     """Gives a function a derivative rule of its own, for forward and reverse mode.
 
     The decorated function is evaluated, batched and compiled as before; where it is differentiated,
@@ -117,7 +116,7 @@ class custom_jvp:  # noqa: N801 - a decorator
         fixed, differentiated = split_arguments(args, self.nondiff_argnums)
         leaves, in_tree = pytrees.tree_flatten(differentiated)
         for leaf in leaves:
-            get_aval(leaf)
+            aval_of(leaf)
         out_tree = OutTree()
         flat_fun = FlatCall(self.fun, in_tree, out_tree, fixed, name_of(self.fun))
         flat_jvp = FlatJvp(self, in_tree, out_tree, [value for _, value in fixed])
@@ -180,7 +179,7 @@ class FlatCall:
 
 
 class FlatJvp:
-    """A derivative rule as a function of flat primals and tangents, which checks what it returns."""
+    """A derivative rule as a function of flat primals and tangents; checks what it returns."""
 
     __slots__ = ("_fixed", "_function", "_in_tree", "_out_tree")
 
@@ -225,13 +224,13 @@ class FlatJvp:
         return [*results, *result_tangents]
 
     def _check_types(self, result: Any, tangent: Any) -> None:
-        expected = get_aval(result).to_tangent_aval()
+        expected = aval_of(result).to_tangent_aval()
         given = tangent.aval if tangent.__class__ is SymbolicZero else tangent_aval_of(tangent)
-        if given.shape != expected.shape or given.dtype != expected.dtype:  # type: ignore[union-attr]
+        if given.shape != expected.shape or given.dtype != expected.dtype:
             raise TypeError(
                 f"{self._described()} must produce primal and tangent outputs with corresponding "
                 f"shapes and dtypes. Expected {expected.str_short()} (tangent type of "
-                f"{get_aval(result).str_short()}) but got {given.str_short()}."
+                f"{aval_of(result).str_short()}) but got {given.str_short()}."
                 + _dtype_hint(given, expected)
             )
 
@@ -241,7 +240,5 @@ class FlatJvp:
 
 def _dtype_hint(given: Any, expected: Any) -> str:
     if expected.dtype == dtypes.float0 and given.shape == expected.shape:
-        return (
-            " The tangent of an integer is `np.zeros(shape, dtypes.float0)`, or a SymbolicZero."
-        )
+        return " The tangent of an integer is `np.zeros(shape, dtypes.float0)`, or a SymbolicZero."
     return ""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from olympus_ir import dtypes, pytrees
-from olympus_ir.avals import get_aval
 from olympus_ir.errors import UnexpectedTracerError
 from olympus_ir.lax.calls import custom_vjp_call_p
 from olympus_ir.traceback_filtering import api_boundary
@@ -17,7 +16,7 @@ from olympus_ir.tracing import Tracer, current, evaluation_trace
 from .calling import OutTree, name_of, non_differentiated, positional_arguments
 from .custom import FlatCall, split_arguments
 from .jvp import tangent_aval_of
-from .zeros import SymbolicZero, Zero, instantiate
+from .zeros import SymbolicZero, Zero, aval_of, instantiate
 
 __all__ = [
     "CustomVJPPrimal",
@@ -48,15 +47,16 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """The zero cotangent of an argument, as an array or as a `SymbolicZero`."""
-    aval = get_aval(val).to_tangent_aval()
+    aval = aval_of(val).to_tangent_aval()
     return SymbolicZero(aval) if symbolic_zeros else instantiate(Zero(aval))
 
 
-class custom_vjp:  # noqa: N801 - a decorator
+class custom_vjp:
     """Gives a function a derivative rule of its own, for reverse mode.
 
     The rule that `defvjp` sets consists of a forward pass, which returns the result and what the
-    backward pass needs, and a backward pass, from that and the result's cotangent to the arguments'.
+    backward pass needs, and a backward pass, from that and the result's cotangent to those of the
+    arguments.
 
     Args:
       fun: the function. Its arguments and its result are arrays or pytrees of arrays.
@@ -126,7 +126,7 @@ class custom_vjp:  # noqa: N801 - a decorator
         for place, value in fixed:
             self._check_not_traced(place, value)
         leaves, in_tree = pytrees.tree_flatten(differentiated)
-        in_avals = [get_aval(leaf) for leaf in leaves]
+        in_avals = [aval_of(leaf) for leaf in leaves]
         out_tree, residual_tree = OutTree(), OutTree()
         flat_fun = FlatCall(self.fun, in_tree, out_tree, fixed, name_of(self.fun))
         flat_fwd = FlatForward(self, flat_fun, out_tree, residual_tree)
@@ -187,18 +187,19 @@ class FlatForward:
         name = name_of(function)
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise TypeError(
-                f"Custom VJP fwd rule {self.__name__} for function {name} must produce a pair (list "
-                f"or tuple of length two) where the first element is the result of {name} and the "
-                "second element represents residuals (i.e. values stored from the forward pass for "
-                f"use on the backward pass), but it produced {pair!r}."
+                f"Custom VJP fwd rule {self.__name__} for function {name} must produce a pair "
+                f"(list or tuple of length two) where the first element is the result of {name} "
+                "and the second element represents residuals (i.e. values stored from the forward "
+                f"pass for use on the backward pass), but it produced {pair!r}."
             )
         results, tree = pytrees.tree_flatten(pair[0])
         residuals, residual_tree = pytrees.tree_flatten(pair[1])
         known = self._out_tree.known
         if known is not None and known != tree:
             raise TypeError(
-                f"Custom VJP fwd rule {self.__name__} for function {name} must produce a pair whose "
-                f"first element has the structure that {name} returns, {known}, but got {tree}."
+                f"Custom VJP fwd rule {self.__name__} for function {name} must produce a pair "
+                f"whose first element has the structure that {name} returns, {known}, but got "
+                f"{tree}."
             )
         self._out_tree.set(tree)
         self._residual_tree.set(residual_tree)
@@ -297,8 +298,8 @@ class FlatBackward:
         raise TypeError(
             f"Custom VJP bwd rule {self.__name__} must produce an output with the same container "
             "(pytree) structure as the args tuple of the primal function, and in particular must "
-            "produce a tuple of length equal to the number of arguments to the primal function, but "
-            f"got bwd output structure {pytrees.tree_structure(returned)} for primal input "
+            "produce a tuple of length equal to the number of arguments to the primal function, "
+            f"but got bwd output structure {pytrees.tree_structure(returned)} for primal input "
             f"structure {self._in_tree}."
         )
 

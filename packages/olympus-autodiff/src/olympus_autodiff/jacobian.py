@@ -8,15 +8,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
 from olympus_batching import vmap
 from olympus_ir import dtypes, lax, pytrees
-from olympus_ir.avals import get_aval
 from olympus_ir.flattening import function_name
 from olympus_ir.traceback_filtering import api_boundary
 
+from .arguments import (
+    argument_numbers,
+    check_function,
+    check_input,
+    check_output,
+    function_of_chosen,
+)
 from .jvp import jvp
-from .vjp import argument_numbers, check_input, check_output, function_of_chosen, vjp
-from .zeros import float0_zeros
+from .vjp import vjp
+from .zeros import aval_of, float0_zeros
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 
@@ -54,7 +61,7 @@ def jacfwd(
       Array([[0., 0.],
              [0., 2.]], dtype=float32)
     """
-    _check_function(fun)
+    check_function(fun)
 
     @functools.wraps(fun)
     @api_boundary
@@ -117,7 +124,7 @@ def jacrev(
       Array([[0., 0.],
              [0., 2.]], dtype=float32)
     """
-    _check_function(fun)
+    check_function(fun)
 
     @functools.wraps(fun)
     @api_boundary
@@ -129,7 +136,7 @@ def jacrev(
         function = function_of_chosen(fun, numbers, args, kwargs)
         result, pull, *aux = vjp(function, *chosen, has_aux=has_aux)
         for leaf in pytrees.tree_leaves(result):
-            check_output(get_aval(leaf).dtype, holomorphic, "jacrev")  # type: ignore[union-attr]
+            check_output(aval_of(leaf).dtype, holomorphic, "jacrev")
         rows = vmap(pull)(_standard_basis(result))
         example = _single(argnums, chosen)
         rows = rows[0] if not isinstance(argnums, tuple | list) else rows
@@ -198,11 +205,6 @@ def hessian(
     )
 
 
-def _check_function(fun: Any) -> None:
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}")
-
-
 def _single(argnums: Any, chosen: tuple[Any, ...]) -> Any:
     """The one chosen argument, or the tuple of them, as the user asked."""
     return chosen if isinstance(argnums, tuple | list) else chosen[0]
@@ -219,7 +221,7 @@ def _describe(wrapper: Any, fun: Callable[..., Any], argnums: Any) -> None:
 
 def _check_forward_input(leaf: Any, holomorphic: bool) -> None:
     try:
-        dtype = get_aval(leaf).dtype  # type: ignore[union-attr]
+        dtype = aval_of(leaf).dtype
     except TypeError:
         raise TypeError(
             f"Argument {leaf!r} of type {type(leaf)} is not a valid OLYMPUS type"
@@ -240,7 +242,7 @@ def _check_forward_input(leaf: Any, holomorphic: bool) -> None:
 
 
 def _check_forward_output(leaf: Any, holomorphic: bool) -> None:
-    dtype = get_aval(leaf).dtype  # type: ignore[union-attr]
+    dtype = aval_of(leaf).dtype
     if holomorphic and not dtypes.issubdtype(dtype, np.complexfloating):
         raise TypeError(
             "jacfwd with holomorphic=True requires outputs with complex dtype, but got "
@@ -251,12 +253,12 @@ def _check_forward_output(leaf: Any, holomorphic: bool) -> None:
 def _standard_basis(tree: Any) -> Any:
     """All basis vectors of the space of a pytree, stacked along the first axis of each leaf."""
     leaves, structure = pytrees.tree_flatten(tree)
-    avals = [get_aval(leaf) for leaf in leaves]
-    total = sum(aval.size for aval in avals)  # type: ignore[union-attr]
+    avals = [aval_of(leaf) for leaf in leaves]
+    total = sum(aval.size for aval in avals)
     basis, start = [], 0
     for aval in avals:
-        size, shape = aval.size, aval.shape  # type: ignore[union-attr]
-        dtype = aval.to_tangent_aval().dtype  # type: ignore[union-attr]
+        size, shape = aval.size, aval.shape
+        dtype = aval.to_tangent_aval().dtype
         if dtype == dtypes.float0:
             basis.append(float0_zeros((total, *shape)))
         else:
@@ -276,9 +278,9 @@ def _split_axis(tree: Any, array: Any, axis: int) -> Any:
     axis %= len(shape)
     parts, start = [], 0
     for leaf in leaves:
-        aval = get_aval(leaf)
-        size = aval.size  # type: ignore[union-attr]
-        new_shape = (*shape[:axis], *aval.shape, *shape[axis + 1 :])  # type: ignore[union-attr]
+        aval = aval_of(leaf)
+        size = aval.size
+        new_shape = (*shape[:axis], *aval.shape, *shape[axis + 1 :])
         if array.dtype == dtypes.float0:
             parts.append(float0_zeros(new_shape))
         else:

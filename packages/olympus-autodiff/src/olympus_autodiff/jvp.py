@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import dtypes, pytrees
-from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.avals import ShapedArray
 from olympus_ir.errors import UnexpectedTracerError
 from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.expansion import expansion_rules
@@ -25,7 +25,7 @@ from olympus_ir.tracing import (
 from .custom_linear import custom_lin_p
 from .memory import remembered
 from .tables import jvp_rules, load_rules
-from .zeros import SymbolicZero, Zero, has_tangents, instantiate
+from .zeros import SymbolicZero, Zero, aval_of, has_tangents, instantiate
 
 __all__ = ["JVPTrace", "JVPTracer", "jvp", "jvp_flat", "jvp_olympuspr"]
 
@@ -43,7 +43,7 @@ class JVPTracer(Tracer):
 
     @property
     def aval(self) -> Any:
-        return get_aval(self.primal)
+        return aval_of(self.primal)
 
     def concrete_or_none(self) -> Any:
         primal = self.primal
@@ -62,7 +62,7 @@ class JVPTrace(Trace):
 
     __slots__ = ()
 
-    parent: Trace
+    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride] - never None here
 
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent)
@@ -186,7 +186,7 @@ def check_constants(kind: str, tangents: Sequence[Any]) -> None:
             raise UnexpectedTracerError(
                 f"Detected differentiation of a {kind} function with respect to a closed-over "
                 "value. Its rule says how to differentiate it with respect to its arguments only. "
-                f"Pass the value of type {get_aval(tangent).str_short()} to it as an argument."
+                f"Pass the value of type {aval_of(tangent).str_short()} to it as an argument."
             )
 
 
@@ -222,7 +222,7 @@ def custom_linear_part(
         "num_res": count,
         "bwd": bwd,
         "in_zeros": in_zeros,
-        "out_avals": tuple([get_aval(result).to_tangent_aval() for result in results]),
+        "out_avals": tuple([aval_of(result).to_tangent_aval() for result in results]),
         "symbolic_zeros": symbolic_zeros,
     }
     moving = [tangent for tangent in tangents if tangent.__class__ is not Zero]
@@ -297,7 +297,7 @@ def jvp(
 
 
 def _checked_tangent(primal: Any, tangent: Any) -> Any:
-    aval, tangent_aval = get_aval(primal), tangent_aval_of(tangent)
+    aval, tangent_aval = aval_of(primal), tangent_aval_of(tangent)
     expected = aval.to_tangent_aval()
     if tangent_aval.dtype != expected.dtype:
         raise TypeError(
@@ -319,7 +319,7 @@ def tangent_aval_of(tangent: Any) -> Any:
     """The type of a tangent or cotangent, which may be of dtype float0."""
     if is_float0(tangent):
         return ShapedArray(tangent.shape, dtypes.float0)
-    return get_aval(tangent)
+    return aval_of(tangent)
 
 
 def split_aux(result: Any) -> tuple[Any, Any]:
@@ -339,7 +339,7 @@ def split_aux(result: Any) -> tuple[Any, Any]:
 def check_results_are_arrays(leaves: Any) -> None:
     """Raises TypeError where a result is not an array."""
     for leaf in leaves:
-        get_aval(leaf)
+        aval_of(leaf)
 
 
 def jvp_flat(
@@ -404,8 +404,7 @@ def _jvp_olympuspr(
         pairs = [trace.unpair(result) for result in results]
         trace.finished = True
         nonzero_out = tuple(
-            has_tangents(get_aval(primal).dtype)  # type: ignore[union-attr]
-            and (want or tangent.__class__ is not Zero)
+            has_tangents(aval_of(primal).dtype) and (want or tangent.__class__ is not Zero)
             for (primal, tangent), want in zip(pairs, wanted, strict=True)
         )
         return [primal for primal, _ in pairs] + [
@@ -416,7 +415,9 @@ def _jvp_olympuspr(
 
     in_avals = closed.in_avals
     tangent_avals = [
-        aval.to_tangent_aval() for aval, nonzero in zip(in_avals, nonzero_in, strict=True) if nonzero
+        aval.to_tangent_aval()
+        for aval, nonzero in zip(in_avals, nonzero_in, strict=True)
+        if nonzero
     ]
     olympuspr, consts = trace_to_olympuspr(
         pushed_forward, [*in_avals, *tangent_avals], closed.debug_info

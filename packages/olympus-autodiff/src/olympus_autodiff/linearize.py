@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import pytrees
-from olympus_ir.avals import get_aval
 from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.olympuspr import Olympuspr
 from olympus_ir.primitives import Primitive
@@ -38,7 +37,7 @@ from .jvp import (
 )
 from .tables import jvp_rules, linearize_rules, load_rules
 from .tangent_trace import TangentTrace
-from .zeros import SymbolicZero, Zero, has_tangents, zeros_like_aval
+from .zeros import SymbolicZero, Zero, aval_of, has_tangents, zeros_like_aval
 
 __all__ = ["LinearizeTrace", "LinearizeTracer", "linearize"]
 
@@ -56,7 +55,7 @@ class LinearizeTracer(Tracer):
 
     @property
     def aval(self) -> Any:
-        return get_aval(self.primal)
+        return aval_of(self.primal)
 
     def concrete_or_none(self) -> Any:
         primal = self.primal
@@ -67,7 +66,7 @@ class LinearizeTracer(Tracer):
         return primal._origin_message() if isinstance(primal, Tracer) else ""
 
     def __repr__(self) -> str:
-        tangent = get_aval(self.tangent).str_short(short_dtypes=True)
+        tangent = aval_of(self.tangent).str_short(short_dtypes=True)
         return f"GradTracer(primal={self.primal!r}, typeof(tangent)={tangent})"
 
 
@@ -83,7 +82,7 @@ class LinearizeTrace(Trace):
 
     __slots__ = ("tangent_trace",)
 
-    parent: Trace
+    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride] - never None here
 
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent)
@@ -91,10 +90,10 @@ class LinearizeTrace(Trace):
         load_rules()
 
     def new_input(self, primal: Any) -> Any:
-        """A tracer of a value by which is differentiated; the value itself if it has no tangents."""
-        aval = get_aval(primal)
+        """A tracer of a value to differentiate by; the value itself if it has no tangents."""
+        aval = aval_of(primal)
         tangent_aval = aval.to_tangent_aval()
-        if tangent_aval is not aval and not has_tangents(aval.dtype):  # type: ignore[union-attr]
+        if tangent_aval is not aval and not has_tangents(aval.dtype):
             return primal
         return LinearizeTracer(self, primal, self.tangent_trace.new_input(tangent_aval))
 
@@ -222,7 +221,7 @@ class LinearizeTrace(Trace):
             )
         tangents_out = self.tangent_trace.record(custom_lin_p, operands, params)
         return [
-            self.pair(result, tangent if has_tangents(get_aval(result).dtype) else Zero.of(result))
+            self.pair(result, tangent if has_tangents(aval_of(result).dtype) else Zero.of(result))
             for result, tangent in zip(results, tangents_out, strict=True)
         ]
 
@@ -335,7 +334,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     function = LinearFunction(
         olympuspr,
         tuple(isinstance(value, LinearizeTracer) and value._trace is trace for value in inputs),
-        tuple(map(get_aval, leaves)),
+        tuple(map(aval_of, leaves)),
         tree,
         tuple(tangent.aval if tangent.__class__ is Zero else None for _, tangent in pairs),
         out_tree,

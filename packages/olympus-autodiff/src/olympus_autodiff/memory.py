@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 def remembered(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Decorator of functions of a program and hashable arguments: keeps results with the program."""
+    """Decorator of functions of a program and hashable arguments: keeps results with it."""
 
     @functools.wraps(function)
     def remembering(closed: ClosedOlympuspr, *args: Any) -> Result:

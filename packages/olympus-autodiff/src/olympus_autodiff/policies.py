@@ -94,7 +94,8 @@ def _name_type(x: AbstractValue, *, name: str) -> AbstractValue:
 
 expansion_rules.define(name_p, lambda x, *, name: x)
 batching_rules.define(
-    name_p, lambda axis_size, args, batch_dims, *, name: (name_p.bind(*args, name=name), *batch_dims)
+    name_p,
+    lambda axis_size, args, batch_dims, *, name: (name_p.bind(*args, name=name), *batch_dims),
 )
 jvp_rules.define(name_p, linear)
 transpose_rules.define(name_p, lambda cotangent, x, *, name: [cotangent])

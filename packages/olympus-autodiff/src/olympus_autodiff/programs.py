@@ -108,9 +108,9 @@ def record_linearization(
     outvars, tangent_outvars, nonzero_out = [], [], []
     for result, want in zip(results, wanted, strict=True):
         primal, tangent = trace.unpair(result)
-        atom = staged.atom(primal)
+        atom: Any = staged.atom(primal)
         outvars.append(atom)
-        tangent_aval = atom.aval.to_tangent_aval()  # type: ignore[union-attr]
+        tangent_aval = atom.aval.to_tangent_aval()
         nonzero = tangent.__class__ is not Zero or (want and has_tangents(atom.aval.dtype))
         nonzero_out.append(nonzero)
         if nonzero:

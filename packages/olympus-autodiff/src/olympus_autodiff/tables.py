@@ -19,11 +19,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import dtypes, lax
-from olympus_ir.avals import get_aval
 from olympus_ir.primitives import Primitive
 from olympus_ir.rules import RuleTable
 
-from .zeros import UndefinedPrimal, Zero, add_tangents, instantiate, is_undefined_primal, scalar
+from .zeros import (
+    UndefinedPrimal,
+    Zero,
+    add_tangents,
+    aval_of,
+    instantiate,
+    is_undefined_primal,
+    scalar,
+)
 
 __all__ = [
     "DerivativeTable",
@@ -82,9 +89,9 @@ def load_rules() -> None:
 
 def constant(value: Any, like: Any) -> Any:
     """A scalar constant of the dtype, and with the weak type, of another operand."""
-    aval = get_aval(like)
-    dtype = aval.dtype  # type: ignore[union-attr]
-    if aval.weak_type:  # type: ignore[union-attr]
+    aval = aval_of(like)
+    dtype = aval.dtype
+    if aval.weak_type:
         kind = dtypes.scalar_type_of(dtype)
         if dtypes.python_scalar_dtype(kind) == dtype:
             return kind(value)
@@ -92,12 +99,12 @@ def constant(value: Any, like: Any) -> Any:
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
-    return get_aval(value).shape  # type: ignore[union-attr]
+    return aval_of(value).shape
 
 
 def broadcast_to(value: Any, shape: tuple[int, ...]) -> Any:
     """Spreads a scalar, or dimensions of size one, over a shape."""
-    given = get_aval(value).shape  # type: ignore[union-attr]
+    given = aval_of(value).shape
     if given == shape:
         return value
     return lax.broadcast_in_dim(value, shape, tuple(range(len(given))))
@@ -105,15 +112,13 @@ def broadcast_to(value: Any, shape: tuple[int, ...]) -> Any:
 
 def unbroadcast(cotangent: Any, operand: Any) -> Any:
     """The cotangent of an operand that an elementwise operation may have spread."""
-    aval = operand.aval if operand.__class__ is UndefinedPrimal else get_aval(operand)
-    shape = get_aval(cotangent).shape  # type: ignore[union-attr]
+    aval = operand.aval if operand.__class__ is UndefinedPrimal else aval_of(operand)
+    shape = aval_of(cotangent).shape
     if aval.shape == shape:
         return cotangent
     if not aval.shape:
         return lax.reduce_sum(cotangent, tuple(range(len(shape))))
-    spread = tuple(
-        axis for axis, size in enumerate(aval.shape) if size == 1 and shape[axis] != 1
-    )
+    spread = tuple(axis for axis, size in enumerate(aval.shape) if size == 1 and shape[axis] != 1)
     return lax.reshape(lax.reduce_sum(cotangent, spread), aval.shape)
 
 
@@ -158,7 +163,7 @@ def partials(*tangents: Callable[..., Any] | None) -> RuleFor:
             for term, t in zip(tangents, given, strict=True):
                 if t.__class__ is not Zero and term is not None:
                     contribution = term(t, y, *primals)
-                    shape = get_aval(y).shape  # type: ignore[union-attr]
+                    shape = aval_of(y).shape
                     if shape:
                         contribution = broadcast_to(contribution, shape)
                     total = contribution if total is None else add_tangents(total, contribution)
@@ -243,6 +248,3 @@ def product_transpose(
         return [None, unbroadcast(second(cotangent, x, y, **params), y)]
 
     return rule
-
-
-

@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from olympus_ir.avals import get_aval
+
 from olympus_ir.olympuspr import Atom, Equation, Literal, Olympuspr, Var, unknown_debug_info
 from olympus_ir.primitives import Primitive
 from olympus_ir.source_info import SourceInfo, capture, unknown_source
 from olympus_ir.staging import StagingTrace, StagingTracer
 from olympus_ir.tracing import Trace, current, evaluation_trace, set_current_trace
+
+from .zeros import aval_of
 
 __all__ = ["TangentTrace", "lift_constants", "live_equations"]
 
@@ -32,6 +34,8 @@ class TangentTrace(StagingTrace):
 
     __slots__ = ("_keeps_source",)
 
+    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride] - never None here
+
     def __init__(self, parent: Trace, debug_info: Any = unknown_debug_info) -> None:
         super().__init__(debug_info, parent)
         # An eager backward pass is run at once, and nobody looks where its equations came from.
@@ -43,7 +47,7 @@ class TangentTrace(StagingTrace):
         for arg in args:
             if arg.__class__ is StagingTracer and arg._trace is self:
                 return self.record(primitive, args, params)
-        return primitive.bind_with_trace(self.parent, args, params)  # type: ignore[arg-type]
+        return primitive.bind_with_trace(self.parent, args, params)
 
     def record(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         atoms: list[Any] = []
@@ -67,7 +71,7 @@ class TangentTrace(StagingTrace):
     def atom(self, value: Any) -> Any:
         if value.__class__ is StagingTracer and value._trace is self:
             return value.atom
-        return Literal(value, get_aval(value))
+        return Literal(value, aval_of(value))
 
     def holds(self, value: Any) -> bool:
         """Whether a value is a tangent of this trace."""
@@ -81,7 +85,7 @@ class TangentTrace(StagingTrace):
     ) -> Sequence[Any]:
         if any(map(self.holds, args)):
             return fun(*args)
-        with set_current_trace(self.parent) as parent:  # type: ignore[arg-type]
+        with set_current_trace(self.parent) as parent:
             return parent.process_custom_jvp_call(primitive, fun, jvp, args, **options)
 
     def process_custom_vjp_call(
@@ -89,12 +93,14 @@ class TangentTrace(StagingTrace):
     ) -> Sequence[Any]:
         if any(map(self.holds, args)):
             return fun(*args)
-        with set_current_trace(self.parent) as parent:  # type: ignore[arg-type]
+        with set_current_trace(self.parent) as parent:
             return parent.process_custom_vjp_call(primitive, fun, fwd, bwd, args, **options)
 
     # ---- the result ----
 
-    def to_olympuspr(self, outputs: Sequence[Any]) -> tuple[Olympuspr, list[Any]]:
+    def to_olympuspr(
+        self, outputs: Sequence[Any], out_tree: Any = None
+    ) -> tuple[Olympuspr, list[Any]]:
         """The part of the recorded program that the outputs need, and the coefficients in it."""
         outvars = [self.atom(output) for output in outputs]
         equations = live_equations(self.equations, outvars)
@@ -166,5 +172,3 @@ def lift_constants(
         ],
         [lifted(atom) for atom in outvars],
     )
-
-

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transposition: running a linear program backward, from cotangents of results to those of inputs."""
+"""Transposition: running a linear program backward, from cotangents of results to inputs'."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from olympus_ir import pytrees
-from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.avals import ShapedArray
 from olympus_ir.errors import MissingRuleError
 from olympus_ir.evaluation import bind_equation
 from olympus_ir.flattening import FlatFunction, debug_info_of_tree
@@ -20,7 +20,7 @@ from .jvp import check_no_tracers
 from .memory import remembered
 from .tables import load_rules, transpose_rules
 from .tangent_trace import live_equations
-from .zeros import UndefinedPrimal, Zero, add_tangents, instantiate
+from .zeros import UndefinedPrimal, Zero, add_tangents, aval_of, instantiate
 
 __all__ = ["backward_pass", "linear_transpose", "transpose_olympuspr"]
 
@@ -68,7 +68,7 @@ def backward_pass(
                 if cotangent is None:
                     continue
             operands = [
-                atom.val if atom.__class__ is Literal else UndefinedPrimal(atom.aval)
+                atom.val if isinstance(atom, Literal) else UndefinedPrimal(atom.aval)
                 for atom in equation.invars
             ]
             rule = rules.get(primitive)
@@ -206,7 +206,7 @@ def transpose_program(
 def _split(
     equations: Sequence[Equation], environment: dict[Any, Any], linear_vars: set[Var]
 ) -> list[Equation]:
-    """Runs the equations without linear operands; returns the others, with known operands filled."""
+    """Runs the equations without linear operands; returns the others, known operands filled in."""
     linear_equations: list[Equation] = []
     dependent = set(linear_vars)
     for equation in equations:
@@ -229,7 +229,7 @@ def _split(
     try:
         for equation in forward:
             operands = [
-                atom.val if atom.__class__ is Literal else environment[atom]
+                atom.val if isinstance(atom, Literal) else environment[atom]
                 for atom in equation.invars
             ]
             current.source = equation.source_info
@@ -315,8 +315,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
                 "cotangent tree does not match function output, expected "
                 f"{out_tree} but got {given_tree}"
             )
-        for value, aval in zip(given, olympuspr.out_avals, strict=True):
-            found = get_aval(value)
+        for value, expected in zip(given, olympuspr.out_avals, strict=True):
+            found, aval = aval_of(value), cast(ShapedArray, expected)
             if found.shape != aval.shape or found.dtype != aval.dtype:
                 raise TypeError(
                     "cotangent type does not match function output, expected "
@@ -332,6 +332,6 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
 def _abstract(value: Any) -> Any:
     """The type of a value, or of something that has a shape and a dtype only."""
     try:
-        return get_aval(value)
+        return aval_of(value)
     except TypeError:
         return ShapedArray(value.shape, value.dtype, getattr(value, "weak_type", False))

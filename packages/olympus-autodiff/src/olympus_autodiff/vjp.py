@@ -1,33 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reverse mode: `vjp`, `grad` and `value_and_grad`, as linearization followed by transposition."""
+"""Reverse mode: `vjp`, as linearization followed by transposition."""
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 from olympus_ir import dtypes, pytrees
-from olympus_ir.avals import get_aval
 from olympus_ir.flattening import function_name
 from olympus_ir.jit import jit
-from olympus_ir.lax.values import as_array
 from olympus_ir.olympuspr import Atom, Equation, Literal, Olympuspr, Var
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import current, set_current_trace
 
+from .arguments import argument_numbers, check_function, check_reduce_axes, function_of_chosen
 from .jvp import check_results_are_arrays, split_aux, tangent_aval_of
-from .linearize import LinearizeTrace, LinearizeTracer
+from .linearize import LinearizeTrace
 from .tangent_trace import is_scalar_constant, lift_constants, live_equations
 from .transpose import backward_pass
-from .zeros import Zero, instantiate, ones_like_aval
+from .zeros import Zero, aval_of, instantiate
 
-__all__ = ["VJP", "fwd_and_bwd", "grad", "value_and_grad", "vjp"]
-
-
-# ---- vjp ----
+__all__ = ["VJP", "fwd_and_bwd", "vjp"]
 
 
 class VJP:
@@ -78,17 +71,17 @@ class VJP:
             name = function_name(self._source)
             raise TypeError(
                 f"The function returned by `vjp` applied to {name} was called with "
-                f"{1 + len(extra)} arguments, but it takes one: a single cotangent that corresponds "
-                f"to the single value returned by {name}, even if that value is a tuple or another "
-                "container. Where the function returns a pair, call `f_vjp((ct1, ct2))`, not "
+                f"{1 + len(extra)} arguments, but it takes one: a single cotangent that "
+                f"corresponds to the single value returned by {name}, even if that value is a "
+                "tuple or another container. Where the function returns a pair, call `f_vjp((ct1, ct2))`, not "
                 "`f_vjp(ct1, ct2)`."
             )
         leaves, tree = pytrees.tree_flatten(out_ct)
         if tree != self.out_tree:
             raise ValueError(
-                "unexpected tree structure: the argument to a function returned by `vjp` must match "
-                f"the pytree structure of the result of {function_name(self._source)}, which is "
-                f"{self.out_tree}, but got {tree}."
+                "unexpected tree structure: the argument to a function returned by `vjp` must "
+                f"match the pytree structure of the result of {function_name(self._source)}, which "
+                f"is {self.out_tree}, but got {tree}."
             )
         outvars, cotangents = [], []
         for leaf, aval, var in zip(leaves, self._cotangent_avals, self._outvars, strict=True):
@@ -192,8 +185,8 @@ def _check_cotangent(cotangent: Any, expected: Any) -> None:
     given = tangent_aval_of(cotangent)
     if given.shape != expected.shape or given.dtype != expected.dtype:
         raise ValueError(
-            "unexpected array type (e.g. shape/dtype) for argument to a function returned by `vjp`: "
-            f"got {given.str_short()}, but expected {expected.str_short()} because the "
+            "unexpected array type (e.g. shape/dtype) for argument to a function returned by "
+            f"`vjp`: got {given.str_short()}, but expected {expected.str_short()} because the "
             "corresponding output of the differentiated function has that type"
         )
 
@@ -211,8 +204,9 @@ def vjp(
       reduce_axes: no longer has a meaning; must be empty.
 
     Returns:
-      ``(result, f_vjp)``, or ``(result, f_vjp, aux)`` where ``has_aux``. ``f_vjp`` takes a cotangent
-      of the structure of the result and returns a tuple of cotangents, one a primal argument.
+      ``(result, f_vjp)``, or ``(result, f_vjp, aux)`` where ``has_aux``. ``f_vjp`` takes a
+      cotangent of the structure of the result and returns a tuple of cotangents, one a primal
+      argument.
 
     Raises:
       TypeError: where ``fun`` is not callable, or an argument or a result is not an array.
@@ -227,8 +221,8 @@ def vjp(
       >>> f_vjp(1.0)
       (Array(2., dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True))
     """
-    _check_function(fun)
-    _check_reduce_axes("vjp", reduce_axes)
+    check_function(fun)
+    check_reduce_axes("vjp", reduce_axes)
     leaves, tree = pytrees.tree_flatten(primals)
     trace = LinearizeTrace(current.trace)
     tangent_trace = trace.tangent_trace
@@ -253,8 +247,8 @@ def vjp(
         live_equations(tangent_trace.equations, [var for var in outvars if var is not None]),
         tangent_trace.invars,
         outvars,
-        [get_aval(leaf).to_tangent_aval() for leaf in leaves],
-        [get_aval(result).to_tangent_aval() for result in results],
+        [aval_of(leaf).to_tangent_aval() for leaf in leaves],
+        [aval_of(result).to_tangent_aval() for result in results],
         tree,
         out_tree,
         fun,
@@ -264,7 +258,10 @@ def vjp(
 
 
 def fwd_and_bwd(
-    fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool = False,
+    jitted: bool = True,
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Splits a function into its forward and its backward pass.
 
@@ -276,8 +273,8 @@ def fwd_and_bwd(
 
     Returns:
       ``forward(*args) -> (result, residuals)``, or ``(result, residuals, aux)``; and
-      ``backward(residuals, cotangent)``, which gives one cotangent for an integer ``argnums``, else a
-      tuple.
+      ``backward(residuals, cotangent)``, which gives one cotangent for an integer ``argnums``, else
+      a tuple.
 
     Example:
       >>> from olympus_ir import lax
@@ -286,7 +283,7 @@ def fwd_and_bwd(
       >>> backward(residuals, 1.0)
       Array(6., dtype=float32, weak_type=True)
     """
-    _check_function(fun)
+    check_function(fun)
     single = not isinstance(argnums, tuple | list)
 
     def forward(*args: Any) -> Any:
@@ -301,307 +298,3 @@ def fwd_and_bwd(
     if jitted:
         forward, backward = jit(forward), jit(backward)
     return forward, backward
-
-
-# ---- grad ----
-
-
-def grad(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-    reduce_axes: Sequence[Any] = (),
-) -> Callable[..., Any]:
-    """Returns a function that computes the gradient of ``fun``.
-
-    Args:
-      fun: a function whose result is a scalar: an array of shape (), of a float dtype.
-      argnums: the positional arguments to differentiate by.
-      has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
-      holomorphic: whether ``fun`` is promised to be holomorphic; then arguments and result must be
-        complex.
-      allow_int: whether to differentiate by integer arguments, whose gradient is a zero of dtype
-        ``float0``.
-      reduce_axes: no longer has a meaning; must be empty.
-
-    Returns:
-      A function with the arguments of ``fun`` that returns the gradient: of the structure of the
-      chosen argument, or a tuple of such where ``argnums`` is a sequence. Where ``has_aux``, a pair
-      of the gradient and the second part of the result.
-
-    Raises:
-      TypeError: on the call, where the result is not a real scalar, or an argument to differentiate
-        by is not of a float (or complex) dtype.
-
-    See Also:
-      value_and_grad: also returns the value.
-      vjp: for results that are not scalars.
-
-    Example:
-      >>> from olympus_ir import lax
-      >>> grad(lax.tanh)(0.2)
-      Array(0.961043, dtype=float32, weak_type=True)
-    """
-    both = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
-
-    def grad_f(*args: Any, **kwargs: Any) -> Any:
-        value, gradient = both(*args, **kwargs)
-        return (gradient, value[1]) if has_aux else gradient
-
-    grad_f = api_boundary(grad_f)
-    _describe(grad_f, fun, "Gradient of {fun}", "the gradient", argnums)
-    return grad_f
-
-
-def value_and_grad(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-    reduce_axes: Sequence[Any] = (),
-) -> Callable[..., tuple[Any, Any]]:
-    """Returns a function that computes both the value of ``fun`` and its gradient.
-
-    Args:
-      fun: a function whose result is a scalar: an array of shape (), of a float dtype.
-      argnums: the positional arguments to differentiate by.
-      has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
-      holomorphic: whether ``fun`` is promised to be holomorphic; then arguments and result must be
-        complex.
-      allow_int: whether to differentiate by integer arguments, whose gradient is a zero of dtype
-        ``float0``.
-      reduce_axes: no longer has a meaning; must be empty.
-
-    Returns:
-      A function with the arguments of ``fun`` that returns the pair of the value and the gradient;
-      ``((value, aux), gradient)`` where ``has_aux``. The gradient is as `grad` returns it.
-
-    Raises:
-      TypeError: as `grad`.
-
-    Example:
-      >>> from olympus_ir import lax
-      >>> value_and_grad(lambda x: lax.mul(x, x))(3.0)
-      (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
-    """
-    value_and_grad_f = api_boundary(
-        _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
-    )
-    _describe(
-        value_and_grad_f,
-        fun,
-        "Value and gradient of {fun}",
-        "a pair of its value and the gradient",
-        argnums,
-    )
-    return value_and_grad_f
-
-
-def _value_and_grad(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int],
-    has_aux: bool,
-    holomorphic: bool,
-    allow_int: bool,
-    reduce_axes: Sequence[Any],
-) -> Callable[..., tuple[Any, Any]]:
-    _check_function(fun)
-    _check_reduce_axes("grad", reduce_axes)
-    single = not isinstance(argnums, tuple | list)
-    wanted = operator.index(argnums) if single else tuple(map(operator.index, argnums))  # type: ignore[arg-type]
-
-    def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        numbers = argument_numbers(wanted, len(args))
-        full = list(args)
-        trace = LinearizeTrace(current.trace)
-        inputs: list[tuple[list[Any], Any]] = []
-        for number in numbers:
-            leaves, tree = pytrees.tree_flatten(args[number])
-            for leaf in leaves:
-                check_input(leaf, holomorphic, allow_int, "grad")
-            tracers = [trace.new_input(leaf) for leaf in leaves]
-            full[number] = pytrees.tree_unflatten(tree, tracers)
-            inputs.append((tracers, tree))
-        tangent_trace = trace.tangent_trace
-        aux = None
-        try:
-            with set_current_trace(trace):
-                result = fun(*full, **kwargs)
-            if has_aux:
-                result, aux = split_aux(result)
-                aux = pytrees.tree_map(trace.primal_of, aux)
-            _check_scalar(result)
-            value, tangent = trace.unpair(result)
-            aval = get_aval(value)
-            check_output(aval.dtype, holomorphic, "grad")  # type: ignore[union-attr]
-        finally:
-            trace.finished = tangent_trace.finished = True
-        if tangent.__class__ is Zero:
-            cotangents = [Zero(var.aval) for var in tangent_trace.invars]
-        else:
-            cotangents = backward_pass(
-                _consumed(tangent_trace.equations),
-                tangent_trace.invars,
-                [tangent_trace.atom(tangent)],
-                [ones_like_aval(aval)],
-            )
-        given = iter(cotangents)
-        gradients = tuple(
-            [
-                pytrees.tree_unflatten(
-                    tree,
-                    [
-                        as_array(instantiate(next(given)))
-                        if tracer.__class__ is LinearizeTracer and tracer._trace is trace
-                        else instantiate(Zero.of(tracer))
-                        for tracer in tracers
-                    ],
-                )
-                for tracers, tree in inputs
-            ]
-        )
-        gradient = gradients[0] if single else gradients
-        return ((value, aux) if has_aux else value), gradient
-
-    return value_and_gradient
-
-
-def _consumed(equations: list[Equation]) -> Any:
-    """The equations from the last to the first, each given up, with its residuals, when used."""
-    while equations:
-        yield equations.pop()
-
-
-def _describe(
-    wrapper: Any, fun: Callable[..., Any], summary: str, what: str, argnums: Any
-) -> None:
-    functools.update_wrapper(wrapper, fun, updated=())
-    name = function_name(fun)
-    wrapper.__doc__ = (
-        f"{summary.format(fun=name)} with respect to positional argument(s) {argnums}. Takes the "
-        f"same arguments as {name} but returns {what}, which has the same shape as the arguments at "
-        f"positions {argnums}."
-    )
-    if getattr(fun, "__doc__", None):
-        wrapper.__doc__ += f"\n\nOriginal documentation:\n\n{fun.__doc__}"
-
-
-# ---- arguments ----
-
-
-def _check_function(fun: Any) -> None:
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}")
-
-
-def _check_reduce_axes(name: str, reduce_axes: Any) -> None:
-    if reduce_axes:
-        raise NotImplementedError(
-            f"{name}(..., reduce_axes={reduce_axes!r}): reduce_axes is not supported any more; apply "
-            "psum inside the function."
-        )
-
-
-def argument_numbers(argnums: Any, count: int) -> tuple[int, ...]:
-    """The positions of arguments as non-negative integers.
-
-    Raises:
-      TypeError: where there are not as many arguments.
-    """
-    numbers = argnums if isinstance(argnums, tuple | list) else (argnums,)
-    for number in numbers:
-        if not -count <= number < count:
-            needed = number + 1 if number >= 0 else -number
-            raise TypeError(
-                f"differentiating with respect to argnums={argnums} requires at least {needed} "
-                f"positional arguments to be passed by the caller, but got only {count} positional "
-                "arguments."
-            )
-    return tuple([number % count for number in numbers])
-
-
-def function_of_chosen(
-    fun: Callable[..., Any], numbers: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
-) -> Callable[..., Any]:
-    """The function of the chosen positional arguments alone; the others keep their values."""
-
-    def of_chosen(*chosen: Any) -> Any:
-        full = list(args)
-        for number, value in zip(numbers, chosen, strict=True):
-            full[number] = value
-        return fun(*full, **kwargs)
-
-    of_chosen.__name__ = function_name(fun)
-    return of_chosen
-
-
-_REAL_DTYPES = frozenset(dtypes.floats)
-_DIFFERENTIABLE_DTYPES = frozenset((*dtypes.floats, *dtypes.complexes))
-
-
-def check_input(leaf: Any, holomorphic: bool, allow_int: bool, name: str) -> None:
-    """Raises TypeError where an argument cannot be differentiated by."""
-    try:
-        dtype = get_aval(leaf).dtype  # type: ignore[union-attr]
-    except TypeError:
-        raise TypeError(
-            f"Argument {leaf!r} of type {type(leaf)} is not a valid OLYMPUS type"
-        ) from None
-    if not holomorphic and dtype in _DIFFERENTIABLE_DTYPES:
-        return
-    if holomorphic:
-        if not dtypes.issubdtype(dtype, np.complexfloating):
-            raise TypeError(
-                f"{name} with holomorphic=True requires inputs with complex dtype, but got "
-                f"{dtypes.name_of(dtype)}."
-            )
-    elif dtypes.is_extended(dtype) or not dtypes.issubdtype(dtype, np.inexact):
-        if not allow_int:
-            raise TypeError(
-                f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype "
-                f"of np.inexact), but got {dtypes.name_of(dtype)}. If you want to use Boolean- or "
-                "integer-valued inputs, use vjp or set allow_int to True."
-            )
-
-
-def check_output(dtype: Any, holomorphic: bool, name: str) -> None:
-    """Raises TypeError where a result of this dtype cannot be differentiated."""
-    if not holomorphic and dtype in _REAL_DTYPES:
-        return
-    if holomorphic:
-        if not dtypes.issubdtype(dtype, np.complexfloating):
-            raise TypeError(
-                f"{name} with holomorphic=True requires outputs with complex dtype, but got "
-                f"{dtypes.name_of(dtype)}."
-            )
-    elif dtypes.issubdtype(dtype, np.complexfloating):
-        raise TypeError(
-            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
-            f"np.floating), but got {dtypes.name_of(dtype)}. For holomorphic differentiation, pass "
-            "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
-            "outputs, use vjp directly."
-        )
-    else:
-        raise TypeError(
-            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
-            f"np.floating), but got {dtypes.name_of(dtype)}. For differentiation of functions with "
-            "integer outputs, use vjp directly."
-        )
-
-
-def _check_scalar(result: Any) -> None:
-    """Raises TypeError where the result to differentiate is not a single scalar."""
-    try:
-        aval = get_aval(result)
-    except TypeError:
-        raise TypeError(
-            f"Gradient only defined for scalar-output functions. Output was {result!r}."
-        ) from None
-    if aval.shape != ():  # type: ignore[union-attr]
-        raise TypeError(
-            "Gradient only defined for scalar-output functions. Output had shape: "
-            f"{aval.shape}."  # type: ignore[union-attr]
-        )

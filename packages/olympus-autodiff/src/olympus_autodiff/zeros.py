@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.avals import AbstractValue, get_aval
 
@@ -15,6 +16,7 @@ __all__ = [
     "UndefinedPrimal",
     "Zero",
     "add_tangents",
+    "aval_of",
     "float0_zeros",
     "has_tangents",
     "instantiate",
@@ -23,6 +25,9 @@ __all__ = [
     "scalar",
     "zeros_like_aval",
 ]
+
+# The type of a value that is an array, with a shape and a dtype.
+aval_of: Callable[[Any], Any] = get_aval
 
 
 class Zero:
@@ -54,7 +59,7 @@ class Zero:
     def aval(self) -> Any:
         aval = self._aval
         if aval is None:
-            aval = self._aval = get_aval(self._primal).to_tangent_aval()
+            aval = self._aval = aval_of(self._primal).to_tangent_aval()
             del self._primal
         return aval
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from . import config_states
 from .arrays import ArrayBase
@@ -82,7 +82,7 @@ class Trace:
     ) -> Sequence[Any]:
         """Calls `fun(*args)`, a function of flat operands with the backward pass `fwd`, `bwd`.
 
-        With symbolic zeros, ``fwd`` takes after the operands one flag each: is it differentiated by?
+        With symbolic zeros, ``fwd`` takes after the operands one flag each: is it differentiated?
         """
         raise NotImplementedError(f"{type(self).__name__} must define process_custom_vjp_call")
 
@@ -439,6 +439,9 @@ def _concretization(what: str, instead: str) -> Callable[[Tracer], Exception]:
     )
 
 
+TracerType = TypeVar("TracerType", bound=type[Tracer])
+
+
 def _tracer_aval(tracer: Tracer) -> AbstractValue:
     return tracer.aval
 
@@ -446,7 +449,7 @@ def _tracer_aval(tracer: Tracer) -> AbstractValue:
 register_value_type(Tracer, _tracer_aval)
 
 
-def register_tracer_type(tracer_type: type[Tracer]) -> type[Tracer]:
+def register_tracer_type(tracer_type: TracerType) -> TracerType:
     """Class decorator: spares the look-up of a tracer class among its bases."""
     aval_getters[tracer_type] = _tracer_aval
     return tracer_type

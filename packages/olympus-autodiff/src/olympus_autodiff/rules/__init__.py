@@ -2,8 +2,8 @@
 """The derivative rules of the instruction set, one file a family."""
 
 from . import (
-    calls,
     callbacks,
+    calls,
     collectives,
     contractions,
     control_flow,
@@ -13,5 +13,18 @@ from . import (
     shaping,
     sorting,
     transfer,
-    transfer,
 )
+
+__all__ = [
+    "callbacks",
+    "calls",
+    "collectives",
+    "contractions",
+    "control_flow",
+    "elementwise",
+    "indexing",
+    "reductions",
+    "shaping",
+    "sorting",
+    "transfer",
+]

@@ -112,9 +112,7 @@ def _define_call(primitive: Primitive, key: str, make_params: MakeParams) -> Non
         if not any(linearized.nonzero_out):
             return results, [Zero.of(result) for result in results]
         residuals = [found[place] for place in linearized.residuals]
-        sources = [
-            place if place < num_inputs else None for place in linearized.residuals
-        ]
+        sources = [place if place < num_inputs else None for place in linearized.residuals]
         linear_params = make_params(
             params,
             linearized.linear,
@@ -133,9 +131,7 @@ def _define_call(primitive: Primitive, key: str, make_params: MakeParams) -> Non
         transposed, nonzero_out = transpose_olympuspr(program, linear_in, nonzero)
         known = [operand for operand in operands if not is_undefined_primal(operand)]
         linear_places = positions(linear_in)
-        out_places = [
-            place for place, flag in zip(linear_places, nonzero_out, strict=True) if flag
-        ]
+        out_places = [place for place, flag in zip(linear_places, nonzero_out, strict=True) if flag]
         new_params = make_params(
             params,
             transposed,

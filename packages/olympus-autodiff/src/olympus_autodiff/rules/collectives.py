@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.avals import get_aval
 from olympus_ir.lax.collectives import is_positional
 from olympus_ir.lax.conversion import convert_dtype
 
 from ..tables import broadcast_to, jvp_rules, linear, transpose_rules, unary_transpose
-from ..zeros import zeros_like_aval
+from ..zeros import aval_of, zeros_like_aval
 from .elementwise import product
 
 for _primitive in (
@@ -35,9 +34,9 @@ def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
     def rule(primals: Sequence[Any], tangents: Sequence[Any], *, axes: tuple, **params: Any) -> Any:
         (x,), (t,) = primals, tangents
         y = primitive.bind(x, axes=axes, **params)
-        aval = get_aval(x)
-        kept_shape = _with_positional_axes(aval.shape, axes)  # type: ignore[union-attr]
-        attained = convert_dtype(lax.eq_p.bind(x, lax.reshape(y, kept_shape)), aval.dtype)  # type: ignore[union-attr]
+        aval = aval_of(x)
+        kept_shape = _with_positional_axes(aval.shape, axes)
+        attained = convert_dtype(lax.eq_p.bind(x, lax.reshape(y, kept_shape)), aval.dtype)
         # The function, not the primitive: which sum it is depends on what types keep track of.
         total = lax.psum(product(t, attained), axes, **params)
         return y, lax.div_p.bind(total, lax.psum(attained, axes, **params))

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.avals import get_aval
 from olympus_ir.lax.conversion import convert_dtype
 
 from ..tables import jvp_rules, transpose_rules
-from ..zeros import Zero, add_tangents, is_undefined_primal
+from ..zeros import Zero, add_tangents, aval_of, is_undefined_primal
 
 
 @jvp_rules.define(lax.dot_general_p)
@@ -85,7 +84,7 @@ def _cotangent_of_factor(
     contracting, batch = dimensions
     other_contracting, other_batch = other_dimensions
     free = _others(aval.ndim, contracting, batch)
-    other_free = _others(get_aval(other).ndim, other_contracting, other_batch)  # type: ignore[union-attr]
+    other_free = _others(aval_of(other).ndim, other_contracting, other_batch)
     first = len(batch) + (len(free) if is_left else 0)
     summed = tuple(range(first, first + len(other_free)))
     result = lax.dot_general_p.bind(
@@ -100,7 +99,7 @@ def _cotangent_of_factor(
     order = sorted(range(len(contracting)), key=other_contracting.__getitem__)
     places = (*batch, *free, *(contracting[position] for position in order))
     result = lax.transpose(result, tuple(places.index(axis) for axis in range(aval.ndim)))
-    if get_aval(result).dtype != aval.dtype:  # type: ignore[union-attr]
+    if aval_of(result).dtype != aval.dtype:
         result = convert_dtype(result, aval.dtype)
     return result
 

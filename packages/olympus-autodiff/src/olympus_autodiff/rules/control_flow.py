@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of choices and loops; scans are in `scan`."""
+"""Derivatives of choices and loops; those of scans are in `scan` and `scan_transpose`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from ..programs import join_nonzero, linearize_olympuspr
 from ..tables import jvp_rules, linearize_rules, transpose_rules
 from ..transpose import transpose_olympuspr
 from ..zeros import Zero, instantiate, is_undefined_primal
-from . import scan as scan
+from . import scan, scan_transpose
 from .calls import moving, with_zeros
 from .subprograms import rearranged, staged_zeros
+
+__all__ = ["scan", "scan_transpose"]
 
 # ---- cond ----
 

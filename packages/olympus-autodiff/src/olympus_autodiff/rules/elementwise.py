@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
-from olympus_ir.avals import get_aval
 from olympus_ir.lax.conversion import convert_dtype
 
 from ..tables import (
@@ -33,6 +33,7 @@ from ..tables import (
 from ..zeros import (
     Zero,
     add_tangents,
+    aval_of,
     has_tangents,
     instantiate,
     is_undefined_primal,
@@ -53,7 +54,7 @@ real, imag = lax.real_p.bind, lax.imag_p.bind
 
 
 def is_complex(value: Any) -> bool:
-    return dtypes.issubdtype(get_aval(value).dtype, np.complexfloating)  # type: ignore[union-attr]
+    return dtypes.issubdtype(aval_of(value).dtype, np.complexfloating)
 
 
 def product(x: Any, y: Any) -> Any:
@@ -142,7 +143,9 @@ def trigamma(x: Any) -> Any:
     for coefficient in reversed(_BERNOULLI[:-1]):
         series = add(product(series, inverse_square), constant(coefficient, z))
     # 1/z + 1/(2 z^2) + sum of B_2k / z^(2k+1)
-    tail = add(add(inverse, scaled(0.5, inverse_square)), product(product(inverse, inverse_square), series))
+    tail = add(
+        add(inverse, scaled(0.5, inverse_square)), product(product(inverse, inverse_square), series)
+    )
     total = add(total, tail)
     # The reduced argument keeps the sine exact far from zero.
     fraction = sub(x, lax.round_p.bind(x, rounding_method=lax.RoundingMethod.TO_NEAREST_EVEN))
@@ -157,7 +160,7 @@ def _abs_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     y = lax.abs_p.bind(x)
     if is_complex(x):
         # The derivative at zero is taken to be zero.
-        modulus = convert_dtype(y, get_aval(x).dtype)  # type: ignore[union-attr]
+        modulus = convert_dtype(y, aval_of(x).dtype)
         safe = select_n(
             eq(modulus, constant(0, modulus)), modulus, broadcast_to(constant(1, modulus), y.shape)
         )
@@ -248,7 +251,7 @@ transpose_rules.define(
 @transpose_rules.define(lax.conj_p)
 def _conj_transpose(cotangent: Any, x: Any, *, input_dtype: Any) -> list[Any]:
     if dtypes.issubdtype(input_dtype, np.complexfloating):
-        return [lax.conj_p.bind(cotangent, input_dtype=get_aval(cotangent).dtype)]  # type: ignore[union-attr]
+        return [lax.conj_p.bind(cotangent, input_dtype=aval_of(cotangent).dtype)]
     return [real(cotangent)]
 
 
@@ -293,7 +296,9 @@ def _convert_jvp(
 @transpose_rules.define(lax.convert_element_type_p)
 def _convert_transpose(cotangent: Any, x: Any, *, sharding: Any, **params: Any) -> list[Any]:
     aval = x.aval
-    if aval.dtype == get_aval(cotangent).dtype and sharding is None:  # type: ignore[union-attr]
+    if is_complex(cotangent) and not dtypes.issubdtype(aval.dtype, np.complexfloating):
+        cotangent = real(cotangent)  # converting would warn that the imaginary part is dropped
+    if aval.dtype == aval_of(cotangent).dtype and sharding is None:
         return [cotangent]  # the weak type alone had changed
     return [
         lax.convert_element_type_p.bind(
@@ -310,9 +315,9 @@ def _add_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     (x, y), (tx, ty) = primals, tangents
     result = add(x, y)
     if ty.__class__ is Zero:
-        return result, broadcast_to(tx, get_aval(result).shape)  # type: ignore[union-attr]
+        return result, broadcast_to(tx, aval_of(result).shape)
     if tx.__class__ is Zero:
-        return result, broadcast_to(ty, get_aval(result).shape)  # type: ignore[union-attr]
+        return result, broadcast_to(ty, aval_of(result).shape)
     return result, add(tx, ty)
 
 
@@ -321,9 +326,9 @@ def _sub_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     (x, y), (tx, ty) = primals, tangents
     result = sub(x, y)
     if ty.__class__ is Zero:
-        return result, broadcast_to(tx, get_aval(result).shape)  # type: ignore[union-attr]
+        return result, broadcast_to(tx, aval_of(result).shape)
     if tx.__class__ is Zero:
-        return result, broadcast_to(neg(ty), get_aval(result).shape)  # type: ignore[union-attr]
+        return result, broadcast_to(neg(ty), aval_of(result).shape)
     return result, sub(tx, ty)
 
 
@@ -339,7 +344,7 @@ def _mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, out_dtype: Any)
 
 def _mul_cotangent(cotangent: Any, factor: Any, operand: Any) -> Any:
     dtype = operand.aval.dtype
-    if get_aval(cotangent).dtype == get_aval(factor).dtype:  # type: ignore[union-attr]
+    if aval_of(cotangent).dtype == aval_of(factor).dtype:
         return product(cotangent, factor)
     # The product had a dtype of its own.
     return product(convert_dtype(cotangent, dtype), factor)
@@ -382,44 +387,38 @@ jvp_rules.define(
 )
 
 
-def _wins(is_better: Any, x: Any, y: Any) -> Any:
-    """The share of ``x`` in an extremum: one where it is better, a half where they are equal."""
-    dtype = get_aval(x).dtype  # type: ignore[union-attr]
-    better = convert_dtype(is_better(x, y), dtype)
-    return add(better, scaled(0.5, convert_dtype(eq(x, y), dtype)))
+def _share(x: Any, y: Any, extremum: Any) -> Any:
+    """The share of ``x`` in an extremum of two: one where it is attained, a half where both do."""
+    dtype = aval_of(x).dtype
+    attained, tie = convert_dtype(eq(x, extremum), dtype), convert_dtype(eq(x, y), dtype)
+    return sub(attained, scaled(0.5, tie))
 
 
-jvp_rules.define(
-    lax.max_p,
-    partials(
-        lambda t, z, x, y: product(t, _wins(gt, x, y)),
-        lambda t, z, x, y: product(t, _wins(gt, y, x)),
-    ),
-)
-jvp_rules.define(
-    lax.min_p,
-    partials(
-        lambda t, z, x, y: product(t, _wins(lt, x, y)),
-        lambda t, z, x, y: product(t, _wins(lt, y, x)),
-    ),
-)
+for _primitive in (lax.max_p, lax.min_p):
+    jvp_rules.define(
+        _primitive,
+        partials(
+            lambda t, z, x, y: product(t, _share(x, y, z)),
+            lambda t, z, x, y: product(t, _share(y, x, z)),
+        ),
+    )
 
 
 def _pow_by_base(t: Any, z: Any, x: Any, y: Any) -> Any:
-    aval = get_aval(y)
-    if dtypes.issubdtype(aval.dtype, np.integer):  # type: ignore[union-attr]
+    aval = aval_of(y)
+    if dtypes.issubdtype(aval.dtype, np.integer):
         # y x^(y-1), and zero where y is zero, also at x = 0.
-        factor = convert_dtype(y, get_aval(x).dtype)  # type: ignore[union-attr]
+        factor = convert_dtype(y, aval_of(x).dtype)
         is_zero = eq(y, constant(0, y))
-        exponent = select_n(is_zero, y, broadcast_to(constant(1, y), aval.shape))  # type: ignore[union-attr]
+        exponent = select_n(is_zero, y, broadcast_to(constant(1, y), aval.shape))
         return product(t, product(factor, lax.pow_p.bind(x, sub(exponent, constant(1, y)))))
     return product(t, product(y, lax.pow_p.bind(x, sub(y, constant(1, y)))))
 
 
 def _pow_by_exponent(t: Any, z: Any, x: Any, y: Any) -> Any:
     # The limit for x -> 0 of log(x) x^y is zero where y > 0.
-    aval = get_aval(x)
-    one = broadcast_to(constant(1, x), aval.shape)  # type: ignore[union-attr]
+    aval = aval_of(x)
+    one = broadcast_to(constant(1, x), aval.shape)
     return product(t, product(log(select_n(eq(x, constant(0, x)), x, one)), z))
 
 
@@ -458,9 +457,9 @@ def _select_n_transpose(cotangent: Any, which: Any, *cases: Any) -> list[Any]:
 
 def _where(condition: Any, t: Any) -> Any:
     """The tangent where a condition holds, zero elsewhere."""
-    shape = get_aval(condition).shape  # type: ignore[union-attr]
+    shape = aval_of(condition).shape
     t = broadcast_to(t, shape)
-    return select_n(condition, zeros_like_aval(get_aval(t)), t)
+    return select_n(condition, zeros_like_aval(aval_of(t)), t)
 
 
 jvp_rules.define(

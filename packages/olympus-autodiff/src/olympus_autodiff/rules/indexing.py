@@ -8,12 +8,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import lax
-from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.avals import ShapedArray
 from olympus_ir.lax.conversion import convert_dtype
 
 from ..tables import jvp_rules, linear, transpose_rules, unary_transpose
-from ..zeros import Zero, add_tangents, instantiate, is_undefined_primal, scalar, zeros_like_aval
+from ..zeros import (
+    Zero,
+    add_tangents,
+    aval_of,
+    instantiate,
+    is_undefined_primal,
+    scalar,
+    zeros_like_aval,
+)
 from .elementwise import product
 
 # ---- slices ----
@@ -30,10 +39,8 @@ def _slice_transpose(
     strides: tuple | None,
 ) -> Any:
     config = []
-    shape = get_aval(cotangent).shape  # type: ignore[union-attr]
-    for axis, (start, size, taken) in enumerate(
-        zip(start_indices, aval.shape, shape, strict=True)
-    ):
+    shape = aval_of(cotangent).shape
+    for axis, (start, size, taken) in enumerate(zip(start_indices, aval.shape, shape, strict=True)):
         stride = 1 if strides is None else strides[axis]
         reached = start + (stride * (taken - 1) + 1 if taken else 0)
         config.append((start, size - reached, stride - 1 if taken > 1 else 0))
@@ -72,7 +79,7 @@ def _dynamic_update_slice_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -
 def _dynamic_update_slice_transpose(
     cotangent: Any, operand: Any, update: Any, *starts: Any
 ) -> list[Any]:
-    update_aval = update.aval if is_undefined_primal(update) else get_aval(update)
+    update_aval = update.aval if is_undefined_primal(update) else aval_of(update)
     by_operand = by_update = None
     if is_undefined_primal(operand):
         zeros = zeros_like_aval(update_aval)
@@ -133,7 +140,7 @@ def _gather_like(
     **params: Any,
 ) -> Any:
     """The windows of an operand at the places that a scatter with the same parameters writes to."""
-    operand_shape = get_aval(operand).shape  # type: ignore[union-attr]
+    operand_shape = aval_of(operand).shape
     numbers = dimension_numbers
     removed = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     window = iter(numbers.update_window_dims)
@@ -168,7 +175,7 @@ def _places(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _window_shape(updates: Any) -> tuple[int, ...]:
-    return (updates.aval if is_undefined_primal(updates) else get_aval(updates)).shape
+    return (updates.aval if is_undefined_primal(updates) else aval_of(updates)).shape
 
 
 def _additive_jvp(primitive: Any) -> Callable[..., Any]:
@@ -184,15 +191,11 @@ def _additive_jvp(primitive: Any) -> Callable[..., Any]:
 
 
 def _additive_transpose(sign: Callable[[Any], Any]) -> Callable[..., Any]:
-    def rule(
-        cotangent: Any, operand: Any, indices: Any, updates: Any, **params: Any
-    ) -> list[Any]:
+    def rule(cotangent: Any, operand: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
         by_updates = None
         if is_undefined_primal(updates):
             places = _places(params)
-            by_updates = sign(
-                _gather_like(cotangent, indices, _window_shape(updates), **places)
-            )
+            by_updates = sign(_gather_like(cotangent, indices, _window_shape(updates), **places))
         return [cotangent if is_undefined_primal(operand) else None, None, by_updates]
 
     return rule
@@ -219,7 +222,7 @@ def _scatter_mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: 
             "multiplied twice; promise it with unique_indices=True"
         )
     places = _places(params)
-    spread = lax.scatter_add(zeros_like_aval(get_aval(operand)), indices, by_updates, **places)
+    spread = lax.scatter_add(zeros_like_aval(aval_of(operand)), indices, by_updates, **places)
     return result, add_tangents(first, product(operand, spread))
 
 
@@ -232,7 +235,7 @@ def _scatter_mul_transpose(
 
 def _writes_once(indices: Any, params: dict[str, Any]) -> bool:
     """Whether no element is written to by two updates."""
-    shape = get_aval(indices).shape  # type: ignore[union-attr]
+    shape = aval_of(indices).shape
     batched = params["dimension_numbers"].scatter_indices_batching_dims
     count = math.prod(size for axis, size in enumerate(shape[:-1]) if axis not in batched)
     return params["unique_indices"] or count <= 1
@@ -245,9 +248,7 @@ def _scatter_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any)
     if by_updates.__class__ is Zero or _writes_once(indices, params):
         return (
             lax.scatter_p.bind(operand, indices, updates, **params),
-            lax.scatter_p.bind(
-                instantiate(by_operand), indices, instantiate(by_updates), **params
-            ),
+            lax.scatter_p.bind(instantiate(by_operand), indices, instantiate(by_updates), **params),
         )
     # It is not said which of several updates of one element wins. To have result and tangent agree,
     # find out: scatter the updates' numbers and see which of them have arrived.
@@ -274,7 +275,7 @@ def _scatter_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any)
 
 
 def _zeros_like(value: Any) -> Any:
-    return zeros_like_aval(get_aval(value))
+    return zeros_like_aval(aval_of(value))
 
 
 @transpose_rules.define(lax.scatter_p)
@@ -283,7 +284,7 @@ def _scatter_transpose(
 ) -> list[Any]:
     by_operand = by_updates = None
     if is_undefined_primal(operand):
-        aval = updates.aval if is_undefined_primal(updates) else get_aval(updates)
+        aval = updates.aval if is_undefined_primal(updates) else aval_of(updates)
         by_operand = lax.scatter_p.bind(cotangent, indices, zeros_like_aval(aval), **params)
     if is_undefined_primal(updates):
         places = _places(params)
@@ -299,7 +300,7 @@ def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
         by_operand, _, by_updates = tangents
         result = primitive.bind(operand, indices, updates, **params)
         places = _places(params)
-        dtype = get_aval(operand).dtype  # type: ignore[union-attr]
+        dtype = aval_of(operand).dtype
         window = _window_shape(updates)
         kept = convert_dtype(lax.eq(operand, result), dtype)
         written = convert_dtype(
@@ -310,9 +311,7 @@ def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
         if by_operand.__class__ is not Zero:
             tangent = product(by_operand, lax.div(kept, count))
         if by_updates.__class__ is not Zero:
-            shares = lax.div(
-                written, _gather_like(count, indices, window, fill_value=1, **places)
-            )
+            shares = lax.div(written, _gather_like(count, indices, window, fill_value=1, **places))
             base = instantiate(tangent)
             tangent = lax.scatter_add(base, indices, product(by_updates, shares), **places)
         return result, tangent

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
 from olympus_batching import vmap
 from olympus_ir import dtypes, lax
-from olympus_ir.avals import get_aval
 from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.lax.conversion import convert_dtype
 
@@ -24,6 +24,7 @@ from ..tables import (
     unary_transpose,
     zero_derivative,
 )
+from ..zeros import aval_of
 from .elementwise import product
 
 # ---- sums ----
@@ -50,14 +51,14 @@ transpose_rules.define(
 
 
 def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
-    """The tangent at the place of the extremum; the mean over all places where there are several."""
+    """The tangent at the place of the extremum; the mean over all where there are several."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], *, axes: tuple, **params: Any) -> Any:
         (x,), (t,) = primals, tangents
         y = primitive.bind(x, axes=axes, **params)
-        aval = get_aval(x)
-        kept_shape = tuple(1 if axis in axes else size for axis, size in enumerate(aval.shape))  # type: ignore[union-attr]
-        attained = convert_dtype(lax.eq_p.bind(x, lax.reshape(y, kept_shape)), aval.dtype)  # type: ignore[union-attr]
+        aval = aval_of(x)
+        kept_shape = tuple(1 if axis in axes else size for axis, size in enumerate(aval.shape))
+        attained = convert_dtype(lax.eq_p.bind(x, lax.reshape(y, kept_shape)), aval.dtype)
         count = lax.reduce_sum(attained, axes)
         return y, lax.div_p.bind(lax.reduce_sum(product(t, attained), axes), count)
 
@@ -107,7 +108,7 @@ def _by_halves(
 ) -> list[Any]:
     """Reduces arrays along one axis, which stays with size one, by combining halves."""
     while True:
-        shape = get_aval(operands[0]).shape  # type: ignore[union-attr]
+        shape = aval_of(operands[0]).shape
         size = shape[axis]
         if size == 1:
             return operands
@@ -129,7 +130,7 @@ def _reduced(
     neutral: Sequence[Any],
     axes: Sequence[int],
 ) -> list[Any]:
-    shape = get_aval(operands[0]).shape  # type: ignore[union-attr]
+    shape = aval_of(operands[0]).shape
     kept = [size for axis, size in enumerate(shape) if axis not in axes]
     if math.prod(shape[axis] for axis in axes) == 0:
         return [lax.broadcast_in_dim(element, kept, ()) for element in neutral]
@@ -153,9 +154,7 @@ jvp_rules.define(lax.reduce_prod_p, through_single(_product_over))
 
 @jvp_rules.define(lax.reduce_p)
 @through
-def _reduce_by_halves(
-    *operands: Any, computation: Any, jaxpr: Any, dimensions: tuple
-) -> list[Any]:
+def _reduce_by_halves(*operands: Any, computation: Any, jaxpr: Any, dimensions: tuple) -> list[Any]:
     count = len(operands) // 2
     values, neutral = operands[:count], operands[count:]
 
@@ -164,7 +163,7 @@ def _reduce_by_halves(
 
     def combine(first: list[Any], second: list[Any]) -> list[Any]:
         function = combine_elements
-        for _ in get_aval(first[0]).shape:  # type: ignore[union-attr]
+        for _ in aval_of(first[0]).shape:
             function = vmap(function)
         return function(*first, *second)
 
@@ -198,10 +197,10 @@ def _logaddexp_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 
 
 def _finite_or_zero(x: Any) -> Any:
-    aval = get_aval(x)
-    if dtypes.issubdtype(aval.dtype, np.complexfloating):  # type: ignore[union-attr]
+    aval = aval_of(x)
+    if dtypes.issubdtype(aval.dtype, np.complexfloating):
         return x
-    zeros = lax.broadcast_in_dim(constant(0, x), aval.shape, ())  # type: ignore[union-attr]
+    zeros = lax.broadcast_in_dim(constant(0, x), aval.shape, ())
     return lax.select_n(lax.eq(x, constant(np.inf, x)), x, zeros)
 
 

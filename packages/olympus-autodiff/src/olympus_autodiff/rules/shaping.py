@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.avals import get_aval
 
 from ..tables import jvp_rules, linear, transpose_rules, unary_transpose
-from ..zeros import instantiate, is_undefined_primal, scalar
+from ..zeros import aval_of, instantiate, is_undefined_primal, scalar
 
 for _primitive in (
     lax.broadcast_in_dim_p,
@@ -96,7 +95,7 @@ def _concatenate_transpose(cotangent: Any, *operands: Any, dimension: int) -> li
     if len(operands) == 1:
         return [cotangent]
     sizes = tuple(
-        (operand.aval if is_undefined_primal(operand) else get_aval(operand)).shape[dimension]
+        (operand.aval if is_undefined_primal(operand) else aval_of(operand)).shape[dimension]
         for operand in operands
     )
     parts = lax.split(cotangent, sizes, dimension)
@@ -136,7 +135,7 @@ def _pad_transpose(
     if not is_undefined_primal(padding_value):
         return [inner, None]
     if inner is None:
-        shape = get_aval(operand).shape  # type: ignore[union-attr]
+        shape = aval_of(operand).shape
         inner = _without_padding(cotangent, shape, padding_config)
     everything = tuple(range(len(padding_config)))
     total, taken = lax.reduce_sum(cotangent, everything), lax.reduce_sum(inner, everything)
@@ -148,7 +147,7 @@ def _without_padding(cotangent: Any, shape: tuple, padding_config: tuple) -> Any
     if any(low < 0 or high < 0 for low, high, _ in padding_config):
         # Negative padding has cut elements off: zeros take their place.
         restored = tuple((max(-low, 0), max(-high, 0), 0) for low, high, _ in padding_config)
-        zero = scalar(0, get_aval(cotangent).dtype)  # type: ignore[union-attr]
+        zero = scalar(0, aval_of(cotangent).dtype)
         cotangent = lax.pad_p.bind(cotangent, zero, padding_config=restored)
     starts = tuple(max(low, 0) for low, _, _ in padding_config)
     strides = tuple(interior + 1 for _, _, interior in padding_config)
@@ -156,7 +155,7 @@ def _without_padding(cotangent: Any, shape: tuple, padding_config: tuple) -> Any
         start + (stride * (size - 1) + 1 if size else 0)
         for start, stride, size in zip(starts, strides, shape, strict=True)
     )
-    full = get_aval(cotangent).shape  # type: ignore[union-attr]
+    full = aval_of(cotangent).shape
     if limits == full and not any(starts) and all(stride == 1 for stride in strides):
         return cotangent
     steps = None if all(stride == 1 for stride in strides) else strides

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import lax
-from olympus_ir.avals import get_aval
 
 from ..tables import jvp_rules
-from ..zeros import Zero
+from ..zeros import Zero, aval_of
 
 
 @jvp_rules.define(lax.sort_p)
@@ -23,7 +23,7 @@ def _sort_jvp(
     is_stable: bool,
     num_keys: int,
 ) -> Any:
-    shape = get_aval(primals[0]).shape  # type: ignore[union-attr]
+    shape = aval_of(primals[0]).shape
     places = lax.broadcasted_iota(np.uint32, shape, dimension)
     *results, order = lax.sort_p.bind(
         *primals, places, dimension=dimension, is_stable=is_stable, num_keys=num_keys
@@ -39,7 +39,7 @@ def _sort_jvp(
 def _top_k_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, k: int, axis: int) -> Any:
     (x,), (t,) = primals, tangents
     values, places = lax.top_k_p.bind(x, k=k, axis=axis)
-    indices = lax.expand_dims(places, (get_aval(places).ndim,))  # type: ignore[union-attr]
+    indices = lax.expand_dims(places, (aval_of(places).ndim,))
     return [values, places], [take_along(t, indices, axis), Zero.of(places)]
 
 
@@ -51,7 +51,7 @@ def take_along(operand: Any, indices: Any, axis: int) -> Any:
       indices: the places, with a dimension of size one added at the end.
       axis: the axis.
     """
-    ndim = get_aval(indices).ndim - 1  # type: ignore[union-attr]
+    ndim = aval_of(indices).ndim - 1
     others = tuple(dimension for dimension in range(ndim) if dimension != axis)
     numbers = lax.GatherDimensionNumbers(
         offset_dims=(),

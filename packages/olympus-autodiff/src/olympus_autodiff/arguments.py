@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of what is differentiated: functions, positions of arguments, dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import dtypes
+from olympus_ir.flattening import function_name
+
+from .zeros import aval_of
+
+__all__ = [
+    "argument_numbers",
+    "check_function",
+    "check_input",
+    "check_output",
+    "check_reduce_axes",
+    "check_scalar",
+    "function_of_chosen",
+]
+
+
+def check_function(fun: Any) -> None:
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}")
+
+
+def check_reduce_axes(name: str, reduce_axes: Any) -> None:
+    if reduce_axes:
+        raise NotImplementedError(
+            f"{name}(..., reduce_axes={reduce_axes!r}): reduce_axes is not supported any more; "
+            "apply psum inside the function."
+        )
+
+
+def argument_numbers(argnums: Any, count: int) -> tuple[int, ...]:
+    """The positions of arguments as non-negative integers.
+
+    Raises:
+      TypeError: where there are not as many arguments.
+    """
+    numbers = argnums if isinstance(argnums, tuple | list) else (argnums,)
+    for number in numbers:
+        if not -count <= number < count:
+            needed = number + 1 if number >= 0 else -number
+            raise TypeError(
+                f"differentiating with respect to argnums={argnums} requires at least {needed} "
+                f"positional arguments to be passed by the caller, but got only {count} positional "
+                "arguments."
+            )
+    return tuple([number % count for number in numbers])
+
+
+def function_of_chosen(
+    fun: Callable[..., Any], numbers: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Callable[..., Any]:
+    """The function of the chosen positional arguments alone; the others keep their values."""
+
+    def of_chosen(*chosen: Any) -> Any:
+        full = list(args)
+        for number, value in zip(numbers, chosen, strict=True):
+            full[number] = value
+        return fun(*full, **kwargs)
+
+    of_chosen.__name__ = function_name(fun)
+    return of_chosen
+
+
+_REAL_DTYPES = frozenset(dtypes.floats)
+_DIFFERENTIABLE_DTYPES = frozenset((*dtypes.floats, *dtypes.complexes))
+
+
+def check_input(leaf: Any, holomorphic: bool, allow_int: bool, name: str) -> None:
+    """Raises TypeError where an argument cannot be differentiated by."""
+    try:
+        dtype = aval_of(leaf).dtype
+    except TypeError:
+        raise TypeError(
+            f"Argument {leaf!r} of type {type(leaf)} is not a valid OLYMPUS type"
+        ) from None
+    if not holomorphic and dtype in _DIFFERENTIABLE_DTYPES:
+        return
+    if holomorphic:
+        if not dtypes.issubdtype(dtype, np.complexfloating):
+            raise TypeError(
+                f"{name} with holomorphic=True requires inputs with complex dtype, but got "
+                f"{dtypes.name_of(dtype)}."
+            )
+    elif dtypes.is_extended(dtype) or not dtypes.issubdtype(dtype, np.inexact):
+        if not allow_int:
+            raise TypeError(
+                f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype "
+                f"of np.inexact), but got {dtypes.name_of(dtype)}. If you want to use Boolean- or "
+                "integer-valued inputs, use vjp or set allow_int to True."
+            )
+
+
+def check_output(dtype: Any, holomorphic: bool, name: str) -> None:
+    """Raises TypeError where a result of this dtype cannot be differentiated."""
+    if not holomorphic and dtype in _REAL_DTYPES:
+        return
+    if holomorphic:
+        if not dtypes.issubdtype(dtype, np.complexfloating):
+            raise TypeError(
+                f"{name} with holomorphic=True requires outputs with complex dtype, but got "
+                f"{dtypes.name_of(dtype)}."
+            )
+    elif dtypes.issubdtype(dtype, np.complexfloating):
+        raise TypeError(
+            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
+            f"np.floating), but got {dtypes.name_of(dtype)}. For holomorphic differentiation, pass "
+            "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
+            "outputs, use vjp directly."
+        )
+    else:
+        raise TypeError(
+            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
+            f"np.floating), but got {dtypes.name_of(dtype)}. For differentiation of functions with "
+            "integer outputs, use vjp directly."
+        )
+
+
+def check_scalar(result: Any) -> None:
+    """Raises TypeError where the result to differentiate is not a single scalar."""
+    try:
+        aval = aval_of(result)
+    except TypeError:
+        raise TypeError(
+            f"Gradient only defined for scalar-output functions. Output was {result!r}."
+        ) from None
+    if aval.shape != ():
+        raise TypeError(
+            f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}."
+        )

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients: `grad` and `value_and_grad`."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir import pytrees
+from olympus_ir.flattening import function_name
+from olympus_ir.lax.values import as_array
+from olympus_ir.olympuspr import Equation
+from olympus_ir.traceback_filtering import api_boundary
+from olympus_ir.tracing import current, set_current_trace
+
+from .arguments import (
+    argument_numbers,
+    check_function,
+    check_input,
+    check_output,
+    check_reduce_axes,
+    check_scalar,
+)
+from .jvp import split_aux
+from .linearize import LinearizeTrace, LinearizeTracer
+from .transpose import backward_pass
+from .zeros import Zero, aval_of, instantiate, ones_like_aval
+
+__all__ = ["grad", "value_and_grad"]
+
+
+def grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., Any]:
+    """Returns a function that computes the gradient of ``fun``.
+
+    Args:
+      fun: a function whose result is a scalar: an array of shape (), of a float dtype.
+      argnums: the positional arguments to differentiate by.
+      has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
+      holomorphic: whether ``fun`` is promised to be holomorphic; then arguments and result must be
+        complex.
+      allow_int: whether to differentiate by integer arguments, whose gradient is a zero of dtype
+        ``float0``.
+      reduce_axes: no longer has a meaning; must be empty.
+
+    Returns:
+      A function with the arguments of ``fun`` that returns the gradient: of the structure of the
+      chosen argument, or a tuple of such where ``argnums`` is a sequence. Where ``has_aux``, a pair
+      of the gradient and the second part of the result.
+
+    Raises:
+      TypeError: on the call, where the result is not a real scalar, or an argument to differentiate
+        by is not of a float (or complex) dtype.
+
+    See Also:
+      value_and_grad: also returns the value.
+      vjp: for results that are not scalars.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> grad(lax.tanh)(0.2)
+      Array(0.961043, dtype=float32, weak_type=True)
+    """
+    both = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+
+    def grad_f(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    grad_f = api_boundary(grad_f)
+    _describe(grad_f, fun, "Gradient of {fun}", "the gradient", argnums)
+    return grad_f
+
+
+def value_and_grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., tuple[Any, Any]]:
+    """Returns a function that computes both the value of ``fun`` and its gradient.
+
+    Args:
+      fun: a function whose result is a scalar: an array of shape (), of a float dtype.
+      argnums: the positional arguments to differentiate by.
+      has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
+      holomorphic: whether ``fun`` is promised to be holomorphic; then arguments and result must be
+        complex.
+      allow_int: whether to differentiate by integer arguments, whose gradient is a zero of dtype
+        ``float0``.
+      reduce_axes: no longer has a meaning; must be empty.
+
+    Returns:
+      A function with the arguments of ``fun`` that returns the pair of the value and the gradient;
+      ``((value, aux), gradient)`` where ``has_aux``. The gradient is as `grad` returns it.
+
+    Raises:
+      TypeError: as `grad`.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> value_and_grad(lambda x: lax.mul(x, x))(3.0)
+      (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
+    """
+    value_and_grad_f = api_boundary(
+        _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+    )
+    _describe(
+        value_and_grad_f,
+        fun,
+        "Value and gradient of {fun}",
+        "a pair of its value and the gradient",
+        argnums,
+    )
+    return value_and_grad_f
+
+
+def _value_and_grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    holomorphic: bool,
+    allow_int: bool,
+    reduce_axes: Sequence[Any],
+) -> Callable[..., tuple[Any, Any]]:
+    check_function(fun)
+    check_reduce_axes("grad", reduce_axes)
+    single = not isinstance(argnums, tuple | list)
+    wanted: Any
+    if isinstance(argnums, tuple | list):
+        wanted = tuple(map(operator.index, argnums))
+    else:
+        wanted = operator.index(argnums)  # type: ignore[arg-type]
+
+    def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        numbers = argument_numbers(wanted, len(args))
+        full = list(args)
+        trace = LinearizeTrace(current.trace)
+        inputs: list[tuple[list[Any], Any]] = []
+        for number in numbers:
+            leaves, tree = pytrees.tree_flatten(args[number])
+            for leaf in leaves:
+                check_input(leaf, holomorphic, allow_int, "grad")
+            tracers = [trace.new_input(leaf) for leaf in leaves]
+            full[number] = pytrees.tree_unflatten(tree, tracers)
+            inputs.append((tracers, tree))
+        tangent_trace = trace.tangent_trace
+        aux = None
+        try:
+            with set_current_trace(trace):
+                result = fun(*full, **kwargs)
+            if has_aux:
+                result, aux = split_aux(result)
+                aux = pytrees.tree_map(trace.primal_of, aux)
+            check_scalar(result)
+            value, tangent = trace.unpair(result)
+            aval = aval_of(value)
+            check_output(aval.dtype, holomorphic, "grad")
+        finally:
+            trace.finished = tangent_trace.finished = True
+        if tangent.__class__ is Zero:
+            cotangents = [Zero(var.aval) for var in tangent_trace.invars]
+        else:
+            cotangents = backward_pass(
+                _consumed(tangent_trace.equations),
+                tangent_trace.invars,
+                [tangent_trace.atom(tangent)],
+                [ones_like_aval(aval)],
+            )
+        given = iter(cotangents)
+        gradients = tuple(
+            [
+                pytrees.tree_unflatten(
+                    tree,
+                    [
+                        as_array(instantiate(next(given)))
+                        if tracer.__class__ is LinearizeTracer and tracer._trace is trace
+                        else instantiate(Zero.of(tracer))
+                        for tracer in tracers
+                    ],
+                )
+                for tracers, tree in inputs
+            ]
+        )
+        gradient = gradients[0] if single else gradients
+        return ((value, aux) if has_aux else value), gradient
+
+    return value_and_gradient
+
+
+def _consumed(equations: list[Equation]) -> Any:
+    """The equations from the last to the first, each given up, with its residuals, when used."""
+    while equations:
+        yield equations.pop()
+
+
+def _describe(wrapper: Any, fun: Callable[..., Any], summary: str, what: str, argnums: Any) -> None:
+    functools.update_wrapper(wrapper, fun, updated=())
+    name = function_name(fun)
+    wrapper.__doc__ = (
+        f"{summary.format(fun=name)} with respect to positional argument(s) {argnums}. Takes the "
+        f"same arguments as {name} but returns {what}, which has the same shape as the arguments "
+        f"at positions {argnums}."
+    )
+    if getattr(fun, "__doc__", None):
+        wrapper.__doc__ += f"\n\nOriginal documentation:\n\n{fun.__doc__}"

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import olympus_batching  # noqa: F401 - declares primitives of its own
+from olympus_autodiff import jvp_rules, load_rules, transpose_rules
+from olympus_ir import primitives
+from olympus_testing import assert_complete
+
+load_rules()
+
+
+def test_jvp_rules():
+    assert_complete(jvp_rules, primitives())
+
+
+def test_transpose_rules():
+    """Of the primitives that are linear in operands, and no others but calls."""
+    linear = [primitive for primitive in primitives() if primitive.linear_in]
+    assert_complete(transpose_rules, linear)
+    others = set(transpose_rules.rules) - set(linear)
+    assert {primitive.family for primitive in others} <= {"calls", "control_flow", ""}

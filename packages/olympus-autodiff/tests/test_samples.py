@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sample of each primitive: its derivatives agree with finite differences, to second order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olympus_autodiff import jvp, jvp_rules, linearize, load_rules, vjp
+from olympus_ir import dtypes, lax, pytrees
+from olympus_ir.avals import get_aval
+from olympus_testing import assert_close, cases, check_grads
+
+load_rules()
+
+CASES = [case for case in cases() if case.differentiable]
+
+
+def function_of_differentiable(case):
+    """The case as a function of the operands that it is differentiated by, and their values."""
+    args = case.args
+
+    def fun(*chosen):
+        operands = list(args)
+        for place, value in zip(case.differentiable, chosen, strict=True):
+            operands[place] = value
+        return case.run(*operands)
+
+    return fun, [args[place] for place in case.differentiable]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_derivatives(case):
+    with case.context():
+        fun, primals = function_of_differentiable(case)
+        check_grads(fun, primals, order=case.order, jvp=jvp, vjp=vjp)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_linearization_is_jvp(case):
+    with case.context():
+        fun, primals = function_of_differentiable(case)
+        generator = np.random.default_rng(0)
+        tangents = [
+            generator.standard_normal(np.shape(x)).astype(np.asarray(x).dtype) for x in primals
+        ]
+        results, pushed = jvp(fun, primals, tangents)
+        linear_results, derivative = linearize(fun, *primals)
+        assert_close(linear_results, results)
+        assert_close(derivative(*tangents), pushed)
+
+
+def has_tangents(value):
+    return get_aval(value).to_tangent_aval().dtype != dtypes.float0
+
+
+INEXACT_CASES = [case for case in cases() if any(map(has_tangents, case.args))]
+
+
+@pytest.mark.parametrize("case", INEXACT_CASES, ids=str)
+def test_types_of_tangents(case):
+    """Also in dtypes that finite differences are too coarse for."""
+    with case.context():
+        args = case.args
+        avals = [get_aval(arg) for arg in args]
+        tangents = [np.ones(aval.shape, aval.to_tangent_aval().dtype) for aval in avals]
+        if case.primitive in jvp_rules.exemptions:
+            with pytest.raises(NotImplementedError, match=case.primitive.name):
+                jvp(case.run, args, tangents)
+            return
+        if case.primitive is lax.scatter_mul_p:  # by the updates, defined for unique indices only
+            results, pushed = jvp(lambda x: case.run(x, *args[1:]), args[:1], tangents[:1])
+        else:
+            results, pushed = jvp(case.run, args, tangents)
+        for result, tangent in zip(
+            pytrees.tree_leaves(results), pytrees.tree_leaves(pushed), strict=True
+        ):
+            expected = get_aval(result).to_tangent_aval()
+            found = np.asarray(tangent)
+            assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
