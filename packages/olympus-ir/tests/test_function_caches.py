@@ -52,6 +52,30 @@ def test_derived_functions_are_the_same_each_time_and_do_not_keep_the_function()
     assert reference() is None
 
 
+class Owner:
+    def method(self):
+        return "result"
+
+    def other(self):
+        return "other"
+
+
+def test_methods_are_known_by_their_objects():
+    cache, owner = FunctionCache(), Owner()
+    cache.of(owner.method)["a"] = 1
+    assert cache.of(owner.method) == {"a": 1}
+    assert cache.of(owner.other) == {}
+    assert cache.of(Owner().method) == {}
+    derived = cache.derive(owner.method, lambda get: lambda: get()())
+    gc.collect()
+    assert derived() == "result"
+    reference = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert reference() is None
+    assert not cache._entries
+
+
 def test_clear():
     cache, f = FunctionCache(), make()
     cache.of(f)["a"] = 1

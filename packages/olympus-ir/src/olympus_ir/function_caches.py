@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import types
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -24,19 +25,28 @@ class FunctionCache:
     __slots__ = ("_entries",)
 
     def __init__(self) -> None:
-        self._entries: dict[int, tuple[weakref.ref, dict[Any, Any]]] = {}
+        self._entries: dict[Any, tuple[weakref.ref, dict[Any, Any]]] = {}
         _caches.append(self)
 
     def of(self, fun: Any) -> dict[Any, Any]:
-        """The dictionary of a function; one that is forgotten at once where it cannot be kept."""
-        key = id(fun)
+        """The dictionary of a function; one that is forgotten at once where it cannot be kept.
+
+        That of a method belongs to the object: each look-up of a method makes a new one.
+        """
+        key: Any
+        if fun.__class__ is types.MethodType:
+            owner = fun.__self__
+            key = (id(owner), fun.__func__)
+        else:
+            owner = fun
+            key = id(fun)
         entry = self._entries.get(key)
-        if entry is not None and entry[0]() is fun:
+        if entry is not None and entry[0]() is owner:
             return entry[1]
         known: dict[Any, Any] = {}
         entries = self._entries
         try:
-            reference = weakref.ref(fun, lambda _: entries.pop(key, None))
+            reference = weakref.ref(owner, lambda _: entries.pop(key, None))
         except TypeError:  # not weakly referable
             return known
         entries[key] = (reference, known)
@@ -53,8 +63,9 @@ class FunctionCache:
         known = self.of(fun)
         derived = known.get(make)
         if derived is None:
+            is_method = fun.__class__ is types.MethodType
             try:
-                reference = weakref.ref(fun)
+                reference = weakref.WeakMethod(fun) if is_method else weakref.ref(fun)
             except TypeError:
                 return make(lambda: fun)
             derived = known[make] = make(reference)

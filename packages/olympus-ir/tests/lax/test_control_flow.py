@@ -15,6 +15,7 @@ from olympus_ir.checker import check_olympuspr
 from olympus_ir.config import disable_jit
 from olympus_ir.errors import ConcretizationTypeError
 from olympus_ir.jit import jit
+from olympus_ir.lax.control_flow import scanning
 from olympus_ir.make import make_olympuspr
 from olympus_ir.primitives import Primitive
 from olympus_ir.pytrees import tree_leaves
@@ -404,6 +405,30 @@ class TestMap:
         result = run(lambda xs: lax.map(lambda x: {"a": lax.add(*x)}, (xs, xs)), VECTOR)
         check(result["a"], 2 * VECTOR)
 
+    @pytest.mark.parametrize("batch_size", [1, 2, 3, 4, 7, 10])
+    def test_batches(self, monkeypatch, batch_size):
+        xs = np.arange(14, dtype=np.float32).reshape(7, 2)
+        sizes = []
+
+        def vectorized(f):
+            def on_batch(batch):
+                sizes.append(batch.shape[0])
+                results = [f(x) for x in lax.unstack(batch)]
+                return lax.concatenate([lax.expand_dims(y, (0,)) for y in results], 0)
+
+            return on_batch
+
+        monkeypatch.setattr(scanning, "_vectorize", vectorized)
+        result = lax.map(lambda x: lax.reduce_sum(x, (0,)), xs, batch_size=batch_size)
+        check(result, xs.sum(1))
+        full, left = divmod(7, batch_size)
+        assert sizes == [batch_size] * (full > 0) + [left] * (left > 0)
+
+    def test_batches_need_vmap(self, monkeypatch):
+        monkeypatch.setattr(scanning, "_vectorize", None)
+        with pytest.raises(RuntimeError, match="install and import olympus_batching"):
+            lax.map(lax.sin, VECTOR, batch_size=2)
+
 
 class TestAssociativeScan:
     @pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 7, 8, 9, 33])
@@ -488,6 +513,24 @@ class TestTracing:
         lax.scan(body, np.float32(0), VECTOR)
         lax.scan(body, np.float32(0), np.ones((2, 2), np.float32))
         assert len(calls) == 2
+
+    def test_methods_are_traced_once(self):
+        class Model:
+            count = 0
+
+            def step(self, c, x):
+                self.count += 1
+                return lax.add(c, x), c
+
+            def add(self, i, c):
+                self.count += 1
+                return lax.add(i, c)
+
+        model = Model()
+        for _ in range(3):
+            lax.scan(model.step, np.float32(0), VECTOR)
+            check(lax.fori_loop(0, 3, model.add, 0), 3)
+        assert model.count == 2
 
     def test_what_closes_over_tracers_is_traced_anew(self):
         calls = []
