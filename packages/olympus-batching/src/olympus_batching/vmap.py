@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeVar
 from olympus_ir import lax, pytrees
 from olympus_ir.avals import get_aval
 from olympus_ir.flattening import FlatFunction, debug_info_of_tree, result_paths
+from olympus_ir.lax.control_flow.scanning import install_vectorizer
 
 from .dimensions import BatchAxis, BatchDim, broadcast_batch, move_dim
 from .trace import call_batched
@@ -295,3 +296,7 @@ def _axis_in(axis: int, ndim: int) -> int:
     if not -ndim <= axis < ndim:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
     return axis % ndim
+
+
+# `lax.map` computes batches by vmap, which it must not import.
+install_vectorizer(vmap)

@@ -11,8 +11,9 @@ from ...avals import AbstractValue, get_aval
 from ...function_caches import FunctionCache
 from ...olympuspr import close_olympuspr
 from ...tracing import concrete_or_error
-from ..indexing import index_in_dim, slice_in_dim
-from ..shaping import concatenate, expand_dims, reshape
+from ..broadcasting import expand_dims
+from ..indexing import index_in_dim, slice
+from ..shaping import concatenate, reshape
 from ..values import as_array
 from .carries import promote_carry, promoted_carry_avals
 from .primitives import scan_p, sliced_aval
@@ -323,6 +324,16 @@ def _body_of_map(f: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
     return lambda _, x: ((), f()(x))
 
 
+def _vectorized(f: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    assert _vectorize is not None
+    return _vectorize(lambda x: f()(x))
+
+
+def _rows(array: Any, start: int, stop: int) -> Any:
+    shape = get_aval(array).shape  # type: ignore[attr-defined]
+    return slice(array, (start, *(0 for _ in shape[1:])), (stop, *shape[1:]))
+
+
 def _map_in_batches(f: Callable[[Any], Any], xs: Any, batch_size: int) -> Any:
     if _vectorize is None:
         raise RuntimeError(
@@ -334,18 +345,18 @@ def _map_in_batches(f: Callable[[Any], Any], xs: Any, batch_size: int) -> Any:
         raise ValueError("lax.map got no values to map over.")
     size = get_aval(leaves[0]).shape[0]  # type: ignore[attr-defined]
     num_batches, num_left = divmod(size, batch_size)
-    vectorized = _vectorize(f)
+    vectorized = _mapped_bodies.derive(f, _vectorized)
     num_scanned = num_batches * batch_size
     parts = []
     if num_batches:
         batches = [
             reshape(
-                slice_in_dim(leaf, 0, num_scanned) if num_left else leaf,
+                _rows(leaf, 0, num_scanned) if num_left else leaf,
                 (num_batches, batch_size, *get_aval(leaf).shape[1:]),  # type: ignore[attr-defined]
             )
             for leaf in leaves
         ]
-        left = [slice_in_dim(leaf, num_scanned, size) for leaf in leaves] if num_left else []
+        left = [_rows(leaf, num_scanned, size) for leaf in leaves] if num_left else []
         _, ys = scan(
             _mapped_bodies.derive(vectorized, _body_of_map),
             (),
