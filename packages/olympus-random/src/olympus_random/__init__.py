@@ -29,6 +29,16 @@ from .keys import (
     wrap_key_data,
 )
 from .shuffling import choice, permutation
+from .transformed import (
+    double_sided_maxwell,
+    geometric,
+    maxwell,
+    pareto,
+    rayleigh,
+    triangular,
+    wald,
+    weibull_min,
+)
 from .uniform import bits, randint, uniform
 
 __all__ = [
@@ -42,8 +52,10 @@ __all__ = [
     "cauchy",
     "choice",
     "clone",
+    "double_sided_maxwell",
     "exponential",
     "fold_in",
+    "geometric",
     "gumbel",
     "key",
     "key_data",
@@ -52,13 +64,19 @@ __all__ = [
     "laplace",
     "logistic",
     "lognormal",
+    "maxwell",
     "normal",
+    "pareto",
     "permutation",
     "rademacher",
     "randint",
+    "rayleigh",
     "register_prng",
     "split",
+    "triangular",
     "truncated_normal",
     "uniform",
+    "wald",
+    "weibull_min",
     "wrap_key_data",
 ]
