@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The instruction set: one primitive, bind function and shape rule an operation."""
 
+from .broadcasting import *  # noqa: F403
 from .callbacks import *  # noqa: F403
 from .calls import *  # noqa: F403
 from .collectives import *  # noqa: F403
 from .contractions import *  # noqa: F403
 from .control_flow import *  # noqa: F403
 from .conversion import *  # noqa: F403
+from .creation import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .extended import *  # noqa: F403
-from .gather_scatter import *  # noqa: F403
+from .gathering import *  # noqa: F403
 from .indexing import *  # noqa: F403
 from .logic import *  # noqa: F403
+from .mathematics import *  # noqa: F403
 from .reductions import *  # noqa: F403
+from .scattering import *  # noqa: F403
 from .shaping import *  # noqa: F403
 from .sorting import *  # noqa: F403
 from .transfer import *  # noqa: F403

@@ -19,9 +19,10 @@ from ..avals import ShapedArray, get_aval
 from ..effects import NamedAxisEffect
 from ..primitives import Primitive, instruction
 from ..tracing import current
+from .broadcasting import expand_dims
 from .conversion import convert_element_type
 from .elementwise import add, div, mul
-from .shaping import expand_dims, squeeze
+from .shaping import squeeze
 
 __all__ = [
     "all_gather",

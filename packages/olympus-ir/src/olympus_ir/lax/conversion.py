@@ -179,7 +179,13 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
 
 
 def copy(x: ArrayLike) -> Array:
-    """An array with the same elements in memory of its own."""
+    """An array with the same elements in memory of its own.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.copy(2.0)
+      Array(2., dtype=float32, weak_type=True)
+    """
     return copy_p.bind(x)
 
 

@@ -16,11 +16,13 @@ from ..errors import ShapeError
 from ..jit import jit
 from ..primitives import instruction
 from ..tracing import Tracer
+from .axes import canonical_axis
+from .broadcasting import expand_dims
 from .conversion import convert_dtype
 from .elementwise import add
 from .families import check_same_dtypes, result_weak_type
 from .logic import lt, select_n
-from .shaping import canonical_axis, expand_dims, squeeze
+from .shaping import squeeze
 from .values import Array, ArrayLike, dtype_of, shape_of
 
 __all__ = [
@@ -414,7 +416,14 @@ def dynamic_update_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """The array with a slice at a computed place in one dimension replaced."""
+    """The array with a slice at a computed place in one dimension replaced.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.dynamic_update_slice_in_dim(np.zeros(4), np.ones(2), 1, 0)
+      Array([0., 1., 1., 0.], dtype=float32)
+    """
     shape = shape_of(operand)
     axis = canonical_axis(axis, len(shape))
     indices, negative = _indices_in_dim(shape, start_index, axis, allow_negative_indices)
@@ -487,6 +496,13 @@ def dynamic_update_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """The array with the elements at one computed index in one dimension replaced."""
+    """The array with the elements at one computed index in one dimension replaced.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.dynamic_update_index_in_dim(np.zeros(3), 1.0, 1, 0)
+      Array([0., 1., 0.], dtype=float32)
+    """
     compiled = _compiled(_dynamic_update_index_in_dim, "dynamic_update_index_in_dim", (3, 4))
     return compiled(operand, update, index, axis, bool(allow_negative_indices))

@@ -61,44 +61,6 @@ __all__ = [
     "xor_p",
 ]
 
-__all__ = [
-    "and_p",
-    "bitwise_and",
-    "bitwise_not",
-    "bitwise_or",
-    "bitwise_xor",
-    "clamp",
-    "clamp_p",
-    "clz",
-    "clz_p",
-    "eq",
-    "eq_p",
-    "ge",
-    "ge_p",
-    "gt",
-    "gt_p",
-    "le",
-    "le_p",
-    "lt",
-    "lt_p",
-    "ne",
-    "ne_p",
-    "not_p",
-    "or_p",
-    "population_count",
-    "population_count_p",
-    "select",
-    "select_n",
-    "select_n_p",
-    "shift_left",
-    "shift_left_p",
-    "shift_right_arithmetic",
-    "shift_right_arithmetic_p",
-    "shift_right_logical",
-    "shift_right_logical_p",
-    "xor_p",
-]
-
 _boolean = fixed_dtype(np.bool_)
 
 eq_p = binary("eq", AnythingExtended, result=_boolean, numpy_name="equal")
@@ -170,32 +132,68 @@ def _select_n_shape(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
 
 
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether ``x == y``."""
+    """Whether ``x == y``.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.eq(1, 2)
+      Array(False, dtype=bool, weak_type=True)
+    """
     return eq_p.bind(x, y)
 
 
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether ``x != y``."""
+    """Whether ``x != y``.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.ne(1, 2)
+      Array(True, dtype=bool, weak_type=True)
+    """
     return ne_p.bind(x, y)
 
 
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether ``x < y``."""
+    """Whether ``x < y``.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.lt(1, 2)
+      Array(True, dtype=bool, weak_type=True)
+    """
     return lt_p.bind(x, y)
 
 
 def le(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether ``x <= y``."""
+    """Whether ``x <= y``.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.le(2, 2)
+      Array(True, dtype=bool, weak_type=True)
+    """
     return le_p.bind(x, y)
 
 
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether ``x > y``."""
+    """Whether ``x > y``.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.gt(1, 2)
+      Array(False, dtype=bool, weak_type=True)
+    """
     return gt_p.bind(x, y)
 
 
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether ``x >= y``."""
+    """Whether ``x >= y``.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.ge(2, 2)
+      Array(True, dtype=bool, weak_type=True)
+    """
     return ge_p.bind(x, y)
 
 
@@ -203,47 +201,101 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
-    """The bits set in both ``x`` and ``y``."""
+    """The bits set in both ``x`` and ``y``.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.bitwise_and(6, 3)
+      Array(2, dtype=int32, weak_type=True)
+    """
     return and_p.bind(x, y)
 
 
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
-    """The bits set in ``x`` or ``y``."""
+    """The bits set in ``x`` or ``y``.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.bitwise_or(6, 3)
+      Array(7, dtype=int32, weak_type=True)
+    """
     return or_p.bind(x, y)
 
 
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
-    """The bits set in just one of ``x`` and ``y``."""
+    """The bits set in just one of ``x`` and ``y``.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.bitwise_xor(6, 3)
+      Array(5, dtype=int32, weak_type=True)
+    """
     return xor_p.bind(x, y)
 
 
 def bitwise_not(x: ArrayLike) -> Array:
-    """The bits not set in ``x``."""
+    """The bits not set in ``x``.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.bitwise_not(6)
+      Array(-7, dtype=int32, weak_type=True)
+    """
     return not_p.bind(x)
 
 
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
-    """``x`` shifted left by ``y`` bits; zero where ``y`` is negative or not below the width."""
+    """``x`` shifted left by ``y`` bits; zero where ``y`` is negative or not below the width.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.shift_left(3, 2)
+      Array(12, dtype=int32, weak_type=True)
+    """
     return shift_left_p.bind(x, y)
 
 
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
-    """``x`` shifted right by ``y`` bits, with zeros coming in; zero where ``y`` is out of range."""
+    """``x`` shifted right by ``y`` bits, with zeros coming in; zero where ``y`` is out of range.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.shift_right_logical(-1, 28)
+      Array(15, dtype=int32, weak_type=True)
+    """
     return shift_right_logical_p.bind(x, y)
 
 
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
-    """``x`` shifted right by ``y`` bits, with copies of the sign bit coming in."""
+    """``x`` shifted right by ``y`` bits, with copies of the sign bit coming in.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.shift_right_arithmetic(-8, 1)
+      Array(-4, dtype=int32, weak_type=True)
+    """
     return shift_right_arithmetic_p.bind(x, y)
 
 
 def population_count(x: ArrayLike) -> Array:
-    """How many bits of ``x`` are set."""
+    """How many bits of ``x`` are set.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.population_count(7)
+      Array(3, dtype=int32, weak_type=True)
+    """
     return population_count_p.bind(x)
 
 
 def clz(x: ArrayLike) -> Array:
-    """How many bits of ``x`` before the first one set are zero."""
+    """How many bits of ``x`` before the first one set are zero.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.clz(1)
+      Array(31, dtype=int32, weak_type=True)
+    """
     return clz_p.bind(x)
 
 

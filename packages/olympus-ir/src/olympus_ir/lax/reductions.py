@@ -150,32 +150,74 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
 
 
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The product over the given axes."""
+    """The product over the given axes.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.reduce_prod(np.array([2, 3, 4]), (0,))
+      Array(24, dtype=int32)
+    """
     return reduce_prod_p.bind(operand, axes=_reduction_axes(axes))
 
 
 def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The largest element over the given axes; NaN where one is; of none, the smallest value."""
+    """The largest element over the given axes; NaN where one is; of none, the smallest value.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.reduce_max(np.array([2, 3, 1]), (0,))
+      Array(3, dtype=int32)
+    """
     return reduce_max_p.bind(operand, axes=_reduction_axes(axes))
 
 
 def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The smallest element over the given axes; NaN where one is; of none, the largest value."""
+    """The smallest element over the given axes; NaN where one is; of none, the largest value.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.reduce_min(np.array([2, 3, 1]), (0,))
+      Array(1, dtype=int32)
+    """
     return reduce_min_p.bind(operand, axes=_reduction_axes(axes))
 
 
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The bits set in all elements over the given axes."""
+    """The bits set in all elements over the given axes.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.reduce_and(np.array([6, 3]), (0,))
+      Array(2, dtype=int32)
+    """
     return reduce_and_p.bind(operand, axes=_reduction_axes(axes))
 
 
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The bits set in any element over the given axes."""
+    """The bits set in any element over the given axes.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.reduce_or(np.array([True, False]), (0,))
+      Array(True, dtype=bool)
+    """
     return reduce_or_p.bind(operand, axes=_reduction_axes(axes))
 
 
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The bits set in an odd number of elements over the given axes."""
+    """The bits set in an odd number of elements over the given axes.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.reduce_xor(np.array([6, 3]), (0,))
+      Array(5, dtype=int32)
+    """
     return reduce_xor_p.bind(operand, axes=_reduction_axes(axes))
 
 
@@ -186,13 +228,26 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
       operand: an array with elements along the axis.
       axis: the axis that disappears.
       index_dtype: the result's integer dtype.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.argmax(np.array([2, 3, 1]), 0, "int32")
+      Array(1, dtype=int32)
     """
     dtype = dtypes.check_and_canonicalize_user_dtype(index_dtype, "argmax", 3)
     return argmax_p.bind(operand, axes=(operator.index(axis),), index_dtype=dtype)
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
-    """The index of the smallest element along an axis, the first one of several or of NaNs."""
+    """The index of the smallest element along an axis, the first one of several or of NaNs.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.argmin(np.array([2, 3, 1]), 0, "int32")
+      Array(2, dtype=int32)
+    """
     dtype = dtypes.check_and_canonicalize_user_dtype(index_dtype, "argmin", 3)
     return argmin_p.bind(operand, axes=(operator.index(axis),), index_dtype=dtype)
 
@@ -389,20 +444,48 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The products of all elements up to each one along an axis."""
+    """The products of all elements up to each one along an axis.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.cumprod(np.array([1, 2, 3, 4]))
+      Array([ 1,  2,  6, 24], dtype=int32)
+    """
     return cumprod_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
 
 
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The largest of all elements up to each one along an axis."""
+    """The largest of all elements up to each one along an axis.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.cummax(np.array([1, 3, 2, 4]))
+      Array([1, 3, 3, 4], dtype=int32)
+    """
     return cummax_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
 
 
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The smallest of all elements up to each one along an axis."""
+    """The smallest of all elements up to each one along an axis.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.cummin(np.array([3, 2, 4, 1]), reverse=True)
+      Array([1, 1, 1, 1], dtype=int32)
+    """
     return cummin_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
 
 
 def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The logarithms of the sums of the exponentials of all elements up to each one."""
+    """The logarithms of the sums of the exponentials of all elements up to each one.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.cumlogsumexp(np.zeros(1))
+      Array([0.], dtype=float32)
+    """
     return cumlogsumexp_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations that arrange the elements of arrays anew, and arrays made from nothing."""
+"""Operations that arrange the elements of arrays anew."""
 
 from __future__ import annotations
 
@@ -8,41 +8,24 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from .. import dtypes
-from ..avals import ShapedArray, canonicalize_shape, get_aval
+from ..avals import ShapedArray, canonicalize_shape
 from ..errors import ShapeError
 from ..primitives import instruction
-from .conversion import convert_dtype
-from .families import Number, check_dtype, check_same_dtypes, result_weak_type
-from .values import Array, ArrayLike, as_array, dtype_of, shape_of
+from .axes import canonical_axis, integer_axes
+from .families import check_same_dtypes, result_weak_type
+from .values import Array, ArrayLike, shape_of
 
 __all__ = [
-    "broadcast",
-    "broadcast_in_dim",
-    "broadcast_in_dim_p",
-    "broadcast_like",
-    "broadcast_shapes",
-    "broadcast_to_rank",
-    "broadcasted_iota",
-    "canonical_axis",
     "collapse",
     "concatenate",
     "concatenate_p",
-    "empty",
-    "expand_dims",
-    "full",
-    "full_like",
-    "iota",
-    "iota_p",
     "pad",
     "pad_p",
     "reshape",
     "reshape_p",
     "rev",
     "rev_p",
-    "shape_as_value",
     "split",
     "split_p",
     "squeeze",
@@ -55,10 +38,8 @@ __all__ = [
     "transpose_p",
     "unstack",
     "unstack_p",
-    "zeros_like_array",
 ]
 
-broadcast_in_dim_p = instruction("broadcast_in_dim", family="shaping")
 reshape_p = instruction("reshape", family="shaping")
 squeeze_p = instruction("squeeze", family="shaping")
 transpose_p = instruction("transpose", family="shaping")
@@ -68,10 +49,8 @@ stack_p = instruction("stack", family="shaping")
 unstack_p = instruction("unstack", family="shaping", multiple_results=True)
 tile_p = instruction("tile", family="shaping")
 pad_p = instruction("pad", family="shaping")
-iota_p = instruction("iota", family="shaping")
 split_p = instruction("split", family="shaping", multiple_results=True)
 for _linear in (
-    broadcast_in_dim_p,
     reshape_p,
     squeeze_p,
     transpose_p,
@@ -84,182 +63,6 @@ for _linear in (
     split_p,
 ):
     _linear.linear_in = True
-
-
-def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
-    """An axis counted from the first one.
-
-    Raises:
-      TypeError: where ``axis`` is not an integer.
-      ValueError: where it is out of range.
-    """
-    axis = operator.index(axis)
-    if not -ndim <= axis < ndim:
-        raise ValueError(f"{what} {axis} is out of bounds for array of dimension {ndim}")
-    return axis + ndim if axis < 0 else axis
-
-
-def _axes(name: str, axes: Any) -> tuple[int, ...]:
-    """A user's axes as a tuple of Python integers."""
-    if axes.__class__ is tuple and all(axis.__class__ is int for axis in axes):
-        return axes
-    try:
-        return tuple(operator.index(axis) for axis in axes)
-    except TypeError:
-        raise TypeError(f"{name} must be a sequence of integers, got {axes!r}") from None
-
-
-# ---- broadcasting ----
-
-
-@broadcast_in_dim_p.def_abstract_eval
-def _broadcast_in_dim_shape(
-    operand: ShapedArray, *, shape: tuple, broadcast_dimensions: tuple, sharding: Any
-) -> ShapedArray:
-    if len(broadcast_dimensions) != operand.ndim:
-        raise ShapeError(
-            "broadcast_in_dim broadcast_dimensions must have length equal to operand ndim; got "
-            f"broadcast_dimensions {broadcast_dimensions} for operand ndim {operand.ndim}."
-        )
-    if not all(0 <= dimension < len(shape) for dimension in broadcast_dimensions):
-        raise ShapeError(
-            "broadcast_in_dim broadcast_dimensions must be a subset of output dimensions, got "
-            f"{broadcast_dimensions} for operand ndim {operand.ndim} and shape {shape}."
-        )
-    if len(set(broadcast_dimensions)) != len(broadcast_dimensions) or list(
-        broadcast_dimensions
-    ) != sorted(broadcast_dimensions):
-        raise ShapeError(
-            f"broadcast_in_dim broadcast_dimensions must increase strictly, got "
-            f"{broadcast_dimensions}; use lax.transpose to change the order of dimensions."
-        )
-    for size, dimension in zip(operand.shape, broadcast_dimensions, strict=True):
-        if size not in (1, shape[dimension]):
-            raise ShapeError(
-                "broadcast_in_dim operand dimension sizes must either be 1, or be equal to their "
-                "corresponding dimensions in the target broadcast shape; got operand of shape "
-                f"{operand.shape}, target broadcast shape {shape}, broadcast_dimensions "
-                f"{broadcast_dimensions}"
-            )
-    return ShapedArray(shape, operand.dtype, operand.weak_type, sharding=sharding, vma=operand.vma)
-
-
-def broadcast_in_dim(
-    operand: ArrayLike,
-    shape: Sequence[int],
-    broadcast_dimensions: Sequence[int],
-    *,
-    out_sharding: Any = None,
-) -> Array:
-    """Spreads an array over new dimensions and dimensions of size one.
-
-    Args:
-      operand: an array or scalar.
-      shape: the result's shape.
-      broadcast_dimensions: for each dimension of the operand, the dimension of the result that it
-        becomes, in increasing order. Sizes are equal, or the operand's is one.
-      out_sharding: how the result is laid out.
-
-    Example:
-      >>> from olympus_ir import lax
-      >>> import numpy as np
-      >>> lax.broadcast_in_dim(np.arange(2), (2, 3), (0,))
-      Array([[0, 0, 0],
-             [1, 1, 1]], dtype=int32)
-    """
-    shape = canonicalize_shape(shape)
-    dimensions = _axes("broadcast_dimensions", broadcast_dimensions)
-    if out_sharding is None and isinstance(operand, Array) and operand.ndim == len(shape):
-        if operand.shape == shape and dimensions == tuple(range(len(shape))):
-            return operand
-    return broadcast_in_dim_p.bind(
-        operand, shape=shape, broadcast_dimensions=dimensions, sharding=out_sharding
-    )
-
-
-def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
-    """Adds dimensions of the given sizes before the operand's, over which it is repeated.
-
-    Example:
-      >>> from olympus_ir import lax
-      >>> lax.broadcast(1.5, (2,))
-      Array([1.5, 1.5], dtype=float32, weak_type=True)
-    """
-    sizes = canonicalize_shape(sizes)
-    if not sizes and out_sharding is None:
-        return as_array(operand)
-    shape = shape_of(operand)
-    return broadcast_in_dim(
-        operand,
-        sizes + shape,
-        tuple(range(len(sizes), len(sizes) + len(shape))),
-        out_sharding=out_sharding,
-    )
-
-
-def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that arrays of the given shapes have after NumPy's broadcasting.
-
-    Raises:
-      ValueError: where the shapes do not fit.
-
-    Example:
-      >>> broadcast_shapes((2, 1), (3,))
-      (2, 3)
-    """
-    given = [canonicalize_shape(shape) for shape in shapes]
-    ndim = max((len(shape) for shape in given), default=0)
-    result = [1] * ndim
-    for shape in given:
-        for position, size in enumerate(shape, ndim - len(shape)):
-            if size != 1:
-                if result[position] not in (1, size):
-                    raise ValueError(f"Incompatible shapes for broadcasting: shapes={given}")
-                result[position] = size
-    return tuple(result)
-
-
-def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """Adds dimensions of size one in front until there are ``rank`` of them."""
-    ndim = len(shape_of(x))
-    if ndim > rank:
-        raise ValueError(f"cannot broadcast an array of rank {ndim} to the lower rank {rank}")
-    return as_array(x) if ndim == rank else expand_dims(x, tuple(range(rank - ndim)))
-
-
-def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
-    """Broadcasts a scalar or an array to the shape of another one, by NumPy's rules."""
-    shape, target = shape_of(arr), shape_of(like_arr)
-    if len(shape) > len(target):
-        raise ValueError(f"an array of shape {shape} cannot be broadcast to shape {target}")
-    return broadcast_in_dim(arr, target, tuple(range(len(target) - len(shape), len(target))))
-
-
-def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Inserts dimensions of size one.
-
-    Args:
-      array: an array or scalar.
-      dimensions: the positions of the new dimensions in the result, negative ones from its end.
-
-    Example:
-      >>> from olympus_ir import lax
-      >>> import numpy as np
-      >>> lax.expand_dims(np.ones((2, 3)), (0, -1)).shape
-      (1, 2, 3, 1)
-    """
-    shape = shape_of(array)
-    ndim = len(shape) + len(dimensions)
-    new = {canonical_axis(dimension, ndim) for dimension in dimensions}
-    if len(new) != len(dimensions):
-        raise ValueError(f"repeated axis in lax.expand_dims: {tuple(dimensions)}")
-    if not new:
-        return as_array(array)
-    old = [position for position in range(ndim) if position not in new]
-    sizes = [1] * ndim
-    for position, size in zip(old, shape, strict=True):
-        sizes[position] = size
-    return broadcast_in_dim(array, tuple(sizes), tuple(old))
 
 
 # ---- the same elements in another shape ----
@@ -312,7 +115,7 @@ def reshape(
     )
     shape = shape_of(operand)
     if dimensions is not None:
-        dimensions = _axes("dimensions", dimensions)
+        dimensions = integer_axes("dimensions", dimensions)
         if dimensions == tuple(range(len(shape))):
             dimensions = None
     if shape == new_sizes and dimensions is None and out_sharding is None:
@@ -363,6 +166,12 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 
     Raises:
       ValueError: where one is out of range, repeated, or not of size one.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.squeeze(np.ones((1, 3, 1)), (0, -1)).shape
+      (3,)
     """
     ndim = len(shape_of(array))
     axes = [canonical_axis(dimension, ndim) for dimension in dimensions]
@@ -393,7 +202,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
       >>> lax.transpose(np.ones((2, 3, 4)), (2, 0, 1)).shape
       (4, 2, 3)
     """
-    permutation = _axes("permutation", permutation)
+    permutation = integer_axes("permutation", permutation)
     if permutation == tuple(range(len(permutation))) and isinstance(operand, Array):
         if operand.ndim == len(permutation):
             return operand
@@ -413,8 +222,15 @@ def _rev_shape(operand: ShapedArray, *, dimensions: tuple) -> ShapedArray:
 
 
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Reverses the order of the elements along the given dimensions."""
-    return rev_p.bind(operand, dimensions=_axes("rev dimensions", dimensions))
+    """Reverses the order of the elements along the given dimensions.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.rev(np.array([1, 2, 3]), (0,))
+      Array([3, 2, 1], dtype=int32)
+    """
+    return rev_p.bind(operand, dimensions=integer_axes("rev dimensions", dimensions))
 
 
 # ---- joining and splitting ----
@@ -510,7 +326,14 @@ def _unstack_shape(operand: ShapedArray, *, axis: int) -> list[ShapedArray]:
 
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of an array along one dimension, without that dimension."""
+    """The slices of an array along one dimension, without that dimension.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.unstack(np.array([[1, 2], [3, 4]]))
+      (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
+    """
     return tuple(unstack_p.bind(x, axis=canonical_axis(axis, len(shape_of(x)))))
 
 
@@ -540,7 +363,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
       [Array([0], dtype=int32), Array([1, 2], dtype=int32)]
     """
     axis = canonical_axis(axis, len(shape_of(operand)))
-    return split_p.bind(operand, sizes=_axes("sizes", sizes), axis=axis)
+    return split_p.bind(operand, sizes=integer_axes("sizes", sizes), axis=axis)
 
 
 @tile_p.def_abstract_eval
@@ -557,8 +380,15 @@ def _tile_shape(operand: ShapedArray, *, reps: tuple) -> ShapedArray:
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
-    """Repeats the whole array ``reps[i]`` times along each dimension ``i``."""
-    return tile_p.bind(operand, reps=_axes("reps", reps))
+    """Repeats the whole array ``reps[i]`` times along each dimension ``i``.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.tile(np.array([1, 2]), (2,))
+      Array([1, 2, 1, 2], dtype=int32)
+    """
+    return tile_p.bind(operand, reps=integer_axes("reps", reps))
 
 
 @pad_p.def_abstract_eval
@@ -614,114 +444,5 @@ def pad(
       >>> lax.pad(np.array([1, 2]), 0, [(1, 0, 1)])
       Array([0, 1, 0, 2], dtype=int32)
     """
-    config = tuple(_axes("padding_config entries", entry) for entry in padding_config)
+    config = tuple(integer_axes("padding_config entries", entry) for entry in padding_config)
     return pad_p.bind(operand, padding_value, padding_config=config)
-
-
-# ---- arrays from nothing ----
-
-
-@iota_p.def_abstract_eval
-def _iota_shape(*, dtype: Any, shape: tuple, dimension: int, sharding: Any) -> ShapedArray:
-    aval = ShapedArray(shape, dtype, sharding=sharding)
-    check_dtype("iota", aval, Number)
-    if not 0 <= dimension < len(shape):
-        raise ValueError(
-            "iota dimension must be between 0 and len(shape), got "
-            f"dimension={dimension} for shape={shape}"
-        )
-    return aval
-
-
-def iota(dtype: Any, size: int) -> Array:
-    """The numbers from zero up to ``size`` (excluded).
-
-    Example:
-      >>> from olympus_ir import lax
-      >>> lax.iota("int32", 3)
-      Array([0, 1, 2], dtype=int32)
-    """
-    return broadcasted_iota(dtype, (size,), 0)
-
-
-def broadcasted_iota(
-    dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
-) -> Array:
-    """An array of the given shape whose elements are their indices in one dimension."""
-    return iota_p.bind(
-        dtype=dtypes.check_and_canonicalize_user_dtype(dtype, "iota", 3),
-        shape=canonicalize_shape(shape),
-        dimension=operator.index(dimension),
-        sharding=out_sharding,
-    )
-
-
-def full(
-    shape: Sequence[int], fill_value: ArrayLike, dtype: Any = None, *, sharding: Any = None
-) -> Array:
-    """An array filled with one value.
-
-    Args:
-      shape: its shape.
-      fill_value: a scalar.
-      dtype: its dtype; the fill value's where not given.
-      sharding: how it is laid out.
-
-    Example:
-      >>> from olympus_ir import lax
-      >>> lax.full((2,), 7, "float32")
-      Array([7., 7.], dtype=float32)
-    """
-    shape = canonicalize_shape(shape)
-    fill_shape = shape_of(fill_value)
-    if fill_shape:
-        raise TypeError(
-            "full must be called with scalar fill_value, got fill_value.shape "
-            f"{fill_shape}. olympus.numpy.full broadcasts."
-        )
-    if dtype is None:
-        aval = get_aval(fill_value)
-        fill_value = convert_dtype(fill_value, aval.dtype, aval.weak_type)  # type: ignore[union-attr]
-    else:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "full", 3)
-        fill_value = convert_dtype(fill_value, dtype)
-    return broadcast(fill_value, shape, out_sharding=sharding)
-
-
-def full_like(
-    x: ArrayLike,
-    fill_value: ArrayLike,
-    dtype: Any = None,
-    shape: Sequence[int] | None = None,
-    sharding: Any = None,
-) -> Array:
-    """An array filled with one value, in shape and dtype like another one where not said otherwise.
-
-    Args:
-      x: the array that gives shape and dtype; it may also be anything that has them.
-      fill_value: a scalar.
-      dtype: the dtype in place of that of ``x``.
-      shape: the shape in place of that of ``x``.
-      sharding: how the result is laid out.
-    """
-    shape = shape_of(x) if shape is None else canonicalize_shape(shape)
-    if dtype is None:
-        weak_type = x.weak_type if isinstance(x, Array) else get_aval(x).weak_type  # type: ignore[union-attr]
-        fill_value = convert_dtype(fill_value, dtype_of(x), weak_type)
-        return broadcast(fill_value, shape, out_sharding=sharding)
-    return full(shape, fill_value, dtype, sharding=sharding)
-
-
-def zeros_like_array(x: ArrayLike) -> Array:
-    """Zeros in shape and dtype like another array."""
-    return full_like(x, 0)
-
-
-def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Array:
-    """An array whose elements nobody should rely on; they are zeros."""
-    return full(shape, 0, dtype, sharding=out_sharding)
-
-
-def shape_as_value(shape: Sequence[int]) -> Array:
-    """A shape as an array of integers."""
-    return as_array(np.asarray(canonicalize_shape(shape), dtypes.default_int_dtype()))

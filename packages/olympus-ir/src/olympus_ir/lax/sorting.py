@@ -13,7 +13,7 @@ from .. import dtypes
 from ..avals import ShapedArray
 from ..errors import ShapeError
 from ..primitives import instruction
-from .shaping import canonical_axis
+from .axes import canonical_axis
 from .values import Array, ArrayLike, shape_of
 
 __all__ = ["sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
@@ -77,7 +77,14 @@ def sort(
 def sort_key_val(
     keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Array, Array]:
-    """Sorts keys along one dimension and orders values alike."""
+    """Sorts keys along one dimension and orders values alike.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.sort_key_val(np.array([3, 1, 2]), np.array([0, 1, 2]))
+      (Array([1, 2, 3], dtype=int32), Array([1, 2, 0], dtype=int32))
+    """
     return sort((keys, values), dimension=dimension, is_stable=is_stable, num_keys=1)
 
 

@@ -8,10 +8,12 @@ from typing import Any
 
 from ..avals import AbstractValue, get_aval
 from ..evaluation import eval_olympuspr
+from ..lax.broadcasting import expand_dims
 from ..lax.control_flow.primitives import cond_p, scan_p, stacked_aval, while_p
 from ..lax.conversion import convert_dtype
+from ..lax.creation import empty
 from ..lax.indexing import index_in_dim
-from ..lax.shaping import concatenate, empty, expand_dims
+from ..lax.shaping import concatenate
 from ..olympuspr import ClosedOlympuspr
 from .tables import reference_rules, takes_arrays
 

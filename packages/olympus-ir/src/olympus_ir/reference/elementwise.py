@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..lax import conversion, elementwise, extended, logic
+from ..lax import conversion, elementwise, extended, logic, mathematics
 from ..lax.values import cast
 from . import numerics
 from .arrays import elements_of, physical_of
@@ -135,37 +135,37 @@ def _exp2(x: np.ndarray) -> np.ndarray:
 
 
 for _primitive, _function in {
-    elementwise.exp_p: np.exp,
-    elementwise.exp2_p: _exp2,
-    elementwise.expm1_p: np.expm1,
-    elementwise.log_p: np.log,
-    elementwise.log1p_p: np.log1p,
-    elementwise.logistic_p: _logistic,
-    elementwise.sqrt_p: np.sqrt,
-    elementwise.rsqrt_p: lambda x: 1 / np.sqrt(x),
-    elementwise.cbrt_p: np.cbrt,
-    elementwise.sin_p: np.sin,
-    elementwise.cos_p: np.cos,
-    elementwise.tan_p: np.tan,
-    elementwise.asin_p: np.arcsin,
-    elementwise.acos_p: np.arccos,
-    elementwise.atan_p: np.arctan,
-    elementwise.sinh_p: np.sinh,
-    elementwise.cosh_p: np.cosh,
-    elementwise.tanh_p: np.tanh,
-    elementwise.asinh_p: np.arcsinh,
-    elementwise.acosh_p: np.arccosh,
-    elementwise.atanh_p: np.arctanh,
-    elementwise.erf_p: numerics.erf,
-    elementwise.erfc_p: numerics.erfc,
-    elementwise.erf_inv_p: numerics.erf_inv,
-    elementwise.lgamma_p: numerics.lgamma,
-    elementwise.digamma_p: numerics.digamma,
+    mathematics.exp_p: np.exp,
+    mathematics.exp2_p: _exp2,
+    mathematics.expm1_p: np.expm1,
+    mathematics.log_p: np.log,
+    mathematics.log1p_p: np.log1p,
+    mathematics.logistic_p: _logistic,
+    mathematics.sqrt_p: np.sqrt,
+    mathematics.rsqrt_p: lambda x: 1 / np.sqrt(x),
+    mathematics.cbrt_p: np.cbrt,
+    mathematics.sin_p: np.sin,
+    mathematics.cos_p: np.cos,
+    mathematics.tan_p: np.tan,
+    mathematics.asin_p: np.arcsin,
+    mathematics.acos_p: np.arccos,
+    mathematics.atan_p: np.arctan,
+    mathematics.sinh_p: np.sinh,
+    mathematics.cosh_p: np.cosh,
+    mathematics.tanh_p: np.tanh,
+    mathematics.asinh_p: np.arcsinh,
+    mathematics.acosh_p: np.arccosh,
+    mathematics.atanh_p: np.arctanh,
+    mathematics.erf_p: numerics.erf,
+    mathematics.erfc_p: numerics.erfc,
+    mathematics.erf_inv_p: numerics.erf_inv,
+    mathematics.lgamma_p: numerics.lgamma,
+    mathematics.digamma_p: numerics.digamma,
 }.items():
     define(_primitive, in_double(_function))
 
 
-@define(elementwise.atan2_p)
+@define(mathematics.atan2_p)
 def _atan2(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if x.dtype.kind != "c":
         return np.arctan2(widen(x), widen(y)).astype(x.dtype)

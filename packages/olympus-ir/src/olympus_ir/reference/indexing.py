@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..evaluation import eval_olympuspr
-from ..lax import gather_scatter, indexing
-from ..lax.gather_scatter import GatherScatterMode
+from ..lax import gathering, indexing, scattering
+from ..lax.gathering import GatherScatterMode
 from .tables import reference_rules
 
 define = reference_rules.define
@@ -88,7 +88,7 @@ def _batch_place(place: tuple[int, ...], window_dims: Sequence[int], ndim: int) 
     )
 
 
-@define(gather_scatter.gather_p)
+@define(gathering.gather_p)
 def _gather(
     x: np.ndarray,
     indices: np.ndarray,
@@ -189,9 +189,9 @@ def _combination(update_jaxpr: Any, update_consts: tuple) -> Callable[..., np.nd
     return combine
 
 
-define(gather_scatter.scatter_p, _scatter_rule(None))
-define(gather_scatter.scatter_add_p, _scatter_rule(np.add))
-define(gather_scatter.scatter_sub_p, _scatter_rule(np.subtract))
-define(gather_scatter.scatter_mul_p, _scatter_rule(np.multiply))
-define(gather_scatter.scatter_min_p, _scatter_rule(np.minimum))
-define(gather_scatter.scatter_max_p, _scatter_rule(np.maximum))
+define(scattering.scatter_p, _scatter_rule(None))
+define(scattering.scatter_add_p, _scatter_rule(np.add))
+define(scattering.scatter_sub_p, _scatter_rule(np.subtract))
+define(scattering.scatter_mul_p, _scatter_rule(np.multiply))
+define(scattering.scatter_min_p, _scatter_rule(np.minimum))
+define(scattering.scatter_max_p, _scatter_rule(np.maximum))

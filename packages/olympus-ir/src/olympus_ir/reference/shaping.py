@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..lax import shaping
+from ..lax import broadcasting, creation, shaping
 from .tables import reference_rules
 
 define = reference_rules.define
 
 
-@define(shaping.broadcast_in_dim_p)
+@define(broadcasting.broadcast_in_dim_p)
 def _broadcast_in_dim(
     x: np.ndarray, *, shape: tuple, broadcast_dimensions: tuple, sharding: Any
 ) -> np.ndarray:
@@ -99,7 +99,7 @@ def _pad(x: np.ndarray, padding_value: np.ndarray, *, padding_config: tuple) -> 
     return result[cut]
 
 
-@define(shaping.iota_p)
+@define(creation.iota_p)
 def _iota(*, dtype: Any, shape: tuple, dimension: int, sharding: Any) -> np.ndarray:
     sizes = [1] * len(shape)
     sizes[dimension] = shape[dimension]

@@ -10,10 +10,11 @@ import numpy as np
 
 from ... import pytrees
 from ...avals import get_aval
+from ..axes import canonical_axis
 from ..elementwise import add
 from ..indexing import slice_in_dim
 from ..logic import bitwise_or
-from ..shaping import canonical_axis, concatenate, pad, rev
+from ..shaping import concatenate, pad, rev
 from ..values import as_array
 
 

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Axes and other sequences of integers as users give them."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+__all__ = ["canonical_axis", "integer_axes"]
+
+
+def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
+    """An axis counted from the first one.
+
+    Raises:
+      TypeError: where ``axis`` is not an integer.
+      ValueError: where it is out of range.
+    """
+    axis = operator.index(axis)
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"{what} {axis} is out of bounds for array of dimension {ndim}")
+    return axis + ndim if axis < 0 else axis
+
+
+def integer_axes(name: str, axes: Any) -> tuple[int, ...]:
+    """A user's axes as a tuple of Python integers."""
+    if axes.__class__ is tuple and all(axis.__class__ is int for axis in axes):
+        return axes
+    try:
+        return tuple(operator.index(axis) for axis in axes)
+    except TypeError:
+        raise TypeError(f"{name} must be a sequence of integers, got {axes!r}") from None

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spreading arrays over new dimensions and over dimensions of size one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..avals import ShapedArray, canonicalize_shape
+from ..errors import ShapeError
+from ..primitives import instruction
+from .axes import canonical_axis, integer_axes
+from .values import Array, ArrayLike, as_array, shape_of
+
+__all__ = [
+    "broadcast",
+    "broadcast_in_dim",
+    "broadcast_in_dim_p",
+    "broadcast_like",
+    "broadcast_shapes",
+    "broadcast_to_rank",
+    "expand_dims",
+]
+
+broadcast_in_dim_p = instruction("broadcast_in_dim", family="shaping")
+broadcast_in_dim_p.linear_in = True
+
+
+@broadcast_in_dim_p.def_abstract_eval
+def _broadcast_in_dim_shape(
+    operand: ShapedArray, *, shape: tuple, broadcast_dimensions: tuple, sharding: Any
+) -> ShapedArray:
+    if len(broadcast_dimensions) != operand.ndim:
+        raise ShapeError(
+            "broadcast_in_dim broadcast_dimensions must have length equal to operand ndim; got "
+            f"broadcast_dimensions {broadcast_dimensions} for operand ndim {operand.ndim}."
+        )
+    if not all(0 <= dimension < len(shape) for dimension in broadcast_dimensions):
+        raise ShapeError(
+            "broadcast_in_dim broadcast_dimensions must be a subset of output dimensions, got "
+            f"{broadcast_dimensions} for operand ndim {operand.ndim} and shape {shape}."
+        )
+    if len(set(broadcast_dimensions)) != len(broadcast_dimensions) or list(
+        broadcast_dimensions
+    ) != sorted(broadcast_dimensions):
+        raise ShapeError(
+            f"broadcast_in_dim broadcast_dimensions must increase strictly, got "
+            f"{broadcast_dimensions}; use lax.transpose to change the order of dimensions."
+        )
+    for size, dimension in zip(operand.shape, broadcast_dimensions, strict=True):
+        if size not in (1, shape[dimension]):
+            raise ShapeError(
+                "broadcast_in_dim operand dimension sizes must either be 1, or be equal to their "
+                "corresponding dimensions in the target broadcast shape; got operand of shape "
+                f"{operand.shape}, target broadcast shape {shape}, broadcast_dimensions "
+                f"{broadcast_dimensions}"
+            )
+    return ShapedArray(shape, operand.dtype, operand.weak_type, sharding=sharding, vma=operand.vma)
+
+
+def broadcast_in_dim(
+    operand: ArrayLike,
+    shape: Sequence[int],
+    broadcast_dimensions: Sequence[int],
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Spreads an array over new dimensions and dimensions of size one.
+
+    Args:
+      operand: an array or scalar.
+      shape: the result's shape.
+      broadcast_dimensions: for each dimension of the operand, the dimension of the result that it
+        becomes, in increasing order. Sizes are equal, or the operand's is one.
+      out_sharding: how the result is laid out.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.broadcast_in_dim(np.arange(2), (2, 3), (0,))
+      Array([[0, 0, 0],
+             [1, 1, 1]], dtype=int32)
+    """
+    shape = canonicalize_shape(shape)
+    dimensions = integer_axes("broadcast_dimensions", broadcast_dimensions)
+    if out_sharding is None and isinstance(operand, Array) and operand.ndim == len(shape):
+        if operand.shape == shape and dimensions == tuple(range(len(shape))):
+            return operand
+    return broadcast_in_dim_p.bind(
+        operand, shape=shape, broadcast_dimensions=dimensions, sharding=out_sharding
+    )
+
+
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
+    """Adds dimensions of the given sizes before the operand's, over which it is repeated.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.broadcast(1.5, (2,))
+      Array([1.5, 1.5], dtype=float32, weak_type=True)
+    """
+    sizes = canonicalize_shape(sizes)
+    if not sizes and out_sharding is None:
+        return as_array(operand)
+    shape = shape_of(operand)
+    return broadcast_in_dim(
+        operand,
+        sizes + shape,
+        tuple(range(len(sizes), len(sizes) + len(shape))),
+        out_sharding=out_sharding,
+    )
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that arrays of the given shapes have after NumPy's broadcasting.
+
+    Raises:
+      ValueError: where the shapes do not fit.
+
+    Example:
+      >>> broadcast_shapes((2, 1), (3,))
+      (2, 3)
+    """
+    given = [canonicalize_shape(shape) for shape in shapes]
+    ndim = max((len(shape) for shape in given), default=0)
+    result = [1] * ndim
+    for shape in given:
+        for position, size in enumerate(shape, ndim - len(shape)):
+            if size != 1:
+                if result[position] not in (1, size):
+                    raise ValueError(f"Incompatible shapes for broadcasting: shapes={given}")
+                result[position] = size
+    return tuple(result)
+
+
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
+    """Adds dimensions of size one in front until there are ``rank`` of them.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.broadcast_to_rank(np.ones(3), 2).shape
+      (1, 3)
+    """
+    ndim = len(shape_of(x))
+    if ndim > rank:
+        raise ValueError(f"cannot broadcast an array of rank {ndim} to the lower rank {rank}")
+    return as_array(x) if ndim == rank else expand_dims(x, tuple(range(rank - ndim)))
+
+
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
+    """Broadcasts a scalar or an array to the shape of another one, by NumPy's rules.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.broadcast_like(np.ones(3), np.ones((2, 3))).shape
+      (2, 3)
+    """
+    shape, target = shape_of(arr), shape_of(like_arr)
+    if len(shape) > len(target):
+        raise ValueError(f"an array of shape {shape} cannot be broadcast to shape {target}")
+    return broadcast_in_dim(arr, target, tuple(range(len(target) - len(shape), len(target))))
+
+
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
+    """Inserts dimensions of size one.
+
+    Args:
+      array: an array or scalar.
+      dimensions: the positions of the new dimensions in the result, negative ones from its end.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.expand_dims(np.ones((2, 3)), (0, -1)).shape
+      (1, 2, 3, 1)
+    """
+    shape = shape_of(array)
+    ndim = len(shape) + len(dimensions)
+    new = {canonical_axis(dimension, ndim) for dimension in dimensions}
+    if len(new) != len(dimensions):
+        raise ValueError(f"repeated axis in lax.expand_dims: {tuple(dimensions)}")
+    if not new:
+        return as_array(array)
+    old = [position for position in range(ndim) if position not in new]
+    sizes = [1] * ndim
+    for position, size in zip(old, shape, strict=True):
+        sizes[position] = size
+    return broadcast_in_dim(array, tuple(sizes), tuple(old))

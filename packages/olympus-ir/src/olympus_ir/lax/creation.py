@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays made from nothing: counted, or filled with one value."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..avals import ShapedArray, canonicalize_shape, get_aval
+from ..primitives import instruction
+from .broadcasting import broadcast
+from .conversion import convert_dtype
+from .families import Number, check_dtype
+from .values import Array, ArrayLike, as_array, dtype_of, shape_of
+
+__all__ = [
+    "broadcasted_iota",
+    "empty",
+    "full",
+    "full_like",
+    "iota",
+    "iota_p",
+    "shape_as_value",
+    "zeros_like_array",
+]
+
+iota_p = instruction("iota", family="shaping")
+
+
+@iota_p.def_abstract_eval
+def _iota_shape(*, dtype: Any, shape: tuple, dimension: int, sharding: Any) -> ShapedArray:
+    aval = ShapedArray(shape, dtype, sharding=sharding)
+    check_dtype("iota", aval, Number)
+    if not 0 <= dimension < len(shape):
+        raise ValueError(
+            "iota dimension must be between 0 and len(shape), got "
+            f"dimension={dimension} for shape={shape}"
+        )
+    return aval
+
+
+def iota(dtype: Any, size: int) -> Array:
+    """The numbers from zero up to ``size`` (excluded).
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.iota("int32", 3)
+      Array([0, 1, 2], dtype=int32)
+    """
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(
+    dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
+) -> Array:
+    """An array of the given shape whose elements are their indices in one dimension.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.broadcasted_iota("int32", (2, 3), 1)
+      Array([[0, 1, 2],
+             [0, 1, 2]], dtype=int32)
+    """
+    return iota_p.bind(
+        dtype=dtypes.check_and_canonicalize_user_dtype(dtype, "iota", 3),
+        shape=canonicalize_shape(shape),
+        dimension=operator.index(dimension),
+        sharding=out_sharding,
+    )
+
+
+def full(
+    shape: Sequence[int], fill_value: ArrayLike, dtype: Any = None, *, sharding: Any = None
+) -> Array:
+    """An array filled with one value.
+
+    Args:
+      shape: its shape.
+      fill_value: a scalar.
+      dtype: its dtype; the fill value's where not given.
+      sharding: how it is laid out.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.full((2,), 7, "float32")
+      Array([7., 7.], dtype=float32)
+    """
+    shape = canonicalize_shape(shape)
+    fill_shape = shape_of(fill_value)
+    if fill_shape:
+        raise TypeError(
+            "full must be called with scalar fill_value, got fill_value.shape "
+            f"{fill_shape}. olympus.numpy.full broadcasts."
+        )
+    if dtype is None:
+        aval = get_aval(fill_value)
+        fill_value = convert_dtype(fill_value, aval.dtype, aval.weak_type)  # type: ignore[union-attr]
+    else:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "full", 3)
+        fill_value = convert_dtype(fill_value, dtype)
+    return broadcast(fill_value, shape, out_sharding=sharding)
+
+
+def full_like(
+    x: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: Any = None,
+    shape: Sequence[int] | None = None,
+    sharding: Any = None,
+) -> Array:
+    """An array filled with one value, in shape and dtype like another one where not said otherwise.
+
+    Args:
+      x: the array that gives shape and dtype; it may also be anything that has them.
+      fill_value: a scalar.
+      dtype: the dtype in place of that of ``x``.
+      shape: the shape in place of that of ``x``.
+      sharding: how the result is laid out.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.full_like(np.ones(2), 7)
+      Array([7., 7.], dtype=float32)
+    """
+    shape = shape_of(x) if shape is None else canonicalize_shape(shape)
+    if dtype is None:
+        weak_type = x.weak_type if isinstance(x, Array) else get_aval(x).weak_type  # type: ignore[union-attr]
+        fill_value = convert_dtype(fill_value, dtype_of(x), weak_type)
+        return broadcast(fill_value, shape, out_sharding=sharding)
+    return full(shape, fill_value, dtype, sharding=sharding)
+
+
+def zeros_like_array(x: ArrayLike) -> Array:
+    """Zeros in shape and dtype like another array."""
+    return full_like(x, 0)
+
+
+def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Array:
+    """An array whose elements nobody should rely on; they are zeros.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.empty((2, 3), "float32").shape
+      (2, 3)
+    """
+    return full(shape, 0, dtype, sharding=out_sharding)
+
+
+def shape_as_value(shape: Sequence[int]) -> Array:
+    """A shape as an array of integers.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.shape_as_value((2, 3))
+      Array([2, 3], dtype=int32)
+    """
+    return as_array(np.asarray(canonicalize_shape(shape), dtypes.default_int_dtype()))

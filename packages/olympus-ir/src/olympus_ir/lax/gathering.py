@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gathering windows of an array at computed places."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import dtypes
+from ..avals import ShapedArray, canonicalize_shape
+from ..errors import ShapeError
+from ..primitives import instruction
+from . import elementwise
+from .axes import canonical_axis
+from .broadcasting import expand_dims
+from .logic import lt, select_n
+from .shaping import concatenate
+from .values import Array, ArrayLike, dtype_of, shape_of
+
+__all__ = [
+    "GatherDimensionNumbers",
+    "GatherScatterMode",
+    "gather",
+    "gather_p",
+    "index_take",
+]
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """How the dimensions of `gather`'s operands and result belong together.
+
+    The last dimension of the start indices holds one index vector; the other ones are the batch
+    dimensions of the result.
+
+    Attributes:
+      offset_dims: the result's dimensions that run within a window.
+      collapsed_slice_dims: the operand's dimensions in which windows have size one and which the
+        result lacks.
+      start_index_map: for each component of an index vector, the operand's dimension it indexes.
+      operand_batching_dims: the operand's dimensions that are batch dimensions of the indices,
+        too; windows have size one in them and the result lacks them.
+      start_indices_batching_dims: the corresponding dimensions of the start indices.
+    """
+
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    start_indices_batching_dims: tuple[int, ...] = ()
+
+
+class GatherScatterMode(enum.Enum):
+    """What happens to windows that reach out of the array.
+
+    Attributes:
+      CLIP: they are moved until they fit.
+      FILL_OR_DROP: gathering gives a fill value in their place, scattering leaves them out.
+      PROMISE_IN_BOUNDS: the caller promises that there are none; otherwise elements are undefined.
+      ONE_HOT: as `FILL_OR_DROP`, computed by multiplications with zeros and ones.
+    """
+
+    CLIP = 1
+    FILL_OR_DROP = 2
+    PROMISE_IN_BOUNDS = 3
+    ONE_HOT = 4
+
+    @staticmethod
+    def from_any(value: str | GatherScatterMode | None) -> GatherScatterMode:
+        """The mode that a user means by a name or None.
+
+        Raises:
+          ValueError: where there is no such mode.
+        """
+        if isinstance(value, GatherScatterMode):
+            return value
+        try:
+            return _modes[value]
+        except (KeyError, TypeError):
+            raise ValueError(
+                f"Unknown gather mode {value!r}; the modes are 'clip', 'fill', 'drop', "
+                "'promise_in_bounds' and 'one_hot'"
+            ) from None
+
+
+_modes: dict[str | None, GatherScatterMode] = {
+    None: GatherScatterMode.FILL_OR_DROP,
+    "fill": GatherScatterMode.FILL_OR_DROP,
+    "drop": GatherScatterMode.FILL_OR_DROP,
+    "clip": GatherScatterMode.CLIP,
+    "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
+    "one_hot": GatherScatterMode.ONE_HOT,
+}
+
+gather_p = instruction("gather", family="indexing")
+gather_p.linear_in = (0,)
+
+
+# ---- shape rules ----
+
+
+def check_sorted_dimensions(
+    operation: str, what: str, dimensions: Sequence[int], ndim: int
+) -> None:
+    """Dimensions must be sorted, distinct and in range."""
+    if list(dimensions) != sorted(dimensions):
+        raise ShapeError(f"{what} in {operation} op must be sorted; got {tuple(dimensions)}")
+    _check_distinct(operation, what, dimensions, ndim)
+
+
+def _check_distinct(operation: str, what: str, dimensions: Sequence[int], ndim: int) -> None:
+    if len(set(dimensions)) != len(dimensions):
+        raise ShapeError(f"{what} in {operation} op must not repeat; got {tuple(dimensions)}")
+    for dimension in dimensions:
+        if not 0 <= dimension < ndim:
+            raise ShapeError(
+                f"Invalid {what} in {operation} op; valid range is [0, {ndim}); got {dimension}"
+            )
+
+
+def check_index_vectors(
+    operation: str, operand: ShapedArray, indices: ShapedArray, index_map: Sequence[int]
+) -> None:
+    """Raises where the indices do not hold vectors of integers for the operand's dimensions."""
+    if indices.ndim < 1:
+        raise ShapeError(f"{operation} indices must have at least one dimension, got a scalar")
+    if len(index_map) != indices.shape[-1]:
+        raise ShapeError(
+            f"{operation} op has {len(index_map)} elements in the map from index vectors to "
+            f"operand dimensions, but the last dimension of the indices is {indices.shape[-1]}; "
+            "these must be equal"
+        )
+    _check_distinct(operation, "map from index vectors", index_map, operand.ndim)
+    if not dtypes.issubdtype(indices.dtype, np.integer):
+        raise ValueError(
+            f"{operation} indices must have an integer type, got {dtypes.name_of(indices.dtype)}"
+        )
+
+
+def check_batching(
+    operation: str,
+    operand: ShapedArray,
+    indices: ShapedArray,
+    operand_dims: Sequence[int],
+    index_dims: Sequence[int],
+    collapsed: Sequence[int],
+    index_map: Sequence[int],
+) -> None:
+    """Raises ShapeError where the batching dimensions of operand and indices do not agree."""
+    check_sorted_dimensions(operation, "operand_batching_dims", operand_dims, operand.ndim)
+    _check_distinct(operation, "batching dimensions of the indices", index_dims, indices.ndim - 1)
+    if set(operand_dims) & (set(collapsed) | set(index_map)):
+        raise ShapeError(
+            f"operand_batching_dims {tuple(operand_dims)} of {operation} op must be neither "
+            f"collapsed or inserted ({tuple(collapsed)}) nor indexed ({tuple(index_map)})"
+        )
+    sizes = [operand.shape[dimension] for dimension in operand_dims]
+    index_sizes = [indices.shape[dimension] for dimension in index_dims]
+    if sizes != index_sizes:
+        raise ShapeError(
+            f"batching dimensions of {operation} op must have equal sizes in operand and indices, "
+            f"got {sizes} and {index_sizes}"
+        )
+
+
+@gather_p.def_abstract_eval
+def _gather_shape(
+    operand: ShapedArray,
+    indices: ShapedArray,
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: tuple,
+    unique_indices: bool,
+    indices_are_sorted: bool,
+    mode: GatherScatterMode,
+    fill_value: Any,
+) -> ShapedArray:
+    numbers = dimension_numbers
+    check_index_vectors("gather", operand, indices, numbers.start_index_map)
+    result_ndim = len(numbers.offset_dims) + indices.ndim - 1
+    check_sorted_dimensions("gather", "offset_dims", numbers.offset_dims, result_ndim)
+    collapsed = numbers.collapsed_slice_dims
+    check_sorted_dimensions("gather", "collapsed_slice_dims", collapsed, operand.ndim)
+    check_batching(
+        "gather",
+        operand,
+        indices,
+        numbers.operand_batching_dims,
+        numbers.start_indices_batching_dims,
+        collapsed,
+        numbers.start_index_map,
+    )
+    if len(slice_sizes) != operand.ndim:
+        raise ShapeError(
+            "gather op must have one slice size for every dimension of the operand; got "
+            f"slice_sizes {slice_sizes} for operand shape {operand.shape}"
+        )
+    for dimension, (size, full_size) in enumerate(zip(slice_sizes, operand.shape, strict=True)):
+        if not 0 <= size <= full_size:
+            raise ShapeError(
+                f"Slice size at index {dimension} in gather op is out of range, must be within "
+                f"[0, {full_size}], got {size}."
+            )
+    removed = {*collapsed, *numbers.operand_batching_dims}
+    for dimension in removed:
+        if slice_sizes[dimension] > 1:
+            raise ShapeError(
+                "gather op can only collapse slice dims with bound 1, but bound is "
+                f"{slice_sizes[dimension]} for dimension {dimension}."
+            )
+    window = [size for dimension, size in enumerate(slice_sizes) if dimension not in removed]
+    if len(window) != len(numbers.offset_dims):
+        raise ShapeError(
+            f"gather op has {len(numbers.offset_dims)} offset_dims for windows of "
+            f"{len(window)} dimensions (slice_sizes {slice_sizes} without {sorted(removed)}); "
+            "these must be equally many"
+        )
+    window_sizes, batch_sizes = iter(window), iter(indices.shape[:-1])
+    shape = tuple(
+        next(window_sizes) if dimension in numbers.offset_dims else next(batch_sizes)
+        for dimension in range(result_ndim)
+    )
+    return ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma | indices.vma)
+
+
+# ---- gathering ----
+
+
+def gather(
+    operand: ArrayLike,
+    start_indices: ArrayLike,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: str | GatherScatterMode | None = None,
+    fill_value: Any = None,
+) -> Array:
+    """Windows of one size from the places that index vectors say.
+
+    Args:
+      operand: the array that windows are taken from.
+      start_indices: integers; the last dimension holds index vectors.
+      dimension_numbers: how dimensions belong together.
+      slice_sizes: the windows' shape, one size a dimension of the operand.
+      unique_indices: a promise that no two windows overlap.
+      indices_are_sorted: a promise that index vectors come in lexical order.
+      mode: what happens to windows that reach out of the operand; by default the caller promises
+        that there are none.
+      fill_value: the elements of such windows in mode ``"fill"``: NaN, the smallest signed or the
+        largest unsigned integer where not given.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> rows = lax.GatherDimensionNumbers((1,), (0,), (0,))
+      >>> lax.gather(np.arange(6).reshape(3, 2), np.array([[2], [0]]), rows, (1, 2))
+      Array([[4, 5],
+             [0, 1]], dtype=int32)
+    """
+    mode = GatherScatterMode.from_any("promise_in_bounds" if mode is None else mode)
+    if mode is not GatherScatterMode.FILL_OR_DROP:
+        fill_value = None
+    elif fill_value is None:
+        fill_value = _default_fill_value(dtype_of(operand))
+    return gather_p.bind(
+        operand,
+        start_indices,
+        dimension_numbers=dimension_numbers,
+        slice_sizes=canonicalize_shape(slice_sizes),
+        unique_indices=bool(unique_indices),
+        indices_are_sorted=bool(indices_are_sorted),
+        mode=mode,
+        fill_value=fill_value,
+    )
+
+
+def _default_fill_value(dtype: Any) -> Any:
+    if dtypes.issubdtype(dtype, np.inexact):
+        return np.nan
+    if dtypes.issubdtype(dtype, np.signedinteger):
+        return int(dtypes.iinfo(dtype).min)
+    if dtypes.issubdtype(dtype, np.unsignedinteger):
+        return int(dtypes.iinfo(dtype).max)
+    if dtypes.issubdtype(dtype, np.bool_):
+        return True
+    if dtypes.is_extended(dtype):
+        return np.iinfo(np.uint32).max
+    raise ValueError(f"gather has no default fill_value for dtype {dtypes.name_of(dtype)}")
+
+
+def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -> Array:
+    """The elements of an array at index vectors given by components.
+
+    Args:
+      src: an array.
+      idxs: one array of indices an axis, all of one length; negative ones count from the end.
+      axes: the axes they index.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.index_take(np.arange(5), [np.array([3, 1])], [0])
+      Array([3, 1], dtype=int32)
+    """
+    shape = shape_of(src)
+    axes = tuple(canonical_axis(axis, len(shape)) for axis in axes)
+    components = [
+        expand_dims(_index_from_start(index, shape[axis]), (1,))
+        for index, axis in zip(idxs, axes, strict=True)
+    ]
+    numbers = GatherDimensionNumbers(
+        offset_dims=tuple(range(1, len(shape) - len(axes) + 1)),
+        collapsed_slice_dims=tuple(sorted(axes)),
+        start_index_map=axes,
+    )
+    sizes = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    return gather(src, concatenate(components, 1), numbers, sizes, mode="promise_in_bounds")
+
+
+def _index_from_start(index: ArrayLike, size: int) -> Array:
+    dtype = dtype_of(index)
+    if not dtypes.issubdtype(dtype, np.signedinteger):
+        return index
+    offset = np.asarray(size).astype(dtype)
+    return select_n(lt(index, np.zeros((), dtype)), index, elementwise.add(index, offset))

@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scattering updates to computed places of an array."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..avals import ShapedArray
+from ..errors import ShapeError
+from ..olympuspr import DebugInfo, Olympuspr
+from ..primitives import Primitive, instruction
+from ..staging import trace_to_olympuspr
+from . import elementwise
+from .creation import full
+from .families import check_same_dtypes
+from .gathering import (
+    GatherScatterMode,
+    check_batching,
+    check_index_vectors,
+    check_sorted_dimensions,
+)
+from .values import Array, ArrayLike, dtype_of
+
+__all__ = [
+    "ScatterDimensionNumbers",
+    "scatter",
+    "scatter_add",
+    "scatter_add_p",
+    "scatter_apply",
+    "scatter_max",
+    "scatter_max_p",
+    "scatter_min",
+    "scatter_min_p",
+    "scatter_mul",
+    "scatter_mul_p",
+    "scatter_p",
+    "scatter_sub",
+    "scatter_sub_p",
+]
+
+
+class ScatterDimensionNumbers(NamedTuple):
+    """How the dimensions of `scatter`'s operands belong together.
+
+    Attributes:
+      update_window_dims: the dimensions of the updates that run within a window.
+      inserted_window_dims: the operand's dimensions in which windows have size one and which the
+        updates lack.
+      scatter_dims_to_operand_dims: for each component of an index vector, the operand's dimension
+        it indexes.
+      operand_batching_dims: the operand's dimensions that are batch dimensions of the indices,
+        too; the updates lack them.
+      scatter_indices_batching_dims: the corresponding dimensions of the indices.
+    """
+
+    update_window_dims: tuple[int, ...]
+    inserted_window_dims: tuple[int, ...]
+    scatter_dims_to_operand_dims: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    scatter_indices_batching_dims: tuple[int, ...] = ()
+
+
+def _scatter_shape(
+    name: str,
+    operand: ShapedArray,
+    indices: ShapedArray,
+    updates: ShapedArray,
+    *,
+    update_jaxpr: Olympuspr | None,
+    update_consts: tuple,
+    dimension_numbers: ScatterDimensionNumbers,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: GatherScatterMode,
+) -> ShapedArray:
+    numbers = dimension_numbers
+    check_same_dtypes(name, (operand, updates))
+    check_index_vectors(name, operand, indices, numbers.scatter_dims_to_operand_dims)
+    check_sorted_dimensions(name, "update_window_dims", numbers.update_window_dims, updates.ndim)
+    inserted = numbers.inserted_window_dims
+    check_sorted_dimensions(name, "inserted_window_dims", inserted, operand.ndim)
+    check_batching(
+        name,
+        operand,
+        indices,
+        numbers.operand_batching_dims,
+        numbers.scatter_indices_batching_dims,
+        inserted,
+        numbers.scatter_dims_to_operand_dims,
+    )
+    expected_ndim = indices.ndim - 1 + len(numbers.update_window_dims)
+    if updates.ndim != expected_ndim:
+        raise ShapeError(
+            f"{name}: updates must be of rank {expected_ndim} for indices of shape "
+            f"{indices.shape} and update_window_dims {numbers.update_window_dims}; got shape "
+            f"{updates.shape}."
+        )
+    removed = {*inserted, *numbers.operand_batching_dims}
+    bounds = [size for dimension, size in enumerate(operand.shape) if dimension not in removed]
+    window = [updates.shape[dimension] for dimension in numbers.update_window_dims]
+    if len(window) != len(bounds) or any(map(operator.gt, window, bounds)):
+        raise ShapeError(
+            f"{name}: the window dimensions of updates, {window}, must not exceed the window "
+            f"bounds of the operand, {bounds}"
+        )
+    batch = [
+        size
+        for dimension, size in enumerate(updates.shape)
+        if dimension not in numbers.update_window_dims
+    ]
+    if batch != list(indices.shape[:-1]):
+        raise ShapeError(
+            f"{name}: the scatter dimensions of updates, {batch}, must be the batch dimensions of "
+            f"the indices, {list(indices.shape[:-1])}"
+        )
+    varying = operand.vma | indices.vma | updates.vma
+    return ShapedArray(operand.shape, operand.dtype, operand.weak_type, vma=varying)
+
+
+def _scatter_primitive(name: str, linear_in: tuple[int, ...] = ()) -> Primitive:
+    primitive = instruction(name, family="indexing")
+    primitive.linear_in = linear_in
+    primitive.def_abstract_eval(functools.partial(_scatter_shape, name))
+    return primitive
+
+
+scatter_p = _scatter_primitive("scatter", (0, 2))
+scatter_add_p = _scatter_primitive("scatter-add", (0, 2))
+scatter_sub_p = _scatter_primitive("scatter-sub", (0, 2))
+scatter_mul_p = _scatter_primitive("scatter-mul", (0,))
+scatter_min_p = _scatter_primitive("scatter-min")
+scatter_max_p = _scatter_primitive("scatter-max")
+
+
+def _update_program(computation: Callable[..., Any], dtype: Any) -> tuple[Olympuspr, tuple]:
+    """The program of a function of two elements, and its constants."""
+    aval = ShapedArray((), dtype)
+    program, constants = trace_to_olympuspr(
+        lambda x, y: [computation(x, y)], [aval, aval], DebugInfo("scatter", computation)
+    )
+    return program, tuple(constants)
+
+
+# Of the lax operations alone: programs of a user's functions would keep what these close over.
+_program_of_operation = functools.cache(_update_program)
+
+
+def _scatter(
+    primitive: Primitive,
+    computation: Callable[..., Any] | None,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: str | GatherScatterMode | None,
+) -> Array:
+    if computation is None:
+        update_jaxpr, update_consts = None, ()
+    else:
+        trace = _update_program if primitive is scatter_p else _program_of_operation
+        update_jaxpr, update_consts = trace(computation, dtype_of(operand))
+    return primitive.bind(
+        operand,
+        scatter_indices,
+        updates,
+        update_jaxpr=update_jaxpr,
+        update_consts=update_consts,
+        dimension_numbers=dimension_numbers,
+        indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices),
+        mode=GatherScatterMode.from_any(mode),
+    )
+
+
+def scatter(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The array with windows at the places that index vectors say replaced.
+
+    Where windows overlap, one of the updates is taken, it is not said which.
+
+    Args:
+      operand: an array.
+      scatter_indices: integers; the last dimension holds index vectors.
+      updates: the windows, of the operand's dtype.
+      dimension_numbers: how dimensions belong together.
+      indices_are_sorted: a promise that index vectors come in lexical order.
+      unique_indices: a promise that no two windows overlap.
+      mode: what happens to windows that reach out of the operand: ``"drop"`` (the default),
+        ``"clip"`` or ``"promise_in_bounds"``.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+      >>> lax.scatter(np.zeros(3), np.array([[2], [0]]), np.array([5.0, 6.0]), numbers)
+      Array([6., 0., 5.], dtype=float32)
+    """
+    return _scatter(
+        scatter_p,
+        None,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_add(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The array with updates added at the places that index vectors say; see `scatter`.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+      >>> lax.scatter_add(np.arange(3), np.array([[1], [1]]), np.array([5, 6]), numbers)
+      Array([ 0, 12,  2], dtype=int32)
+    """
+    return _scatter(
+        scatter_add_p,
+        elementwise.add,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_sub(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The array with updates subtracted at the places that index vectors say; see `scatter`.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+      >>> lax.scatter_sub(np.arange(3), np.array([[1], [1]]), np.array([5, 6]), numbers)
+      Array([  0, -10,   2], dtype=int32)
+    """
+    return _scatter(
+        scatter_sub_p,
+        elementwise.sub,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_mul(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The array multiplied by updates at the places that index vectors say; see `scatter`.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+      >>> lax.scatter_mul(np.arange(3), np.array([[1], [1]]), np.array([5, 6]), numbers)
+      Array([ 0, 30,  2], dtype=int32)
+    """
+    return _scatter(
+        scatter_mul_p,
+        elementwise.mul,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_min(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The smaller of array and updates at the places that index vectors say; see `scatter`.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+      >>> lax.scatter_min(np.arange(3), np.array([[1], [1]]), np.array([5, 6]), numbers)
+      Array([0, 1, 2], dtype=int32)
+    """
+    return _scatter(
+        scatter_min_p,
+        elementwise.min,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_max(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The larger of array and updates at the places that index vectors say; see `scatter`.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+      >>> lax.scatter_max(np.arange(3), np.array([[1], [1]]), np.array([5, 6]), numbers)
+      Array([0, 6, 2], dtype=int32)
+    """
+    return _scatter(
+        scatter_max_p,
+        elementwise.max,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_apply(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    func: Callable[[Any], Any],
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    update_shape: Sequence[int] = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The array with a function applied to its windows at the places that index vectors say.
+
+    Args:
+      operand: an array.
+      scatter_indices: integers; the last dimension holds index vectors.
+      func: a function of one element. It is applied as often as windows cover the element.
+      dimension_numbers: how dimensions belong together.
+      update_shape: the shape that updates would have.
+      indices_are_sorted: as in `scatter`.
+      unique_indices: as in `scatter`.
+      mode: as in `scatter`.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+      >>> lax.scatter_apply(np.arange(3), np.array([1]), lax.neg, numbers)
+      Array([ 0, -1,  2], dtype=int32)
+    """
+
+    def apply(x: Any, y: Any) -> Any:
+        return func(x)
+
+    updates = full(update_shape, 0, dtype_of(operand))
+    return _scatter(
+        scatter_p,
+        apply,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
