@@ -361,7 +361,8 @@ jvp_rules.define(
     lax.div_p,
     partials(
         lambda t, z, x, y: div(t, y),
-        lambda t, z, x, y: product(t, neg(div(z, y))),
+        # In this order the rounding is JAX's.
+        lambda t, z, x, y: product(product(neg(t), x), lax.integer_pow_p.bind(y, y=-2)),
     ),
 )
 transpose_rules.define(lax.div_p, product_transpose(lambda ct, x, y: div(ct, y), None))
