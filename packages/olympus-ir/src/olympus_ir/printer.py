@@ -291,6 +291,9 @@ class Printer:
             items = joined(Break(), [self._value(item) for item in value])
             inner = Nest(2, Concatenation([Break(""), items]))
             return Group(Concatenation([Text("("), inner, Break(""), Text(")")]))
+        if isinstance(value, frozenset):
+            # In order, so that equal programs have equal texts.
+            return Text(f"frozenset({{{', '.join(sorted(map(repr, value)))}}})")
         return Text(_ADDRESS.sub(" at 0xXXXXXXXXXXXX", str(value)))
 
     def _inner_program(self, olympuspr: Olympuspr) -> Document:

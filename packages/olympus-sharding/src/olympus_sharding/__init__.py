@@ -41,8 +41,17 @@ __all__ = [
 ]
 
 
+# The rules of these load those of batching and differentiation: only who uses them waits.
+_MODULES = {
+    "reshard": "constraints",
+    "shard_map": "shard_map",
+    "smap": "shard_map",
+    "with_sharding_constraint": "constraints",
+}
+
+
 def __getattr__(name: str) -> Any:
-    # The rules of `shard_map` load those of batching and differentiation: only who uses it waits.
-    if name in ("shard_map", "smap"):
-        return getattr(importlib.import_module(f"{__name__}.shard_map"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)

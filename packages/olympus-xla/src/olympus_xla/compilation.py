@@ -17,12 +17,14 @@ from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.dead_code import dce_olympuspr
 from olympus_ir.olympuspr import ClosedOlympuspr
 
+from ._jaxlib import ArrayImpl, GSPMDSharding, NamedSharding
 from .dispatch import Executable, compile_module
 from .lowering import mlir
 from .lowering.calls import ordered_effects_of
 from .lowering.context import ModuleLowering, constant_handlers
-from .lowering.shardings import replicated_attribute, sharding_attribute
-from .placement import Placement, hlo_from_proto, result_sharding
+from .lowering.shardings import sharding_attribute
+from .placement import Placement
+from .spec_search import hlo_from_proto, spec_of_hlo
 from .transfer import put_leaf
 
 # Constants up to this many bytes are written into the module; larger ones are passed as operands,
@@ -116,20 +118,20 @@ def lower(
     attributes: list[dict[str, Any]] = [{} for _ in range(len(operand_vars) + len(kept_avals))]
     if any(kept_donated):
         _donate(attributes, len(operand_vars), len(ordered), kept_avals, kept_donated, out_avals)
-    mesh = None if placement is None else placement.mesh
+    mesh = None if placement is None or len(placement.devices) == 1 else placement.mesh
     result_attributes = None
     if mesh is not None:
         kept_shardings = [
             s for s, keep in zip(placement.in_shardings, kept, strict=True) if keep
         ]
         result_attributes = _annotate(
-            attributes, len(operand_vars), kept_avals, kept_shardings, placement, out_avals
+            attributes, operand_values, kept_avals, kept_shardings, placement, out_avals
         )
     with mlir.lowering_lock, mlir.context(), mlir.unknown_location():
         module = ModuleLowering(f"jit_{name}", platforms, ordered)
         module.set_partitions(1 if placement is None else len(placement.devices))
         if mesh is not None:
-            module.declare_mesh(mesh)
+            module.mesh_symbol(mesh)
         module.add_function(
             "main",
             program,
@@ -158,18 +160,19 @@ def lower(
 
 def _annotate(
     attributes: list[dict[str, Any]],
-    num_constants: int,
+    constants: Sequence[Any],
     in_avals: Sequence[ShapedArray],
     in_shardings: Sequence[Any],
     placement: Placement,
     out_avals: Sequence[ShapedArray],
 ) -> list[dict[str, Any]]:
     """Says how operands lie over the mesh; returns the same for the results."""
+    for position, value in enumerate(constants):
+        sharding = placement.constant_sharding(value)
+        attributes[position]["sdy.sharding"] = sharding_attribute(sharding, get_aval(value))
     for position, (aval, sharding) in enumerate(zip(in_avals, in_shardings, strict=True)):
         attribute = sharding_attribute(sharding or placement.replicated, aval)
-        attributes[num_constants + position]["sdy.sharding"] = attribute
-    for position in range(num_constants):
-        attributes[position]["sdy.sharding"] = replicated_attribute()
+        attributes[len(constants) + position]["sdy.sharding"] = attribute
     return [
         {} if sharding is None else {"sdy.sharding": sharding_attribute(sharding, aval)}
         for sharding, aval in zip(placement.out_shardings, out_avals, strict=True)
@@ -184,6 +187,8 @@ def _used_constants(olympuspr: Any, closed: ClosedOlympuspr) -> list[tuple[Any, 
 def _is_inline(value: Any) -> bool:
     if type(value) in constant_handlers:
         return True
+    if type(value) is ArrayImpl and value._sharding.num_devices > 1:
+        return False  # its parts stay where they are
     aval = get_aval(value)
     return aval.size * aval.dtype.itemsize <= _LARGEST_INLINE_CONSTANT
 
@@ -256,7 +261,11 @@ def compile_lowered(
         compiler_options=compiler_options,
         host_callbacks=lowered.host_callbacks,
     )
-    constants = [put_leaf(value, placement.replicated) for value in lowered.constants]
+    constant_shardings = [placement.constant_sharding(value) for value in lowered.constants]
+    constants = [
+        put_leaf(value, sharding)
+        for value, sharding in zip(lowered.constants, constant_shardings, strict=True)
+    ]
     in_avals = [aval for aval, keep in zip(lowered.in_avals, lowered.kept, strict=True) if keep]
     in_shardings = [
         placement.operand_sharding(position)
@@ -266,7 +275,7 @@ def compile_lowered(
     wrapped = Executable(
         loaded,
         in_avals=[get_aval(value) for value in constants] + in_avals,
-        in_shardings=[placement.replicated] * len(constants) + in_shardings,
+        in_shardings=constant_shardings + in_shardings,
         out_avals=lowered.out_avals,
         out_shardings=_result_shardings(loaded, lowered, placement),
         committed=placement.committed,
@@ -281,7 +290,8 @@ def _result_shardings(loaded: Any, lowered: Lowered, placement: Placement) -> li
     """Where the results lie: as asked for, else as the compiler reports."""
     if placement.mesh is None:
         return [placement.replicated] * len(lowered.out_avals)
-    reported = loaded.get_output_shardings()
+    # On one device there is nothing to report.
+    reported = loaded.get_output_shardings() if len(placement.devices) > 1 else None
     if reported is not None:
         reported = reported[len(lowered.ordered_effects) :]
     shardings = []
@@ -293,8 +303,16 @@ def _result_shardings(loaded: Any, lowered: Lowered, placement: Placement) -> li
             shardings.append(placement.replicated)
         else:
             hlo = hlo_from_proto(reported[position])
-            shardings.append(result_sharding(hlo, placement, mlir.physical_aval(aval)))
+            shardings.append(_result_sharding(hlo, placement, mlir.physical_aval(aval)))
     return shardings
+
+
+def _result_sharding(hlo: Any, placement: Placement, aval: Any) -> Any:
+    """The sharding that an executable gave a result: in terms of the mesh where possible."""
+    spec = spec_of_hlo(hlo, placement.mesh, aval.ndim)
+    if spec is not None:
+        return NamedSharding(placement.mesh, spec)
+    return GSPMDSharding(placement.replicated._internal_device_list, hlo)
 
 
 def platform_of(device: Any) -> str:

@@ -23,18 +23,21 @@ from olympus_ir.jit import (
     trace_call,
 )
 from olympus_ir.primitives import primitives
-from olympus_ir.tracing import current, escaped_tracer_error, evaluation_trace
+from olympus_ir.tracing import Tracer, current, escaped_tracer_error, evaluation_trace
 
 from ._jaxlib import PjitFunction
+from .backends import default_sharding
 from .debugging import check_results, checks_results
 from .dispatch import clear_call_caches, make_cpp_function
-from .placement import Placement, resolve_placement
+from .placement import Placement, committed_sharding, resolve_placement
 
 # MLIR and the lowering rules are imported with the first compilation: a program that only imports
 # OLYMPUS does not wait for them.
 if TYPE_CHECKING:
     from . import stages
     from .compilation import Compiled
+
+_concrete_mesh = config_states.concrete_mesh
 
 
 def jit(
@@ -176,10 +179,20 @@ def make_jitted(fun: Callable[..., Any], options: JitOptions) -> Any:
 
 def compiled_for(program: TracedProgram, options: JitOptions, leaves: Sequence[Any]) -> Compiled:
     """The executable of a program for operands that lie where these do; compiled once."""
-    placement = resolve_placement(options, program, leaves, len(program.closed.out_avals))
-    compiled = program.executables.get(placement)
+    for leaf in leaves:
+        if isinstance(leaf, Tracer):
+            raise escaped_tracer_error(leaf, "was passed to a jitted function")
+    shardings = [committed_sharding(leaf) for leaf in leaves]
+    # All that a placement is resolved from, besides the program and its options.
+    key = (_concrete_mesh.value, default_sharding(), *shardings)
+    executables = program.executables
+    compiled = executables.get(key)
     if compiled is None:
-        compiled = program.executables[placement] = _compile(program, options, placement)
+        placement = resolve_placement(options, program, shardings)
+        compiled = executables.get(placement)
+        if compiled is None:
+            compiled = executables[placement] = _compile(program, options, placement)
+        executables[key] = compiled
     return compiled
 
 

@@ -7,24 +7,21 @@ operands decide, the others follow.
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import pytrees
 from olympus_ir.extended_arrays import plain_array
 from olympus_ir.jit import JitOptions
-from olympus_ir.olympuspr import olympusprs_in_params
 from olympus_ir.placement import PartitionSpec
 from olympus_ir.pytree_prefix import broadcast_prefix
-from olympus_ir.tracing import Tracer, escaped_tracer_error
+from olympus_ir.shape_struct import ShapeDtypeStruct
 from olympus_sharding.context import get_mesh
-from olympus_sharding.mesh import Mesh
 
-from ._jaxlib import ArrayImpl, GSPMDSharding, HloSharding, NamedSharding, Sharding
+from ._jaxlib import ArrayImpl, NamedSharding, Sharding
 from .backends import default_device_for, device_sharding
-from .hlo_shardings import mesh_hlo_sharding
+from .program_meshes import incompatible_devices, mesh_of
+from .spec_search import spec_of_hlo
 
 
 class Placement:
@@ -32,7 +29,7 @@ class Placement:
 
     Attributes:
       devices: in the order of the partitions.
-      mesh: the mesh that the shardings refer to; None for a single device.
+      mesh: the mesh that the shardings refer to; None for a single device without one.
       in_shardings: one an operand; None for "wherever, replicated where there are several devices".
       out_shardings: one a result; None to leave it to the compiler.
       committed: whether results stay there whatever they are combined with.
@@ -80,6 +77,13 @@ class Placement:
             return device_sharding(self.devices[0])
         return self.in_shardings[position] or self.replicated
 
+    def constant_sharding(self, value: Any) -> Any:
+        """Where a constant of the program lies: where it is, if that is on this mesh."""
+        sharding = getattr(value, "sharding", None)
+        if type(sharding) is NamedSharding and sharding.mesh == self.mesh:
+            return sharding
+        return self.replicated
+
     @property
     def replicated(self) -> Any:
         """The sharding of what is the same everywhere."""
@@ -100,163 +104,177 @@ def on_one_device(device: Any, committed: bool) -> Placement:
     return found
 
 
-def resolve_placement(
-    options: JitOptions, program: Any, leaves: Sequence[Any], num_outputs: int
-) -> Placement:
+def committed_sharding(value: Any) -> Any:
+    """Where an operand must be computed with; None where it goes along with the others."""
+    if type(value) is ArrayImpl:
+        return value._sharding if value._committed else None
+    value = plain_array(value)
+    if type(value) is ArrayImpl:
+        return value._sharding if value._committed else None
+    # The type of an array that is to be, in an ahead-of-time compilation.
+    return value.sharding if type(value) is ShapeDtypeStruct else None
+
+
+def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any]) -> Placement:
     """The placement of a call.
+
+    Args:
+      options: what the user asks for.
+      program: the traced program.
+      shardings: where the operands are; see `committed_sharding`.
 
     Raises:
       ValueError: where committed operands lie on different devices, or contradict what the user
         asked for.
     """
-    leaves = [plain_array(leaf) for leaf in leaves]
-    found = several = None
-    for leaf in leaves:
-        if type(leaf) is ArrayImpl:
-            if leaf._committed:
-                devices = leaf._sharding._internal_device_list
-                if len(devices) > 1:
-                    several = leaf
-                elif found is None:
-                    found = devices[0]
-                elif devices[0] != found:
-                    _raise_incompatible(leaf, found)
-        elif isinstance(leaf, Tracer):
-            raise escaped_tracer_error(leaf, "was passed to a jitted function")
+    several = any(sharding is not None and sharding.num_devices > 1 for sharding in shardings)
+    several = several or any(map(_is_on_several_devices, program.closed.consts))
     asked = dict(options.placement)
-    program_mesh = mesh_of(program.closed)
-    if program_mesh is None and several is None and "in_shardings" not in asked and "out_shardings" not in asked:
+    mesh, what = mesh_of(program.closed)
+    shardings_given = "in_shardings" in asked or "out_shardings" in asked
+    if mesh is None and not several and not shardings_given:
         if "device" in asked:
             return on_one_device(asked["device"], True)
         if "backend" in asked:
             return on_one_device(default_device_for(asked["backend"]), True)
-        if found is not None:
-            return on_one_device(found, True)
+        device = _common_device(program, shardings)
+        if device is not None:
+            return on_one_device(device, True)
         return on_one_device(default_device_for(None), False)
-    return _resolve_shardings(asked, program, leaves, num_outputs, program_mesh)
+    if "device" in asked or "backend" in asked:
+        raise ValueError(
+            "jit's arguments `device` and `backend` choose one device, and a mesh or shardings "
+            f"over several are in use: {mesh or 'those of the operands'}. Leave them out."
+        )
+    return _resolve_shardings(asked, program, shardings, mesh, what)
 
 
-def mesh_of(closed: Any) -> Any:
-    """The mesh of devices that equations of a program ask for, anywhere in it; else None.
+def _is_on_several_devices(value: Any) -> bool:
+    return type(value) is ArrayImpl and value._committed and value._sharding.num_devices > 1
 
-    A primitive asks through its attribute ``placement_mesh``, a function of its parameters.
-    """
-    found = closed.memo.get("mesh", closed)
-    if found is closed:
-        found = closed.memo["mesh"] = _find_mesh(closed.jaxpr)
+
+def _common_device(program: Any, shardings: Sequence[Any]) -> Any:
+    """The device on which all committed operands are, or None."""
+    found, first = None, 0
+    for position, sharding in enumerate(shardings):
+        if sharding is not None:
+            device = sharding._internal_device_list[0]
+            if found is None:
+                found, first = device, position
+            elif device != found:
+                raise incompatible_devices(
+                    _argument(program, first, len(shardings)),
+                    (found,),
+                    _argument(program, position, len(shardings)),
+                    (device,),
+                )
     return found
 
 
-def _find_mesh(olympuspr: Any) -> Any:
-    for equation in olympuspr.eqns:
-        asks = getattr(equation.primitive, "placement_mesh", None)
-        if asks is not None:
-            mesh = asks(equation.params)
-            if isinstance(mesh, Mesh) and not mesh.empty:
-                return mesh
-        for inner in olympusprs_in_params(equation.params):
-            mesh = _find_mesh(inner)
-            if mesh is not None:
-                return mesh
-    return None
-
-
-def _raise_incompatible(leaf: Any, other: Any) -> None:
-    raise ValueError(
-        "Received incompatible devices for jitted computation. Got an argument "
-        f"{leaf.aval.str_short()} on {leaf._sharding} and another one on {other}. Move them to the "
-        "same devices with device_put."
-    )
+def _argument(program: Any, position: int, count: int) -> str:
+    closed = program.closed
+    info = closed.jaxpr.debug_info
+    names = (info.arg_names if info is not None else None) or ()
+    name = names[position] if position < len(names) else f"number {position}"
+    aval = closed.in_avals[len(closed.in_avals) - count + position]
+    return f"argument {name} of {program.params['name']} with shape {aval.str_short()} and"
 
 
 def _resolve_shardings(
-    asked: dict[str, Any],
-    program: Any,
-    leaves: Sequence[Any],
-    num_outputs: int,
-    program_mesh: Any,
+    asked: dict[str, Any], program: Any, shardings: Sequence[Any], mesh: Any, what: str
 ) -> Placement:
-    in_given = _flat_shardings(asked.get("in_shardings"), program.in_tree, len(leaves), "in")
-    out_given = _flat_shardings(asked.get("out_shardings"), program.out_tree, num_outputs, "out")
+    closed, count = program.closed, len(shardings)
+    avals_in, avals_out = closed.in_avals[len(closed.in_avals) - count :], closed.out_avals
+    in_given = _flat_shardings(asked.get("in_shardings"), program.in_tree, count, "in")
+    out_given = _flat_shardings(asked.get("out_shardings"), program.out_tree, len(avals_out), "out")
     in_shardings: list[Any] = []
-    for position, (leaf, given) in enumerate(zip(leaves, in_given, strict=True)):
-        own = leaf._sharding if type(leaf) is ArrayImpl and leaf._committed else None
-        if own is not None and given is None and program_mesh is not None and own.num_devices == 1:
-            # What lies on one of the mesh's devices is sent to the others.
-            own = None
-        if given is not None and own is not None and own != given:
-            ndim = leaf.aval.ndim
-            if not own.is_equivalent_to(given, ndim):
-                raise ValueError(
-                    "Received incompatible shardings for jitted computation: operand "
-                    f"{position}, {leaf.aval.str_short()}, lies in {own}, and in_shardings asks "
-                    f"for {given}. Put it there with device_put before the call."
-                )
-        in_shardings.append(given if given is not None else own)
-    known = [each for each in (*in_shardings, *out_given) if each is not None]
-    mesh, devices = program_mesh, None
-    if mesh is not None:
-        devices = tuple(mesh.devices.flat)
-        if mesh.size == 1:
-            return on_one_device(devices[0], True)
-    for each in known:
-        own_devices = tuple(each._internal_device_list)
-        if devices is None:
-            devices = own_devices
-        elif set(own_devices) != set(devices):
-            raise ValueError(
-                "Received incompatible devices for jitted computation: shardings over "
-                f"{_shown(devices)} and over {_shown(own_devices)}. All operands and results of "
-                "one computation lie on the same devices."
-            )
-        if mesh is None and type(each) is NamedSharding:
-            mesh = each.mesh
-            devices = own_devices  # partitions are numbered as in the mesh
-    if devices is None:
-        return on_one_device(default_device_for(None), False)
-    if len(devices) == 1:
+    known: list[tuple[str, Any]] = []
+    for position, (own, given) in enumerate(zip(shardings, in_given, strict=True)):
+        if own is not None:
+            argument = _argument(program, position, count)
+            if given is not None and own != given:
+                if not own.is_equivalent_to(given, avals_in[position].ndim):
+                    raise ValueError(
+                        f"Received incompatible shardings for jitted computation: {argument} "
+                        f"sharding {own}, and in_shardings asks for {given}. Put it there with "
+                        "device_put before the call."
+                    )
+            known.append((argument, own))
+        elif given is not None:
+            known.append(("in_shardings", given))
+        in_shardings.append(own if given is None else given)
+    known += [("out_shardings", given) for given in out_given if given is not None]
+    for constant in closed.consts:
+        if _is_on_several_devices(constant):
+            known.append((f"a constant {constant.aval.str_short()}", constant._sharding))
+    mesh, devices = _common_devices(mesh, what, known)
+    if len(devices) == 1 and (mesh is None or mesh.is_scalar):
         return on_one_device(devices[0], True)
     if mesh is None:
         raise ValueError(
-            f"the operands lie on {len(devices)} devices without a mesh, in {known[0]}; put one of "
-            "them in a NamedSharding with device_put"
+            f"the operands lie on {len(devices)} devices without a mesh, in {known[0][1]}; put one "
+            "of them in a NamedSharding with device_put"
         )
+    placed_in = [
+        _in_mesh(sharding, mesh, aval)
+        for sharding, aval in zip(in_shardings, avals_in, strict=True)
+    ]
+    placed_out = [
+        _in_mesh(sharding, mesh, aval) for sharding, aval in zip(out_given, avals_out, strict=True)
+    ]
+    placed_in = [
+        NamedSharding(mesh, PartitionSpec())  # it is moved there before the call
+        if sharding is not None and (type(sharding) is not NamedSharding or sharding.mesh != mesh)
+        else sharding
+        for sharding in placed_in
+    ]
+    _check_divisible("operand", placed_in, avals_in)
+    _check_divisible("result", placed_out, avals_out)
+    return Placement(devices, mesh, tuple(placed_in), tuple(placed_out), True)
 
-    def in_mesh(sharding: Any, ndim: int) -> Any:
-        """The sharding as one of this mesh, so that all annotations speak of one mesh."""
-        if sharding is None or (type(sharding) is NamedSharding and sharding.mesh == mesh):
-            return sharding
-        hlo = sharding._to_xla_hlo_sharding(ndim)
-        same_order = tuple(sharding._internal_device_list) == devices
-        spec = spec_of_hlo(hlo, mesh, ndim) if same_order else None
-        return sharding if spec is None else NamedSharding(mesh, spec)
 
-    avals_in, avals_out = program.closed.in_avals[-len(leaves) or None :], program.closed.out_avals
-    placed_in = []
-    for sharding, aval in zip(in_shardings, avals_in if leaves else (), strict=True):
-        placed = in_mesh(sharding, getattr(aval, "ndim", 0))
-        if placed is not None and (type(placed) is not NamedSharding or placed.mesh != mesh):
-            placed = NamedSharding(mesh, PartitionSpec())  # moved there before the call
-        placed_in.append(placed)
-    placed_out = tuple(
-        in_mesh(sharding, getattr(aval, "ndim", 0))
-        for sharding, aval in zip(out_given, avals_out, strict=True)
-    )
-    for sharding, aval, what in (
-        *((s, a, "operand") for s, a in zip(placed_in, avals_in, strict=False)),
-        *((s, a, "result") for s, a in zip(placed_out, avals_out, strict=True)),
-    ):
+def _common_devices(mesh: Any, what: str, known: Sequence[tuple[str, Any]]) -> tuple[Any, tuple]:
+    """The mesh and the devices on which all that is known to lie somewhere lies.
+
+    Args:
+      mesh: the mesh that the program or its context asks for; None where they ask for none.
+      what: who asks for it.
+      known: shardings, with a description.
+    """
+    devices = None if mesh is None else mesh._flat_devices
+    for description, sharding in known:
+        own_devices = tuple(sharding._internal_device_list)
+        if devices is None:
+            what, devices = description, own_devices
+        elif own_devices != devices and set(own_devices) != set(devices):
+            raise incompatible_devices(description, own_devices, what, devices)
+        if mesh is None and type(sharding) is NamedSharding:
+            mesh = sharding.mesh
+            devices = own_devices  # partitions are numbered as in the mesh
+    if devices is None:  # shardings were given, and all of them are None
+        devices = (default_device_for(None),)
+    return mesh, devices
+
+
+def _in_mesh(sharding: Any, mesh: Any, aval: Any) -> Any:
+    """The sharding as one of this mesh, so that all annotations speak of one mesh."""
+    if sharding is None or (type(sharding) is NamedSharding and sharding.mesh == mesh):
+        return sharding
+    ndim = getattr(aval, "ndim", 0)
+    if tuple(sharding._internal_device_list) != mesh._flat_devices:
+        return sharding
+    spec = spec_of_hlo(sharding._to_xla_hlo_sharding(ndim), mesh, ndim)
+    return sharding if spec is None else NamedSharding(mesh, spec)
+
+
+def _check_divisible(what: str, shardings: Sequence[Any], avals: Sequence[Any]) -> None:
+    for sharding, aval in zip(shardings, avals, strict=True):
         if sharding is not None:
             try:
                 sharding.check_compatible_aval(aval.shape)
             except ValueError as error:
                 raise ValueError(f"an {what} of the jitted function: {error}") from None
             sharding.shard_shape(aval.shape)
-    return Placement(devices, mesh, tuple(placed_in), placed_out, True)
-
-
-def _shown(devices: Sequence[Any]) -> str:
-    return f"devices {[device.id for device in devices]}"
 
 
 def _flat_shardings(given: Any, tree: Any, count: int, what: str) -> list[Any]:
@@ -304,72 +322,3 @@ def _concrete_sharding(given: Any, what: str) -> Any:
         f"{what}_shardings takes shardings, partition specs and None, got {given!r} of type "
         f"{type(given).__name__}"
     )
-
-
-# ---- what the compiler chose ----
-
-
-def result_sharding(hlo: Any, placement: Placement, aval: Any) -> Any:
-    """The sharding that an executable gave a result: in terms of the mesh where possible."""
-    if placement.mesh is None:
-        return device_sharding(placement.devices[0])
-    spec = spec_of_hlo(hlo, placement.mesh, aval.ndim)
-    if spec is not None:
-        return NamedSharding(placement.mesh, spec)
-    return GSPMDSharding(placement.replicated._internal_device_list, hlo)
-
-
-_specs: dict[Any, PartitionSpec | None] = {}
-
-
-def spec_of_hlo(hlo: Any, mesh: Any, ndim: int) -> PartitionSpec | None:
-    """The spec over a mesh that means an `HloSharding`; None where none does.
-
-    Tries the ways to write each dimension's number of tiles as a product of mesh axes.
-    """
-    key = (hlo, mesh, ndim)
-    if key not in _specs:
-        if len(_specs) > 4096:
-            _specs.clear()
-        _specs[key] = _search_spec(hlo, mesh, ndim)
-    return _specs[key]
-
-
-def _search_spec(hlo: Any, mesh: Any, ndim: int) -> PartitionSpec | None:
-    if hlo.is_replicated():
-        return PartitionSpec()
-    tiles = list(hlo.tile_assignment_dimensions())[:ndim]
-    if len(tiles) < ndim:
-        return None
-    names = [name for name, size in mesh.shape.items() if size > 1]
-    sizes = mesh.shape
-
-    def choices(count: int, free: Sequence[Any]) -> Any:
-        if count == 1:
-            yield ()
-            return
-        for length in range(1, len(free) + 1):
-            for axes in itertools.permutations(free, length):
-                if math.prod(sizes[axis] for axis in axes) == count:
-                    yield axes
-
-    def search(position: int, free: list[Any], chosen: list[Any]) -> PartitionSpec | None:
-        if position == ndim:
-            entries = [None if not c else c[0] if len(c) == 1 else c for c in chosen]
-            while entries and entries[-1] is None:
-                entries.pop()
-            spec = PartitionSpec(*entries)
-            return spec if mesh_hlo_sharding(mesh, spec, ndim) == hlo else None
-        for axes in choices(tiles[position], free):
-            rest = [axis for axis in free if axis not in axes]
-            found = search(position + 1, rest, [*chosen, axes])
-            if found is not None:
-                return found
-        return None
-
-    return search(0, names, [])
-
-
-def hlo_from_proto(proto: Any) -> Any:
-    """An `HloSharding` from the form in which executables report theirs."""
-    return HloSharding.from_proto(proto)

@@ -12,9 +12,8 @@ from olympus_ir.jit import JitOptions, TracedProgram, trace_call
 from olympus_ir.make import ShapeDtypeStruct
 
 from . import compilation
-from .backends import default_device_for
 from .lowering import mlir
-from .placement import on_one_device
+from .placement import Placement, committed_sharding, resolve_placement
 
 
 class Stage:
@@ -53,12 +52,16 @@ class Stage:
 class Traced(Stage):
     """A function traced for given types of arguments."""
 
-    __slots__ = ("_options",)
+    __slots__ = ("_options", "_shardings")
 
-    def __init__(self, program: TracedProgram, options: JitOptions, in_tree: Any) -> None:
+    def __init__(
+        self, program: TracedProgram, options: JitOptions, in_tree: Any, shardings: Sequence[Any]
+    ) -> None:
         self._program = program
         self._options = options
         self._in_tree = in_tree
+        # Where the operands are, or will be.
+        self._shardings = shardings
 
     @property
     def jaxpr(self) -> Any:
@@ -78,24 +81,29 @@ class Traced(Stage):
           lowering_platforms: the platforms to lower for, which need not be present; the default
             device's where not given.
         """
+        placement = resolve_placement(self._options, self._program, self._shardings)
         if lowering_platforms is None:
-            lowering_platforms = (compilation.platform_of(default_device_for(None)),)
+            lowering_platforms = (compilation.platform_of(placement.devices[0]),)
         lowered = compilation.lower(
             self._program.closed,
             name=self.fun_name,
             platforms=tuple(lowering_platforms),
             donated=self._program.params["donated_invars"],
             keep_unused=self._options.keep_unused,
+            placement=placement,
         )
-        return Lowered(self, lowered)
+        return Lowered(self, lowered, placement)
 
 
 class Lowered(Stage):
     """A program lowered to StableHLO."""
 
-    __slots__ = ("_lowered", "_traced")
+    __slots__ = ("_lowered", "_placement", "_traced")
 
-    def __init__(self, traced: Traced, lowered: compilation.Lowered) -> None:
+    def __init__(
+        self, traced: Traced, lowered: compilation.Lowered, placement: Placement
+    ) -> None:
+        self._placement = placement
         self._traced = traced
         self._program = traced._program
         self._in_tree = traced._in_tree
@@ -125,17 +133,16 @@ class Lowered(Stage):
         raise ValueError(f"dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> CompiledStage:
-        """Compiles the module for the default device."""
+        """Compiles the module for the devices of its operands, or the default one."""
         options = {**dict(self._traced._options.compiler_options), **(compiler_options or {})}
-        device = default_device_for(None)
-        platform = compilation.platform_of(device)
+        platform = compilation.platform_of(self._placement.devices[0])
         if platform not in self._lowered.platforms:
             raise ValueError(
                 f"the program was lowered for {', '.join(self._lowered.platforms)} and cannot be "
                 f"compiled for {platform}"
             )
         compiled = compilation.compile_lowered(
-            self._lowered, on_one_device(device, False), compiler_options=options
+            self._lowered, self._placement, compiler_options=options
         )
         return CompiledStage(self._traced, compiled)
 
@@ -197,8 +204,9 @@ class CompiledStage(Stage):
 
 def trace(fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dict) -> Traced:
     """Traces a function for arrays or `ShapeDtypeStruct`s."""
-    program, _ = trace_call(fun, options, args, kwargs)
+    program, leaves = trace_call(fun, options, args, kwargs)
     static = set(options.static_argnums)
     dynamic = tuple(arg for position, arg in enumerate(args) if position not in static)
     keywords = {n: v for n, v in kwargs.items() if n not in options.static_argnames}
-    return Traced(program, options, pytrees.tree_structure((dynamic, keywords)))
+    in_tree = pytrees.tree_structure((dynamic, keywords))
+    return Traced(program, options, in_tree, [committed_sharding(leaf) for leaf in leaves])

@@ -11,8 +11,8 @@ from olympus_sharding.constraints import (
     sharding_constraint_p,
 )
 
-from .. import placement
 from .._jaxlib import NamedSharding
+from ..spec_search import spec_of_hlo
 from . import mlir
 from .context import LoweringContext
 from .shardings import spec_attribute
@@ -39,9 +39,7 @@ def _constrain(context: LoweringContext, operand: Any, sharding: Any) -> Any:
         return operand  # on one device there is nothing to divide
     aval = context.aval_out
     if type(sharding) is not NamedSharding:
-        spec = placement.spec_of_hlo(
-            sharding._to_xla_hlo_sharding(aval.ndim), module.mesh, aval.ndim
-        )
+        spec = spec_of_hlo(sharding._to_xla_hlo_sharding(aval.ndim), module.mesh, aval.ndim)
         if spec is None:
             raise ValueError(
                 f"with_sharding_constraint cannot express {sharding} over the mesh of the program, "

@@ -22,13 +22,6 @@ def sharding_attribute(sharding: Any, aval: Any) -> Any:
     return spec_attribute(sharding.spec, mlir.physical_aval(aval).ndim)
 
 
-def replicated_attribute(ndim: int | None = None) -> Any:
-    """The attribute for an array that is the same on all devices."""
-    return mlir.parsed("#sdy.sharding<@mesh, []>") if not ndim else spec_attribute(
-        PartitionSpec(), ndim
-    )
-
-
 def spec_attribute(
     spec: PartitionSpec, ndim: int, *, open_dimensions: bool = False, mesh: str = "mesh"
 ) -> Any:

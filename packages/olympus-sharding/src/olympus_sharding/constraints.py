@@ -1,0 +1,402 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Constraints: values inside a program that are to lie over the devices as the user says.
+
+`with_sharding_constraint` speaks of axes that the compiler divides (`AxisType.Auto`), `reshard` of
+axes that the user divides (`AxisType.Explicit`). Both are the identity on values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_autodiff.tables import jvp_rules, linear, transpose_rules
+from olympus_autodiff.zeros import Zero
+from olympus_batching.tables import BatchAxis, define_axis_rule
+from olympus_ir import config_states, lax, pytrees
+from olympus_ir.avals import get_aval
+from olympus_ir.placement import UNCONSTRAINED, AbstractMesh, AxisType, BaseMesh, PartitionSpec
+from olympus_ir.primitives import Primitive
+from olympus_ir.pytree_prefix import broadcast_prefix
+from olympus_ir.reference.tables import reference_rules
+
+from .context import get_abstract_mesh
+from .mesh import Mesh, empty_mesh
+from .shardings import NamedSharding, Sharding, SingleDeviceSharding
+from .tiling import axes_of_dimensions
+
+__all__ = [
+    "concrete_sharding",
+    "reshard",
+    "reshard_p",
+    "sharding_constraint_p",
+    "with_sharding_constraint",
+]
+
+# Parameters: ``sharding``; ``layout``, the order of the dimensions in memory, or None for the
+# compiler's; ``context_mesh``, the mesh in force where the equation was made; and
+# ``unconstrained_dims``, the dimensions that the compiler may divide as it likes.
+sharding_constraint_p = Primitive("sharding_constraint", family="constraints")
+# Parameters: ``dst_sharding``, over an abstract mesh; ``concrete_mesh``, the mesh of devices where
+# the user gave one.
+reshard_p = Primitive("reshard", family="constraints")
+
+for _primitive in (sharding_constraint_p, reshard_p):
+    _primitive.linear_in = True
+    _primitive.def_abstract_eval(lambda operand, **params: operand)
+    # The values are what they were; the NumPy evaluator has one place for all of them.
+    reference_rules.define(_primitive, lambda operand, **params: operand)
+    jvp_rules.define(_primitive, linear)
+
+reshard_p.print_rule = lambda equation, printer: []
+
+
+def _constraint_mesh(params: dict[str, Any]) -> BaseMesh | None:
+    """The mesh that an equation's program runs on, for whoever compiles it."""
+    sharding = params["sharding"]
+    if type(sharding) is NamedSharding:
+        return sharding.mesh
+    if type(sharding) is SingleDeviceSharding:
+        return Mesh(np.array(sharding._device, dtype=object), ())
+    return None
+
+
+def _reshard_mesh(params: dict[str, Any]) -> BaseMesh | None:
+    return params["concrete_mesh"]
+
+
+sharding_constraint_p.placement_mesh = _constraint_mesh  # type: ignore[attr-defined]
+reshard_p.placement_mesh = _reshard_mesh  # type: ignore[attr-defined]
+
+
+# ---- what users call ----
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """Says how arrays inside a compiled function lie over the devices.
+
+    The compiler divides intermediate values as it sees fit; this is how to overrule it. Outside of
+    compiled functions, the arrays are moved to where the sharding says.
+
+    Args:
+      x: an array or a pytree of arrays.
+      shardings: a sharding, or a partition spec over the mesh in force; or a tree of them that is a
+        prefix of ``x``. Dimensions with `PartitionSpec.UNCONSTRAINED` are left to the compiler.
+
+    Returns:
+      ``x``, with every array placed so.
+
+    Raises:
+      ValueError: where a spec has more entries than an array has dimensions, names axes that the
+        mesh does not have or that are not of type `AxisType.Auto`.
+      RuntimeError: where a partition spec is given and no mesh is in force.
+
+    Example:
+      >>> import numpy as np
+      >>> import olympus
+      >>> from olympus.sharding import AxisType, NamedSharding
+      >>> mesh = olympus.make_mesh((1,), ("i",), (AxisType.Auto,))
+      >>> rows = NamedSharding(mesh, olympus.P("i"))
+      >>> olympus.jit(lambda x: with_sharding_constraint(x, rows))(np.arange(3.0)).sharding.spec
+      P('i',)
+    """
+    name = "with_sharding_constraint"
+    leaves, tree = pytrees.tree_flatten(x)
+    flat = _flat_shardings(name, shardings, x)
+    results = []
+    for leaf, given in zip(leaves, flat, strict=True):
+        aval = get_aval(leaf)
+        sharding = _constraint_sharding(given)
+        if isinstance(sharding, NamedSharding):
+            unconstrained = frozenset(
+                position for position, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED
+            )
+        else:
+            unconstrained = frozenset()
+        # That sizes divide is asked of arrays, not of values inside programs, which may be padded.
+        _check_rank(name, sharding, aval)
+        results.append(
+            sharding_constraint_p.bind(
+                leaf,
+                sharding=sharding,
+                layout=None,
+                context_mesh=_mesh_in_force(),
+                unconstrained_dims=unconstrained,
+            )
+        )
+    return pytrees.tree_unflatten(tree, results)
+
+
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """Divides arrays anew over mesh axes of type `AxisType.Explicit`.
+
+    Args:
+      xs: an array or a pytree of arrays.
+      out_shardings: a `NamedSharding`, or a partition spec over the mesh in force; or a tree of them
+        that is a prefix of ``xs``.
+
+    Returns:
+      ``xs``, with every array placed so.
+
+    Raises:
+      ValueError: where a spec names axes of another type; see `with_sharding_constraint` for those.
+
+    Example:
+      >>> import numpy as np
+      >>> import olympus
+      >>> with olympus.set_mesh(olympus.make_mesh((1,), ("i",))):
+      ...     reshard(np.arange(3.0), olympus.P("i")).sharding.spec
+      P('i',)
+    """
+    leaves, tree = pytrees.tree_flatten(xs)
+    flat = _flat_shardings("reshard", out_shardings, xs)
+    results = []
+    for leaf, given in zip(leaves, flat, strict=True):
+        destination, concrete_mesh = _reshard_sharding(given)
+        aval = get_aval(leaf)
+        _check_rank("reshard", destination, aval)
+        destination.shard_shape(aval.shape)
+        results.append(reshard_p.bind(leaf, dst_sharding=destination, concrete_mesh=concrete_mesh))
+    return pytrees.tree_unflatten(tree, results)
+
+
+def concrete_sharding(sharding: Any, mesh: Any = None) -> Any:
+    """The sharding over devices that a sharding over an abstract mesh means, where that is known.
+
+    Args:
+      sharding: any sharding.
+      mesh: a mesh of devices with the axes of the abstract one; the one in force where None.
+    """
+    if type(sharding) is not NamedSharding or type(sharding.mesh) is not AbstractMesh:
+        return sharding
+    if mesh is None:
+        mesh = config_states.concrete_mesh.value
+    if mesh is None or mesh.shape_tuple != sharding.mesh.shape_tuple:
+        return sharding
+    return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
+
+
+# ---- reading the arguments ----
+
+
+def _is_leaf(value: Any) -> bool:
+    return value is None or isinstance(value, Sharding | PartitionSpec)
+
+
+def _flat_shardings(name: str, shardings: Any, target: Any) -> list[Any]:
+    """What is asked for each leaf, from a prefix of the structure."""
+    for given in pytrees.tree_leaves(shardings, is_leaf=_is_leaf):
+        if not _is_leaf(given):
+            raise TypeError(
+                f"{name} takes shardings and PartitionSpecs, or a pytree of them, got {given!r} "
+                f"of type {type(given).__name__}. To move a value to a device, use device_put."
+            )
+        if given is None:
+            raise ValueError(
+                f"One of the shardings of {name} is None, which is not allowed: pass a sharding or "
+                "a PartitionSpec for each value. `P()` keeps the whole value on every device; "
+                "values that are to stay as they are do not go through it."
+            )
+    try:
+        return broadcast_prefix(shardings, target, _is_leaf)
+    except ValueError as error:
+        raise ValueError(
+            f"the shardings of {name} must be a tree prefix of the structure of the values: {error}"
+        ) from None
+
+
+def _mesh_in_force() -> BaseMesh:
+    """The mesh of `set_mesh` (without its devices) or of ``with mesh:``; an empty one otherwise."""
+    abstract = get_abstract_mesh()
+    if not abstract.empty:
+        return abstract
+    entered = config_states.current_scope("mesh")
+    return empty_mesh if entered is None else entered
+
+
+def _constraint_sharding(given: Any) -> Any:
+    if isinstance(given, PartitionSpec):
+        mesh = _mesh_in_force()
+        if mesh.empty:
+            raise RuntimeError(
+                "with_sharding_constraint requires a non-empty mesh in context if you are passing "
+                f"`PartitionSpec`s to shardings, got {given}. You can define a context mesh via "
+                "`olympus.set_mesh(mesh)`. Alternatively, provide `Sharding`s to shardings and "
+                "then the mesh context manager is not required."
+            )
+        given = NamedSharding(mesh, given)
+        if mesh.are_all_axes_explicit:
+            # An assertion about the types of values; making it hold is the stronger form of it.
+            return given
+    if type(given) is NamedSharding:
+        _check_axis_types(
+            given,
+            (AxisType.Auto,),
+            "The spec of NamedSharding passed to with_sharding_constraint can only refer to Auto "
+            f"axes of the mesh. Got spec={given.spec} and mesh={given.mesh}. You probably meant to "
+            "use the `reshard` API?",
+        )
+    return given
+
+
+def _reshard_sharding(given: Any) -> tuple[NamedSharding, Mesh | None]:
+    if isinstance(given, PartitionSpec):
+        mesh = get_abstract_mesh()
+        if mesh.empty:
+            raise ValueError(
+                "Using PartitionSpec when you are not under a mesh context is not allowed. Please "
+                "pass a NamedSharding instance or enter into a mesh context via "
+                f"`olympus.set_mesh`. Got {given}"
+            )
+        sharding, concrete_mesh = NamedSharding(mesh, given), None
+    elif type(given) is NamedSharding:
+        mesh = given.mesh
+        concrete_mesh = mesh if type(mesh) is Mesh else None
+        sharding = NamedSharding(mesh.abstract_mesh, given.spec)
+    else:
+        raise TypeError(
+            "`out_shardings` argument of reshard only supports instances of `NamedSharding` or "
+            f"`PartitionSpec`. Got {given} of type: {type(given)}"
+        )
+    _check_axis_types(
+        sharding,
+        (AxisType.Explicit,),
+        "PartitionSpec passed to reshard cannot contain axis names that are of type Auto or "
+        f"Manual. Got PartitionSpec: {sharding.spec} and mesh: {mesh}. For axes of type Auto, use "
+        "with_sharding_constraint.",
+    )
+    return sharding, concrete_mesh
+
+
+def _check_axis_types(sharding: NamedSharding, allowed: Sequence[AxisType], message: str) -> None:
+    spec, mesh = sharding.spec, sharding.mesh
+    types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
+    for axes in axes_of_dimensions(spec, len(spec)):
+        if any(types[axis] not in allowed for axis in axes):
+            raise ValueError(message)
+
+
+def _check_rank(name: str, sharding: Any, aval: Any) -> None:
+    """Raises where an array has fewer dimensions than the sharding speaks of."""
+    check = getattr(sharding, "check_compatible_aval", None)
+    if check is not None:
+        try:
+            check(aval.shape)
+        except ValueError as error:
+            raise ValueError(
+                f"One of {name} arguments is incompatible with its sharding annotation "
+                f"{sharding}: {error}"
+            ) from None
+
+
+# ---- interpreters ----
+
+
+def _constrain_now(operand: Any, *, sharding: Any, **params: Any) -> Any:
+    """The constraint on a concrete array: it is moved."""
+    sharding = concrete_sharding(sharding)
+    if type(sharding) is NamedSharding and UNCONSTRAINED in sharding.spec:
+        own = getattr(operand, "sharding", None)
+        entries = [None if entry is UNCONSTRAINED else entry for entry in sharding.spec]
+        if type(own) is NamedSharding and own.mesh == sharding.mesh:
+            # What may be divided in any way stays as it is, where the axes are still free.
+            used = {
+                axis for axes in axes_of_dimensions(sharding.spec, len(entries)) for axis in axes
+            }
+            present = axes_of_dimensions(own.spec, len(entries))
+            for position, entry in enumerate(sharding.spec):
+                if entry is UNCONSTRAINED and not used.intersection(present[position]):
+                    entries[position] = present[position] or None
+        sharding = NamedSharding(
+            sharding.mesh, PartitionSpec(*entries), memory_kind=sharding.memory_kind
+        )
+    return lax.device_put(operand, sharding)
+
+
+def _reshard_now(operand: Any, *, dst_sharding: Any, concrete_mesh: Any) -> Any:
+    return lax.device_put(operand, concrete_sharding(dst_sharding, concrete_mesh))
+
+
+sharding_constraint_p.eager = _constrain_now
+reshard_p.eager = _reshard_now
+
+
+@transpose_rules.define(sharding_constraint_p)
+def _constraint_transpose(cotangent: Any, operand: Any, **params: Any) -> list[Any]:
+    # The cotangent lies as the value does.
+    if cotangent.__class__ is Zero:
+        return [cotangent]
+    return [sharding_constraint_p.bind(cotangent, **params)]
+
+
+@transpose_rules.define(reshard_p)
+def _reshard_transpose(
+    cotangent: Any, operand: Any, *, dst_sharding: Any, concrete_mesh: Any
+) -> list[Any]:
+    # It goes back to where the value came from, which types without placement leave open.
+    source = operand.aval.sharding
+    if cotangent.__class__ is Zero or source is None:
+        return [cotangent]
+    return [reshard_p.bind(cotangent, dst_sharding=source, concrete_mesh=concrete_mesh)]
+
+
+@define_axis_rule(sharding_constraint_p)
+def _constraint_batch(
+    axis: BatchAxis,
+    args: Any,
+    batch_dims: Any,
+    *,
+    sharding: Any,
+    unconstrained_dims: frozenset,
+    **params: Any,
+) -> Any:
+    (operand,), (dim,) = args, batch_dims
+    if dim is not None:
+        sharding = _with_batch_dim(sharding, axis, dim)
+        unconstrained_dims = frozenset(d + (d >= dim) for d in unconstrained_dims)
+        if type(sharding) is NamedSharding and sharding.spec[dim] is UNCONSTRAINED:
+            unconstrained_dims |= {dim}
+    result = sharding_constraint_p.bind(
+        operand, sharding=sharding, unconstrained_dims=unconstrained_dims, **params
+    )
+    return result, dim
+
+
+@define_axis_rule(reshard_p)
+def _reshard_batch(
+    axis: BatchAxis, args: Any, batch_dims: Any, *, dst_sharding: Any, **params: Any
+) -> Any:
+    (operand,), (dim,) = args, batch_dims
+    if dim is not None:
+        dst_sharding = _with_batch_dim(dst_sharding, axis, dim)
+    return reshard_p.bind(operand, dst_sharding=dst_sharding, **params), dim
+
+
+def _with_batch_dim(sharding: Any, axis: BatchAxis, dim: int) -> Any:
+    """The sharding of all examples, given that of one."""
+    if type(sharding) is SingleDeviceSharding:
+        return sharding
+    if type(sharding) is not NamedSharding:
+        raise TypeError(
+            f"a constraint to {sharding} cannot be batched, since the sharding does not say what "
+            "it does with each dimension. Use a NamedSharding."
+        )
+    spec, mesh = sharding.spec, sharding.mesh
+    names = axis.spmd_name
+    if names is None:
+        # How the examples are divided is nobody's business but the compiler's.
+        entry = UNCONSTRAINED if mesh.auto_axes else None
+    else:
+        names = names if isinstance(names, tuple) else (names,)
+        used = {name for axes in axes_of_dimensions(spec, len(spec)) for name in axes}
+        if used.intersection(names):
+            raise ValueError(
+                f"vmap spmd_axis_name {names} cannot appear in with_sharding_constraint spec, but "
+                f"got spec {spec}"
+            )
+        entry = names
+    entries = (*spec, *(None,) * (dim - len(spec)))
+    batched_spec = spec.update(partitions=(*entries[:dim], entry, *entries[dim:]))
+    return NamedSharding(mesh, batched_spec, memory_kind=sharding.memory_kind)

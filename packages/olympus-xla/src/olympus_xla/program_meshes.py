@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mesh that a program asks for from within, and the one in force around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from olympus_ir import config_states
+from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Olympuspr, olympusprs_in_params
+from olympus_sharding.mesh import Mesh
+
+__all__ = ["incompatible_devices", "mesh_of"]
+
+
+def mesh_of(closed: ClosedOlympuspr) -> tuple[Mesh | None, str]:
+    """The mesh of devices on which a program is to run, and who asks for it, for error messages.
+
+    Equations inside the program decide, and then `set_mesh`. A primitive asks through its attribute
+    ``placement_mesh``, a function of its parameters.
+
+    Returns:
+      The mesh, or None where nothing asks for one, and a description.
+
+    Raises:
+      ValueError: where parts of the program ask for different devices.
+    """
+    asked = closed.memo.get("mesh")
+    if asked is None:
+        asked = closed.memo["mesh"] = _find_mesh(closed.jaxpr)
+    mesh, what = asked
+    around = config_states.concrete_mesh.value
+    if around is None or not around.size:
+        return asked
+    if mesh is None:
+        return around, "jit's context mesh"
+    _check_same_devices(mesh, what, around, "jit's context mesh")
+    return asked
+
+
+def _find_mesh(olympuspr: Olympuspr) -> tuple[Mesh | None, str]:
+    found, what = None, ""
+    for equation, mesh in _meshes_in(olympuspr, set()):
+        inside = f"{equation.primitive} inside jit"
+        if found is None:
+            found, what = mesh, inside
+        else:
+            _check_same_devices(found, what, mesh, inside)
+    return found, what
+
+
+def _check_same_devices(mesh: Mesh, what: str, other: Mesh, other_what: str) -> None:
+    if mesh._flat_devices != other._flat_devices:
+        raise incompatible_devices(what, mesh._flat_devices, other_what, other._flat_devices)
+
+
+def incompatible_devices(
+    what: str, devices: Sequence[Any], other: str, other_devices: Sequence[Any]
+) -> ValueError:
+    """The error for a computation of which two parts are to be on different devices."""
+    return ValueError(
+        "Received incompatible devices for jitted computation. Got "
+        f"{what} with {_shown(devices)} and {other} with {_shown(other_devices)}. All parts of one "
+        "computation run on the same devices, and meshes have them in the same order; arrays are "
+        "moved with device_put."
+    )
+
+
+def _meshes_in(olympuspr: Olympuspr, seen: set[int]) -> Iterator[tuple[Equation, Mesh]]:
+    for equation in olympuspr.eqns:
+        asks = getattr(equation.primitive, "placement_mesh", None)
+        if asks is not None:
+            mesh = asks(equation.params)
+            if isinstance(mesh, Mesh) and mesh.size:
+                yield equation, mesh
+        for inner in olympusprs_in_params(equation.params):
+            if id(inner) not in seen:  # a function called many times is one program
+                seen.add(id(inner))
+                yield from _meshes_in(inner, seen)
+
+
+def _shown(devices: Sequence[Any]) -> str:
+    platform = devices[0].platform.upper()
+    return f"device ids {[device.id for device in devices]} on platform {platform}"

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Constraints in compiled programs, and the devices on which programs run because of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olympus_autodiff import grad
+from olympus_batching import vmap
+from olympus_ir import lax
+from olympus_sharding import (
+    AxisType,
+    IndivisibleError,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    SingleDeviceSharding,
+    make_mesh,
+    reshard,
+    set_mesh,
+    with_sharding_constraint,
+)
+from olympus_xla.jit import jit
+from olympus_xla.transfer import device_put
+
+P = PartitionSpec
+X = np.arange(32, dtype=np.float32).reshape(8, 4)
+
+
+def constrained(sharding):
+    return lambda x: with_sharding_constraint(lax.mul(x, x), sharding)
+
+
+@pytest.mark.parametrize("spec", [P("x"), P("x", "y"), P(None, "y"), P(("x", "y")), P()])
+def test_results_lie_as_constrained(mesh, spec):
+    sharding = NamedSharding(mesh, spec)
+    result = jit(constrained(sharding))(X)
+    assert result.sharding.is_equivalent_to(sharding, 2)
+    assert result.committed
+    np.testing.assert_array_equal(result, X * X)
+    for shard in result.addressable_shards:
+        np.testing.assert_array_equal(shard.data, (X * X)[shard.index])
+
+
+def test_lowering(mesh):
+    text = jit(constrained(NamedSharding(mesh, P("x", P.UNCONSTRAINED)))).lower(X).as_text()
+    assert 'sdy.mesh @mesh = <["x"=2, "y"=2]>' in text
+    assert 'sdy.sharding_constraint %0 <@mesh, [{"x"}, {?}]>' in text
+
+
+def test_inside_control_flow_and_calls(mesh):
+    sharding = NamedSharding(mesh, P("x"))
+    step = jit(constrained(sharding))
+
+    @jit
+    def repeated(x):
+        return lax.fori_loop(0, 2, lambda _, y: step(y), x)
+
+    result = repeated(X)
+    assert result.sharding.is_equivalent_to(sharding, 2)
+    np.testing.assert_allclose(result, X**4, rtol=1e-6)
+
+
+def test_derivatives_and_batching(mesh):
+    sharding = NamedSharding(mesh, P("x"))
+    gradient = jit(grad(lambda x: lax.reduce_sum(constrained(sharding)(x), (0, 1))))(X)
+    assert gradient.sharding.is_equivalent_to(sharding, 2)
+    np.testing.assert_array_equal(gradient, 2 * X)
+    columns = jit(vmap(constrained(sharding), in_axes=1, out_axes=1, spmd_axis_name="y"))(X)
+    assert columns.sharding.is_equivalent_to(NamedSharding(mesh, P("x", "y")), 2)
+    np.testing.assert_array_equal(columns, X * X)
+
+
+def test_sizes_that_do_not_divide_are_padded_inside_programs(mesh, devices):
+    """As in JAX: inside a program the compiler pads; an array has to be divisible."""
+    sharding = NamedSharding(mesh, P(None, ("x", "y")))
+    odd = np.arange(12, dtype=np.float32).reshape(2, 6)
+    np.testing.assert_array_equal(jit(constrained(sharding))(odd), odd * odd)
+    with pytest.raises(IndivisibleError, match="dimension size is 6"):
+        with_sharding_constraint(odd, sharding)
+
+
+def test_outside_of_programs_arrays_are_moved(mesh):
+    sharding = NamedSharding(mesh, P("x"))
+    a, b = with_sharding_constraint((X, X), (sharding, NamedSharding(mesh, P())))
+    assert a.sharding == sharding
+    assert b.sharding.is_fully_replicated
+    np.testing.assert_array_equal(a, X)
+    with set_mesh(mesh):
+        assert with_sharding_constraint(X, P("y")).sharding == NamedSharding(mesh, P("y"))
+    columns = device_put(X, NamedSharding(mesh, P(None, "y")))
+    kept = with_sharding_constraint(columns, NamedSharding(mesh, P("x", P.UNCONSTRAINED)))
+    assert kept.sharding == NamedSharding(mesh, P("x", "y"))
+
+
+def test_one_device(devices):
+    place = SingleDeviceSharding(devices[3])
+    assert jit(constrained(place))(X).devices() == {devices[3]}
+    assert with_sharding_constraint(X, place).devices() == {devices[3]}
+    single = make_mesh((1,), ("i",), (AxisType.Auto,), devices=devices[2:3])
+    result = jit(constrained(NamedSharding(single, P("i"))))(X)
+    assert result.sharding == NamedSharding(single, P())
+    np.testing.assert_array_equal(result, X * X)
+
+
+def test_two_meshes_over_the_same_devices(mesh, devices):
+    other = Mesh(np.array(devices[:4]), ("z",))
+
+    def fun(x):
+        rows = with_sharding_constraint(x, NamedSharding(mesh, P("x")))
+        columns = with_sharding_constraint(x, NamedSharding(other, P(None, "z")))
+        return lax.add(rows, columns)
+
+    np.testing.assert_array_equal(jit(fun)(X), X + X)
+    assert 'sdy.mesh @mesh_0 = <["z"=4]>' in jit(fun).lower(X).as_text()
+
+
+def test_incompatible_devices(mesh, devices):
+    sharding = NamedSharding(mesh, P("x"))
+    reverse = Mesh(mesh.devices[::-1], ("x", "y"))
+    half = Mesh(np.array(devices[:2]), ("z",))
+    for other in (reverse, half):
+
+        def fun(x, other=other):
+            last = NamedSharding(other, P(other.axis_names[0]))
+            return with_sharding_constraint(with_sharding_constraint(x, sharding), last)
+
+        with pytest.raises(
+            ValueError, match="incompatible devices.*sharding_constraint inside jit"
+        ):
+            jit(fun)(X)
+    with pytest.raises(ValueError, match=r"argument x of <lambda> with shape float32\[8,4\]"):
+        jit(constrained(sharding))(device_put(X, devices[1]))
+    with pytest.raises(ValueError, match=r"in_shardings with device ids \[0, 1\]"):
+        jit(constrained(sharding), in_shardings=NamedSharding(half, P("z")))(X)
+    with pytest.raises(ValueError, match="jit's context mesh"), set_mesh(half):
+        jit(constrained(sharding))(X)
+    with pytest.raises(ValueError, match="`device` and `backend` choose one device"):
+        jit(constrained(sharding), device=devices[0])(X)
+
+
+def test_the_mesh_in_force_decides_for_uncommitted_operands(mesh, devices):
+    with set_mesh(mesh):
+        assert jit(lambda x: lax.neg(x))(X).sharding == NamedSharding(mesh, P())
+        assert lax.neg(X).sharding == NamedSharding(mesh, P())
+        sharded = device_put(X, NamedSharding(mesh, P("x")))
+        assert lax.neg(sharded).sharding.is_equivalent_to(NamedSharding(mesh, P("x")), 2)
+        with pytest.raises(ValueError, match="incompatible devices"):
+            lax.neg(device_put(X, devices[1]))
+    assert len(lax.neg(X).devices()) == 1
+
+
+def test_constants_stay_where_they_are(mesh):
+    sharding = NamedSharding(mesh, P("x"))
+    for count in (4, 4000):
+        constant = device_put(np.ones((8, count), np.float32), sharding)
+        result = jit(lambda x, constant=constant: lax.add(constant, x))(1.0)
+        assert result.sharding.is_equivalent_to(sharding, 2)
+        np.testing.assert_array_equal(result, np.full((8, count), 2.0))
+
+
+def test_reshard(devices):
+    mesh = make_mesh((2, 2), ("x", "y"), devices=devices)
+    assert mesh.axis_types == (AxisType.Explicit,) * 2
+    rows = NamedSharding(mesh, P("x"))
+    assert reshard(X, rows).sharding == rows
+    assert jit(lambda x: reshard(x, rows))(X).sharding == rows
+    with set_mesh(mesh):
+        assert reshard(X, P("x")).sharding == rows
+        result = jit(lambda x: lax.neg(reshard(x, P("x", "y"))))(X)
+    assert result.sharding == NamedSharding(mesh, P("x", "y"))
+    np.testing.assert_array_equal(result, -X)
