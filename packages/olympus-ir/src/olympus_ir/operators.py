@@ -17,6 +17,7 @@ import numpy as np
 from . import dtypes, lax
 from .arrays import Array, attach_methods
 from .avals import is_valid_value
+from .lax.values import shape_of
 
 _RANKS = {bool: 0, int: 1, float: 2, complex: 3}
 
@@ -95,8 +96,8 @@ def _getitem(self: Any, index: Any) -> Any:
             result = _sliced(result, item, axis)
             axis += 1
         elif isinstance(item, int | np.integer) and not isinstance(item, bool):
-            result = lax.index_in_dim(result, item, axis, keepdims=False)
-        elif isinstance(item, Array) and not item.shape:
+            result = lax.index_in_dim(result, operator.index(item), axis, keepdims=False)
+        elif isinstance(item, Array) and shape_of(item) == ():
             result = lax.dynamic_index_in_dim(result, item, axis, keepdims=False)
         else:
             raise TypeError(

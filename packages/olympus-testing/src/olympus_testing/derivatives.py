@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from olympus_ir import dtypes, pytrees
-from olympus_ir.avals import get_aval
+from olympus_ir.lax.values import array_aval
 
 from .tolerances import assert_close
 
@@ -141,8 +141,8 @@ def check_vjp(
     for argument, cotangent in zip(
         pytrees.tree_leaves(args), pytrees.tree_leaves(tuple(argument_cotangents)), strict=True
     ):
-        expected_aval, got = get_aval(argument), get_aval(cotangent)
-        assert (got.shape, got.dtype) == (expected_aval.shape, expected_aval.dtype), (  # type: ignore[union-attr]
+        expected_aval, got = array_aval(argument), array_aval(cotangent)
+        assert (got.shape, got.dtype) == (expected_aval.shape, expected_aval.dtype), (
             f"the cotangent of an argument {expected_aval} has type {got}"
         )
     result_tangents = _finite_difference(fun, args, tangents, step)
@@ -160,13 +160,13 @@ def _random_like(tree: Any, generator: np.random.Generator) -> Any:
     """Random values of the tangent types of arrays."""
 
     def one(leaf: Any) -> np.ndarray:
-        aval = get_aval(leaf)
-        dtype = dtypes.tangent_dtype(aval.dtype)  # type: ignore[union-attr]
+        aval = array_aval(leaf)
+        dtype = dtypes.tangent_dtype(aval.dtype)
         if dtype == dtypes.float0:
-            return np.zeros(aval.shape, dtype)  # type: ignore[union-attr]
-        values = generator.standard_normal(aval.shape)  # type: ignore[union-attr]
+            return np.zeros(aval.shape, dtype)
+        values = generator.standard_normal(aval.shape)
         if dtype.kind == "c":
-            values = values + 1j * generator.standard_normal(aval.shape)  # type: ignore[union-attr]
+            values = values + 1j * generator.standard_normal(aval.shape)
         return np.asarray(values).astype(dtype)
 
     return pytrees.tree_map(one, tree)
@@ -176,7 +176,7 @@ def _finite_difference(
     fun: Callable[..., Any], args: tuple, tangents: tuple, step: float | None
 ) -> Any:
     """The derivative of ``fun`` in the direction of the tangents, by a central difference."""
-    names = [np.dtype(get_aval(leaf).dtype).name for leaf in pytrees.tree_leaves(args)]  # type: ignore[union-attr]
+    names = [np.dtype(array_aval(leaf).dtype).name for leaf in pytrees.tree_leaves(args)]
     if step is None:
         step = max((_STEPS.get(name, 1e-1) for name in names), default=1e-1)
 
@@ -199,7 +199,7 @@ def _finite_difference(
 
 def _tolerances(args: Any, rtol: float | None, atol: float | None) -> tuple[float, float]:
     if rtol is None:
-        names = [np.dtype(get_aval(leaf).dtype).name for leaf in pytrees.tree_leaves(args)]  # type: ignore[union-attr]
+        names = [np.dtype(array_aval(leaf).dtype).name for leaf in pytrees.tree_leaves(args)]
         rtol = max((_TOLERANCES.get(name, 1e-1) for name in names), default=1e-1)
     return rtol, rtol if atol is None else atol
 

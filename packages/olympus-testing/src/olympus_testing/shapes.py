@@ -30,5 +30,5 @@ def check_shape_rule(case: Case) -> None:
             results = rule(*(np.asarray(arg) for arg in case.args), **case.params)
     values = results if case.primitive.multiple_results else [results]
     found = [(np.shape(value), np.asarray(value).dtype) for value in values]
-    expected = [(aval.shape, aval.dtype) for aval in inferred]  # type: ignore[attr-defined]
+    expected = [(aval.shape, aval.dtype) for aval in inferred]
     assert found == expected, f"{case}: the shape rule says {expected}, the reference {found}"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import dtypes, pytrees
-from olympus_ir.avals import get_aval
+from olympus_ir.lax.values import array_aval
 
 __all__ = ["assert_close", "tolerance"]
 
@@ -80,18 +80,18 @@ def _assert_leaf_close(
     check_weak_types: bool,
     message: str,
 ) -> None:
-    actual_aval, expected_aval = get_aval(actual), get_aval(expected)
+    actual_aval, expected_aval = array_aval(actual), array_aval(expected)
     if check_dtypes:
-        assert actual_aval.dtype == expected_aval.dtype, (  # type: ignore[union-attr]
+        assert actual_aval.dtype == expected_aval.dtype, (
             f"{message}: dtype {actual_aval} != {expected_aval}"
         )
     if check_weak_types:
-        assert actual_aval.weak_type == expected_aval.weak_type, (  # type: ignore[union-attr]
+        assert actual_aval.weak_type == expected_aval.weak_type, (
             f"{message}: weak type {actual_aval!r} != {expected_aval!r}"
         )
-    dtype = expected_aval.dtype  # type: ignore[union-attr]
+    dtype = expected_aval.dtype
     if dtype == dtypes.float0:  # there is nothing in it to compare
-        assert actual_aval.shape == expected_aval.shape, (  # type: ignore[union-attr]
+        assert actual_aval.shape == expected_aval.shape, (
             f"{message}: shape of {actual_aval} != {expected_aval}"
         )
         return

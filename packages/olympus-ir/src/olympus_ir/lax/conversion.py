@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, pytrees
-from ..avals import ShapedArray, get_aval
+from ..avals import ShapedArray
 from ..primitives import instruction
 from ..tracing import Tracer
 from .families import Anything, AnythingExtended, Floating, check_dtype, unary
-from .values import Array, ArrayLike, as_array, typed_scalar
+from .values import Array, ArrayLike, array_aval, as_array, typed_scalar
 
 __all__ = [
     "bitcast_convert_type",
@@ -114,16 +114,10 @@ def convert_dtype(
       weak_type: whether the result's dtype gives way to other operands'.
       sharding: how the result is laid out; as the operand where it is None.
     """
-    if isinstance(operand, Tracer):
-        aval = operand.aval
-    else:
-        aval = get_aval(operand)
-        if not aval.shape and not isinstance(operand, Array) and sharding is None:  # type: ignore[union-attr]
-            return typed_scalar(
-                operand,
-                aval.dtype if new_dtype is None else new_dtype,
-                weak_type,  # type: ignore[union-attr]
-            )
+    aval = operand.aval if isinstance(operand, Tracer) else array_aval(operand)
+    if not aval.shape and not isinstance(operand, Array) and sharding is None:
+        dtype = aval.dtype if new_dtype is None else new_dtype
+        return typed_scalar(operand, dtype, weak_type)
     if new_dtype is None:
         new_dtype = aval.dtype
     if aval.dtype == new_dtype and aval.weak_type is weak_type and sharding is None:

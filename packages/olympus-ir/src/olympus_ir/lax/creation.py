@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..avals import ShapedArray, canonicalize_shape, get_aval
+from ..avals import ShapedArray, canonicalize_shape
 from ..primitives import instruction
 from .broadcasting import broadcast
 from .conversion import convert_dtype
 from .families import Number, check_dtype
-from .values import Array, ArrayLike, as_array, dtype_of, shape_of
+from .values import Array, ArrayLike, array_aval, as_array, dtype_of, shape_of
 
 __all__ = [
     "broadcasted_iota",
@@ -97,8 +97,8 @@ def full(
             f"{fill_shape}. olympus.numpy.full broadcasts."
         )
     if dtype is None:
-        aval = get_aval(fill_value)
-        fill_value = convert_dtype(fill_value, aval.dtype, aval.weak_type)  # type: ignore[union-attr]
+        aval = array_aval(fill_value)
+        fill_value = convert_dtype(fill_value, aval.dtype, aval.weak_type)
     else:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "full", 3)
         fill_value = convert_dtype(fill_value, dtype)
@@ -129,7 +129,7 @@ def full_like(
     """
     shape = shape_of(x) if shape is None else canonicalize_shape(shape)
     if dtype is None:
-        weak_type = x.weak_type if isinstance(x, Array) else get_aval(x).weak_type  # type: ignore[union-attr]
+        weak_type = x.weak_type if isinstance(x, Array) else array_aval(x).weak_type
         fill_value = convert_dtype(fill_value, dtype_of(x), weak_type)
         return broadcast(fill_value, shape, out_sharding=sharding)
     return full(shape, fill_value, dtype, sharding=sharding)

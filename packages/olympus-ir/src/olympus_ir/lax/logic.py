@@ -104,7 +104,7 @@ def _select_n_shape(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     if not cases:
         raise ValueError("select_n() must have at least one case")
     if dtypes.issubdtype(which.dtype, np.bool_):
-        if len(cases) > 2:
+        if cases[2:]:
             raise TypeError(
                 f"select_n with boolean `which` cannot have > 2 cases, got {len(cases)}; use "
                 "integers to choose among more."

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, pytrees
-from ..avals import ShapedArray, get_aval
+from ..avals import ShapedArray, typematch
 from ..errors import ShapeError
 from ..flattening import FlatFunction
 from ..olympuspr import ClosedOlympuspr, DebugInfo
@@ -27,7 +27,7 @@ from .families import (
     check_dtype,
     reduced_shape,
 )
-from .values import Array, ArrayLike, dtype_of
+from .values import Array, ArrayLike, array_aval, dtype_of
 
 __all__ = [
     "argmax",
@@ -410,8 +410,8 @@ def _traced_computation(
         raise NotImplementedError(
             "the function given to lax.reduce closes over a traced value; pass it as an operand"
         )
-    returned = [aval.strip_weak_type() for aval in closed.out_avals]
-    if returned != [aval.strip_weak_type() for aval in avals]:
+    returned = closed.out_avals
+    if len(returned) != len(avals) or not all(map(typematch, returned, avals)):
         raise TypeError(
             "the function given to lax.reduce must return values of the types of its arguments, "
             f"{[aval.str_short() for aval in avals]}, got {[aval.str_short() for aval in returned]}"
@@ -420,7 +420,7 @@ def _traced_computation(
 
 
 def _is_weak(value: ArrayLike) -> bool:
-    return get_aval(value).weak_type  # type: ignore[union-attr]
+    return array_aval(value).weak_type
 
 
 # ---- cumulative operations ----

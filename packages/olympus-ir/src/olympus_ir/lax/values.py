@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from typing import Any, TypeAlias
+from typing import cast as cast_type
 
 import numpy as np
 
@@ -14,12 +15,17 @@ from ..avals import ShapedArray, get_aval
 from ..evaluation import evaluator
 from ..tracing import current, evaluation_trace
 
-__all__ = ["ArrayLike", "as_array", "cast", "shape_of", "typed_scalar"]
+__all__ = ["ArrayLike", "array_aval", "as_array", "cast", "dtype_of", "shape_of", "typed_scalar"]
 
 # What operations take: arrays, NumPy arrays and scalars, Python scalars, tracers.
 ArrayLike: TypeAlias = Any
 
 _PYTHON_SCALARS = frozenset({bool, int, float, complex})
+
+
+def array_aval(value: ArrayLike) -> ShapedArray:
+    """The type of an operand that is an array or scalar."""
+    return cast_type(ShapedArray, get_aval(value))
 
 
 def shape_of(value: ArrayLike) -> tuple[int, ...]:
@@ -29,14 +35,14 @@ def shape_of(value: ArrayLike) -> tuple[int, ...]:
     try:
         return value.shape
     except AttributeError:
-        return get_aval(value).shape  # type: ignore[union-attr]
+        return array_aval(value).shape
 
 
 def dtype_of(value: ArrayLike) -> Any:
     """The dtype of an operand: the default one of Python scalars, 64 bits only where enabled."""
     if isinstance(value, Array):
         return value.dtype
-    return get_aval(value).dtype  # type: ignore[union-attr]
+    return array_aval(value).dtype
 
 
 def as_array(value: ArrayLike) -> Any:
@@ -76,7 +82,7 @@ def cast(array: np.ndarray, dtype: Any) -> np.ndarray:
             np.exceptions.ComplexWarning,
             stacklevel=4,
         )
-        array = array.real
+        array = np.real(array)
     if dtypes.issubdtype(dtype, np.integer) and dtypes.issubdtype(array.dtype, np.floating):
         return _float_to_integer(array, dtype)
     if dtypes.issubdtype(dtype, np.bool_) and array.dtype.kind not in "biufc":

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..avals import AbstractValue, get_aval
+from ..avals import get_aval
 from ..evaluation import eval_olympuspr
 from ..lax.broadcasting import expand_dims
 from ..lax.control_flow.primitives import cond_p, scan_p, stacked_aval, while_p
@@ -26,11 +26,11 @@ def run(program: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
     return [typed(value, aval) for value, aval in zip(results, program.out_avals, strict=True)]
 
 
-def typed(value: Any, aval: AbstractValue) -> Any:
+def typed(value: Any, aval: Any) -> Any:
     """A result, which may be an operand or a literal, in the type that the program states."""
     if get_aval(value) is aval:
         return value
-    return convert_dtype(value, aval.dtype, aval.weak_type)  # type: ignore[attr-defined]
+    return convert_dtype(value, aval.dtype, aval.weak_type)
 
 
 @reference_rules.define(cond_p)
@@ -85,6 +85,6 @@ def scan(
         stacked = stacked_aval(aval, length)
         if reverse:
             stack.reverse()
-        joined = concatenate(stack, 0) if stack else empty(stacked.shape, stacked.dtype)  # type: ignore[attr-defined]
+        joined = concatenate(stack, 0) if stack else empty(stacked.shape, stacked.dtype)
         ys.append(typed(joined, stacked))
     return [*(typed(v, aval) for v, aval in zip(carry, carry_avals, strict=True)), *ys]

@@ -82,7 +82,7 @@ def _sign(x: np.ndarray) -> np.ndarray:
 @define(elementwise.abs_p)
 def _abs(x: np.ndarray) -> np.ndarray:
     if x.dtype.kind == "c":
-        return np.abs(widen(x)).astype(x.real.dtype)
+        return np.abs(widen(x)).astype(dtypes.to_floating_dtype(x.dtype))
     return np.abs(x)
 
 

@@ -15,7 +15,7 @@ from ..avals import AbstractValue, ShapedArray, abstract_token, get_aval
 from ..expansion import expansion_rules
 from ..extended_arrays import ExtendedArray, physical_aval
 from ..jit import JitOptions, call_under_trace, jit_options, trace_call
-from ..lax.values import as_array
+from ..lax.values import array_aval, as_array
 from ..primitives import Primitive
 from ..tracing import current, evaluation_trace, reject_tracers, set_current_trace
 from .arrays import ReferenceArray, elements_of, physical_of
@@ -89,7 +89,7 @@ def _elements(primitive: Primitive, position: int, value: Any) -> tuple[np.ndarr
     """The elements and the type of a concrete operand that is not a reference array."""
     reject_tracers(primitive, (value,))
     try:
-        aval = get_aval(value)
+        aval = array_aval(value)
     except TypeError as error:
         raise TypeError(
             f"Error interpreting argument to {primitive.name} as an OLYMPUS value. The problematic "
@@ -101,7 +101,7 @@ def _elements(primitive: Primitive, position: int, value: Any) -> tuple[np.ndarr
     for name in ("__olympus_array__", "__jax_array__"):
         if hasattr(value, name):
             value = getattr(value, name)()
-    return np.array(value).astype(aval.dtype, copy=False), aval  # type: ignore[union-attr]
+    return np.array(value).astype(aval.dtype, copy=False), aval
 
 
 def _as_array(primitive: Primitive, position: int, value: Any) -> Any:

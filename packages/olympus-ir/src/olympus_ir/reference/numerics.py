@@ -31,7 +31,7 @@ def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
     def rule(x: np.ndarray, *rest: np.ndarray, **params: Any) -> np.ndarray:
         result = np.asarray(function(widen(x), *map(widen, rest)))
         if result.dtype.kind == "f" and x.dtype.kind == "c":  # as of a complex number's modulus
-            return result.astype(x.real.dtype)
+            return result.astype(dtypes.to_floating_dtype(x.dtype))
         return result.astype(x.dtype)
 
     return rule

@@ -114,7 +114,7 @@ def _cumulative(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray
 def _cumulative_logsumexp(x: np.ndarray, axis: int) -> np.ndarray:
     if x.dtype.kind != "c":
         return np.logaddexp.accumulate(x, axis)
-    largest = np.maximum.accumulate(x.real, axis)
+    largest = np.maximum.accumulate(np.real(x), axis)
     rows, tops = np.moveaxis(x, axis, 0), np.moveaxis(largest, axis, 0)
     sums = [
         np.log(np.sum(np.exp(rows[: position + 1] - top), axis=0)) + top

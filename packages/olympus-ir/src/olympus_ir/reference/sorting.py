@@ -17,7 +17,7 @@ def _sort_keys(x: np.ndarray) -> list[np.ndarray]:
     NaNs come after all numbers, and zeros of both signs are equal.
     """
     if x.dtype.kind == "c":
-        return [*_sort_keys(x.real), *_sort_keys(x.imag)]
+        return [*_sort_keys(np.real(x)), *_sort_keys(np.imag(x))]
     if dtypes.issubdtype(x.dtype, np.floating):
         wide = widen(x)
         return [np.isnan(wide), np.where(np.isnan(wide), 0, wide)]
