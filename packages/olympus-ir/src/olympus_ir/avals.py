@@ -294,7 +294,7 @@ def register_value_type(value_type: type, getter: AvalGetter) -> None:
     aval_getters[value_type] = getter
 
 
-def get_aval(value: Any) -> AbstractValue:
+def get_aval(value: Any) -> Any:
     """The abstract value of a concrete array, a scalar or a tracer.
 
     Raises:
@@ -313,7 +313,7 @@ def get_aval(value: Any) -> AbstractValue:
     raise TypeError(f"Value {value!r} of type {type(value)} is not a valid OLYMPUS type")
 
 
-def argument_aval(value: Any) -> AbstractValue:
+def argument_aval(value: Any) -> Any:
     """As `get_aval`, also of values that only have shape and dtype, such as `ShapeDtypeStruct`."""
     try:
         return get_aval(value)

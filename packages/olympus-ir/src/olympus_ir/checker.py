@@ -147,7 +147,7 @@ def _check_literal(literal: Literal, place: int) -> None:
         aval = get_aval(literal.val)
     except TypeError:
         raise Misfit(f"operand {place} is a literal that is no array: {literal.val!r}") from None
-    if aval.shape or not typematch(aval, literal.aval):  # type: ignore[attr-defined]
+    if aval.shape or not typematch(aval, literal.aval):
         raise Misfit(
             f"operand {place} is a literal of type {_short(aval)} that is said to have type "
             f"{_short(literal.aval)}"

@@ -35,6 +35,7 @@ class Evaluator(Protocol):
 
     def jit(self, fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:
         """The compiled form of a function; see `olympus_ir.jit.jit` for the options."""
+        ...
 
 
 _installed: Evaluator | None = None
@@ -113,7 +114,7 @@ def eval_olympuspr(
     try:
         for position, equation in enumerate(olympuspr.eqns):
             operands = [
-                atom.val if atom.__class__ is Literal else environment[atom]
+                atom.val if isinstance(atom, Literal) else environment[atom]
                 for atom in equation.invars
             ]
             if propagate_source:
@@ -128,7 +129,7 @@ def eval_olympuspr(
     finally:
         current.source, current.name_stack = saved_source, outer_names
     return [
-        atom.val if atom.__class__ is Literal else environment[atom] for atom in olympuspr.outvars
+        atom.val if isinstance(atom, Literal) else environment[atom] for atom in olympuspr.outvars
     ]
 
 
@@ -147,7 +148,7 @@ def last_uses(olympuspr: Olympuspr) -> dict[int, list[Var]]:
     last: dict[Var, int] = {}
     for position, equation in enumerate(olympuspr.eqns):
         for atom in (*equation.invars, *equation.outvars):
-            if atom.__class__ is not Literal:
+            if isinstance(atom, Var):
                 last[atom] = position
     ends: dict[int, list[Var]] = {}
     for var, position in last.items():

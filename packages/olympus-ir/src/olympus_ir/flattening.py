@@ -156,7 +156,9 @@ def argument_numbers(argnums: int | Sequence[int], count: int, what: str = "argn
       TypeError: where they are not integers.
       ValueError: where one is out of range.
     """
-    numbers = (argnums,) if not isinstance(argnums, tuple | list) else tuple(argnums)
+    numbers: tuple[Any, ...] = (
+        (argnums,) if not isinstance(argnums, tuple | list) else tuple(argnums)
+    )
     result = []
     for number in numbers:
         try:

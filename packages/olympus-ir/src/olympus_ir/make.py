@@ -97,7 +97,7 @@ def _structs(closed: ClosedOlympuspr, out_tree: Any) -> Any:
     return pytrees.tree_unflatten(
         out_tree,
         [
-            ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)  # type: ignore[attr-defined]
+            ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
             for aval in closed.out_avals
         ],
     )

@@ -21,7 +21,7 @@ class Var:
     __slots__ = ("aval",)
 
     def __init__(self, aval: AbstractValue) -> None:
-        self.aval = aval
+        self.aval: Any = aval
 
     def __repr__(self) -> str:
         return f"Var({self.aval})"
@@ -43,7 +43,7 @@ class Literal:
 
     def __init__(self, val: Any, aval: AbstractValue | None = None) -> None:
         self.val = val
-        self.aval = get_aval(val) if aval is None else aval
+        self.aval: Any = get_aval(val) if aval is None else aval
 
     def __repr__(self) -> str:
         value = self.val.item() if hasattr(self.val, "item") else self.val
@@ -218,11 +218,11 @@ class Olympuspr:
         self._closed: ClosedOlympuspr | None = None
 
     @property
-    def in_avals(self) -> list[AbstractValue]:
+    def in_avals(self) -> list[Any]:
         return [var.aval for var in self.invars]
 
     @property
-    def out_avals(self) -> list[AbstractValue]:
+    def out_avals(self) -> list[Any]:
         return [atom.aval for atom in self.outvars]
 
     def replace(self, **changes: Any) -> Olympuspr:
@@ -266,11 +266,11 @@ class ClosedOlympuspr:
         return self.jaxpr
 
     @property
-    def in_avals(self) -> list[AbstractValue]:
+    def in_avals(self) -> list[Any]:
         return self.jaxpr.in_avals
 
     @property
-    def out_avals(self) -> list[AbstractValue]:
+    def out_avals(self) -> list[Any]:
         return self.jaxpr.out_avals
 
     @property

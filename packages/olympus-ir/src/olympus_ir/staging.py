@@ -230,6 +230,8 @@ class StagingTracer(Tracer):
 
     __slots__ = ("atom",)
 
+    _trace: StagingTrace  # type: ignore[reportIncompatibleVariableOverride]
+
     def __init__(self, trace: StagingTrace, atom: Atom) -> None:
         self._trace = trace
         self.atom = atom
@@ -255,7 +257,7 @@ class StagingTracer(Tracer):
         return self.atom.aval.weak_type
 
     def concrete_or_none(self) -> Any:
-        return self.atom.val if self.atom.__class__ is Literal else None
+        return self.atom.val if isinstance(self.atom, Literal) else None
 
     def _origin_message(self) -> str:
         return _origin_of(self._trace, self.atom)

@@ -336,7 +336,8 @@ class Tracer(ArrayBase):
     def __iter__(self) -> Any:
         if not self.aval.shape:
             raise TypeError("iteration over a 0-d array")
-        return (self[index] for index in range(self.aval.shape[0]))
+        get = type(self).__getitem__  # type: ignore[attr-defined]  # attached with the operators
+        return (get(self, index) for index in range(self.aval.shape[0]))
 
     # ---- what only a value would know ----
 

@@ -52,8 +52,8 @@ def associative_scan(
     leaves, tree = pytrees.tree_flatten(elems)
     if not leaves:
         return elems
-    axis = canonical_axis(axis, get_aval(leaves[0]).ndim)  # type: ignore[attr-defined]
-    shapes = [get_aval(leaf).shape for leaf in leaves]  # type: ignore[attr-defined]
+    axis = canonical_axis(axis, get_aval(leaves[0]).ndim)
+    shapes = [get_aval(leaf).shape for leaf in leaves]
     size = shapes[0][axis]
     if any(len(shape) <= axis or shape[axis] != size for shape in shapes):
         raise ValueError(
@@ -102,13 +102,13 @@ def _partial_results(
 def _interleaved(even: Any, odd: Any, axis: int) -> Any:
     """The elements of two arrays by turns; the first may have one more."""
     aval, odd_aval = get_aval(even), get_aval(odd)
-    one_more = aval.shape[axis] - odd_aval.shape[axis]  # type: ignore[attr-defined]
-    zero = np.zeros((), aval.dtype)  # type: ignore[attr-defined]
+    one_more = aval.shape[axis] - odd_aval.shape[axis]
+    zero = np.zeros((), aval.dtype)
 
     def spread(value: Any, low: int, high: int) -> Any:
-        padding = [(0, 0, 0)] * aval.ndim  # type: ignore[attr-defined]
+        padding = [(0, 0, 0)] * aval.ndim
         padding[axis] = (low, high, 1)
         return pad(value, zero, padding)
 
-    join = bitwise_or if aval.dtype == np.bool_ else add  # type: ignore[attr-defined]
+    join = bitwise_or if aval.dtype == np.bool_ else add
     return join(spread(even, 0, 1 - one_more), spread(odd, 1, one_more))

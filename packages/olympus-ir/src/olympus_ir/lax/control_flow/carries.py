@@ -33,12 +33,12 @@ def _promoted(given: AbstractValue, made: AbstractValue) -> AbstractValue:
 
 
 def promote_carry(
-    values: list[Any], avals: Sequence[AbstractValue], carry_avals: Sequence[AbstractValue]
+    values: list[Any], avals: Sequence[Any], carry_avals: Sequence[Any]
 ) -> list[Any]:
     """The first values of the carry in the types that the loop carries."""
     if avals == carry_avals:
         return values
     return [
-        value if aval is carried else convert_dtype(value, carried.dtype)  # type: ignore[attr-defined]
+        value if aval is carried else convert_dtype(value, carried.dtype)
         for value, aval, carried in zip(values, avals, carry_avals, strict=True)
     ]

@@ -105,9 +105,9 @@ def _predicate(pred: Any) -> Any:
         aval = get_aval(pred)
     except TypeError:
         raise TypeError(f"Pred must be a scalar, got {pred} of type {type(pred)}") from None
-    if aval.shape:  # type: ignore[attr-defined]
-        raise TypeError(f"Pred must be a scalar, got {pred} of shape {aval.shape}.")  # type: ignore[attr-defined]
-    dtype = aval.dtype  # type: ignore[attr-defined]
+    if aval.shape:
+        raise TypeError(f"Pred must be a scalar, got {pred} of shape {aval.shape}.")
+    dtype = aval.dtype
     if dtype == np.bool_:
         return pred
     if not np.issubdtype(dtype, np.number) and dtype.kind != "V":
@@ -155,9 +155,9 @@ def switch(
             )
         operands = (operand,)
     aval = get_aval(index)
-    if aval.shape:  # type: ignore[attr-defined]
-        raise TypeError(f"Branch index must be scalar, got {index} of shape {aval.shape}.")  # type: ignore[attr-defined]
-    dtype = aval.dtype  # type: ignore[attr-defined]
+    if aval.shape:
+        raise TypeError(f"Branch index must be scalar, got {index} of shape {aval.shape}.")
+    dtype = aval.dtype
     if not np.issubdtype(dtype, np.integer):
         raise TypeError(f"Index type must be an integer, got {index} as {dtype}")
     if not branches:
@@ -263,7 +263,7 @@ def _joined(subprograms: list[Subprogram], order: tuple[int, ...]) -> _Choice:
                 const_avals.append(var.aval)
     inputs_of = []
     for subprogram in subprograms:
-        const_vars = [None] * len(consts)
+        const_vars: list[Var | None] = [None] * len(consts)
         for value, var in zip(subprogram.consts, subprogram.const_vars, strict=True):
             const_vars[places[id(value)]] = var
         inputs = [var or Var(aval) for var, aval in zip(const_vars, const_avals, strict=True)]
@@ -288,7 +288,7 @@ def _forwarded_in_all(
     for subprogram, inputs in zip(subprograms, inputs_of, strict=True):
         positions = {var: place for place, var in enumerate(inputs)}
         found = [
-            positions.get(atom) if atom.__class__ is Var else None
+            positions.get(atom) if isinstance(atom, Var) else None
             for atom in subprogram.closed.jaxpr.outvars
         ]
         if common is None:

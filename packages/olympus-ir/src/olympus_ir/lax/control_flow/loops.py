@@ -197,7 +197,7 @@ def _traced_condition(
             f"cond_fun must return a boolean scalar, but got pytree {condition.out_tree}."
         )
     (result,) = condition.closed.out_avals
-    if result.shape or result.dtype != np.bool_:  # type: ignore[attr-defined]
+    if result.shape or result.dtype != np.bool_:
         raise TypeError(
             "cond_fun must return a boolean scalar, but got output type(s) "
             f"{condition.closed.out_avals}."
@@ -289,9 +289,9 @@ def _bound_dtype(bound: Any, other: Any) -> Any:
     """The dtype of a bound; a Python integer takes the other bound's."""
     if type(bound) is int:
         other_aval = get_aval(other)
-        if np.issubdtype(other_aval.dtype, np.integer):  # type: ignore[attr-defined]
-            return other_aval.dtype  # type: ignore[attr-defined]
-    return get_aval(bound).dtype  # type: ignore[attr-defined]
+        if np.issubdtype(other_aval.dtype, np.integer):
+            return other_aval.dtype
+    return get_aval(bound).dtype
 
 
 def _below_upper(loop_carry: tuple) -> Any:
@@ -317,7 +317,7 @@ def _while_body(body_fun: Callable[[], Callable[..., Any]]) -> Callable[..., Any
 
 def _one_like(count: Any) -> Any:
     aval = get_aval(count)
-    return 1 if aval.weak_type else np.ones((), aval.dtype)  # type: ignore[attr-defined]
+    return 1 if aval.weak_type else np.ones((), aval.dtype)
 
 
 _counting_bodies = FunctionCache()

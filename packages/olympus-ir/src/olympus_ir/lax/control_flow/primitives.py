@@ -35,6 +35,7 @@ for _primitive in (
     # The types of the results are those of the program.
     _primitive.spreads_varying = False
 
+
 @cond_p.def_effectful_abstract_eval
 def _cond_types(
     index: ShapedArray,
@@ -68,11 +69,11 @@ def _scan_types(
     return [*carry, *(stacked_aval(aval, length) for aval in slices)], jaxpr.effects
 
 
-def stacked_aval(aval: AbstractValue, length: int) -> AbstractValue:
+def stacked_aval(aval: Any, length: int) -> Any:
     """The type of ``length`` values of a type, stacked along a new first dimension."""
-    return aval.update(shape=(length, *aval.shape))  # type: ignore[attr-defined]
+    return aval.update(shape=(length, *aval.shape))
 
 
-def sliced_aval(aval: AbstractValue) -> AbstractValue:
+def sliced_aval(aval: Any) -> Any:
     """The type of one slice along the first dimension."""
-    return aval.update(shape=aval.shape[1:])  # type: ignore[attr-defined]
+    return aval.update(shape=aval.shape[1:])

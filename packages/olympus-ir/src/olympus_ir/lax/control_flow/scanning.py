@@ -104,7 +104,7 @@ def scan(
     return pytrees.tree_unflatten(loop.out_tree, results)
 
 
-def _scan_length(leaves: list[Any], avals: list[AbstractValue], length: Any) -> int:
+def _scan_length(leaves: list[Any], avals: list[Any], length: Any) -> int:
     """The number of iterations, from the leading dimensions or as given."""
     if length is not None:
         length = concrete_or_error(
@@ -113,13 +113,13 @@ def _scan_length(leaves: list[Any], avals: list[AbstractValue], length: Any) -> 
             "The `length` argument to `scan` expects a concrete `int` value. For scan-like "
             "iteration with a dynamic length, use `while_loop` or `fori_loop`.",
         )
-    without = [leaf for leaf, aval in zip(leaves, avals, strict=True) if not aval.shape]  # type: ignore[attr-defined]
+    without = [leaf for leaf, aval in zip(leaves, avals, strict=True) if not aval.shape]
     if without:
         raise ValueError(
             "scan got value with no leading axis to scan over: "
             f"{', '.join(str(leaf) for leaf in without)}."
         )
-    sizes = [aval.shape[0] for aval in avals]  # type: ignore[attr-defined]
+    sizes = [aval.shape[0] for aval in avals]
     if length is not None:
         if any(size != length for size in sizes):
             raise ValueError(
@@ -330,7 +330,7 @@ def _vectorized(f: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
 
 
 def _rows(array: Any, start: int, stop: int) -> Any:
-    shape = get_aval(array).shape  # type: ignore[attr-defined]
+    shape = get_aval(array).shape
     return slice(array, (start, *(0 for _ in shape[1:])), (stop, *shape[1:]))
 
 
@@ -343,7 +343,7 @@ def _map_in_batches(f: Callable[[Any], Any], xs: Any, batch_size: int) -> Any:
     leaves, tree = pytrees.tree_flatten(xs)
     if not leaves:
         raise ValueError("lax.map got no values to map over.")
-    size = get_aval(leaves[0]).shape[0]  # type: ignore[attr-defined]
+    size = get_aval(leaves[0]).shape[0]
     num_batches, num_left = divmod(size, batch_size)
     vectorized = _mapped_bodies.derive(f, _vectorized)
     num_scanned = num_batches * batch_size
@@ -352,7 +352,7 @@ def _map_in_batches(f: Callable[[Any], Any], xs: Any, batch_size: int) -> Any:
         batches = [
             reshape(
                 _rows(leaf, 0, num_scanned) if num_left else leaf,
-                (num_batches, batch_size, *get_aval(leaf).shape[1:]),  # type: ignore[attr-defined]
+                (num_batches, batch_size, *get_aval(leaf).shape[1:]),
             )
             for leaf in leaves
         ]
