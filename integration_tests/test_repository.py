@@ -32,7 +32,7 @@ LINE_BUDGET = 600
 LONG_FILES: dict[str, tuple[int, str]] = {}
 
 # Scripts that are run by hand in an environment with JAX: benchmarks, and recorders of test data.
-RUNS_BESIDE_JAX = re.compile(r"benchmarks/|.*tests/data/record_\w+\.py$")
+RUNS_BESIDE_JAX = re.compile(r"benchmarks/|.*/tests/\w+/record\w*\.py$")
 
 
 def relative(path: Path) -> str:

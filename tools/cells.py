@@ -17,6 +17,7 @@ import dataclasses
 import doctest
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 _FENCE = re.compile(r"^(?P<indent> *)(?P<marks>`{3,})(?P<info>[^`]*)$")
@@ -86,7 +87,7 @@ def read_cells(path: Path) -> list[Cell]:
     lines, blocks = text.splitlines(), list(fences(text))
     is_myst = any(block.info.startswith("{code-cell}") for block in blocks)
     cells = []
-    for block, following in zip(blocks, [*blocks[1:], None], strict=True):
+    for block, following in zip_longest(blocks, blocks[1:]):
         executable = block.info.startswith("{code-cell}") if is_myst else block.info in _PYTHON_INFO
         if not executable:
             continue
