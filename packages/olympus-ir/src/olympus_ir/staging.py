@@ -230,8 +230,6 @@ class StagingTracer(Tracer):
 
     __slots__ = ("atom",)
 
-    _trace: StagingTrace  # type: ignore[reportIncompatibleVariableOverride]
-
     def __init__(self, trace: StagingTrace, atom: Atom) -> None:
         self._trace = trace
         self.atom = atom
@@ -266,7 +264,7 @@ class StagingTracer(Tracer):
         return f"JitTracer({self.atom.aval})"
 
 
-def _origin_of(trace: StagingTrace, atom: Any) -> str:
+def _origin_of(trace: Any, atom: Any) -> str:
     debug_info = trace.debug_info
     where = (
         f"while tracing the function {debug_info.func_src_info} for {debug_info.traced_for}"
