@@ -23,6 +23,7 @@ from olympus_ir.tracing import evaluation_trace, set_current_trace
 from ..callback_errors import remember
 from . import mlir
 from .context import LoweringContext
+from .platforms import by_platform
 from .tables import lowering_rules
 
 _TARGETS = {
@@ -67,16 +68,30 @@ def emit_callback(
 ) -> list[Any]:
     """A call of a Python function of NumPy arrays; with an ordered effect, in order."""
     module = context.module
-    platform = context.platforms[0]
-    target = _TARGETS.get(platform)
-    if target is None or len(context.platforms) > 1:
+    is_ordered = effect is not None and effect in ordered_effects
+    if len(context.platforms) > 1:
+
+        def emit(inner: LoweringContext) -> list[Any]:
+            return emit_callback(
+                inner,
+                function,
+                operands,
+                operand_avals,
+                result_avals,
+                has_side_effect=has_side_effect,
+                effect=effect,
+            )
+
+        result_types = [mlir.aval_type(aval) for aval in result_avals]
+        return by_platform(context, emit, result_types, (effect,) if is_ordered else ())
+    target = _TARGETS.get(context.platforms[0])
+    if target is None:
         raise NotImplementedError(
-            f"callbacks cannot be lowered for {', '.join(context.platforms)}: they need one of "
+            f"callbacks cannot be lowered for {context.platforms[0]}: they run on "
             f"{', '.join(_TARGETS)}"
         )
     index = len(module.host_callbacks)
     module.host_callbacks.append(function)
-    is_ordered = effect is not None and effect in ordered_effects
     token = [context.tokens[effect]] if is_ordered else []
     token_type = [mlir.token_type()] if is_ordered else []
     kinds = token_type + [mlir.aval_type(aval) for aval in result_avals]

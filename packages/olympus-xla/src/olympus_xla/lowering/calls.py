@@ -26,7 +26,12 @@ def call_program(
     """Calls a program as a function of the module, passing the tokens of its ordered effects."""
     ordered = ordered_effects_of(closed)
     symbol = context.module.function_for(
-        (program_key(closed), name, key), name, closed, f"{context.name_prefix}/{name}", ordered
+        (program_key(closed), name, key),
+        name,
+        closed,
+        f"{context.name_prefix}/{name}",
+        ordered,
+        context.platforms,
     )
     tokens = [context.tokens[effect] for effect in ordered]
     result_types = [mlir.token_type()] * len(ordered) + [

@@ -23,6 +23,8 @@ from olympus_ir.olympuspr import ClosedOlympuspr, Literal
 from olympus_ir.staging import trace_to_closed
 
 from . import mlir
+from .custom_calls import custom_call_attributes
+from .platforms import index_attributes, index_type, rule_by_platform
 from .shardings import mesh_attribute
 from .tables import lowering_rules, platform_rules
 
@@ -54,7 +56,6 @@ class ModuleLowering:
         "mesh",
         "module",
         "ordered_effects",
-        "platform_index",
         "platforms",
     )
 
@@ -64,7 +65,6 @@ class ModuleLowering:
         self.module.operation.attributes["sym_name"] = mlir.string(_symbol_name(name))
         self.body = ir.InsertionPoint(self.module.body)
         self.platforms = tuple(platforms)
-        self.platform_index: Any = None
         self.host_callbacks: list[Callable[..., Any]] = []
         self.keep_alive: list[Any] = []
         self.ordered_effects = tuple(ordered_effects)
@@ -127,19 +127,23 @@ class ModuleLowering:
         effects: Sequence[Any] = (),
         *,
         public: bool = False,
+        platforms: tuple[str, ...] | None = None,
         arg_attributes: Sequence[dict[str, Any]] | None = None,
         result_attributes: Sequence[dict[str, Any]] | None = None,
     ) -> str:
         """Emits a program as a function of the module and returns its symbol.
 
-        Its operands are the tokens of ``effects`` and the program's inputs; so are its results.
+        Its operands are the index of the platform where there are several, the tokens of
+        ``effects`` and the program's inputs; its results are tokens and the program's results.
         """
         symbol = name if public else self.unique_name(name)
         olympuspr = closed.jaxpr
         tokens = [mlir.token_type()] * len(effects)
         inputs = [mlir.aval_type(var.aval) for var in olympuspr.invars]
         outputs = [mlir.aval_type(atom.aval) for atom in olympuspr.outvars]
-        in_types, out_types = tokens + inputs, tokens + outputs
+        platforms = self.platforms if platforms is None else platforms
+        index = [index_type()] if len(platforms) > 1 else []
+        in_types, out_types = index + tokens + inputs, tokens + outputs
         location = mlir.unknown_location()
         attributes = {
             "sym_name": mlir.string(symbol),
@@ -148,10 +152,10 @@ class ModuleLowering:
             ),
             "sym_visibility": mlir.string("public" if public else "private"),
         }
-        if arg_attributes is not None:
-            attributes["arg_attrs"] = mlir.array(
-                [mlir.dictionary(each) for each in [{}] * len(tokens) + list(arg_attributes)]
-            )
+        if arg_attributes is not None or index:
+            own = [index_attributes()] * len(index) + [{}] * len(tokens)
+            all_attributes = own + list(arg_attributes or [{}] * len(inputs))
+            attributes["arg_attrs"] = mlir.array(map(mlir.dictionary, all_attributes))
         if result_attributes is not None:
             attributes["res_attrs"] = mlir.array(
                 [mlir.dictionary(each) for each in [{}] * len(tokens) + list(result_attributes)]
@@ -168,7 +172,10 @@ class ModuleLowering:
         )
         block = function.regions[0].blocks.append(*in_types, arg_locs=[location] * len(in_types))
         context = LoweringContext(self, block, name_prefix)
+        context.platforms = platforms
         arguments = list(block.arguments)
+        if index:
+            context.platform_index = arguments.pop(0)
         context.tokens = dict(zip(effects, arguments[: len(tokens)], strict=True))
         results = context.lower(closed, arguments[len(tokens) :])
         out_tokens = [context.tokens[effect] for effect in effects]
@@ -184,13 +191,21 @@ class ModuleLowering:
         return symbol
 
     def function_for(
-        self, key: Any, name: str, closed: ClosedOlympuspr, name_prefix: str, effects: Sequence[Any]
+        self,
+        key: Any,
+        name: str,
+        closed: ClosedOlympuspr,
+        name_prefix: str,
+        effects: Sequence[Any],
+        platforms: tuple[str, ...] | None = None,
     ) -> str:
         """The symbol of the function for a program; emitted once for equal keys."""
-        key = (key, tuple(effects))
+        key = (key, tuple(effects), platforms)
         symbol = self._functions.get(key)
         if symbol is None:
-            symbol = self._functions[key] = self.add_function(name, closed, name_prefix, effects)
+            symbol = self._functions[key] = self.add_function(
+                name, closed, name_prefix, effects, platforms=platforms
+            )
             self.keep_alive.append(closed)
         return symbol
 
@@ -207,6 +222,8 @@ class LoweringContext:
       module: the `ModuleLowering`.
       equation: the equation being lowered: its operands' and results' types.
       tokens: the current token of each ordered effect.
+      platforms: the platforms on which the block may run.
+      platform_index: the value that says on which; None where there is one.
       location: the location of the operations being built.
       insertion_point: the end of the block.
     """
@@ -219,6 +236,8 @@ class LoweringContext:
         "location",
         "module",
         "name_prefix",
+        "platform_index",
+        "platforms",
         "tokens",
     )
 
@@ -230,6 +249,8 @@ class LoweringContext:
         self.location = mlir.unknown_location()
         self.equation: Any = None
         self.tokens: dict[Any, Any] = {}
+        self.platforms = module.platforms
+        self.platform_index: Any = None
         self._constants: dict[Any, Any] = {}
 
     # ---- types ----
@@ -249,10 +270,6 @@ class LoweringContext:
     @property
     def result_types(self) -> list[Any]:
         return [mlir.aval_type(var.aval) for var in self.equation.outvars]
-
-    @property
-    def platforms(self) -> tuple[str, ...]:
-        return self.module.platforms
 
     # ---- building ----
 
@@ -300,6 +317,8 @@ class LoweringContext:
         inner.location = self.location
         inner.equation = self.equation
         inner.tokens = dict(self.tokens)
+        inner.platforms = self.platforms
+        inner.platform_index = self.platform_index
         return inner
 
     def end_region(self, results: Sequence[Any], name: str = "stablehlo.return") -> None:
@@ -377,6 +396,8 @@ class LoweringContext:
 
     def call(self, symbol: str, result_types: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
         """``func.call`` of a function of this module."""
+        if self.platform_index is not None:
+            operands = [self.platform_index, *operands]
         return list(
             self.operation(
                 "func.call", result_types, operands, {"callee": mlir.symbol(symbol)}
@@ -386,54 +407,19 @@ class LoweringContext:
     def custom_call(
         self, target: str, result_types: Sequence[Any], operands: Sequence[Any], **keywords: Any
     ) -> list[Any]:
-        """``stablehlo.custom_call`` of a registered target; returns its results.
-
-        Keywords are those of `custom_call_operation`.
-        """
-        operation = self.custom_call_operation(target, result_types, operands, **keywords)
-        return list(operation.results)
+        """As `custom_call_operation`; returns the results."""
+        return list(
+            self.custom_call_operation(target, result_types, operands, **keywords).results
+        )
 
     def custom_call_operation(
-        self,
-        target: str,
-        result_types: Sequence[Any],
-        operands: Sequence[Any],
-        *,
-        backend_config: dict[str, Any] | str | None = None,
-        has_side_effect: bool = False,
-        operand_layouts: Sequence[Sequence[int]] | None = None,
-        result_layouts: Sequence[Sequence[int]] | None = None,
-        operand_output_aliases: dict[int, int] | None = None,
-        api_version: int = 4,
-        attributes: dict[str, Any] | None = None,
+        self, target: str, result_types: Sequence[Any], operands: Sequence[Any], **keywords: Any
     ) -> Any:
-        """``stablehlo.custom_call`` of a registered target, as an operation."""
-        attrs: dict[str, Any] = {
-            "call_target_name": mlir.string(target),
-            "api_version": mlir.i32(api_version),
-            "has_side_effect": mlir.boolean(has_side_effect),
-            **(attributes or {}),
-        }
-        if isinstance(backend_config, dict):
-            attrs["backend_config"] = mlir.dictionary(backend_config)
-        elif backend_config is not None:
-            attrs["backend_config"] = mlir.string(backend_config)
-        if operand_layouts is not None:
-            attrs["operand_layouts"] = layouts_attribute(operand_layouts)
-        if result_layouts is not None:
-            attrs["result_layouts"] = layouts_attribute(result_layouts)
-        if operand_output_aliases:
-            single = len(result_types) == 1
-            attrs["output_operand_aliases"] = mlir.array(
-                [
-                    mlir.parsed(
-                        "#stablehlo.output_operand_alias<output_tuple_indices = "
-                        f"[{'' if single else out}], operand_index = {operand}, "
-                        "operand_tuple_indices = []>"
-                    )
-                    for operand, out in operand_output_aliases.items()
-                ]
-            )
+        """``stablehlo.custom_call`` of a registered target, as an operation.
+
+        Keywords are those of `custom_calls.custom_call_attributes`.
+        """
+        attrs = custom_call_attributes(target, len(result_types), **keywords)
         return self.operation("stablehlo.custom_call", result_types, operands, attrs)
 
     # ---- programs ----
@@ -447,7 +433,7 @@ class LoweringContext:
         outer_equation, outer_location = self.equation, self.location
         prefix, locations = self.name_prefix, _locations
         rules = lowering_rules.rules
-        platforms = self.module.platforms
+        platforms = self.platforms
         special = platform_rules.get(platforms[0]) if len(platforms) == 1 else None
         for equation in olympuspr.eqns:
             primitive = equation.primitive
@@ -483,21 +469,19 @@ class LoweringContext:
 
     def find_rule(self, primitive: Any) -> Any:
         """The rule where the common table alone does not decide."""
-        platforms = self.module.platforms
-        special = [platform_rules.get(platform, {}).get(primitive) for platform in platforms]
         rule = lowering_rules.rules.get(primitive)
-        if any(special) and len(platforms) > 1:
-            return _choose_by_platform([each or rule for each in special], primitive)
-        if any(special):
+        if rule is None:
+            expansion = expansion_rules.rules.get(primitive)
+            if expansion is not None:
+                rule = _rule_of_expansion(expansion)
+        special = [
+            platform_rules.get(platform, {}).get(primitive, rule) for platform in self.platforms
+        ]
+        if all(each is special[0] for each in special):
+            if special[0] is None:
+                raise MissingRuleError(str(lowering_rules.missing(primitive)))
             return special[0]
-        if rule is not None:
-            return rule
-        expansion = expansion_rules.rules.get(primitive)
-        if expansion is None:
-            raise MissingRuleError(str(lowering_rules.missing(primitive)))
-        return lambda context, *operands, **params: context.inline_function(
-            expansion, operands, params
-        )
+        return rule_by_platform(special, self.platforms, primitive)
 
     def literal(self, literal: Literal) -> Any:
         return self.scalar(literal.val, literal.aval.dtype)
@@ -574,33 +558,9 @@ def comparison_kind(dtype: Any) -> str:
     return "UNSIGNED"
 
 
-def layouts_attribute(layouts: Sequence[Sequence[int]]) -> Any:
-    """Layouts of operands or results of a custom call: minor to major."""
-    return mlir.array([mlir.index_elements(layout) for layout in layouts])
-
-
-def _choose_by_platform(rules: Sequence[Any], primitive: Any) -> Any:
-    """A rule for several platforms: the program chooses when it knows where it runs."""
-
+def _rule_of_expansion(expansion: Callable[..., Any]) -> Callable[..., Any]:
     def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:
-        index = context.module.platform_index
-        distinct = list(dict.fromkeys(rules))
-        if len(distinct) == 1:
-            return distinct[0](context, *operands, **params)
-        if None in distinct:
-            missing = [p for p, r in zip(context.platforms, rules, strict=True) if r is None]
-            raise MissingRuleError(
-                f"`{primitive.name}` has no lowering rule for platforms {', '.join(missing)}"
-            )
-        case = context.operation(
-            "stablehlo.case", context.result_types, [index], regions=len(rules)
-        )
-        for position, branch_rule in enumerate(rules):
-            inner = context.region(case, position, ())
-            out = branch_rule(inner, *operands, **params)
-            inner.end_region(out if primitive.multiple_results else [out])
-        results = list(case.results)
-        return results if primitive.multiple_results else results[0]
+        return context.inline_function(expansion, operands, params)
 
     return rule
 

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs for several platforms: branches on a number that is known where the program runs.
+
+Such a program takes, before everything else, the index of its platform among those it was lowered
+for, and passes it on to its functions. Each compiler removes the branches of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from olympus_ir.effects import ordered_effects
+from olympus_ir.errors import MissingRuleError
+from olympus_ir.primitives import Primitive
+
+from . import mlir
+from .tables import LoweringRule
+
+if TYPE_CHECKING:
+    from .context import LoweringContext
+
+INDEX_ATTRIBUTES = {"jax.global_constant": "_platform_index"}
+
+
+def index_type() -> Any:
+    """The MLIR type of the platform's index."""
+    return mlir.tensor_type((), np.dtype(np.int32))
+
+
+def index_attributes() -> dict[str, Any]:
+    """The attributes of the operand that is the platform's index."""
+    return {name: mlir.string(value) for name, value in INDEX_ATTRIBUTES.items()}
+
+
+def by_platform(
+    context: LoweringContext,
+    emit: Callable[[LoweringContext], Sequence[Any]],
+    result_types: Sequence[Any],
+    effects: Sequence[Any] = (),
+) -> list[Any]:
+    """One of several pieces of program, by the platform that it runs on.
+
+    Args:
+      context: where to build.
+      emit: called once for each platform, with a context of that platform alone; returns the
+        results' values.
+      result_types: their MLIR types.
+      effects: the ordered effects that the pieces may have.
+    """
+    types = [mlir.token_type()] * len(effects) + list(result_types)
+    count = len(context.platforms)
+    case = context.operation("stablehlo.case", types, [context.platform_index], regions=count)
+    for position, platform in enumerate(context.platforms):
+        inner = context.region(case, position, ())
+        inner.platforms = (platform,)
+        inner.platform_index = None
+        results = emit(inner)
+        inner.end_region([*(inner.tokens[effect] for effect in effects), *results])
+    values = list(case.results)
+    context.tokens.update(zip(effects, values, strict=False))
+    return values[len(effects) :]
+
+
+def rule_by_platform(
+    rules: Sequence[LoweringRule | None], platforms: Sequence[str], primitive: Primitive
+) -> LoweringRule:
+    """The rule of a primitive that has different ones for the platforms of a program.
+
+    Raises:
+      MissingRuleError: where it has none for some of them.
+    """
+    missing = [platform for platform, rule in zip(platforms, rules, strict=True) if rule is None]
+    if missing:
+        raise MissingRuleError(
+            f"`{primitive.name}` has no lowering rule for {', '.join(missing)}. Define one with "
+            "olympus_xla's `define_for_platform`, or lower for other platforms."
+        )
+    of_platform: dict[str, Any] = dict(zip(platforms, rules, strict=True))
+
+    def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:
+        def emit(inner: LoweringContext) -> Sequence[Any]:
+            results = of_platform[inner.platforms[0]](inner, *operands, **params)
+            return results if primitive.multiple_results else [results]
+
+        effects = sorted(ordered_effects.filter_in(context.equation.effects), key=str)
+        results = by_platform(context, emit, context.result_types, effects)
+        return results if primitive.multiple_results else results[0]
+
+    return rule
