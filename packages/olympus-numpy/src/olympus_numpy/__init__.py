@@ -1,11 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NumPy API composed from the OLYMPUS instruction set."""
+"""The NumPy API composed from the OLYMPUS instruction set.
+
+Functions, dtypes and constants have NumPy's names. Arrays are immutable, dtypes 32 bits wide by
+default, and Python scalars take the dtype of the arrays that they meet.
+"""
 
 from __future__ import annotations
 
-from .__about__ import __version__
+from olympus_ir.arrays import Array as ndarray
+from olympus_ir.promotion import promote_types as promote_types
+from olympus_ir.promotion import result_type as result_type
+
+from . import linalg as linalg
+from .__about__ import __version__ as __version__
 from .arithmetic import *  # noqa: F403
 from .array_methods import attach
+from .bit_packing import *  # noqa: F403
+from .calculus import *  # noqa: F403
 from .constants import *  # noqa: F403
 from .contractions import *  # noqa: F403
 from .creation import *  # noqa: F403
@@ -13,18 +24,31 @@ from .cumulative import *  # noqa: F403
 from .einsum import *  # noqa: F403
 from .floats import *  # noqa: F403
 from .gathering import *  # noqa: F403
+from .host import *  # noqa: F403
+from .index_tricks import *  # noqa: F403
 from .joining import *  # noqa: F403
 from .logic import *  # noqa: F403
 from .matrices import *  # noqa: F403
 from .moments import *  # noqa: F403
+from .nan_reductions import *  # noqa: F403
+from .padding import *  # noqa: F403
+from .polynomials import *  # noqa: F403
 from .powers import *  # noqa: F403
+from .promotion import broadcast_shapes as broadcast_shapes
+from .quantiles import *  # noqa: F403
+from .ranges import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .scalar_types import *  # noqa: F403
 from .searching import *  # noqa: F403
 from .selection import *  # noqa: F403
+from .sets import *  # noqa: F403
 from .shaping import *  # noqa: F403
 from .sorting import *  # noqa: F403
+from .statistics import *  # noqa: F403
 from .transcendental import *  # noqa: F403
-from .ufunc import frompyfunc, ufunc
+from .ufunc import frompyfunc as frompyfunc
+from .ufunc import ufunc as ufunc
+from .vectorization import *  # noqa: F403
+from .windows import *  # noqa: F403
 
 attach()

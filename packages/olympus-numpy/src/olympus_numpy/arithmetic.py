@@ -389,7 +389,7 @@ def remainder(x1: Any, x2: Any, /) -> Any:
     zero = np.zeros((), dtype)
     if dtypes.issubdtype(dtype, np.integer):
         # By zero, the remainder is zero and not undefined.
-        x2 = where(lax.eq(x2, zero), np.ones((), dtype), x2)
+        x2 = where(lax.eq(x2, zero), lax.full_like(x2, 1), x2)
     remainder = lax.rem(x1, x2)
     nonzero = lax.ne(remainder, zero)
     wrong_sign = lax.ne(lax.lt(remainder, zero), lax.lt(x2, zero))
@@ -413,7 +413,7 @@ def fmod(x1: Any, x2: Any, /) -> Any:
     """
     x1, x2, dtype = promote_args_numeric.pair("fmod", x1, x2)
     if dtypes.issubdtype(dtype, np.integer):
-        x2 = where(lax.eq(x2, np.zeros((), dtype)), np.ones((), dtype), x2)
+        x2 = where(lax.eq(x2, np.zeros((), dtype)), lax.full_like(x2, 1), x2)
     return lax.rem(x1, x2)
 
 

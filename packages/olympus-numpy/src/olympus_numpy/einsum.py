@@ -272,13 +272,14 @@ def _contract_pair(
     lhs = _sum_own(*lhs, remaining | set(rhs[1]))
     rhs = _sum_own(*rhs, remaining | set(lhs[1]))
     lhs, rhs = _without_spread(lhs, rhs), _without_spread(rhs, lhs)
-    if output is not None and _result_term(lhs[1], rhs[1], remaining) != output:
-        if _result_term(rhs[1], lhs[1], remaining) == output:
-            lhs, rhs = rhs, lhs
+    if output is None:
+        output = _convenient_term(lhs[1], rhs[1], remaining)
+    # The earlier operand goes to the left where that puts the result's dimensions in order.
+    if _result_term(rhs[1], lhs[1], output) == output:
+        lhs, rhs = rhs, lhs
     (x, x_term), (y, y_term) = lhs, rhs
-    shared = [letter for letter in x_term if letter in y_term]
-    batch = [letter for letter in shared if letter in remaining]
-    summed = [letter for letter in shared if letter not in remaining]
+    batch = [letter for letter in output if letter in x_term and letter in y_term]
+    summed = sorted(set(x_term) & set(y_term) - set(output))
     result = contract(
         x,
         y,
@@ -289,15 +290,18 @@ def _contract_pair(
         precision,
         element_type,
     )
-    term = _result_term(x_term, y_term, remaining)
-    if output is not None and term != output:
-        result = lax.transpose(result, tuple(term.index(letter) for letter in output))
-        term = output
-    return result, term
+    term = _result_term(x_term, y_term, output)
+    return lax.transpose(result, tuple(term.index(letter) for letter in output)), output
 
 
-def _result_term(x_term: str, y_term: str, remaining: set[str]) -> str:
-    batch = [letter for letter in x_term if letter in y_term and letter in remaining]
+def _convenient_term(x_term: str, y_term: str, remaining: set[str]) -> str:
+    """The result's labels in the order in which the operands have them."""
+    return "".join(letter for letter in dict.fromkeys(x_term + y_term) if letter in remaining)
+
+
+def _result_term(x_term: str, y_term: str, output: str) -> str:
+    """The labels of a product in order, of operands that are summed already over their own."""
+    batch = [letter for letter in output if letter in x_term and letter in y_term]
     x_free = [letter for letter in x_term if letter not in y_term]
     y_free = [letter for letter in y_term if letter not in x_term]
     return "".join(batch + x_free + y_free)

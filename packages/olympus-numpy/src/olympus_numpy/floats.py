@@ -248,11 +248,16 @@ def conjugate(x: Any, /) -> Array:
 conj = conjugate
 
 
+def _parts(z: Any) -> tuple[Any, Any]:
+    if _is(z.dtype, np.complexfloating):
+        return lax.real(z), lax.imag(z)
+    return z, lax.full_like(z, 0)
+
+
 def _angle_of(z: Any, deg: bool = False) -> Any:
     check_arraylike("angle", z)
     z = ensure_array(z)
-    y, x = imag(z), real(z)
-    y, x, _ = promote_args_inexact.pair("angle", y, x)
+    x, y, _ = promote_args_inexact.pair("angle", *_parts(z))
     result = lax.atan2(y, x)
     if deg:
         result, factor, _ = promote_args.pair("angle", result, 180 / np.pi)
@@ -450,7 +455,7 @@ def isneginf(x: Any, /, out: None = None) -> Array:
 
 
 def _nan_to_numbers(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
-    check_arraylike("nan_to_num", x)
+    check_arraylike("nan_to_num", x, nan, *(one for one in (posinf, neginf) if one is not None))
     x = ensure_array(x)
     dtype = x.dtype
     if not _is(dtype, np.inexact):
@@ -461,10 +466,9 @@ def _nan_to_numbers(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     info = dtypes.finfo(dtype)
     posinf = np.array(info.max, dtype) if posinf is None else posinf
     neginf = np.array(info.min, dtype) if neginf is None else neginf
-    nan, posinf, neginf = (convert(ensure_array(one), dtype) for one in (nan, posinf, neginf))
-    x = where(lax.ne(x, x), nan, x)
-    x = where(lax.eq(x, limit(dtype, lowest=False)), posinf, x)
-    return where(lax.eq(x, limit(dtype, lowest=True)), neginf, x)
+    x = where(lax.ne(x, x), convert(nan, dtype), x)
+    x = where(lax.eq(x, limit(dtype, lowest=False)), convert(posinf, dtype), x)
+    return where(lax.eq(x, limit(dtype, lowest=True)), convert(neginf, dtype), x)
 
 
 _nan_to_num = compiled(_nan_to_numbers, name="nan_to_num")
@@ -587,14 +591,16 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     return convert(x, dtype, get_aval(x1).weak_type)
 
 
-@outlined()
-def _modf(x: Any) -> tuple[Any, Any]:
+def _fraction_and_whole(x: Any) -> tuple[Any, Any]:
     x, dtype = promote_args_inexact.single("modf", x)
     _refuse_complex("modf", dtype)
     whole = where(lax.ge(x, np.zeros((), dtype)), lax.floor(x), lax.ceil(x))
     infinite = lax.eq(lax.abs(x), np.array(np.inf, dtype))
     fraction = where(infinite, np.zeros((), dtype), lax.sub(x, whole))
     return fraction, whole
+
+
+_modf = compiled(_fraction_and_whole, name="modf")
 
 
 def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:

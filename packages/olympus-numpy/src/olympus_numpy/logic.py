@@ -408,7 +408,7 @@ def _close(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
         a, b = convert(a, dtypes.default_int_dtype()), convert(b, dtypes.default_int_dtype())
     a, b, dtype = promote_args_inexact.pair("isclose", a, b)
     real_dtype = dtypes.to_floating_dtype(dtype)
-    rtol, atol = (convert(ensure_array(value), real_dtype) for value in (rtol, atol))
+    rtol, atol = convert(rtol, real_dtype), convert(atol, real_dtype)
     distance = lax.abs(lax.sub(a, b))
     tolerance = lax.add(atol, lax.mul(rtol, lax.abs(b)))
     # An infinite tolerance makes nothing close: only equal infinities are.

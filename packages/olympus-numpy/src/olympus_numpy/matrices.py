@@ -38,14 +38,14 @@ _int32 = np.dtype(np.int32)
 
 def _below(shape: tuple[int, int], k: Any) -> Any:
     """The mask of a matrix's elements on and below the diagonal of number ``k``."""
-    rows = lax.add(lax.broadcasted_iota(_int32, shape, 0), convert(ensure_array(k), _int32))
+    rows = lax.add(lax.broadcasted_iota(_int32, shape, 0), convert(k, _int32))
     return lax.ge(rows, lax.broadcasted_iota(_int32, shape, 1))
 
 
 def _on(shape: tuple[int, int], k: Any) -> Any:
     """The mask of a matrix's elements on the diagonal of number ``k``."""
     rows, columns = (lax.broadcasted_iota(_int32, shape, axis) for axis in (0, 1))
-    return lax.eq(lax.add(rows, convert(ensure_array(k), _int32)), columns)
+    return lax.eq(lax.add(rows, convert(k, _int32)), columns)
 
 
 # ---- made of nothing ----
@@ -135,7 +135,7 @@ def _triangle(m: Any, k: Any, keep_lower: bool) -> Any:
         name = "tril" if keep_lower else "triu"
         raise ValueError(f"Argument to olympus.numpy.{name} must be at least 2D")
     if not keep_lower:
-        k = lax.sub(ensure_array(k), np.int32(1)) if hasattr(k, "dtype") else k - 1
+        k = k - 1
     mask = spread(_below(m.shape[-2:], k), m.shape)
     zeros = spread(np.zeros((), m.dtype), m.shape)
     return lax.select(mask, m, zeros) if keep_lower else lax.select(mask, zeros, m)

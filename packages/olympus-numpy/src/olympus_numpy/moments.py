@@ -107,28 +107,28 @@ def _variance_of(
     check_arraylike("var", a)
     a = ensure_array(a)
     axes = canonical_axes(axis, a.ndim)
-    computed, result_dtype = _variance_dtypes(a.dtype, dtype)
+    computed, result_dtype = variance_dtypes(a.dtype, dtype)
     a = convert(a, computed)
     if mean is None:
         mean = averaged(a, axes, computed, True, where)
-    centered = lax.sub(a, spread(ensure_array(mean), _padded(np.shape(mean), a.ndim)))
+    centered = lax.sub(a, spread(ensure_array(mean), padded_shape(np.shape(mean), a.ndim)))
     if dtypes.issubdtype(computed, np.complexfloating):
         centered = lax.real(lax.mul(centered, lax.conj(centered)))
     else:
         centered = lax.square(centered)
     real_dtype = centered.dtype
     count = _elements(a.shape, axes, where, real_dtype, keepdims)
-    degrees = lax.sub(count, convert(ensure_array(correction), real_dtype))
+    degrees = lax.sub(count, convert(correction, real_dtype))
     result = lax.div(summed(centered, axes, None, keepdims, None, where), degrees)
     result = convert(result, result_dtype)
     return choose_where(lax.gt(degrees, np.zeros((), real_dtype)), result, np.nan)
 
 
-def _padded(shape: tuple, ndim: int) -> tuple:
+def padded_shape(shape: tuple, ndim: int) -> tuple:
     return (1,) * (ndim - len(shape)) + tuple(shape)
 
 
-def _variance_dtypes(dtype: Any, requested: Any) -> tuple[Any, Any]:
+def variance_dtypes(dtype: Any, requested: Any) -> tuple[Any, Any]:
     """The dtype to compute in, and the real dtype of the result."""
     if requested is None:
         computed = _computation_dtype(dtype)
@@ -258,7 +258,7 @@ def _average_of(a: Any, axis: Any, weights: Any, returned: bool, keepdims: bool)
 
 
 def _same_rank(x: Any, y: Any) -> tuple[Any, Any]:
-    return x, spread(y, _padded(y.shape, x.ndim)) if y.ndim else y
+    return x, spread(y, padded_shape(y.shape, x.ndim)) if y.ndim else y
 
 
 def _aligned_weights(shape: tuple, weights: Any, axis: Any) -> Any:

@@ -16,7 +16,9 @@ from .promotion import (
     ensure_array,
     promote_args_inexact,
     promote_args_numeric,
+    promote_shapes,
     promote_types_of_numeric,
+    result_type_of,
     spread,
 )
 from .selection import where
@@ -63,16 +65,14 @@ _integer_power = compiled(_raised_to_integer, ("y",), inline=True, name="power")
 
 def _raised(x1: Any, x2: Any) -> Any:
     check_arraylike("power", x1, x2)
-    exponent = x2 if hasattr(x2, "dtype") else None
+    if dtypes.issubdtype(ensure_array(x2).dtype, np.integer):
+        base_dtype, _ = result_type_of(x1)
+        if dtypes.issubdtype(base_dtype, np.inexact):
+            # Integers stay integers: the derivative with respect to the base needs no logarithm.
+            return lax.pow(*promote_shapes("power", ensure_array(x1), ensure_array(x2)))
     x1, x2, dtype = promote_args_numeric.pair("power", x1, x2)
     if dtypes.issubdtype(dtype, np.integer):
         return _power_of_integers(x1, x2, dtype)
-    if (
-        exponent is not None
-        and dtypes.issubdtype(exponent.dtype, np.integer)
-        and exponent.ndim == np.ndim(x2)
-    ):
-        x2 = exponent  # the derivative with respect to the base needs no logarithm then
     return lax.pow(x1, x2)
 
 

@@ -102,8 +102,8 @@ def _additive(
     else:
         result = operation(a, axes)
     if initial is not None:
-        initial = convert(ensure_array(initial), computed)
         _check_initial(name, initial)
+        initial = convert(initial, computed)
         result = combine(initial, result)
     return convert(_keep(result, shape, axes, keepdims), result_dtype)
 
@@ -120,6 +120,7 @@ def _check_where(name: str, where: Any) -> None:
 
 
 def _check_initial(name: str, initial: Any) -> None:
+    check_arraylike(name, initial)
     if np.shape(initial):
         raise ValueError(
             f"{name}: `initial` must be a scalar, got an array of shape {np.shape(initial)}"
@@ -275,8 +276,8 @@ def _extreme(
         shape = a.shape
     result = operation(a, axes)
     if initial is not None:
-        initial = convert(ensure_array(initial), a.dtype)
         _check_initial(name, initial)
+        initial = convert(initial, a.dtype)
         result = combine(initial, result)
     return _keep(result, shape, axes, keepdims)
 

@@ -183,13 +183,17 @@ def _times(x: Any, factor: float) -> Any:
     return lax.mul(x, factor)
 
 
-@custom_jvp
 def _logaddexp_of_floats(x1: Any, x2: Any) -> Any:
     larger = lax.max(x1, x2)
     difference = lax.sub(x1, x2)
     # Of two equal infinities the difference is NaN, and their sum the right answer.
+    is_nan, total = lax.ne(difference, difference), lax.add(x1, x2)
     finite = lax.add(larger, lax.log1p(lax.exp(lax.neg(lax.abs(difference)))))
-    return _select_nan(difference, lax.add(x1, x2), finite)
+    return lax.select(is_nan, total, finite)
+
+
+_logaddexp_of_floats.__name__ = "logaddexp"
+_logaddexp_of_floats = custom_jvp(_logaddexp_of_floats)
 
 
 @_logaddexp_of_floats.defjvp
@@ -210,10 +214,6 @@ def _difference(x: Any, y: Any) -> Any:
 def _weighted_tangents(tangents: Any, weights: Any) -> Any:
     first, second = (lax.mul(t, w) for t, w in zip(tangents, weights, strict=True))
     return lax.add(first, second)
-
-
-def _select_nan(test: Any, if_nan: Any, otherwise: Any) -> Any:
-    return lax.select(lax.ne(test, test), if_nan, otherwise)
 
 
 def _logaddexp(x1: Any, x2: Any, /) -> Any:
@@ -257,9 +257,10 @@ def _complex_logaddexp(x1: Any, x2: Any) -> Any:
 def _logaddexp2_of_floats(x1: Any, x2: Any) -> Any:
     larger = lax.max(x1, x2)
     difference = lax.sub(x1, x2)
+    is_nan, total = lax.ne(difference, difference), lax.add(x1, x2)
     small = lax.log1p(lax.exp2(lax.neg(lax.abs(difference))))
-    finite = lax.add(larger, _times(small, 1 / float(np.log(2))))
-    return _select_nan(difference, lax.add(x1, x2), finite)
+    finite = lax.add(larger, lax.mul(np.array(1 / np.log(2), small.dtype), small))
+    return lax.select(is_nan, total, finite)
 
 
 @_logaddexp2_of_floats.defjvp

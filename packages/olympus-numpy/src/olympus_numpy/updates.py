@@ -56,10 +56,10 @@ def _scatter_at(
         return _combine(operation, x, factors)
     x, values = ensure_array(x), ensure_array(values)
     dtype, weak_type = x.dtype, getattr(x, "weak_type", False)
+    plan = gather_plan(x.shape, layout, list(operands), wrap_negative_indices)
     if not dtypes.is_extended(dtype):
         x, values = promote_dtypes(x, values)
         _warn_of_lossy(dtype, x.dtype)
-    plan = gather_plan(x.shape, layout, list(operands), wrap_negative_indices)
     values = spread_to(values, plan.result_shape, f"at[...].{operation}")
     if 0 in plan.shape:
         return convert(x, dtype, weak_type)

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is done on the host: files, text, and questions about values that need no computation."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NoReturn
+
+import numpy as np
+from olympus_ir import dtypes
+from olympus_ir.arrays import Array
+from olympus_ir.tracing import concrete_or_error
+
+from .creation import asarray
+from .promotion import check_arraylike, ensure_array
+
+__all__ = [
+    "ComplexWarning",
+    "array_repr",
+    "array_str",
+    "from_dlpack",
+    "fromfile",
+    "fromiter",
+    "fromstring",
+    "get_printoptions",
+    "isscalar",
+    "iterable",
+    "load",
+    "ndim",
+    "printoptions",
+    "save",
+    "savez",
+    "set_printoptions",
+    "shape",
+    "size",
+    "trim_zeros",
+]
+
+ComplexWarning = np.exceptions.ComplexWarning
+printoptions = np.printoptions
+get_printoptions = np.get_printoptions
+set_printoptions = np.set_printoptions
+iterable = np.iterable
+
+
+# ---- files and text ----
+
+
+def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
+    """Writes an array to a file in NumPy's format.
+
+    Args:
+      file: a file or its name.
+      arr: an array.
+      allow_pickle: whether objects may be written by pickling.
+    """
+    np.save(file, np.asarray(arr), allow_pickle=allow_pickle)
+
+
+def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
+    """Writes several arrays to a file in NumPy's format.
+
+    Args:
+      file: a file or its name.
+      *args: arrays, named ``arr_0`` and so on.
+      allow_pickle: whether objects may be written by pickling.
+      **kwds: arrays by name.
+    """
+    arrays = [np.asarray(arg) for arg in args]
+    named = {name: np.asarray(value) for name, value in kwds.items()}
+    np.savez(file, *arrays, allow_pickle=allow_pickle, **named)
+
+
+def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+    """Reads an array, or several, from a file in NumPy's format.
+
+    Args:
+      file: a file or its name.
+      *args: passed to ``numpy.load``.
+      **kwargs: likewise.
+
+    Returns:
+      An array; of a file with several, NumPy's mapping of them.
+    """
+    result = np.load(file, *args, **kwargs)
+    if isinstance(result, np.ndarray):
+        if result.dtype.kind == "V" and result.dtype.itemsize == 2 and not result.dtype.names:
+            result = result.view(dtypes.bfloat16)  # which NumPy's format has no name for
+        return asarray(result)
+    return result
+
+
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
+    """Returns the numbers in a text.
+
+    Args:
+      string: the text.
+      dtype: the dtype.
+      count: how many to read; all where -1.
+      sep: what separates them.
+
+    Example:
+      >>> fromstring("1 2 3", dtype=int, sep=" ")
+      Array([1, 2, 3], dtype=int32)
+    """
+    return asarray(np.fromstring(string=string, dtype=np.dtype(dtype), count=count, sep=sep))
+
+
+def _refuse_impure(name: str) -> NoReturn:
+    raise NotImplementedError(
+        f"olympus.numpy.{name}() is not implemented because it may be non-pure and thus unsafe for "
+        "use with JIT and other OLYMPUS transformations. Consider using "
+        f"olympus.numpy.asarray(np.{name}(...)) instead, outside of transformed functions."
+    )
+
+
+def fromfile(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raises NotImplementedError: reading is a side effect. Use ``asarray(numpy.fromfile(...))``."""
+    _refuse_impure("fromfile")
+
+
+def fromiter(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raises NotImplementedError: iterating is a side effect. Use ``asarray(numpy.fromiter(...))``."""
+    _refuse_impure("fromiter")
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """Returns an array of another library as one of ours, by the DLPack protocol.
+
+    Args:
+      x: an object with ``__dlpack__``.
+      device: the device to put the array on.
+      copy: False to refuse a copy.
+
+    Example:
+      >>> import numpy as np
+      >>> from_dlpack(np.arange(3, dtype=np.int32))
+      Array([0, 1, 2], dtype=int32)
+    """
+    from olympus_ir.evaluation import evaluator  # what can share memory is the evaluator's business
+
+    take = getattr(evaluator(), "from_dlpack", None)
+    if take is not None:
+        return take(x, device=device, copy=copy)
+    if copy is False:
+        raise ValueError("the reference evaluator's arrays never share memory: copy=False is refused")
+    return asarray(np.from_dlpack(x), device=device)
+
+
+def array_repr(
+    arr: Any,
+    max_line_width: int | None = None,
+    precision: int | None = None,
+    suppress_small: bool | None = None,
+) -> str:
+    """Returns the text that NumPy shows for an array.
+
+    Args:
+      arr: an array.
+      max_line_width: after how many characters a new line begins.
+      precision: how many digits are shown.
+      suppress_small: whether numbers close to zero are shown as zero.
+
+    Example:
+      >>> array_repr(asarray([1, 2]))
+      'array([1, 2], dtype=int32)'
+    """
+    return np.array_repr(np.asarray(arr), max_line_width, precision, suppress_small)
+
+
+def array_str(
+    a: Any,
+    max_line_width: int | None = None,
+    precision: int | None = None,
+    suppress_small: bool | None = None,
+) -> str:
+    """Returns the elements of an array as NumPy shows them; see `array_repr`.
+
+    Example:
+      >>> array_str(asarray([1, 2]))
+      '[1 2]'
+    """
+    return np.array_str(np.asarray(a), max_line_width, precision, suppress_small)
+
+
+# ---- shapes ----
+
+
+def ndim(a: Any) -> int:
+    """Returns the number of dimensions.
+
+    Example:
+      >>> ndim([[1, 2]])
+      2
+    """
+    return np.ndim(a)
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """Returns the sizes of the dimensions.
+
+    Example:
+      >>> shape([[1, 2]])
+      (1, 2)
+    """
+    return np.shape(a)
+
+
+def size(a: Any, axis: int | None = None) -> int:
+    """Returns the number of elements, or the size of a dimension.
+
+    Args:
+      a: an array.
+      axis: the dimension.
+
+    Example:
+      >>> size([[1, 2]]), size([[1, 2]], axis=0)
+      (2, 1)
+    """
+    sizes = np.shape(a)
+    if axis is None:
+        return int(np.prod(sizes, dtype=np.int64))
+    return sizes[operator.index(axis)]
+
+
+def isscalar(element: Any) -> bool:
+    """Returns whether a value is a scalar: a number, or an array without dimensions.
+
+    Example:
+      >>> isscalar(1.5), isscalar([1.5])
+      (True, False)
+    """
+    if np.isscalar(element):
+        return True
+    if isinstance(element, Array | np.ndarray) or hasattr(element, "__jax_array__"):
+        return np.ndim(element) == 0
+    return False
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
+    """Returns a vector without the zeros at its ends.
+
+    Args:
+      filt: a concrete vector.
+      trim: ``"f"`` for the front, ``"b"`` for the back, ``"fb"`` for both.
+      axis: must be None.
+
+    Example:
+      >>> trim_zeros(asarray([0, 1, 2, 0]))
+      Array([1, 2], dtype=int32)
+    """
+    if axis is not None:
+        raise NotImplementedError("The 'axis' argument to olympus.numpy.trim_zeros is not supported.")
+    check_arraylike("trim_zeros", filt)
+    filt = ensure_array(filt)
+    known = concrete_or_error(
+        np.asarray,
+        filt,
+        "Error arose in the `filt` argument of trim_zeros()",
+    )
+    if known.ndim > 1:
+        raise TypeError(f"'filt' must be 1-D array, but received {known.ndim}-D array.")
+    places = np.flatnonzero(known)
+    if not places.size:
+        return filt[:0]
+    start = int(places[0]) if "f" in trim.lower() else 0
+    end = int(places[-1]) + 1 if "b" in trim.lower() else known.shape[0]
+    return filt[start:end]

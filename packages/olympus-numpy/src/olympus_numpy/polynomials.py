@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Polynomials, given by their coefficients, the one of the highest power first."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from olympus_ir import dtypes, lax
+from olympus_ir.arrays import Array
+from olympus_ir.tracing import concrete_or_error
+
+from .arithmetic import add, subtract
+from .compilation import compiled
+from .joining import concatenate
+from .promotion import (
+    check_arraylike,
+    convert,
+    ensure_array,
+    promote_dtypes,
+    promote_dtypes_inexact,
+    spread,
+)
+from .shaping import atleast_1d
+
+__all__ = ["polyadd", "polyder", "polyint", "polysub", "polyval"]
+
+
+def _horner(p: Any, x: Any, unroll: int) -> Any:
+    p, x = _of_one_dtype(p, x)
+    shape = np.shape(x)
+    start = lax.full_like(x, 0)
+
+    def step(value: Any, coefficient: Any) -> Any:
+        return lax.add(lax.mul(value, x), spread(coefficient, shape)), None
+
+    value, _ = lax.scan(step, start, p, unroll=unroll)
+    return value
+
+
+def _of_one_dtype(p: Any, x: Any) -> tuple[Any, Any]:
+    """Coefficients and argument of one dtype, which need not be floating."""
+    p, x = promote_dtypes(ensure_array(p), ensure_array(x))
+    dtype = ensure_array(p).dtype
+    if dtype == np.bool_:
+        dtype = dtypes.default_int_dtype()
+    return convert(p, dtype), convert(x, dtype)
+
+
+_polyval = compiled(_horner, ("unroll",), name="polyval")
+
+
+def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
+    """Returns the values of a polynomial.
+
+    Args:
+      p: the coefficients, the one of the highest power first.
+      x: where to evaluate it.
+      unroll: how many steps are written out at a time.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> polyval(array([1, 0, 2]), 3)
+      Array(11, dtype=int32)
+    """
+    check_arraylike("polyval", p, x)
+    return _polyval(p, x, operator.index(unroll))
+
+
+def _padded_front(p: Any, size: int) -> Any:
+    missing = size - p.shape[0]
+    return lax.pad(p, np.zeros((), p.dtype), [(missing, 0, 0)]) if missing else p
+
+
+def _aligned(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
+    check_arraylike(name, a1, a2)
+    a1, a2 = promote_dtypes(ensure_array(a1), ensure_array(a2))
+    a1, a2 = atleast_1d(a1, a2)
+    size = max(a1.shape[0], a2.shape[0])
+    return _padded_front(a1, size), _padded_front(a2, size)
+
+
+def polyadd(a1: Any, a2: Any) -> Array:
+    """Returns the sum of two polynomials.
+
+    Args:
+      a1: the coefficients of the first.
+      a2: the coefficients of the second.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> polyadd(array([1, 2]), array([1, 2, 3]))
+      Array([1, 3, 5], dtype=int32)
+    """
+    return add(*_aligned("polyadd", a1, a2))
+
+
+def polysub(a1: Any, a2: Any) -> Array:
+    """Returns the difference of two polynomials.
+
+    Args:
+      a1: the coefficients of the first.
+      a2: the coefficients of the second.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> polysub(array([1, 2]), array([1, 2, 3]))
+      Array([-1, -1, -1], dtype=int32)
+    """
+    return subtract(*_aligned("polysub", a1, a2))
+
+
+def _derivative(p: Any, m: int) -> Any:
+    (p,) = promote_dtypes_inexact(p)
+    if m == 0:
+        return p
+    count = p.shape[0]
+    if m >= count:
+        return lax.full((0,), np.zeros((), p.dtype))
+    powers = np.arange(count - 1, m - 1, -1)
+    factors = np.prod(powers[None, :] - np.arange(m)[:, None], axis=0)
+    return lax.mul(lax.slice_in_dim(p, 0, count - m, axis=0), factors.astype(p.dtype))
+
+
+_polyder = compiled(_derivative, ("m",), name="polyder")
+
+
+def polyder(p: Any, m: int = 1) -> Array:
+    """Returns the derivative of a polynomial.
+
+    Args:
+      p: the coefficients.
+      m: the order of the derivative.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> polyder(array([1, 2, 3]))
+      Array([2., 2.], dtype=float32)
+    """
+    check_arraylike("polyder", p)
+    m = concrete_or_error(operator.index, m, "'m' argument of olympus.numpy.polyder")
+    if m < 0:
+        raise ValueError("Order of derivative must be positive")
+    return _polyder(atleast_1d(p), m)
+
+
+def _integral(p: Any, k: Any, m: int) -> Any:
+    p, k = promote_dtypes_inexact(p, k)
+    count = p.shape[0]
+    if m == 0:
+        return p
+    # The i-th constant is the coefficient of a power that is integrated m - i - 1 times more.
+    coefficients = concatenate([p, spread(k, (m,))])
+    powers = np.arange(count + m - 1, -1, -1)
+    times = np.concatenate([np.full(count, m), np.arange(m - 1, -1, -1)])
+    factors = [np.prod(np.arange(n - t + 1, n + 1, dtype=float)) for n, t in zip(powers, times, strict=True)]
+    return lax.div(coefficients, np.array(factors).astype(p.dtype))
+
+
+_polyint = compiled(_integral, ("m",), name="polyint")
+
+
+def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
+    """Returns the integral of a polynomial.
+
+    Args:
+      p: the coefficients.
+      m: how many times to integrate.
+      k: the constants of integration, one for all or one a time; zero where not given.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> polyint(array([2.0, 1.0]))
+      Array([1., 1., 0.], dtype=float32)
+    """
+    check_arraylike("polyint", p, 0 if k is None else k)
+    m = concrete_or_error(operator.index, m, "'m' argument of olympus.numpy.polyint")
+    if m < 0:
+        raise ValueError("Order of integral must be positive (see polyder)")
+    constants = atleast_1d(ensure_array(0 if k is None else k))
+    if constants.shape[0] not in (1, m):
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or m.")
+    return _polyint(atleast_1d(p), constants, m)
