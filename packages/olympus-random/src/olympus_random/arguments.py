@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes
+from olympus_ir import config, dtypes
 from olympus_ir.arrays import Array
-from olympus_ir.avals import ShapedArray, canonicalize_shape, get_aval
+from olympus_ir.avals import canonicalize_shape, get_aval
+from olympus_ir.config_states import LegacyPrngKeyState
 from olympus_ir.extended_arrays import ExtendedArray, logical_aval
 from olympus_ir.jit import jit
 from olympus_ir.tracing import current, evaluation_trace
@@ -43,7 +45,20 @@ def check_keys(key: Any) -> tuple[Any, bool]:
             "OLYMPUS encountered invalid PRNG key data: expected key_data to have ndim, shape, and "
             f"dtype attributes. Got {key!r}. Make a key of a seed with olympus.random.key(seed)."
         )
+    if config.legacy_prng_key.value != LegacyPrngKeyState.ALLOW:
+        _complain_of_data()
     return wrap(key, default_implementation()), True
+
+
+def _complain_of_data() -> None:
+    message = (
+        "Legacy uint32 key array passed as key to olympus.random function. Please create keys "
+        "using olympus.random.key(). If use of a raw key array was intended, set "
+        'olympus_legacy_prng_key="allow".'
+    )
+    if config.legacy_prng_key.value == LegacyPrngKeyState.ERROR:
+        raise ValueError(message)
+    warnings.warn(message, stacklevel=5)
 
 
 def check_key(name: str, key: Any) -> tuple[Any, bool]:
@@ -188,8 +203,3 @@ class KeyFunction:
 def compiled(*options: str) -> Callable[[Callable[..., Any]], KeyFunction]:
     """A decorator that makes a `KeyFunction`; ``options`` are the names of its options."""
     return lambda fun: KeyFunction(fun, options)
-
-
-def as_operand(value: Any) -> ShapedArray:
-    """The type of a parameter of a distribution, which is an array or a scalar."""
-    return get_aval(value)  # type: ignore[return-value]

@@ -125,7 +125,7 @@ def categorical(
     Example:
       >>> import numpy as np
       >>> from olympus_random import categorical, key
-      >>> categorical(key(0), np.log(np.array([0.0, 1.0, 0.0], np.float32)), shape=(3,))
+      >>> categorical(key(0), np.array([-np.inf, 0.0, -np.inf], np.float32), shape=(3,))
       Array([1, 1, 1], dtype=int32)
     """
     key, _ = check_key("categorical", key)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import config, dtypes
+from olympus_ir import config, config_flags, dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.evaluation import evaluator
@@ -78,7 +78,8 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
       >>> PRNGKey(43)
       Array([ 0, 43], dtype=uint32)
     """
-    return _data_of(_key("PRNGKey", seed, _chosen(impl, None)))
+    key = _key("PRNGKey", seed, _chosen(impl, None))
+    return key if config.enable_custom_prng.value else _data_of(key)
 
 
 def _chosen(impl: Any, dtype: Any) -> PRNGImpl:
@@ -107,15 +108,13 @@ def _key(name: str, seed: Any, implementation: PRNGImpl) -> Any:
         )
     if not (dtypes.issubdtype(seed.dtype, np.integer) or seed.dtype == np.bool_):
         raise TypeError(f"PRNG key seed must be an integer; got {seed!r}")
+    offset = config_flags.random_seed_offset.value
     if isinstance(seed, np.ndarray | np.generic):
         if current.trace is evaluation_trace and implementation is threefry_implementation:
-            return _threefry_key_on_host(int(seed))
-        canonical = dtypes.canonicalize_dtype(seed.dtype)
-        seed = np.asarray(seed).astype(canonical)
-    return _seeded(seed, implementation=implementation)
-
-
-def _seeded(seed: Any, *, implementation: PRNGImpl) -> Any:
+            return _threefry_key_on_host(int(seed) + offset)
+        seed = np.asarray(seed).astype(dtypes.canonicalize_dtype(seed.dtype))
+    if offset:
+        seed = lax.add(seed, np.asarray(offset).astype(seed.dtype))
     return random_seed_p.bind(seed, impl=implementation)
 
 

@@ -158,7 +158,7 @@ def randint(
     Example:
       >>> from olympus_random import key, randint
       >>> randint(key(0), (3,), 0, 100)
-      Array([84, 23, 68], dtype=int32)
+      Array([89,  0, 12], dtype=int32)
     """
     key, _ = check_key("randint", key)
     if dtype is None:

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import doctest
+import importlib
+
+import pytest
+
+MODULES = ["continuous", "discrete", "implementations", "keys", "shuffling", "uniform"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name):
+    module = importlib.import_module(f"olympus_random.{name}")
+    results = doctest.testmod(module)
+    assert results.attempted
+    assert results.failed == 0

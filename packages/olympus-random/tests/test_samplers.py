@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import olympus_random as random
+from olympus_autodiff import grad
+from olympus_batching import vmap
+from olympus_ir import config, lax
+from olympus_ir.jit import jit
+
+KEY = random.key(0)
+
+
+# ---- distributions ----
+
+DISTRIBUTIONS = [
+    ("uniform", (), scipy.stats.uniform()),
+    ("normal", (), scipy.stats.norm()),
+    ("exponential", (), scipy.stats.expon()),
+    ("laplace", (), scipy.stats.laplace()),
+    ("gumbel", (), scipy.stats.gumbel_r()),
+    ("logistic", (), scipy.stats.logistic()),
+    ("cauchy", (), scipy.stats.cauchy()),
+    ("maxwell", (), scipy.stats.maxwell()),
+    ("lognormal", (0.5,), scipy.stats.lognorm(0.5)),
+    ("pareto", (2.0,), scipy.stats.pareto(2.0)),
+    ("rayleigh", (2.0,), scipy.stats.rayleigh(scale=2.0)),
+    ("weibull_min", (2.0, 3.0), scipy.stats.weibull_min(3.0, scale=2.0)),
+    ("triangular", (-1.0, 0.5, 2.0), scipy.stats.triang(0.5, loc=-1.0, scale=3.0)),
+    ("wald", (1.5,), scipy.stats.invgauss(1.5)),
+    ("truncated_normal", (-1.0, 2.0), scipy.stats.truncnorm(-1.0, 2.0)),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters", "distribution"), DISTRIBUTIONS)
+def test_samples_follow_the_distribution(name, parameters, distribution):
+    samples = getattr(random, name)(random.key(17), *parameters, shape=(4000,))
+    assert scipy.stats.kstest(np.asarray(samples), distribution.cdf).pvalue > 1e-3
+
+
+def test_integers_follow_the_distribution():
+    counts = np.bincount(np.asarray(random.randint(random.key(1), (6000,), 0, 6)), minlength=6)
+    assert scipy.stats.chisquare(counts).pvalue > 1e-3
+    trials = np.asarray(random.geometric(random.key(1), 0.3, (4000,)))
+    found = np.bincount(trials, minlength=5)[1:5]
+    expected = 4000 * scipy.stats.geom(0.3).pmf(np.arange(1, 5))
+    assert np.all(np.abs(found - expected) < 5 * np.sqrt(expected))
+
+
+def test_probabilities_of_choices():
+    p = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
+    for drawn in (
+        random.choice(random.key(2), 4, (4000,), p=p),
+        random.categorical(random.key(2), np.log(p), shape=(4000,)),
+    ):
+        counts = np.bincount(np.asarray(drawn), minlength=4)
+        assert scipy.stats.chisquare(counts, 4000 * p).pvalue > 1e-3
+
+
+def test_permutations_are_permutations():
+    for size in (0, 1, 2, 100, 5000):
+        drawn = np.asarray(random.permutation(random.key(3), size))
+        np.testing.assert_array_equal(np.sort(drawn), np.arange(size))
+    drawn = np.asarray(random.choice(random.key(3), 100, (10, 5), replace=False))
+    assert len(set(drawn.ravel().tolist())) == 50
+
+
+# ---- layouts ----
+
+
+def test_the_numbers_of_an_older_layout():
+    # Printed in a talk of 2021, when the bits of a sequence were drawn in order.
+    printed = [
+        [[-1.458, -2.047, -1.424], [1.168, -0.976, -1.272]],
+        [[0.932, -0.004, -0.74], [-1.427, 1.06, 0.929]],
+        [[0.932, -0.004, -0.74], [-1.427, 1.06, 0.929]],
+        [[1.169, 0.312, -0.571], [0.137, 0.742, 0.038]],
+    ]
+    with config.threefry_partitionable(False):
+        key = random.PRNGKey(0)
+        for expected, keep in zip(printed, (True, False, True, True), strict=True):
+            new_key, subkey = random.split(key)
+            found = random.normal(subkey, (2, 3), dtype=float)
+            np.testing.assert_allclose(found, expected, atol=6e-4)
+            key = new_key if keep else key
+
+
+def test_each_element_depends_on_its_position_alone():
+    whole = np.asarray(random.bits(KEY, (6, 5)))
+    np.testing.assert_array_equal(random.bits(KEY, (30,)), whole.ravel())
+    np.testing.assert_array_equal(random.bits(KEY, (2, 5)), whole[:2])
+
+
+def test_positions_past_32_bits():
+    from olympus_random.threefry import _wide_product, _wide_sum
+
+    generator = np.random.default_rng(0)
+    x = generator.integers(0, 2**32, 50, dtype=np.uint64)
+    y = [int(value) for value in generator.integers(0, 2**63, 50, dtype=np.uint64)]
+    for value, factor in zip(x, y, strict=True):
+        high, low = _wide_product(np.uint32(value), factor)
+        assert (int(high) << 32) + int(low) == int(value) * factor % 2**64
+        other = factor * 7 % 2**64
+        words = (np.uint32(other >> 32), np.uint32(other & 0xFFFFFFFF))
+        high, low = _wide_sum(high, low, *words)
+        assert (int(high) << 32) + int(low) == (int(value) * factor + other) % 2**64
+
+
+# ---- shapes and dtypes ----
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_dtypes(dtype):
+    for name in ("uniform", "normal", "exponential", "laplace", "gumbel", "logistic"):
+        samples = getattr(random, name)(KEY, (5,), dtype)
+        assert samples.dtype.name == dtype
+        assert np.all(np.isfinite(np.asarray(samples).astype(np.float32)))
+
+
+def test_default_dtypes():
+    assert random.normal(KEY, dtype=float).dtype == np.float32
+    assert random.randint(KEY, (), 0, 3).dtype == np.int32
+    assert random.bits(KEY).dtype == np.uint32
+    with config.enable_x64(True):
+        assert random.normal(KEY, dtype=float).dtype == np.float64
+        assert random.randint(KEY, (), 0, 3).dtype == np.int64
+        assert random.permutation(KEY, 3).dtype == np.int64
+        assert random.choice(KEY, 3).dtype == np.int64
+        assert random.bits(KEY).dtype == np.uint64
+
+
+def test_shapes():
+    assert random.uniform(KEY).shape == ()
+    assert random.uniform(KEY, 3).shape == (3,)
+    assert random.uniform(KEY, [2, 3]).shape == (2, 3)
+    assert random.normal(KEY, (0, 3)).shape == (0, 3)
+    assert random.uniform(KEY, (2, 3), minval=np.zeros(3, np.float32)).shape == (2, 3)
+
+
+def test_intervals_are_half_open():
+    samples = np.asarray(random.uniform(random.key(5), (10000,), minval=2.0, maxval=3.0))
+    assert samples.min() >= 2.0
+    assert samples.max() < 3.0
+    bounds = np.asarray(random.truncated_normal(KEY, 1.0, 1.0000002, (100,)))
+    assert np.all((bounds > 1.0) & (bounds < 1.0000002))
+
+
+# ---- transformations ----
+
+
+def test_samplers_under_transformations():
+    keys = random.split(KEY, 3)
+    for sampler in (
+        lambda key: random.normal(key, (2,)),
+        lambda key: random.choice(key, 5, (2,), p=np.full(5, 0.2, np.float32)),
+        lambda key: random.categorical(key, np.zeros(4, np.float32)),
+        lambda key: random.bernoulli(key, 0.3, (4,)),
+    ):
+        expected = [np.asarray(sampler(key)) for key in keys]
+        np.testing.assert_array_equal(vmap(sampler)(keys), expected)
+        np.testing.assert_array_equal(jit(vmap(sampler))(keys), expected)
+
+
+def test_derivatives_by_parameters():
+    slope = grad(lambda scale: lax.reduce_sum(lax.mul(scale, random.normal(KEY, (3,))), (0,)))
+    np.testing.assert_allclose(
+        slope(np.float32(2)), np.asarray(random.normal(KEY, (3,))).sum(), rtol=1e-5
+    )
+    u = float(random.uniform(KEY))
+    assert math.isclose(grad(lambda top: random.uniform(KEY, maxval=top))(2.0), u, rel_tol=1e-6)
+
+
+# ---- errors ----
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (
+            lambda: random.uniform(KEY, (2,), np.int32),
+            ValueError,
+            "argument to `uniform` must be a float dtype, got int32",
+        ),
+        (
+            lambda: random.normal(KEY, (2,), np.int32),
+            ValueError,
+            "`normal` must be a float or complex dtype, got int32",
+        ),
+        (
+            lambda: random.bits(KEY, (2,), np.int32),
+            ValueError,
+            "`bits` must be an unsigned int dtype, got int32",
+        ),
+        (
+            lambda: random.randint(KEY, (2,), 0, 3, np.float32),
+            TypeError,
+            "randint only accepts integer dtypes, got float32",
+        ),
+        (lambda: random.uniform(KEY, (2, -1)), TypeError, "non-negative"),
+        (
+            lambda: random.uniform(KEY, (2,), minval=np.zeros(3, np.float32)),
+            TypeError,
+            "incompatible shapes",
+        ),
+        (
+            lambda: random.truncated_normal(KEY, np.zeros(3), 1.0, (2,)),
+            ValueError,
+            "truncated_normal requires shape argument",
+        ),
+        (lambda: random.bernoulli(KEY, 2), TypeError, "`p` must have a floating dtype, got int32"),
+        (
+            lambda: random.bernoulli(KEY, mode="x"),
+            ValueError,
+            "got mode='x', expected 'high' or 'low'",
+        ),
+        (
+            lambda: random.gumbel(KEY, mode="x"),
+            ValueError,
+            "Must provide valid mode for gumbel got: 'x'",
+        ),
+        (
+            lambda: random.categorical(KEY, [1.0, 2.0]),
+            TypeError,
+            "categorical requires ndarray or scalar arguments",
+        ),
+        (
+            lambda: random.categorical(KEY, np.zeros((3, 4), np.float32), shape=(2,)),
+            ValueError,
+            "categorical requires shape argument to end with",
+        ),
+        (
+            lambda: random.categorical(
+                KEY, np.zeros((3, 4), np.float32), shape=(5, 3), replace=False
+            ),
+            ValueError,
+            r"\(5\) cannot exceed number of categories \(4\)",
+        ),
+        (
+            lambda: random.permutation(KEY, 2.5),
+            TypeError,
+            "x must be an integer or at least 1-dimensional",
+        ),
+        (
+            lambda: random.permutation(KEY, [1, 2]),
+            TypeError,
+            "permutation requires ndarray or scalar",
+        ),
+        (
+            lambda: random.permutation(KEY, np.zeros(3), axis=1),
+            ValueError,
+            "axis 1 is out of bounds",
+        ),
+        (
+            lambda: random.choice(KEY, 5, (7,), replace=False),
+            ValueError,
+            r"\(size 7\) than population \(size 5\)",
+        ),
+        (
+            lambda: random.choice(KEY, 5, p=np.ones(3)),
+            ValueError,
+            r"p has shape \(3,\) and a.shape\[axis\] is 5",
+        ),
+        (lambda: random.choice(KEY, np.zeros(0), (7,)), ValueError, "a must be greater than 0"),
+        (
+            lambda: random.choice(KEY, [1, 2]),
+            TypeError,
+            "choice requires ndarray or scalar arguments",
+        ),
+        (lambda: random.choice(KEY, 5, 3), TypeError, "must be a sequence, got 3"),
+        (lambda: random.choice(KEY, np.arange(4), axis=1), ValueError, "axis 1 is out of bounds"),
+    ],
+)
+def test_arguments_that_do_not_fit(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
