@@ -26,12 +26,14 @@ class Evaluator(Protocol):
 
     def evaluate(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Applies a primitive to concrete operands, now."""
+        ...
 
     def array(self, value: Any, aval: AbstractValue) -> Any:
         """A concrete array of the given type with the values of a NumPy array or scalar.
 
         The result never shares memory that the caller could write to.
         """
+        ...
 
     def jit(self, fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:
         """The compiled form of a function; see `olympus_ir.jit.jit` for the options."""

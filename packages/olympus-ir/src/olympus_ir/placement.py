@@ -313,6 +313,11 @@ class BaseMesh(_Frozen):
 
     __slots__ = ()
 
+    @property
+    def empty(self) -> bool:
+        """Whether the mesh has no axes."""
+        return not self.axis_names
+
     axis_names: tuple[MeshAxisName, ...]
     axis_sizes: tuple[int, ...]
     axis_types: tuple[AxisType, ...]

@@ -298,7 +298,7 @@ def _constrain_now(operand: Any, *, sharding: Any, **params: Any) -> Any:
     """The constraint on a concrete array: it is moved."""
     sharding = concrete_sharding(sharding)
     if type(sharding) is NamedSharding and UNCONSTRAINED in sharding.spec:
-        own = getattr(operand, "sharding", None)
+        own: Any = getattr(operand, "sharding", None)
         entries = [None if entry is UNCONSTRAINED else entry for entry in sharding.spec]
         if type(own) is NamedSharding and own.mesh == sharding.mesh:
             # What may be divided in any way stays as it is, where the axes are still free.

@@ -272,7 +272,7 @@ def _apply(
 
 
 def _spec_of_value(value: Any) -> PartitionSpec:
-    sharding = getattr(value, "sharding", None)
+    sharding: Any = getattr(value, "sharding", None)
     return sharding.spec if isinstance(sharding, NamedSharding) else PartitionSpec()
 
 

@@ -120,7 +120,7 @@ def lower(
         _donate(attributes, len(operand_vars), len(ordered), kept_avals, kept_donated, out_avals)
     mesh = None if placement is None or len(placement.devices) == 1 else placement.mesh
     result_attributes = None
-    if mesh is not None:
+    if mesh is not None and placement is not None:
         kept_shardings = [
             s for s, keep in zip(placement.in_shardings, kept, strict=True) if keep
         ]
@@ -317,4 +317,5 @@ def _result_sharding(hlo: Any, placement: Placement, aval: Any) -> Any:
 
 def platform_of(device: Any) -> str:
     """The platform that lowering rules know, of a device."""
-    return _PLATFORM_OF_BACKEND.get(device.platform, device.platform)
+    platform: str = device.platform
+    return _PLATFORM_OF_BACKEND.get(platform, platform)

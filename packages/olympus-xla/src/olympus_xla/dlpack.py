@@ -19,12 +19,10 @@ __all__ = ["DLDeviceType", "dlpack_device", "from_dlpack", "is_supported_dtype",
 
 # What other libraries read. The runtime exports 8-bit floats too, which most of them do not know.
 _SUPPORTED_DTYPES = frozenset(
-    map(
-        np.dtype,
-        (
-            *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-            *("float16", ml_dtypes.bfloat16, "float32", "float64", "complex64", "complex128"),
-        ),
+    np.dtype(each)
+    for each in (
+        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+        *("float16", ml_dtypes.bfloat16, "float32", "float64", "complex64", "complex128"),
     )
 )
 

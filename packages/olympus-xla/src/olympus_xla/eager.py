@@ -11,8 +11,8 @@ from typing import Any
 
 from olympus_ir import config
 from olympus_ir.avals import get_aval
-from olympus_ir.jit import JitOptions, TracedProgram, jit_p
-from olympus_ir.lax import callbacks
+from olympus_ir.jit import JitOptions, TracedProgram
+from olympus_ir.lax import callbacks, jit_p
 from olympus_ir.olympuspr import ClosedOlympuspr
 from olympus_ir.primitives import Primitive
 from olympus_ir.pytrees import tree_structure

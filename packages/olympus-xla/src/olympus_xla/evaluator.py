@@ -18,8 +18,8 @@ class XlaEvaluator:
     """Runs primitives as programs compiled by XLA, on the default device or where operands lie."""
 
     name = "xla"
-    evaluate = staticmethod(eager.evaluate)
-    array = staticmethod(array_from_host)
+    evaluate: Any = staticmethod(eager.evaluate)
+    array: Any = staticmethod(array_from_host)
 
     def jit(self, fun: Callable[..., Any], **options: Any) -> Any:
         """The compiled form of a function."""

@@ -79,7 +79,7 @@ class Placement:
 
     def constant_sharding(self, value: Any) -> Any:
         """Where a constant of the program lies: where it is, if that is on this mesh."""
-        sharding = getattr(value, "sharding", None)
+        sharding: Any = getattr(value, "sharding", None)
         if type(sharding) is NamedSharding and sharding.mesh == self.mesh:
             return sharding
         return self.replicated

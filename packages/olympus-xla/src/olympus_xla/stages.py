@@ -9,7 +9,7 @@ from typing import Any
 from olympus_ir import pytrees
 from olympus_ir.avals import get_aval
 from olympus_ir.jit import JitOptions, TracedProgram, trace_call
-from olympus_ir.make import ShapeDtypeStruct
+from olympus_ir.shape_struct import ShapeDtypeStruct
 
 from . import compilation
 from .lowering import mlir

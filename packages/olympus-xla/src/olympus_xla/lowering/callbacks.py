@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from jaxlib.mlir import ir
 
 from olympus_ir import lax
 from olympus_ir.avals import ShapedArray
@@ -22,6 +21,7 @@ from olympus_ir.tracing import evaluation_trace, set_current_trace
 
 from ..callback_errors import remember
 from . import mlir
+from .mlir import ir
 from .context import LoweringContext
 from .platforms import by_platform
 from .tables import lowering_rules

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from jaxlib.mlir import ir
 
 from olympus_ir import dtypes, pytrees
 from olympus_ir.avals import AbstractToken, get_aval
@@ -25,6 +24,7 @@ from olympus_ir.staging import trace_to_closed
 from . import mlir
 from .custom_calls import custom_call_attributes
 from .platforms import index_attributes, index_type, rule_by_platform
+from .mlir import ir
 from .shardings import mesh_attribute
 from .tables import lowering_rules, platform_rules
 
@@ -155,7 +155,7 @@ class ModuleLowering:
         if arg_attributes is not None or index:
             own = [index_attributes()] * len(index) + [{}] * len(tokens)
             all_attributes = own + list(arg_attributes or [{}] * len(inputs))
-            attributes["arg_attrs"] = mlir.array(map(mlir.dictionary, all_attributes))
+            attributes["arg_attrs"] = mlir.array(list(map(mlir.dictionary, all_attributes)))
         if result_attributes is not None:
             attributes["res_attrs"] = mlir.array(
                 [mlir.dictionary(each) for each in [{}] * len(tokens) + list(result_attributes)]
@@ -483,7 +483,7 @@ class LoweringContext:
             return special[0]
         return rule_by_platform(special, self.platforms, primitive)
 
-    def literal(self, literal: Literal) -> Any:
+    def literal(self, literal: Any) -> Any:
         return self.scalar(literal.val, literal.aval.dtype)
 
     def constant_value(self, value: Any) -> Any:

@@ -238,9 +238,7 @@ def _scatter(combine: str | None) -> Any:
         scalar = mlir.tensor_type((), physical.dtype)
         inner = context.region(operation, 0, [scalar, scalar])
         current, update = inner.block.arguments
-        if update_jaxpr is not None and combine == "apply":
-            from olympus_ir.olympuspr import ClosedOlympuspr
-
+        if combine is None and update_jaxpr is not None:  # as `scatter_apply` makes it
             results = inner.lower(ClosedOlympuspr(update_jaxpr, update_consts), [current, update])
             inner.end_region(results)
         elif combine is None:

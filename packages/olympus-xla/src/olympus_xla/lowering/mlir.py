@@ -14,8 +14,9 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from jaxlib.mlir import ir
-from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _mlir, _sdy, _stablehlo
+from jaxlib.mlir import ir as _ir
+from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
+from jaxlib.mlir._mlir_libs._mlir.ir import _Context as _RawContext  # type: ignore[attr-defined]
 
 from olympus_ir import dtypes, source_info
 from olympus_ir.avals import AbstractToken, ShapedArray
@@ -24,7 +25,11 @@ stablehlo = _stablehlo
 sdy = _sdy
 
 
-class _Context(_mlir.ir._Context):
+# The stubs of the bindings know less than the bindings do.
+ir: Any = _ir
+
+
+class _Context(_RawContext):
     """A context with the dialects that programs use; the public one loads all there are."""
 
     def __init__(self) -> None:

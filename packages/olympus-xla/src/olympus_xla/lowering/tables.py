@@ -51,8 +51,9 @@ def nary(operation: str, **attributes: Any) -> LoweringRule:
     """
     fixed: dict[str, Any] | None = None if attributes else {}
 
-    def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:
+    def rule(context: LoweringContext, *args: Any, **params: Any) -> Any:
         nonlocal fixed
+        operands: Sequence[Any] = args
         if fixed is None:
             fixed = {name: make() for name, make in attributes.items()}
         equation = context.equation
