@@ -8,11 +8,13 @@ its result is a coefficient of the linear program. So nothing has to be taken ap
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from olympus_ir.dead_code import dead_code_rules
 from olympus_ir.olympuspr import Atom, Equation, Literal, Olympuspr, Var, unknown_debug_info
 from olympus_ir.primitives import Primitive
 from olympus_ir.source_info import SourceInfo, capture, unknown_source
@@ -46,8 +48,50 @@ class TangentTrace(StagingTrace):
     ) -> Any:
         for arg in args:
             if arg.__class__ is StagingTracer and arg._trace is self:
+                if primitive in dead_code_rules.rules:
+                    return self._record_part(primitive, args, params)
                 return self.record(primitive, args, params)
         return primitive.bind_with_trace(self.parent, args, params)
+
+    def _record_part(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
+        """Records a call or loop as far as its results depend on tangents, and runs the rest.
+
+        Somebody's rule may compute primal results and tangents in one loop.
+        """
+        avals = tuple([aval_of(arg) for arg in args])
+        out_avals, effects = primitive.infer(avals, params)
+        equation = Equation(
+            [Var(aval) for aval in avals],
+            [Var(aval) for aval in out_avals],
+            primitive,
+            params,
+            effects,
+        )
+        values = dict(zip(equation.invars, args, strict=True))
+        reduce = dead_code_rules.rules[primitive]
+        count = len(out_avals)
+
+        def is_known(place: int) -> bool:
+            alone, _ = reduce(equation, [other == place for other in range(count)])
+            return not any(self.holds(values[var]) for var in alone.invars)
+
+        known = [is_known(place) for place in range(count)]
+        results: dict[Any, Any] = {}
+        for flags, apply in (
+            (known, functools.partial(primitive.bind_with_trace, self.parent)),
+            ([not flag for flag in known], functools.partial(self.record, primitive)),
+        ):
+            if any(flags):
+                part, _ = reduce(equation, flags)
+                outs = apply([values[var] for var in part.invars], part.params)
+                results.update(
+                    (var, out)
+                    for var, out in zip(part.outvars, outs, strict=True)
+                    if flags[equation.outvars.index(var)]
+                )
+        return [results[var] for var in equation.outvars]
 
     def record(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         atoms: list[Any] = []

@@ -73,8 +73,8 @@ class VJP:
                 f"The function returned by `vjp` applied to {name} was called with "
                 f"{1 + len(extra)} arguments, but it takes one: a single cotangent that "
                 f"corresponds to the single value returned by {name}, even if that value is a "
-                "tuple or another container. Where the function returns a pair, call `f_vjp((ct1, ct2))`, not "
-                "`f_vjp(ct1, ct2)`."
+                "tuple or another container. Where the function returns a pair, call "
+                "`f_vjp((ct1, ct2))`, not `f_vjp(ct1, ct2)`."
             )
         leaves, tree = pytrees.tree_flatten(out_ct)
         if tree != self.out_tree:
