@@ -7,8 +7,7 @@ import numpy as np
 
 from olympus_ir import ShapedArray, eval_olympuspr, lax, trace_to_olympuspr
 from olympus_ir.dead_code import dce_olympuspr
-from olympus_ir.jit import jit_p
-from olympus_ir.jit import jit_params
+from olympus_ir.jit import jit_p, jit_params
 from olympus_ir.olympuspr import ClosedOlympuspr
 
 F32 = ShapedArray((), np.float32)

@@ -84,7 +84,7 @@ class Primitive:
         return trace.process_primitive(self, args, params)
 
     # How an equation is applied again where that is not `bind(*operands, **params)`, as for calls
-    # whose parameters are programs that stand for Python functions: `(operands, params) -> results`.
+    # whose parameters are programs that stand for functions: `(operands, params) -> results`.
     bind_equation: Callable[[Sequence[Any], dict[str, Any]], Sequence[Any]] | None = None
 
     # ---- types ----

@@ -163,7 +163,7 @@ class Printer:
     # ---- programs ----
 
     def program_with_shared(self, olympuspr: Olympuspr) -> Document:
-        """The program, after the definitions of those that occur in it several times or are long."""
+        """The program, after the definitions of those in it that are long or occur repeatedly."""
         shared = self._name_shared(olympuspr)
         parts: list[Document] = []
         for program in shared:

@@ -102,9 +102,9 @@ class StagingTrace(Trace):
         if current.axes.varying and primitive.spreads_varying and len(args) > 1:
             args = varying_alike(args)
         atoms = [
-            arg.atom if arg.__class__ is StagingTracer and arg._trace is self else self._operand(
-                primitive, position, arg
-            )
+            arg.atom
+            if arg.__class__ is StagingTracer and arg._trace is self
+            else self._operand(primitive, position, arg)
             for position, arg in enumerate(args)
         ]
         out_avals, effects = primitive.infer(tuple([atom.aval for atom in atoms]), params)
@@ -271,9 +271,13 @@ def _origin_of(trace: Any, atom: Any) -> str:
         if debug_info is not unknown_debug_info
         else "while tracing a function"
     )
-    prefix = f"The error occurred {where}." if not trace.finished else (
-        f"The function being traced when the value leaked was {debug_info.func_src_info} traced "
-        f"for {debug_info.traced_for}."
+    prefix = (
+        f"The error occurred {where}."
+        if not trace.finished
+        else (
+            f"The function being traced when the value leaked was {debug_info.func_src_info} traced "
+            f"for {debug_info.traced_for}."
+        )
     )
     producers = {id(var): equation for equation in trace.equations for var in equation.outvars}
     positions = {id(var): position for position, var in enumerate(trace.invars)}
@@ -302,7 +306,9 @@ def _origin_of(trace: Any, atom: Any) -> str:
         ]
         more = f" and {len(arguments) - 5} more" if len(arguments) > 5 else ""
         listed = " and ".join(
-            [", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 and not more else [", ".join(shown)]
+            [", ".join(shown[:-1]), shown[-1]]
+            if len(shown) > 1 and not more
+            else [", ".join(shown)]
         )
         plural = "s" if len(arguments) > 1 else ""
         return (
@@ -398,7 +404,7 @@ def separate_constants(closed: ClosedOlympuspr) -> tuple[list[Any], ClosedOlympu
 
 
 def with_leading_constants(jvp: Callable[..., Any], count: int) -> Callable[..., Any]:
-    """A jvp rule of flat (primals, tangents) that ignores ``count`` constants before the primals."""
+    """A jvp rule of flat (primals, tangents) that ignores ``count`` constants before primals."""
     if count == 0:
         return jvp
 
@@ -413,7 +419,7 @@ def with_leading_constants(jvp: Callable[..., Any], count: int) -> Callable[...,
 def forward_with_constants(
     fwd: Callable[..., Any], count: int, symbolic_zeros: bool
 ) -> Callable[..., Any]:
-    """A forward pass that ignores ``count`` constants before its operands (and before the flags)."""
+    """A forward pass that ignores ``count`` constants before its operands (and the flags)."""
     if count == 0:
         return fwd
 

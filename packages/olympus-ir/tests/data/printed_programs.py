@@ -326,6 +326,46 @@ def shared_body(ns):
     return fun, (1.0,)
 
 
+def _long_call(length):
+    def make(ns):
+        def chain(x):
+            for _ in range(length):
+                x = ns.lax.sin(x)
+            return x
+
+        return lambda x: ns.jit(chain)(ns.jit(chain)(x)) if length % 2 else ns.jit(chain)(x), (1.0,)
+
+    make.__name__ = f"long_call_{length}"
+    return make
+
+
+for _length in (10, 11, 12):
+    program(_long_call(_length))
+
+
+@program
+def long_programs_in_long_programs(ns):
+    lax = ns.lax
+
+    def long(fun):
+        def chain(x, *_):
+            for _ in range(6):
+                x = lax.sin(fun(lax.cos(x)))
+            return x
+
+        return chain
+
+    def body(c, _):
+        return long(lax.neg)(c), None
+
+    def fun(x):
+        y = ns.jit(long(lax.exp))(x)
+        z, _ = lax.scan(body, y, None, length=2)
+        return lax.cond(lax.gt(z, 0.0), long(lax.neg), lambda x: ns.jit(long(lax.tan))(x), z)
+
+    return fun, (1.0,)
+
+
 @program
 def barrier(ns):
     return lambda x: ns.lax.optimization_barrier((x, x)), (1.0,)

@@ -8,12 +8,12 @@ and ``custom_vjp_call`` functions that bring derivative rules of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from .. import pytrees
 from ..avals import AbstractValue
-from ..evaluation import eval_olympuspr, olympuspr_as_fun
+from ..evaluation import olympuspr_as_fun
 from ..olympuspr import ClosedOlympuspr, Olympuspr
 from ..primitives import instruction
 from ..tracing import current

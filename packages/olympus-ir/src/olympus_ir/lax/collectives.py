@@ -220,7 +220,9 @@ def pvary(x: Any, axis_name: AxisName) -> Any:
     names = axis_names(axis_name)
     for name in names:
         current.axes.size(name)
-    tracked = [name for name in current.axes.sizes if name in names and name in current.axes.varying]
+    tracked = [
+        name for name in current.axes.sizes if name in names and name in current.axes.varying
+    ]
 
     def of_leaf(leaf: Any) -> Any:
         axes = tuple(name for name in tracked if name not in get_aval(leaf).vma)
@@ -587,7 +589,9 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
     names = axis_names(axis_name)
     axis_size(names)
     pairs = tuple((int(source), int(destination)) for source, destination in perm)
-    return pytrees.tree_map(lambda leaf: ppermute_p.bind(_varying(leaf, names), axis_name=names, perm=pairs), x)
+    return pytrees.tree_map(
+        lambda leaf: ppermute_p.bind(_varying(leaf, names), axis_name=names, perm=pairs), x
+    )
 
 
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
@@ -610,5 +614,8 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
     """
     axis_size(axis_name)
     return pytrees.tree_map(
-        lambda leaf: pbroadcast_p.bind(_varying(leaf, axis_names(axis_name)), axis_name=axis_name, source=source), x
+        lambda leaf: pbroadcast_p.bind(
+            _varying(leaf, axis_names(axis_name)), axis_name=axis_name, source=source
+        ),
+        x,
     )
