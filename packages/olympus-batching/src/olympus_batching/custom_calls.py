@@ -163,6 +163,7 @@ def _placed(value: Any, trace: BatchTrace, dim: BatchDim, wanted: BatchDim) -> A
     if dim == wanted or value is None:
         return value
     if wanted is None:
+        assert dim is not None
         return lax.reduce_sum(value, (dim,))
     if _is_symbolic_zero(value):
         return type(value)(batched_aval(value.aval, wanted, trace.axis))

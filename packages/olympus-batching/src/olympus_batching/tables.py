@@ -100,7 +100,7 @@ def define_axis_rule(primitive: Primitive, rule: BatchingRule | None = None) -> 
         return lambda function: (define_axis_rule(primitive, function), function)[1]
     axis_rules.define(primitive, rule)
 
-    def rule_of_size(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
+    def rule_of_size(axis_size: int, args: Any, batch_dims: Any, /, **params: Any) -> Any:
         return rule(BatchAxis(axis_size), args, batch_dims, **params)
 
     batching_rules.define(primitive, rule_of_size, derived="from its named-axis batching rule")

@@ -38,6 +38,8 @@ class BatchTrace(Trace):
 
     __slots__ = ("axis", "fun")
 
+    parent: Trace  # type: ignore[assignment]
+
     def __init__(self, parent: Trace, axis: BatchAxis, fun: Any = None) -> None:
         self.parent = parent
         self.finished = False
@@ -102,6 +104,7 @@ class BatchTrace(Trace):
         out_dims = batched_fun.out_dims
         if out_dims is None:  # the interpreter around went by the derivative rule
             out_dims = batched_jvp.out_dims
+        assert out_dims is not None
         return self.wrap(outs, out_dims)
 
     def process_custom_vjp_call(
@@ -119,6 +122,7 @@ class BatchTrace(Trace):
             )
         out_dims = batched_fun.out_dims
         if out_dims is None:  # the interpreter around went by the forward pass
+            assert batched_fwd.out_dims is not None
             out_dims = batched_fwd.out_dims[len(batched_fwd.out_dims) - len(outs) :]
         return self.wrap(outs, out_dims)
 
@@ -160,6 +164,8 @@ class BatchTracer(Tracer):
     """Stands for one example of a batched value."""
 
     __slots__ = ("_aval", "batch_dim", "value")
+
+    _trace: BatchTrace  # type: ignore[assignment]
 
     def __init__(self, trace: BatchTrace, value: Any, batch_dim: int) -> None:
         self._trace = trace

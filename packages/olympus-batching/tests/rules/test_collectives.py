@@ -78,6 +78,23 @@ def test_all_gather_over_two_axes(tiled):
     np.testing.assert_array_equal(np.asarray(nested(X))[3, 2], expected)
 
 
+def test_gathering_over_the_outer_axis():
+    outer = vmap(vmap(lambda x: lax.all_gather(x, "i"), axis_name="j"), axis_name="i")
+    np.testing.assert_array_equal(np.asarray(outer(X))[2], X.swapaxes(0, 1))
+    tiled = vmap(
+        vmap(lambda x: lax.all_gather(x, "i", tiled=True), axis_name="j", in_axes=-1),
+        axis_name="i",
+    )
+    np.testing.assert_array_equal(np.asarray(tiled(X))[1, 0], X[..., 0].ravel())
+    square = np.arange(4 * 3 * 4, dtype=np.float32).reshape(4, 3, 4)
+    scatter = vmap(vmap(lambda x: lax.psum_scatter(x, "i")), axis_name="i")
+    np.testing.assert_array_equal(scatter(square), square.sum(0).T)
+    exchange = vmap(vmap(lambda x: lax.all_to_all(x, "i", 0, 0)), axis_name="i")
+    np.testing.assert_array_equal(exchange(square), square.transpose(2, 1, 0))
+    shifted = vmap(vmap(lambda x: lax.pshuffle(x, "i", [1, 0, 3, 2])), axis_name="i")
+    np.testing.assert_array_equal(shifted(X), X[[1, 0, 3, 2]])
+
+
 def test_psum_scatter():
     square = np.arange(4 * 3 * 4, dtype=np.float32).reshape(4, 3, 4)
     scatter = vmap(lambda x: lax.psum_scatter(x, "i", scatter_dimension=1), axis_name="i")

@@ -166,8 +166,8 @@ class KeyFunction:
         self.options = options
         self.__name__ = fun.__name__
         self.__doc__ = fun.__doc__
-        self._of_key: Any = None
-        self._of_data: Any = None
+        self._of_key: Callable[..., Any] = None  # type: ignore[assignment] - by _compile
+        self._of_data: Callable[..., Any] = None  # type: ignore[assignment]
 
     def __call__(self, key: Any, *operands: Any, **options: Any) -> Any:
         if current.trace is evaluation_trace:
@@ -180,7 +180,8 @@ class KeyFunction:
             key = random_wrap_p.bind(key.physical, impl=key.dtype.implementation)
         if self._of_key is None:
             self._compile()
-        return self._of_key(key, *operands, **options)
+        of_key = self._of_key
+        return of_key(key, *operands, **options)
 
     def _compile(self) -> Any:
         # On first use: the evaluator, which compiles, is chosen after this module is imported.

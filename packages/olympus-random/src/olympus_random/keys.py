@@ -93,14 +93,7 @@ def _chosen(impl: Any, dtype: Any) -> PRNGImpl:
 
 
 def _key(name: str, seed: Any, implementation: PRNGImpl) -> Any:
-    if isinstance(seed, int) and not isinstance(seed, bool):
-        # As any other integer of 64 bits; OverflowError where it is none.
-        seed = np.int64(seed)
-    if isinstance(seed, list | tuple):
-        seed = np.asarray(seed)
-    if not isinstance(seed, Array) and getattr(seed, "dtype", None) is None:
-        dtype = get_aval(seed).dtype  # type: ignore[attr-defined] - TypeError for what is no array
-        seed = np.asarray(seed, dtype)
+    seed = _as_array(seed)
     if np.ndim(seed):
         raise TypeError(
             f"{name} accepts a scalar seed, but was given an array of shape {np.shape(seed)} != "
@@ -116,6 +109,17 @@ def _key(name: str, seed: Any, implementation: PRNGImpl) -> Any:
     if offset:
         seed = lax.add(seed, np.asarray(offset).astype(seed.dtype))
     return random_seed_p.bind(seed, impl=implementation)
+
+
+def _as_array(seed: Any) -> Any:
+    if isinstance(seed, int) and not isinstance(seed, bool):
+        return np.int64(seed)  # OverflowError where 64 bits are not enough
+    if isinstance(seed, list | tuple):
+        return np.asarray(seed)
+    if isinstance(seed, Array) or hasattr(seed, "dtype"):
+        return seed
+    aval: Any = get_aval(seed)  # TypeError for what is no array
+    return np.asarray(seed, aval.dtype)
 
 
 def _threefry_key_on_host(seed: int) -> ExtendedArray:

@@ -191,7 +191,7 @@ collective_batching_rules.define(lax.axis_index_p, _axis_index)
 
 
 def _all_gather_others(
-    axis_size: int, args: Any, batch_dims: Any, *, all_gather_dimension: int, **params: Any
+    batch_size: int, args: Any, batch_dims: Any, /, *, all_gather_dimension: int, **params: Any
 ) -> Any:
     operand = to_front(args[0], batch_dims[0])
     params["all_gather_dimension"] = all_gather_dimension + 1
@@ -258,7 +258,7 @@ _define(lax.all_gather_p, _all_gather_others, _all_gather)
 
 
 def _reduce_scatter_others(
-    axis_size: int, args: Any, batch_dims: Any, *, scatter_dimension: int, **params: Any
+    batch_size: int, args: Any, batch_dims: Any, /, *, scatter_dimension: int, **params: Any
 ) -> Any:
     operand = to_front(args[0], batch_dims[0])
     params["scatter_dimension"] = scatter_dimension + 1
@@ -312,7 +312,7 @@ def _ppermute(axis: BatchAxis, args: Any, batch_dims: Any, *, axis_name: Any, pe
     if axis_name != (axis.name,):
         raise _several_axes("ppermute", axis_name, axis)
     operand = materialize(args[0], axis.size, batch_dims[0])
-    source_of = dict(reversed(pair) for pair in perm)
+    source_of = {destination: source for source, destination in perm}
     sources = [source_of.get(place, 0) for place in range(axis.size)]
     out = _take(operand, sources, 0)
     if len(source_of) < axis.size:

@@ -33,6 +33,7 @@ def _dot_general(
         used = (*lhs_contract, *lhs_batch)
         out_dim = count + lhs_dim - sum([dim < lhs_dim for dim in used])
     else:
+        assert rhs_dim is not None
         used = (*rhs_contract, *rhs_batch)
         lhs_free = lhs.ndim - count - len(lhs_contract)
         out_dim = count + lhs_free + rhs_dim - sum([dim < rhs_dim for dim in used])
