@@ -275,8 +275,8 @@ def _origin_of(trace: Any, atom: Any) -> str:
         f"The error occurred {where}."
         if not trace.finished
         else (
-            f"The function being traced when the value leaked was {debug_info.func_src_info} traced "
-            f"for {debug_info.traced_for}."
+            f"The function being traced when the value leaked was {debug_info.func_src_info} "
+            f"traced for {debug_info.traced_for}."
         )
     )
     producers = {id(var): equation for equation in trace.equations for var in equation.outvars}
@@ -295,8 +295,8 @@ def _origin_of(trace: Any, atom: Any) -> str:
     if trace.finished and id(atom) in producers:
         equation = producers[id(atom)]
         return (
-            f"{prefix}\nThe leaked intermediate value was created by `{equation.primitive.name}` on "
-            f"line {source_info.summarize(equation.source_info)}."
+            f"{prefix}\nThe leaked intermediate value was created by `{equation.primitive.name}` "
+            f"on line {source_info.summarize(equation.source_info)}."
         )
     if arguments:
         names = debug_info.arg_names or ()
