@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import lax, trace_to_olympuspr
 from olympus_ir.avals import ShapedArray
+from olympus_ir.olympuspr import Olympuspr
 from olympus_ir.primitives import Primitive
 
 from .declarations import BOOLS, FLOATS, NUMBERS, Operand, Operation, sample
@@ -157,6 +158,11 @@ def _distinct_indices(label: str) -> Callable[[np.random.Generator, Any], np.nda
     return draw
 
 
+def _program(computation: Callable[..., Any], aval: ShapedArray) -> Olympuspr:
+    program, _ = trace_to_olympuspr(lambda x, y: [computation(x, y)], [aval, aval])
+    return program
+
+
 def _scatter(
     label: str,
     mode: Any,
@@ -170,7 +176,7 @@ def _scatter(
         program = None
         if computation is not None:
             aval = ShapedArray((), dtype)
-            program, _ = trace_to_olympuspr(lambda x, y: [computation(x, y)], [aval, aval])
+            program = _program(computation, aval)
         return {
             "update_jaxpr": program,
             "update_consts": (),
@@ -199,6 +205,14 @@ sample(
     ),
     _scatter("rows", _Mode.CLIP, _distinct_indices("rows"), None),
     _scatter("rows", _Mode.PROMISE_IN_BOUNDS, _distinct_indices("rows"), None),
+    # As `scatter_apply` makes it: the updates are not looked at.
+    _scatter(
+        "elements",
+        _Mode.CLIP,
+        _distinct_indices("elements"),
+        lambda x, _: lax.neg(x),
+        differentiable=(),
+    ),
 )
 
 
