@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import dtypes, lax
+from olympus_ir.olympuspr import ClosedOlympuspr
 
 from . import mlir
 from .context import LoweringContext
