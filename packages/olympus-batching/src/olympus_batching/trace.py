@@ -38,7 +38,7 @@ class BatchTrace(Trace):
 
     __slots__ = ("axis", "fun")
 
-    parent: Trace  # type: ignore[assignment]
+    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride] - never None here
 
     def __init__(self, parent: Trace, axis: BatchAxis, fun: Any = None) -> None:
         self.parent = parent
@@ -165,7 +165,7 @@ class BatchTracer(Tracer):
 
     __slots__ = ("_aval", "batch_dim", "value")
 
-    _trace: BatchTrace  # type: ignore[assignment]
+    _trace: BatchTrace  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(self, trace: BatchTrace, value: Any, batch_dim: int) -> None:
         self._trace = trace
