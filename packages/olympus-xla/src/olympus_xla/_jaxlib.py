@@ -53,10 +53,12 @@ __all__ = [
     "batched_device_put",
     "collectives_need_bound",
     "copy_arrays_to_shardings",
+    "encode_inspect_sharding_callback",
     "export_dlpack",
     "garbage_collection_guard_level",
     "global_transfer_guard_state",
     "gloo_collectives",
+    "hlo_module_cost_analysis",
     "import_dlpack",
     "initialize_pjrt_plugin",
     "load_pjrt_plugin",
@@ -130,6 +132,7 @@ SingleDeviceSharding: TypeAlias = _jax.SingleDeviceSharding
 
 batched_block_until_ready = _jax.batched_block_until_ready
 batched_device_put = _jax.batched_device_put
+encode_inspect_sharding_callback = _jax.encode_inspect_sharding_callback
 gloo_collectives = _jax.make_gloo_tcp_collectives
 initialize_pjrt_plugin = xla_client.initialize_pjrt_plugin
 load_pjrt_plugin = xla_client.load_pjrt_plugin_dynamically
@@ -273,6 +276,11 @@ def xla_computation(bytecode: bytes) -> Any:
     return _jax.mlir.mlir_module_to_xla_computation(
         bytecode, use_tuple_args=False, return_tuple=False
     )
+
+
+def hlo_module_cost_analysis(client: Any, computation: Any) -> dict[str, float]:
+    """Estimates of an XLA computation's cost as it stands."""
+    return dict(_jax.hlo_module_cost_analysis(client, computation.get_hlo_module()))
 
 
 # ---- dlpack ----

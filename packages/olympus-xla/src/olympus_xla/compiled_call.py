@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of ahead-of-time compiled functions: arguments are checked once for each of their kinds.
+
+A call goes through jaxlib's C++ call path. It enters Python where the types, or the places, of the
+arguments are new; these are compared with what the function was compiled for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir import pytrees
+from olympus_ir.avals import get_aval
+from olympus_ir.jit import TracedProgram
+from olympus_ir.tracing import Tracer
+
+from .compilation import Compiled
+from .debugging import check_results, checks_results
+from .dispatch import make_cpp_function
+from .placement import committed_sharding
+
+
+def make_compiled_call(
+    program: TracedProgram, in_tree: Any, compiled: Compiled
+) -> Callable[..., Any]:
+    """The C++ function object that runs an executable."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        leaves, given_tree = pytrees.tree_flatten((args, kwargs))
+        _check_arguments(program, in_tree, compiled, leaves, given_tree)
+        results = compiled.call(leaves)
+        if checks_results():
+            check_results(program, leaves, results)
+        return pytrees.tree_unflatten(program.out_tree, results)
+
+    def cache_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        result = run(*args, **kwargs)
+        fastpath = None
+        if not checks_results():
+            fastpath = compiled.executable.fastpath(
+                program.out_tree, compiled.lowered.kept, compiled.constants
+            )
+        return result, fastpath, False
+
+    return make_cpp_function(program.params["name"], run, cache_miss, shared=False)
+
+
+def _check_arguments(
+    program: TracedProgram,
+    in_tree: Any,
+    compiled: Compiled,
+    leaves: Sequence[Any],
+    given_tree: Any,
+) -> None:
+    for leaf in leaves:
+        if isinstance(leaf, Tracer):
+            raise TypeError(
+                "Cannot apply OLYMPUS transformations to a function lowered and compiled for a "
+                "particular signature. Detected argument of Tracer type "
+                f"{type(leaf)}. Transform the function before lowering it."
+            )
+    if given_tree != in_tree:
+        _raise_tree_mismatch(in_tree, given_tree)
+    names = _argument_names(program, len(leaves))
+    mismatches = []
+    for name, leaf, aval in zip(names, leaves, program.closed.in_avals, strict=True):
+        given = get_aval(leaf)
+        if given.shape != aval.shape or given.dtype != aval.dtype:
+            mismatches.append(
+                f"Argument '{name}' compiled with {aval.str_short()} and called with "
+                f"{given.str_short()}"
+            )
+    if mismatches:
+        raise TypeError(
+            "Argument types differ from the types for which this computation was compiled. Perhaps "
+            "you are calling the compiled executable with a different enable_x64 mode than when it "
+            "was AOT compiled? The mismatches are:\n" + "\n".join(mismatches)
+        )
+    _check_shardings(program, compiled, leaves, names)
+
+
+def _raise_tree_mismatch(compiled_for: Any, given: Any) -> None:
+    errors = []
+    for path, before, now, explanation in pytrees.equality_errors_of_structures(
+        compiled_for, given
+    ):
+        where = ("args", "kwargs")[path[0].idx] + pytrees.keystr(path[1:]) if path else ""
+        errors.append(f"    * at {where}, seen {before} but now given {now}, so {explanation}")
+    raise TypeError(
+        "Function compiled with input pytree does not match the input pytree it was called with. "
+        f"There are {len(errors)} mismatches, including:\n" + "\n".join(errors)
+    )
+
+
+def _argument_names(program: TracedProgram, count: int) -> Sequence[str]:
+    info = program.closed.jaxpr.debug_info
+    names = info.arg_names if info is not None else None
+    return names if names and len(names) == count else [str(place) for place in range(count)]
+
+
+def _check_shardings(
+    program: TracedProgram, compiled: Compiled, leaves: Sequence[Any], names: Sequence[str]
+) -> None:
+    required = iter(compiled.executable.in_shardings[len(compiled.constants) :])
+    mismatches = []
+    for name, leaf, aval, kept in zip(
+        names, leaves, program.closed.in_avals, compiled.lowered.kept, strict=True
+    ):
+        if not kept:
+            continue
+        sharding, given = next(required), committed_sharding(leaf)
+        if given is None or given is sharding:
+            continue
+        if not given.is_equivalent_to(sharding, aval.ndim):
+            mismatches.append(
+                f"Argument {name} with shape {aval.str_short()}:\n"
+                f"  Passed sharding: {given}\n"
+                f"  Required sharding: {sharding}"
+            )
+    if mismatches:
+        raise ValueError(
+            "Computation was compiled for input shardings that disagree with the shardings of "
+            f"arguments passed to it. Here are the {len(mismatches)} mismatches:\n"
+            + "\n".join(mismatches)
+        )
