@@ -39,7 +39,7 @@ class Zero:
     Example:
       >>> from olympus_ir import ShapedArray
       >>> Zero(ShapedArray((3,), np.float32))
-      Zero(ShapedArray(float32[3]))
+      Zero(float32[3])
     """
 
     __slots__ = ("_aval", "_primal")

@@ -99,8 +99,10 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
       >>> from olympus.sharding import AxisType, NamedSharding
       >>> mesh = olympus.make_mesh((1,), ("i",), (AxisType.Auto,))
       >>> rows = NamedSharding(mesh, olympus.P("i"))
-      >>> olympus.jit(lambda x: with_sharding_constraint(x, rows))(np.arange(3.0)).sharding.spec
-      P('i',)
+      >>> print(olympus.make_olympuspr(lambda x: with_sharding_constraint(x, rows))(np.ones(3)))
+      { lambda ; a:f32[3]. let
+          b:f32[3] = sharding_constraint[...] a
+        in (b,) }
     """
     name = "with_sharding_constraint"
     leaves, tree = pytrees.tree_flatten(x)

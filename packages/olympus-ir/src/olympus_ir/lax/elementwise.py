@@ -388,8 +388,8 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
 
     Example:
       >>> from olympus_ir import lax
-      >>> lax.nextafter(0.0, 1.0) > 0
-      Array(True, dtype=bool)
+      >>> lax.nextafter(1.0, 2.0)
+      Array(1.0000001, dtype=float32, weak_type=True)
     """
     return nextafter_p.bind(x1, x2)
 
