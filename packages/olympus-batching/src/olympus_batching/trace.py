@@ -41,8 +41,7 @@ class BatchTrace(Trace):
     parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride] - never None here
 
     def __init__(self, parent: Trace, axis: BatchAxis, fun: Any = None) -> None:
-        self.parent = parent
-        self.finished = False
+        super().__init__(parent)
         self.axis = axis
         self.fun = fun
 
@@ -165,10 +164,10 @@ class BatchTracer(Tracer):
 
     __slots__ = ("_aval", "batch_dim", "value")
 
-    _trace: BatchTrace  # pyright: ignore[reportIncompatibleVariableOverride]
+    _trace: BatchTrace
 
     def __init__(self, trace: BatchTrace, value: Any, batch_dim: int) -> None:
-        self._trace = trace
+        self._trace = trace  # pyright: ignore[reportIncompatibleVariableOverride]
         self.value = value
         self.batch_dim = batch_dim
         self._aval = None
