@@ -7,7 +7,7 @@ default, and Python scalars take the dtype of the arrays that they meet.
 
 from __future__ import annotations
 
-from olympus_ir.arrays import Array as ndarray
+from olympus_ir.arrays import Array
 from olympus_ir.promotion import promote_types as promote_types
 from olympus_ir.promotion import result_type as result_type
 
@@ -46,9 +46,13 @@ from .shaping import *  # noqa: F403
 from .sorting import *  # noqa: F403
 from .statistics import *  # noqa: F403
 from .transcendental import *  # noqa: F403
+from .trigonometry import *  # noqa: F403
 from .ufunc import frompyfunc as frompyfunc
 from .ufunc import ufunc as ufunc
 from .vectorization import *  # noqa: F403
 from .windows import *  # noqa: F403
+
+ndarray = Array
+bool = bool_  # noqa: F405
 
 attach()

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.lax.values import as_array
@@ -13,6 +14,7 @@ from olympus_ir.lax.values import as_array
 from .compilation import compiled, inlined, outlined
 from .cumulative import cumulative_product, cumulative_sum_of
 from .promotion import (
+    constant,
     convert,
     ensure_array,
     promote_args,
@@ -349,7 +351,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
         signs_differ = lax.ne(lax.sign(x1), lax.sign(x2))
         inexact = lax.ne(lax.rem(x1, x2), np.zeros((), dtype))
         return where(
-            lax.bitwise_and(signs_differ, inexact), lax.sub(quotient, np.ones((), dtype)), quotient
+            lax.bitwise_and(signs_differ, inexact), lax.sub(quotient, constant(1, x1)), quotient
         )
     if dtypes.issubdtype(dtype, np.complexfloating):
         raise TypeError("floor_divide does not support complex-valued inputs")
@@ -358,13 +360,11 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
 
 def _float_divmod(x1: Any, x2: Any, dtype: Any) -> tuple[Any, Any]:
     """Quotient rounded down and remainder with the divisor's sign, as Python's floats have them."""
-    zero, one = np.zeros((), dtype), np.ones((), dtype)
+    zero, one = np.zeros((), dtype), constant(1, x1)
     remainder = lax.rem(x1, x2)
     # x1 less the remainder is a multiple of x2, but for rounding. Dividing by zero keeps x1.
     quotient = lax.div(where(lax.eq(x2, zero), x1, lax.sub(x1, remainder)), x2)
-    wrong_sign = lax.bitwise_and(
-        lax.ne(remainder, zero), lax.ne(lax.sign(x2), lax.sign(remainder))
-    )
+    wrong_sign = lax.bitwise_and(lax.ne(remainder, zero), lax.ne(lax.sign(x2), lax.sign(remainder)))
     shape = np.broadcast_shapes(np.shape(x1), np.shape(x2))
     remainder, quotient = spread(remainder, shape), spread(quotient, shape)
     wrong_sign = spread(wrong_sign, shape)
@@ -393,9 +393,9 @@ def remainder(x1: Any, x2: Any, /) -> Any:
     remainder = lax.rem(x1, x2)
     nonzero = lax.ne(remainder, zero)
     wrong_sign = lax.ne(lax.lt(remainder, zero), lax.lt(x2, zero))
-    return lax.select(
-        lax.bitwise_and(wrong_sign, nonzero), lax.add(remainder, x2), remainder
-    )
+    return lax.select(lax.bitwise_and(wrong_sign, nonzero), lax.add(remainder, x2), remainder)
+
+
 mod = remainder
 
 

@@ -7,6 +7,7 @@ import operator
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import attach_methods
 from olympus_ir.tracing import Tracer
@@ -93,9 +94,7 @@ def _compress(
     fill_value: Any = 0,
 ) -> Any:
     """The slices along an axis for which a condition holds; see `compress`."""
-    return gathering.compress(
-        condition, self, axis=axis, out=out, size=size, fill_value=fill_value
-    )
+    return gathering.compress(condition, self, axis=axis, out=out, size=size, fill_value=fill_value)
 
 
 def _nonzero(self: Any, *, fill_value: Any = None, size: int | None = None) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
+
 from olympus_ir.tracing import Tracer, concrete_or_error
 
 __all__ = [

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 
@@ -49,9 +50,7 @@ def _differences(a: Any, n: int, axis: int) -> Any:
 _diff = compiled(_differences, ("n", "axis"), name="diff")
 
 
-def diff(
-    a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None
-) -> Array:
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
     """Returns the differences of neighbours along an axis; of booleans, whether they differ.
 
     Args:
@@ -160,9 +159,7 @@ def gradient(
             f"Invalid number of spacing arguments {len(spacings)} for axis={axis}: one for all axes "
             "or one for each are expected"
         )
-    results = [
-        _gradient(f, spacing, one) for one, spacing in zip(axes, spacings, strict=True)
-    ]
+    results = [_gradient(f, spacing, one) for one, spacing in zip(axes, spacings, strict=True)]
     return results[0] if isinstance(axis, int) or f.ndim == 1 else results
 
 
@@ -365,7 +362,6 @@ def interp(
             )
         extrapolate.append(isinstance(value, str))
     left, right = (
-        None if given else value
-        for value, given in zip((left, right), extrapolate, strict=True)
+        None if given else value for value, given in zip((left, right), extrapolate, strict=True)
     )
     return _interp(x, xp, fp, left, right, period, tuple(extrapolate))

@@ -12,6 +12,7 @@ import operator
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 
@@ -224,9 +225,7 @@ def _batch_first(x: Any, origins: list[str], a_is_vector: bool, b_is_vector: boo
 
 
 @inlined("precision", "preferred_element_type")
-def vdot(
-    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None
-) -> Array:
+def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Returns the inner product of two arrays, flattened, the first one conjugated.
 
     Args:
@@ -529,6 +528,8 @@ def _cross(a: Any, b: Any, axisa: int, axisb: int, axisc: int, axis: int | None)
 
     a_parts = [_component(a, position) for position in range(sizes[0])]
     b_parts = [_component(b, position) for position in range(sizes[1])]
+    dtype = a.dtype
+    a_parts, b_parts = ([convert(one, dtype) for one in parts] for parts in (a_parts, b_parts))
     last = lax.sub(product(a_parts[0], b_parts[1]), product(a_parts[1], b_parts[0]))
     if sizes == (2, 2):
         return last

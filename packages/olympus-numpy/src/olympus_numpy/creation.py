@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import ShapedArray, canonicalize_shape, get_aval
@@ -351,9 +352,7 @@ def _filled(value: Any, shape: tuple, dtype: Any, weak_type: bool = False) -> An
     return spread(convert(value, dtype, weak_type), shape)
 
 
-def zeros(
-    shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Array:
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """Returns an array of zeros.
 
     Args:
@@ -370,9 +369,7 @@ def zeros(
     return _constant("zeros", 0, shape, dtype, device, out_sharding)
 
 
-def ones(
-    shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Array:
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """Returns an array of ones; see `zeros` for the arguments.
 
     Example:
@@ -382,9 +379,7 @@ def ones(
     return _constant("ones", 1, shape, dtype, device, out_sharding)
 
 
-def empty(
-    shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Array:
+def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """Returns an array without values of interest, in fact of zeros; see `zeros` for the arguments.
 
     Example:
@@ -477,7 +472,9 @@ def ones_like(
     return _constant_like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
-def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+def empty_like(
+    prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+) -> Array:
     """Returns an array, in fact of zeros, with the shape and dtype of another; see `zeros_like`.
 
     Example:

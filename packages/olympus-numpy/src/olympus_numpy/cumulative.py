@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 

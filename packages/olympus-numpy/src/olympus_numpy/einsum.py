@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 
@@ -55,9 +56,7 @@ def einsum(
         subscripts, operands = _from_lists((subscripts, *operands))
     if isinstance(optimize, list):
         optimize = tuple(tuple(step) if isinstance(step, list) else step for step in optimize)
-    return _einsum(
-        operands, subscripts, optimize, precision, preferred_element_type, out_sharding
-    )
+    return _einsum(operands, subscripts, optimize, precision, preferred_element_type, out_sharding)
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
@@ -135,9 +134,7 @@ def parse_subscripts(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], 
                 "dimensions"
             )
     dots = "".join(free[:hidden])
-    full = [
-        _without_dots(term, dots, ndim) for term, ndim in zip(terms, ndims, strict=True)
-    ]
+    full = [_without_dots(term, dots, ndim) for term, ndim in zip(terms, ndims, strict=True)]
     if arrow:
         output = output.replace("...", dots)
     else:

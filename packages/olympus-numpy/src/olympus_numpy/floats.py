@@ -7,20 +7,22 @@ import operator
 from typing import Any
 
 import numpy as np
+
 from olympus_autodiff.custom import custom_jvp
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
-from olympus_ir.avals import get_aval
 from olympus_ir.lax.values import as_array
 
 from .axes import refuse_out
 from .compilation import compiled, inlined, outlined
 from .promotion import (
     check_arraylike,
+    constant,
     convert,
     ensure_array,
     promote_args,
     promote_args_inexact,
+    result_type_of,
     spread,
 )
 from .reductions import limit
@@ -138,10 +140,11 @@ def rint(x: Any, /) -> Array:
       >>> rint(2.5)
       Array(2., dtype=float32, weak_type=True)
     """
+    was_inexact = _is(result_type_of(x)[0], np.inexact)
     x, dtype = promote_args_inexact.single("rint", x)
     if _is(dtype, np.complexfloating):
         return lax.complex(lax.round(lax.real(x), _EVEN), lax.round(lax.imag(x), _EVEN))
-    return lax.round(x, _EVEN)
+    return lax.round(x if was_inexact else convert(x, dtype), _EVEN)
 
 
 def _rounded(a: Any, decimals: int = 0) -> Any:
@@ -257,8 +260,10 @@ def _parts(z: Any) -> tuple[Any, Any]:
 def _angle_of(z: Any, deg: bool = False) -> Any:
     check_arraylike("angle", z)
     z = ensure_array(z)
-    x, y, _ = promote_args_inexact.pair("angle", *_parts(z))
+    x, y, dtype = promote_args_inexact.pair("angle", *_parts(z))
     result = lax.atan2(y, x)
+    if not _is(z.dtype, np.inexact):
+        result = convert(result, dtype)
     if deg:
         result, factor, _ = promote_args.pair("angle", result, 180 / np.pi)
         result = lax.mul(result, factor)
@@ -588,7 +593,7 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
         step = lax.clamp(lax.neg(largest), exponent, largest)
         x = lax.mul(x, convert(lax.exp2(convert(step, dtype)), dtype))
         exponent = lax.sub(exponent, step)
-    return convert(x, dtype, get_aval(x1).weak_type)
+    return convert(x, dtype)
 
 
 def _fraction_and_whole(x: Any) -> tuple[Any, Any]:
@@ -596,7 +601,7 @@ def _fraction_and_whole(x: Any) -> tuple[Any, Any]:
     _refuse_complex("modf", dtype)
     whole = where(lax.ge(x, np.zeros((), dtype)), lax.floor(x), lax.ceil(x))
     infinite = lax.eq(lax.abs(x), np.array(np.inf, dtype))
-    fraction = where(infinite, np.zeros((), dtype), lax.sub(x, whole))
+    fraction = where(infinite, constant(0, x), lax.sub(x, whole))
     return fraction, whole
 
 
@@ -651,4 +656,5 @@ def spacing(x: Any, /) -> Array:
     from .arithmetic import copysign  # which is made of this module's neighbours
 
     infinity = copysign(np.array(np.inf, dtype), x)
-    return lax.sub(lax.nextafter(x, convert(infinity, dtype, get_aval(x).weak_type)), x)
+    x = convert(x, dtype)
+    return lax.sub(lax.nextafter(x, infinity), x)

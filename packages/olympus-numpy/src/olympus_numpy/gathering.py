@@ -7,6 +7,7 @@ import math
 from typing import Any, NoReturn
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.tracing import concrete_or_error
@@ -188,8 +189,7 @@ def _gather_along(arr: Any, indices: Any, axis: int, mode: Any, fill_value: Any)
     rank = arr.ndim
     others = [one for one in range(rank) if one != axis]
     shape = tuple(
-        indices.shape[one] if one == axis else _joint_size(arr, indices, one)
-        for one in range(rank)
+        indices.shape[one] if one == axis else _joint_size(arr, indices, one) for one in range(rank)
     )
     if 0 in shape:
         return lax.full(shape, np.zeros((), arr.dtype))
@@ -271,9 +271,7 @@ def _refuse_inplace(name: str) -> NoReturn:
     )
 
 
-def put(
-    a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True
-) -> Array:
+def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
     """Returns a copy of an array with values at indices of the flat array.
 
     Args:
@@ -502,8 +500,10 @@ def delete(
     if obj.dtype == np.bool_:
         mask = concrete_or_error(np.asarray, obj, "'obj' array argument of olympus.numpy.delete()")
         if mask.shape != (size,):
-            raise ValueError("np.delete(arr, obj): for boolean indices, obj must be one-dimensional "
-                             "with length matching specified axis.")
+            raise ValueError(
+                "np.delete(arr, obj): for boolean indices, obj must be one-dimensional "
+                "with length matching specified axis."
+            )
         return arr[(slice(None),) * axis + (~mask,)]
     if not dtypes.issubdtype(obj.dtype, np.integer) and obj.size:
         raise IndexError(f"delete: indices must be integers, got dtype {obj.dtype}")
@@ -576,7 +576,9 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     mask = lax.full((size + count,), np.array(False)).at[targets].set(True)
     old = lax.sub(lax.cumsum(convert(lax.bitwise_not(mask), _int32), 0), np.int32(1))
     prefix = (slice(None),) * axis
-    result = arr.at[(*prefix, old)].get(mode="clip") if size else lax.full(total, values.dtype.type(0))
+    result = (
+        arr.at[(*prefix, old)].get(mode="clip") if size else lax.full(total, values.dtype.type(0))
+    )
     return result.at[(*prefix, targets)].set(values)
 
 

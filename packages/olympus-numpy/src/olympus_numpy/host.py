@@ -7,6 +7,7 @@ import operator
 from typing import Any, NoReturn
 
 import numpy as np
+
 from olympus_ir import dtypes
 from olympus_ir.arrays import Array
 from olympus_ir.tracing import concrete_or_error
@@ -143,7 +144,9 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     if take is not None:
         return take(x, device=device, copy=copy)
     if copy is False:
-        raise ValueError("the reference evaluator's arrays never share memory: copy=False is refused")
+        raise ValueError(
+            "the reference evaluator's arrays never share memory: copy=False is refused"
+        )
     return asarray(np.from_dlpack(x), device=device)
 
 
@@ -250,7 +253,9 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
       Array([1, 2], dtype=int32)
     """
     if axis is not None:
-        raise NotImplementedError("The 'axis' argument to olympus.numpy.trim_zeros is not supported.")
+        raise NotImplementedError(
+            "The 'axis' argument to olympus.numpy.trim_zeros is not supported."
+        )
     check_arraylike("trim_zeros", filt)
     filt = ensure_array(filt)
     known = concrete_or_error(

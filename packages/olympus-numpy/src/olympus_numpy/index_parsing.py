@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
+
 from olympus_ir import dtypes
 from olympus_ir.arrays import Array
 from olympus_ir.errors import NonConcreteBooleanIndexError

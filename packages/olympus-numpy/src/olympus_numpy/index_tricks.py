@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.tracing import concrete_or_error
@@ -120,12 +121,12 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
       (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
     n = concrete_or_error(operator.index, n, "'n' argument of olympus.numpy.diag_indices()")
-    ndim = concrete_or_error(operator.index, ndim, "'ndim' argument of olympus.numpy.diag_indices()")
+    ndim = concrete_or_error(
+        operator.index, ndim, "'ndim' argument of olympus.numpy.diag_indices()"
+    )
     for name, value in (("n", n), ("ndim", ndim)):
         if value < 0:
-            raise ValueError(
-                f"{name} argument to diag_indices must be nonnegative, got {value}"
-            )
+            raise ValueError(f"{name} argument to diag_indices must be nonnegative, got {value}")
     return (arange(n),) * ndim
 
 
@@ -222,9 +223,7 @@ def ravel_multi_index(
       Array(5, dtype=int32)
     """
     if len(multi_index) != len(dims):
-        raise ValueError(
-            f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}"
-        )
+        raise ValueError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
     sizes = tuple(concrete_or_error(operator.index, size, "in `dims` argument") for size in dims)
     check_arraylike("ravel_multi_index", *multi_index)
     arrays = [asarray(one) for one in multi_index]

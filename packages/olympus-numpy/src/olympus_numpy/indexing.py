@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.lax.values import as_array
 from olympus_ir.staging import StagingTrace
@@ -228,7 +229,9 @@ def _from_start(index: Any, size: int, dtype: Any, wrap: bool = True) -> Any:
     """Indices counted from the start, where negative ones counted from the end."""
     if isinstance(index, np.ndarray):
         index = index.astype(np.int64)
-        return np.where(index < 0, index + size, index).astype(dtype) if wrap else index.astype(dtype)
+        return (
+            np.where(index < 0, index + size, index).astype(dtype) if wrap else index.astype(dtype)
+        )
     signed = dtypes.issubdtype(index.dtype, np.signedinteger)
     index = convert(index, dtype)
     if not wrap or not signed:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.lax.values import as_array
@@ -87,9 +88,7 @@ def _joined(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
         if axis is not None and arrays.ndim > 1:
             # The slices along the first dimension, joined: one reshape.
             axis = canonical_axis(axis, arrays.ndim - 1)
-            arrays = lax.transpose(
-                arrays, (*range(1, axis + 1), 0, *range(axis + 1, arrays.ndim))
-            )
+            arrays = lax.transpose(arrays, (*range(1, axis + 1), 0, *range(axis + 1, arrays.ndim)))
             shape = arrays.shape
             shape = (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
             return _typed(lax.reshape(arrays, shape), dtype)
@@ -298,7 +297,9 @@ def _depth(arrays: Any, path: tuple[int, ...]) -> int:
         raise ValueError(f"block: the list at {path} is empty")
     depths = {_depth(one, (*path, position)) for position, one in enumerate(arrays)}
     if len(depths) > 1:
-        raise ValueError(f"block: lists must be nested to one depth, got {sorted(depths)} at {path}")
+        raise ValueError(
+            f"block: lists must be nested to one depth, got {sorted(depths)} at {path}"
+        )
     return 1 + depths.pop()
 
 
@@ -454,7 +455,9 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     check_arraylike("unstack", x)
     x = ensure_array(x)
     if x.ndim == 0:
-        raise ValueError("Unstack requires arrays with rank > 0, however a scalar array was passed.")
+        raise ValueError(
+            "Unstack requires arrays with rank > 0, however a scalar array was passed."
+        )
     return tuple(_unstack(x, canonical_axis(axis, x.ndim)))
 
 

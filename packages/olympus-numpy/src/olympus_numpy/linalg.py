@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 
@@ -126,9 +127,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     return _norm(x, ord, hashable_axes("linalg.norm", axis), bool(keepdims))
 
 
-def vector_norm(
-    x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2
-) -> Array:
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
     """Returns the norm of vectors.
 
     Args:
@@ -298,7 +297,9 @@ def outer(x1: Any, x2: Any, /) -> Array:
     """
     check_arraylike("linalg.outer", x1, x2)
     if np.ndim(x1) != 1 or np.ndim(x2) != 1:
-        raise ValueError(f"Input arrays must be one-dimensional, but they are {np.ndim(x1)=} and {np.ndim(x2)=}")
+        raise ValueError(
+            f"Input arrays must be one-dimensional, but they are {np.ndim(x1)=} and {np.ndim(x2)=}"
+        )
     return contractions.outer(x1, x2)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 
@@ -429,9 +430,7 @@ def _finite(x: Any) -> Any:
 _isclose = compiled(_close, ("equal_nan",), name="isclose")
 
 
-def isclose(
-    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
-) -> Array:
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
     """Returns whether ``abs(a - b) <= atol + rtol * abs(b)``, elementwise.
 
     Args:

@@ -7,6 +7,7 @@ import operator
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import canonicalize_shape
@@ -14,7 +15,7 @@ from olympus_ir.avals import canonicalize_shape
 from .axes import canonical_axis, hashable_axis, refuse_out
 from .compilation import compiled, outlined
 from .creation import placed
-from .promotion import check_arraylike, convert, ensure_array, spread
+from .promotion import check_arraylike, constant, convert, ensure_array, spread
 from .reductions import sum_along
 from .selection import where
 from .shaping import moveaxis, ravel
@@ -137,7 +138,7 @@ def _triangle(m: Any, k: Any, keep_lower: bool) -> Any:
     if not keep_lower:
         k = k - 1
     mask = spread(_below(m.shape[-2:], k), m.shape)
-    zeros = spread(np.zeros((), m.dtype), m.shape)
+    zeros = lax.full_like(m, 0)
     return lax.select(mask, m, zeros) if keep_lower else lax.select(mask, zeros, m)
 
 
@@ -228,7 +229,7 @@ def _diag_of(v: Any, k: int) -> Any:
         return diagonal(v, offset=k)
     if v.ndim != 1:
         raise ValueError("diag input must be 1d or 2d")
-    zero = np.zeros((), v.dtype)
+    zero = constant(0, v)
     size = v.shape[0] + abs(k)
     column = lax.pad(v, zero, ((max(0, -k), max(0, k), 0),))
     return where(_on((size, size), k), lax.expand_dims(column, (1,)), zero)

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 
@@ -17,7 +18,6 @@ from .promotion import (
     convert,
     ensure_array,
     promote_dtypes_inexact,
-    result_type_of,
     spread,
 )
 from .reductions import summed
@@ -269,12 +269,12 @@ def _aligned_weights(shape: tuple, weights: Any, axis: Any) -> Any:
         raise TypeError("Axis must be specified when shapes of a and weights differ.")
     axes = canonical_axes(axis, len(shape))
     if weights.shape != tuple(shape[one] for one in axes):
-        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+        raise ValueError(
+            "Shape of weights must be consistent with shape of a along specified axis."
+        )
     order = sorted(range(len(axes)), key=lambda position: axes[position])
     weights = lax.transpose(weights, tuple(order))
-    return lax.reshape(
-        weights, tuple(size if one in axes else 1 for one, size in enumerate(shape))
-    )
+    return lax.reshape(weights, tuple(size if one in axes else 1 for one, size in enumerate(shape)))
 
 
 _average = compiled(_average_of, ("axis", "returned", "keepdims"), inline=True, name="_average")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 
@@ -251,9 +252,7 @@ def _count(a: Any, axes: tuple, dtype: Any, keepdims: bool, where: Any) -> Any:
     return summed(known, axes, dtype, keepdims, None, where)
 
 
-def _nanmean_of(
-    a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any = None
-) -> Any:
+def _nanmean_of(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any = None) -> Any:
     check_arraylike("nanmean", a)
     a = ensure_array(a)
     axes = canonical_axes(axis, a.ndim)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from olympus_ir.arrays import Array
 
 from . import arithmetic, contractions, floats, logic, powers

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.tracing import Tracer, concrete_or_error
@@ -124,8 +125,10 @@ def _value_pairs(values: Any, ndim: int, dtype: Any) -> list[tuple[Any, Any]]:
     """One pair of values a dimension; values may be traced."""
     if isinstance(values, list | tuple):
         rows = [list(row) if isinstance(row, list | tuple) else [row] for row in values]
-        if all(len(row) == 1 for row in rows) and len(rows) in (1, 2) and not any(
-            isinstance(row, list | tuple) for row in values
+        if (
+            all(len(row) == 1 for row in rows)
+            and len(rows) in (1, 2)
+            and not any(isinstance(row, list | tuple) for row in values)
         ):
             rows = [[row[0] for row in rows]]
         rows = [row * 2 if len(row) == 1 else row for row in rows]
@@ -138,9 +141,7 @@ def _value_pairs(values: Any, ndim: int, dtype: Any) -> list[tuple[Any, Any]]:
         value = convert(values, dtype)
         return [(value, value)] * ndim
     values = convert(values, dtype)
-    if values.shape in ((2,), (1,), (1, 2), (1, 1)):
-        values = spread(values, (ndim, 2))
-    elif values.shape == (ndim, 1):
+    if values.shape in ((2,), (1,), (1, 2), (1, 1)) or values.shape == (ndim, 1):
         values = spread(values, (ndim, 2))
     if values.shape != (ndim, 2):
         raise ValueError(f"pad: values of shape {values.shape} do not fit {ndim} dimensions")
@@ -179,7 +180,7 @@ _pad = compiled(_padded, ("widths", "mode", "stat_length", "reflect_type"), name
 
 def _pad_with_constants(array: Any, values: Any, widths: Widths) -> Any:
     if not isinstance(values, list | tuple) and np.ndim(values) == 0:
-        value = convert(values, array.dtype)
+        value = convert(values, array.dtype, getattr(array, "weak_type", False))
         return lax.pad(array, value, [(before, after, 0) for before, after in widths])
     pairs = _value_pairs(values, array.ndim, array.dtype)
     for axis, ((before, after), (low, high)) in enumerate(zip(widths, pairs, strict=True)):
@@ -201,7 +202,9 @@ def _pad_by_wrapping(array: Any, widths: Widths) -> Any:
         if before == after == 0:
             continue
         if size == 0:
-            raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
+            raise ValueError(
+                f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+            )
         repeats_before, rest_before = divmod(before, size)
         repeats_after, rest_after = divmod(after, size)
         parts = [array] * (repeats_before + 1 + repeats_after)
@@ -217,7 +220,9 @@ def _pad_by_reflecting(array: Any, widths: Widths, mode: str, reflect_type: str)
     for axis, (before, after) in enumerate(widths):
         size = array.shape[axis]
         if size == 0 and before + after:
-            raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
+            raise ValueError(
+                f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+            )
         skip = 1 if mode == "reflect" and size > 1 else 0
         array = _reflect(array, before, axis, skip, size, reflect_type, front=True)
         array = _reflect(array, after, axis, skip, size, reflect_type, front=False)
@@ -259,7 +264,9 @@ def _pad_by_edges(array: Any, widths: Widths) -> Any:
         if before == after == 0:
             continue
         if size == 0:
-            raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
+            raise ValueError(
+                f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+            )
         parts = [array]
         if before:
             parts.insert(0, _repeat_edge(_slice(array, 0, 1, axis), before, axis))
@@ -276,7 +283,12 @@ def _pad_by_ramps(array: Any, end_values: Any, widths: Widths) -> Any:
         first = _squeezed(_slice(array, 0, 1, axis), axis)
         last = _squeezed(_slice(array, size - 1, size, axis), axis)
         ramp_up = linspace(
-            spread(ensure_array(low), first.shape), first, before, False, axis=axis, dtype=array.dtype
+            spread(ensure_array(low), first.shape),
+            first,
+            before,
+            False,
+            axis=axis,
+            dtype=array.dtype,
         )
         ramp_down = linspace(
             spread(ensure_array(high), last.shape), last, after, False, axis=axis, dtype=array.dtype
@@ -317,9 +329,7 @@ _STATISTICS: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
-def _pad_by_statistics(
-    array: Any, widths: Widths, mode: str, stat_length: Widths | None
-) -> Any:
+def _pad_by_statistics(array: Any, widths: Widths, mode: str, stat_length: Widths | None) -> Any:
     statistic = _STATISTICS[mode]
     for axis, (before, after) in enumerate(widths):
         size = array.shape[axis]
@@ -341,9 +351,7 @@ def _pad_by_statistics(
     return array
 
 
-def _pad_by_function(
-    array: Any, widths: Widths, fun: Callable[..., Any], **kwargs: Any
-) -> Any:
+def _pad_by_function(array: Any, widths: Widths, fun: Callable[..., Any], **kwargs: Any) -> Any:
     from .vectorization import apply_along_axis  # which few callers need
 
     padded = lax.pad(

@@ -7,6 +7,7 @@ import operator
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.tracing import concrete_or_error
@@ -154,7 +155,10 @@ def _integral(p: Any, k: Any, m: int) -> Any:
     coefficients = concatenate([p, spread(k, (m,))])
     powers = np.arange(count + m - 1, -1, -1)
     times = np.concatenate([np.full(count, m), np.arange(m - 1, -1, -1)])
-    factors = [np.prod(np.arange(n - t + 1, n + 1, dtype=float)) for n, t in zip(powers, times, strict=True)]
+    factors = [
+        np.prod(np.arange(n - t + 1, n + 1, dtype=float))
+        for n, t in zip(powers, times, strict=True)
+    ]
     return lax.div(coefficients, np.array(factors).astype(p.dtype))
 
 

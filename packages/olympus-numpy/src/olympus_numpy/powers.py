@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 
@@ -13,6 +14,7 @@ from .arithmetic import absolute
 from .compilation import compiled, inlined, outlined
 from .promotion import (
     check_arraylike,
+    convert,
     ensure_array,
     promote_args_inexact,
     promote_args_numeric,
@@ -211,6 +213,7 @@ def gcd(x1: Any, x2: Any) -> Any:
         remainder = where(go_on, lax.rem(larger, smaller), zero)
         return where(go_on, smaller, larger), remainder
 
+    x1, x2 = convert(x1, dtype), convert(x2, dtype)
     return lax.while_loop(unfinished, euclid, (absolute(x1), absolute(x2)))[0]
 
 
@@ -232,4 +235,3 @@ def lcm(x1: Any, x2: Any) -> Any:
     divisor = gcd(x1, x2)
     safe = where(lax.eq(divisor, zero), np.ones((), dtype), divisor)
     return where(lax.eq(divisor, zero), zero, lax.mul(x1, lax.div(x2, safe)))
-

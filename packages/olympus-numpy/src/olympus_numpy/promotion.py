@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import ShapedArray, aval_getters, get_aval
@@ -172,9 +173,7 @@ class Promotion:
         plan = self._plans.get(key)
         if plan is None or _modes["special"]:
             plan = self._make_plan(function, key)
-        return [
-            arg if step is None else step(arg) for arg, step in zip(args, plan[0], strict=True)
-        ]
+        return [arg if step is None else step(arg) for arg, step in zip(args, plan[0], strict=True)]
 
     def _make_plan(self, function: str, key: Any) -> Plan:
         descriptions = key[:-1]
@@ -396,6 +395,12 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
         with np.errstate(over="ignore", invalid="ignore"):
             return x.astype(dtype)
     return lax.convert_dtype(x, dtype, weak_type)
+
+
+def constant(value: Any, like: Any) -> Any:
+    """A scalar of the dtype of another operand, and as weakly typed."""
+    aval = get_aval(like)
+    return convert(value, aval.dtype, aval.weak_type)
 
 
 def result_type_of(*values: Any) -> tuple[Any, bool]:

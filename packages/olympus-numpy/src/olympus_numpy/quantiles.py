@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 
@@ -56,7 +57,9 @@ def _quantile_of(
     a, q = promote_dtypes_inexact(ensure_array(a), ensure_array(q))
     a, q = ensure_array(a), ensure_array(q)
     if dtypes.issubdtype(a.dtype, np.complexfloating):
-        raise ValueError("quantile does not support complex input, as the operation is poorly defined.")
+        raise ValueError(
+            "quantile does not support complex input, as the operation is poorly defined."
+        )
     if q.ndim > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
     if weights is not None:
@@ -96,7 +99,9 @@ def _between_places(ordered: Any, q: Any, counts: Any, method: str) -> Any:
     weight = lax.sub(place, low)
     zero = np.zeros((), dtype)
     low = convert(lax.clamp(zero, low, last) if not np.ndim(last) else _clamped(low, last), _int32)
-    high = convert(lax.clamp(zero, high, last) if not np.ndim(last) else _clamped(high, last), _int32)
+    high = convert(
+        lax.clamp(zero, high, last) if not np.ndim(last) else _clamped(high, last), _int32
+    )
     if method in ("lower", "higher", "nearest", "inverted_cdf"):
         return _take(ordered, _chosen(method, place, low, high, last), rest)
     low_value, high_value = _take(ordered, low, rest), _take(ordered, high, rest)
@@ -130,7 +135,7 @@ def _chosen(method: str, place: Any, low: Any, high: Any, last: Any) -> Any:
 
 def _take(ordered: Any, places: Any, rest: tuple[int, ...]) -> Any:
     """Elements of sorted lines at places that are the same for all lines, or one for each."""
-    if not rest or places.ndim <= 1 and (not rest or places.shape == ()):
+    if not rest or (places.ndim <= 1 and (not rest or places.shape == ())):
         return ordered.at[places].get(mode="promise_in_bounds")
     if places.ndim <= 1:
         return ordered.at[places].get(mode="promise_in_bounds")
@@ -139,9 +144,7 @@ def _take(ordered: Any, places: Any, rest: tuple[int, ...]) -> Any:
     return take_along_axis(ordered, places, 0, mode="promise_in_bounds")
 
 
-def _weighted_quantile(
-    a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any
-) -> Any:
+def _weighted_quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any) -> Any:
     if method != "inverted_cdf":
         raise ValueError("Only method='inverted_cdf' supports weights.")
     axes = canonical_axes(axis, a.ndim)
@@ -307,7 +310,11 @@ def nanpercentile(
 
 
 def median(
-    a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
 ) -> Array:
     """Returns the middle one of the elements along axes, or the mean of the two in the middle.
 
@@ -329,7 +336,11 @@ def median(
 
 
 def nanmedian(
-    a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
 ) -> Array:
     """Returns the median of the elements that are not NaN; see `median`.
 

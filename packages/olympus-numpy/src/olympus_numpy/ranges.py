@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from olympus_batching import vmap
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
@@ -96,9 +97,7 @@ def _bound(name: str, value: Any) -> Any:
             None, value, f"It arose in the olympus.numpy.arange argument '{name}'"
         )
     if isinstance(value, str | bytes):
-        raise TypeError(
-            f"Value {value!r} is not a valid argument of arange: it must be a number"
-        )
+        raise TypeError(f"Value {value!r} is not a valid argument of arange: it must be a number")
     array = np.asarray(value)
     if array.ndim:
         raise ValueError(f"olympus.numpy.arange: arguments must be scalars; got {name}={value}")
@@ -273,9 +272,7 @@ def logspace(
     return _logspace(start, stop, _number_of("logspace", num), bool(endpoint), base, dtype, axis)
 
 
-def _ratios_between(
-    start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int
-) -> Any:
+def _ratios_between(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
     from .transcendental import log10  # which is made of this module's neighbours
 
     check_arraylike("geomspace", start, stop)
@@ -362,9 +359,7 @@ def meshgrid(
     sizes = [arrays[position].shape[0] for position in order]
     results: list[Any] = [None] * len(arrays)
     for axis, position in enumerate(order):
-        shape = [
-            size if one == axis or not sparse else 1 for one, size in enumerate(sizes)
-        ]
+        shape = [size if one == axis or not sparse else 1 for one, size in enumerate(sizes)]
         results[position] = _along_axis(arrays[position], tuple(shape), axis)
     return results
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 
@@ -270,6 +271,7 @@ def _extreme(
         )
     if initial is None and math.prod(a.shape[axis] for axis in axes) == 0:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+    a = convert(a, a.dtype)
     shape = a.shape
     if where is not None:
         a = choose_where(where, a, limit(a.dtype, lowest))

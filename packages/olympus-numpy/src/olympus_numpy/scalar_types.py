@@ -11,6 +11,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+
 from olympus_ir import dtypes
 from olympus_ir.promotion import promote_types, result_type
 
@@ -32,6 +33,17 @@ __all__ = [
     "dtype",
     "finfo",
     "flexible",
+    "float4_e2m1fn",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
     "float16",
     "float32",
     "float64",
@@ -40,6 +52,8 @@ __all__ = [
     "generic",
     "iinfo",
     "inexact",
+    "int2",
+    "int4",
     "int8",
     "int16",
     "int32",
@@ -55,6 +69,8 @@ __all__ = [
     "signedinteger",
     "single",
     "uint",
+    "uint2",
+    "uint4",
     "uint8",
     "uint16",
     "uint32",
@@ -72,8 +88,10 @@ class ScalarType(type):
         return hash(cls.dtype.type)
 
     def __eq__(cls, other: object) -> bool:
-        return cls is other or cls.dtype.type is other or (
-            isinstance(other, ScalarType) and cls.dtype == other.dtype
+        return (
+            cls is other
+            or cls.dtype.type is other
+            or (isinstance(other, ScalarType) and cls.dtype == other.dtype)
         )
 
     def __ne__(cls, other: object) -> bool:
@@ -96,7 +114,7 @@ def _scalar_type(name: str, numpy_type: type) -> Any:
     return ScalarType(name, (object,), namespace)
 
 
-bool_ = _scalar_type("bool_", np.bool_)
+bool_ = _scalar_type("bool", np.bool_)
 int8 = _scalar_type("int8", np.int8)
 int16 = _scalar_type("int16", np.int16)
 int32 = _scalar_type("int32", np.int32)
@@ -112,30 +130,26 @@ float64 = double = _scalar_type("float64", np.float64)
 complex64 = csingle = _scalar_type("complex64", np.complex64)
 complex128 = cdouble = _scalar_type("complex128", np.complex128)
 
-# The types of fewer than eight bits, and those of eight that NumPy does not have.
-small_types = {
-    name: _scalar_type(name, getattr(ml_dtypes, name))
-    for name in (
-        "int1",
-        "int2",
-        "int4",
-        "uint1",
-        "uint2",
-        "uint4",
-        "float4_e2m1fn",
-        "float6_e2m3fn",
-        "float6_e3m2fn",
-        "float8_e3m4",
-        "float8_e4m3",
-        "float8_e4m3b11fnuz",
-        "float8_e4m3fn",
-        "float8_e4m3fnuz",
-        "float8_e5m2",
-        "float8_e5m2fnuz",
-        "float8_e8m0fnu",
-    )
-    if hasattr(ml_dtypes, name)
-}
+# Of at most eight bits; older releases of ml_dtypes lack the one-bit integers.
+int2 = _scalar_type("int2", ml_dtypes.int2)
+int4 = _scalar_type("int4", ml_dtypes.int4)
+uint2 = _scalar_type("uint2", ml_dtypes.uint2)
+uint4 = _scalar_type("uint4", ml_dtypes.uint4)
+float4_e2m1fn = _scalar_type("float4_e2m1fn", ml_dtypes.float4_e2m1fn)
+float6_e2m3fn = _scalar_type("float6_e2m3fn", ml_dtypes.float6_e2m3fn)
+float6_e3m2fn = _scalar_type("float6_e3m2fn", ml_dtypes.float6_e3m2fn)
+float8_e3m4 = _scalar_type("float8_e3m4", ml_dtypes.float8_e3m4)
+float8_e4m3 = _scalar_type("float8_e4m3", ml_dtypes.float8_e4m3)
+float8_e4m3b11fnuz = _scalar_type("float8_e4m3b11fnuz", ml_dtypes.float8_e4m3b11fnuz)
+float8_e4m3fn = _scalar_type("float8_e4m3fn", ml_dtypes.float8_e4m3fn)
+float8_e4m3fnuz = _scalar_type("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz)
+float8_e5m2 = _scalar_type("float8_e5m2", ml_dtypes.float8_e5m2)
+float8_e5m2fnuz = _scalar_type("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz)
+float8_e8m0fnu = _scalar_type("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu)
+if hasattr(ml_dtypes, "int1"):
+    int1 = _scalar_type("int1", ml_dtypes.int1)
+    uint1 = _scalar_type("uint1", ml_dtypes.uint1)
+    __all__ += ["int1", "uint1"]
 
 # Of the default width: 32 bits wide where 64-bit types are disabled.
 int_ = int64

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.tracing import concrete_or_error
@@ -79,8 +80,10 @@ def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
         mask = lax.ne(mask, np.zeros((), mask.dtype))
     counts = lax.cumsum(convert(mask, index_dtype), 0)
     # At most `size` of the counts are kept; how many elements have each is added up again.
-    steps = lax.full((size,), np.zeros((), index_dtype)).at[counts].add(
-        np.ones((), index_dtype), mode="drop"
+    steps = (
+        lax.full((size,), np.zeros((), index_dtype))
+        .at[counts]
+        .add(np.ones((), index_dtype), mode="drop")
     )
     places = lax.cumsum(steps, 0)
     total = lax.index_in_dim(counts, mask.shape[0] - 1, 0, keepdims=False)
@@ -130,9 +133,7 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Arra
 # ---- places in sorted arrays ----
 
 
-def _searched(
-    a: Any, v: Any, side: str = "left", sorter: Any = None, method: str = "scan"
-) -> Any:
+def _searched(a: Any, v: Any, side: str = "left", sorter: Any = None, method: str = "scan") -> Any:
     a, v = promote_dtypes(ensure_array(a), ensure_array(v))
     if sorter is not None:
         a = a[sorter]
@@ -190,8 +191,8 @@ def _place_by_sorting(a: Any, v: Any, side: str, index_dtype: Any) -> Any:
 def _ranks(x: Any, index_dtype: Any) -> Any:
     places = lax.iota(index_dtype, x.shape[0])
     order = lax.sort((x, places), num_keys=1)[1]
-    return lax.full(places.shape, np.zeros((), index_dtype)).at[order].set(
-        places, unique_indices=True
+    return (
+        lax.full(places.shape, np.zeros((), index_dtype)).at[order].set(places, unique_indices=True)
     )
 
 
@@ -239,7 +240,9 @@ def searchsorted(
     else:
         check_arraylike("searchsorted", a, v, sorter)
     if side not in ("left", "right"):
-        raise ValueError(f"{side!r} is an invalid value for keyword 'side'. Expected one of {{'left', 'right'}}.")
+        raise ValueError(
+            f"{side!r} is an invalid value for keyword 'side'. Expected one of {{'left', 'right'}}."
+        )
     if method not in ("scan", "scan_unrolled", "sort", "compare_all"):
         raise ValueError(
             f"{method!r} is an invalid value for keyword 'method'. Expected one of "

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.tracing import concrete_or_error
@@ -113,9 +114,7 @@ def _select_first(condlist: list[Any], choicelist: list[Any], default: Any) -> A
         if condition.dtype != np.bool_:
             raise TypeError(f"select: conditions must be boolean arrays, got {condition.dtype}")
     *choices, default = promote_dtypes(*map(ensure_array, choicelist), ensure_array(default))
-    shape = broadcast_shapes(
-        *(np.shape(value) for value in (*conditions, *choices, default))
-    )
+    shape = broadcast_shapes(*(np.shape(value) for value in (*conditions, *choices, default)))
     result = spread(default, shape)
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         result = lax.select(spread(condition, shape), spread(choice, shape), result)
@@ -125,9 +124,7 @@ def _select_first(condlist: list[Any], choicelist: list[Any], default: Any) -> A
 _select = compiled(_select_first, name="select")
 
 
-def clip(
-    arr: Any = None, /, min: Any = None, max: Any = None, **deprecated: Any
-) -> Array:
+def clip(arr: Any = None, /, min: Any = None, max: Any = None, **deprecated: Any) -> Array:
     """Returns an array with values below ``min`` and above ``max`` replaced by these.
 
     Args:
@@ -149,9 +146,7 @@ def clip(
 def _clip_to(arr: Any, min: Any, max: Any) -> Any:
     check_arraylike("clip", arr)
     for limit in (arr, min, max):
-        if limit is not None and dtypes.issubdtype(
-            result_type_of(limit)[0], np.complexfloating
-        ):
+        if limit is not None and dtypes.issubdtype(result_type_of(limit)[0], np.complexfloating):
             raise ValueError(
                 "Clip received a complex value either through the input or the min/max keywords. "
                 "Complex values have no ordering and cannot be clipped. Please convert to a real "
@@ -171,9 +166,7 @@ def _clip_to(arr: Any, min: Any, max: Any) -> Any:
 _clip = compiled(_clip_to, name="clip")
 
 
-def piecewise(
-    x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any
-) -> Array:
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
     """Returns the values of functions, each where its condition holds.
 
     Args:
@@ -192,7 +185,11 @@ def piecewise(
     if isinstance(condlist, Array | np.ndarray) and condlist.ndim == x.ndim:
         conditions = [condlist]
     else:
-        conditions = list(condlist) if np.ndim(condlist) or isinstance(condlist, list) else [condlist]
+        conditions = (
+            list(condlist)
+            if isinstance(condlist, list | tuple) or np.ndim(condlist)
+            else [condlist]
+        )
     count, functions = len(conditions), len(funclist)
     if functions == count + 1:
         funclist = [funclist[-1], *funclist[:count]]

@@ -11,6 +11,7 @@ import operator
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.tracing import concrete_or_error
@@ -302,7 +303,7 @@ def _is_member(element: Any, test_elements: Any, invert: bool, method: str) -> A
         others = lax.sort(others)
         places = searchsorted(others, element, method="sort" if method == "sort" else "scan")
         found = lax.eq(others.at[places].get(mode="clip"), element)
-    found = lax.reshape(found, shape)
+    found = lax.reshape(convert(found, np.dtype(bool)), shape)
     return lax.bitwise_not(found) if invert else found
 
 
@@ -339,8 +340,10 @@ def _selected(values: Any, keep: Any, size: int | None, fill_value: Any) -> Any:
     if fill_value is None:
         # As many zeros as there are too few; the smallest of those kept where there is one.
         fill_value = np.zeros((), values.dtype)
-    taken = values.at[places].get(mode="clip") if values.shape[0] else spread(
-        np.zeros((), values.dtype), (size,)
+    taken = (
+        values.at[places].get(mode="clip")
+        if values.shape[0]
+        else spread(np.zeros((), values.dtype), (size,))
     )
     return where(found, taken, convert(fill_value, values.dtype))
 

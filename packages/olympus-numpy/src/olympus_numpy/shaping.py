@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import canonicalize_shape
@@ -515,7 +516,8 @@ def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
     array = ensure_array(array)
     own = array.shape
     if len(own) > len(shape) or any(
-        size not in (1, target) for size, target in zip(reversed(own), reversed(shape), strict=False)
+        size not in (1, target)
+        for size, target in zip(reversed(own), reversed(shape), strict=False)
     ):
         raise ValueError(
             f"Incompatible types for broadcasting: input type={array.dtype}{list(own)} and "
@@ -663,9 +665,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     except TypeError:
         return _roll_dynamic(a, ensure_array(_as_operand(shift)), axes)
     if len(shifts) != len(axes):
-        shifts, axes = (
-            tuple(map(int, one)) for one in np.broadcast_arrays(shifts, axes)
-        )
+        shifts, axes = (tuple(map(int, one)) for one in np.broadcast_arrays(shifts, axes))
     return _roll_static(a, shifts, axes)
 
 
@@ -691,9 +691,14 @@ def _rolled(a: Any, shift: tuple[int, ...], axis: tuple[int, ...]) -> Any:
 
 
 def _rolled_dynamically(a: Any, shift: Any, axis: tuple[int, ...]) -> Any:
-    shifts = [shift] if shift.ndim == 0 else [
-        lax.index_in_dim(shift, position, 0, keepdims=False) for position in range(shift.shape[0])
-    ]
+    shifts = (
+        [shift]
+        if shift.ndim == 0
+        else [
+            lax.index_in_dim(shift, position, 0, keepdims=False)
+            for position in range(shift.shape[0])
+        ]
+    )
     if len(shifts) == 1:
         shifts = shifts * len(axis)
     for distance, one in zip(shifts, axis if len(axis) > 1 else axis * len(shifts), strict=True):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.tracing import concrete_or_error
@@ -106,9 +107,7 @@ def _counted(x: Any, weights: Any, length: int) -> Any:
 _bincount = compiled(_counted, ("length",), inline=True, name="bincount")
 
 
-def histogram_bin_edges(
-    a: Any, bins: Any = 10, range: Any = None, weights: Any = None
-) -> Array:
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
     """Returns the edges of the bins that `histogram` counts in.
 
     Args:
@@ -132,15 +131,15 @@ def histogram_bin_edges(
         return asarray(bins, dtype=dtype)
     count = concrete_or_error(operator.index, bins, "bins argument of histogram_bin_edges")
     if range is None:
-        ends = [smallest(a, None, False, np.inf if not a.size else None),
-                largest(a, None, False, -np.inf if not a.size else None)]
+        ends = [
+            smallest(a, None, False, np.inf if not a.size else None),
+            largest(a, None, False, -np.inf if not a.size else None),
+        ]
         bounds = concatenate([lax.reshape(convert(one, dtype), (1,)) for one in ends])
     else:
         bounds = asarray(range, dtype=dtype)
         if bounds.shape != (2,):
-            raise ValueError(
-                f"`range` must be either None or a sequence of scalars, got {range}"
-            )
+            raise ValueError(f"`range` must be either None or a sequence of scalars, got {range}")
     # Of one value alone, the bins surround it.
     flat = lax.eq(ptp(bounds), np.zeros((), dtype))
     half = np.array(0.5, dtype)
@@ -184,8 +183,10 @@ def histogram(
     counts = lax.full((last + 1,), np.zeros((), weights.dtype)).at[places].add(weights)[1:]
     if density:
         widths = lax.sub(edges[1:], edges[:-1])
-        counts = lax.div(lax.div(counts, convert(widths, counts.dtype)),
-                         lax.broadcast(counts.sum(), counts.shape))
+        counts = lax.div(
+            lax.div(counts, convert(widths, counts.dtype)),
+            lax.broadcast(counts.sum(), counts.shape),
+        )
     return counts, edges
 
 
@@ -221,8 +222,10 @@ def histogramdd(
     if range is not None and (
         len(range) != dimensions or any(one is not None and len(one) != 2 for one in range)
     ):
-        raise ValueError(f"For sample.shape={sample.shape}, range must be a sequence "
-                         f"of {dimensions} pairs or Nones; got {range=}")
+        raise ValueError(
+            f"For sample.shape={sample.shape}, range must be a sequence "
+            f"of {dimensions} pairs or Nones; got {range=}"
+        )
     if not isinstance(bins, Sequence | np.ndarray | Array) or np.ndim(bins) == 0:
         bins = [bins] * dimensions
     elif len(bins) != dimensions:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elementwise exponentials, logarithms, trigonometric and hyperbolic functions.
+"""Elementwise exponentials and logarithms, and what is made of them.
 
 Integers are computed in floating dtypes.
 """
@@ -9,52 +9,28 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from olympus_autodiff.custom import custom_jvp
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 
 from .compilation import compiled, inlined, outlined
-from .promotion import convert, promote_args, promote_args_inexact, spread
+from .promotion import convert, ensure_array, promote_args_inexact, spread
 from .selection import where
 from .ufunc import ufunc
 
 __all__ = [
-    "acos",
-    "acosh",
-    "arccos",
-    "arccosh",
-    "arcsin",
-    "arcsinh",
-    "arctan",
-    "arctan2",
-    "arctanh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "cos",
-    "cosh",
-    "deg2rad",
-    "degrees",
     "exp",
     "exp2",
     "expm1",
     "hypot",
-    "i0",
     "log",
     "log1p",
     "log2",
     "log10",
     "logaddexp",
     "logaddexp2",
-    "rad2deg",
-    "radians",
-    "sin",
     "sinc",
-    "sinh",
-    "tan",
-    "tanh",
 ]
 
 
@@ -153,13 +129,7 @@ def log2(x: Any, /) -> Array:
         real, imaginary = lax.real(result), lax.imag(result)
         divisor = lax.log(np.array(2, real.dtype))
         return lax.complex(lax.div(real, divisor), lax.div(imaginary, divisor))
-    return lax.div(lax.log(x), lax.log(_like_two(x, dtype)))
-
-
-def _like_two(x: Any, dtype: Any) -> Any:
-    """Two, as weakly typed as ``x``."""
-    _, two, _ = promote_args.pair("log2", x, 2.0)
-    return two
+    return lax.div(convert(lax.log(x), dtype), lax.log(np.array(2, dtype)))
 
 
 @inlined()
@@ -174,13 +144,13 @@ def log10(x: Any, /) -> Array:
       Array(3., dtype=float32, weak_type=True)
     """
     x, _ = promote_args_inexact.single("log10", x)
-    return _times(lax.log(x), 1 / float(np.log(10)))
+    return times_constant(lax.log(x), 1 / float(np.log(10)))
 
 
-def _times(x: Any, factor: float) -> Any:
-    """The product with a constant, which takes the dtype of ``x``."""
-    x, factor, _ = promote_args.pair("multiply", x, factor)
-    return lax.mul(x, factor)
+def times_constant(x: Any, factor: float) -> Any:
+    """The product with a constant of the same dtype."""
+    dtype = ensure_array(x).dtype
+    return lax.mul(x, np.array(factor, dtype))
 
 
 def _logaddexp_of_floats(x1: Any, x2: Any) -> Any:
@@ -200,9 +170,7 @@ _logaddexp_of_floats = custom_jvp(_logaddexp_of_floats)
 def _logaddexp_jvp(primals: Any, tangents: Any) -> Any:
     x1, x2 = primals
     result = _logaddexp_of_floats(x1, x2)
-    return result, _weighted_tangents(
-        tangents, [lax.exp(_difference(x, result)) for x in (x1, x2)]
-    )
+    return result, _weighted_tangents(tangents, [lax.exp(_difference(x, result)) for x in (x1, x2)])
 
 
 def _difference(x: Any, y: Any) -> Any:
@@ -305,260 +273,6 @@ logaddexp2 = ufunc(
 )
 
 
-# ---- trigonometric and hyperbolic functions ----
-
-
-@inlined()
-def sin(x: Any, /) -> Array:
-    """Returns the sine of angles in radians, elementwise.
-
-    Args:
-      x: an array or scalar of numbers.
-
-    Example:
-      >>> sin(0.0)
-      Array(0., dtype=float32, weak_type=True)
-    """
-    x, _ = promote_args_inexact.single("sin", x)
-    return lax.sin(x)
-
-
-@inlined()
-def cos(x: Any, /) -> Array:
-    """Returns the cosine of angles in radians, elementwise.
-
-    Args:
-      x: an array or scalar of numbers.
-
-    Example:
-      >>> cos(0.0)
-      Array(1., dtype=float32, weak_type=True)
-    """
-    x, _ = promote_args_inexact.single("cos", x)
-    return lax.cos(x)
-
-
-@inlined()
-def tan(x: Any, /) -> Array:
-    """Returns the tangent of angles in radians, elementwise.
-
-    Args:
-      x: an array or scalar of numbers.
-
-    Example:
-      >>> tan(0.0)
-      Array(0., dtype=float32, weak_type=True)
-    """
-    x, _ = promote_args_inexact.single("tan", x)
-    return lax.tan(x)
-
-
-@inlined()
-def arcsin(x: Any, /) -> Array:
-    """Returns the angles in radians whose sine is given; NaN outside [-1, 1], elementwise.
-
-    Args:
-      x: an array or scalar of numbers.
-
-    Example:
-      >>> arcsin(0.0)
-      Array(0., dtype=float32, weak_type=True)
-    """
-    x, _ = promote_args_inexact.single("arcsin", x)
-    return lax.asin(x)
-
-
-asin = arcsin
-
-
-@inlined()
-def arccos(x: Any, /) -> Array:
-    """Returns the angles in radians whose cosine is given; NaN outside [-1, 1], elementwise.
-
-    Args:
-      x: an array or scalar of numbers.
-
-    Example:
-      >>> arccos(1.0)
-      Array(0., dtype=float32, weak_type=True)
-    """
-    x, _ = promote_args_inexact.single("arccos", x)
-    return lax.acos(x)
-
-
-acos = arccos
-
-
-@inlined()
-def arctan(x: Any, /) -> Array:
-    """Returns the angles in radians whose tangent is given, elementwise.
-
-    Args:
-      x: an array or scalar of numbers.
-
-    Example:
-      >>> arctan(0.0)
-      Array(0., dtype=float32, weak_type=True)
-    """
-    x, _ = promote_args_inexact.single("arctan", x)
-    return lax.atan(x)
-
-
-atan = arctan
-
-
-@inlined()
-def sinh(x: Any, /) -> Array:
-    """Returns the hyperbolic sine, elementwise.
-
-    Args:
-      x: an array or scalar of numbers.
-
-    Example:
-      >>> sinh(0.0)
-      Array(0., dtype=float32, weak_type=True)
-    """
-    x, _ = promote_args_inexact.single("sinh", x)
-    return lax.sinh(x)
-
-
-@inlined()
-def cosh(x: Any, /) -> Array:
-    """Returns the hyperbolic cosine, elementwise.
-
-    Args:
-      x: an array or scalar of numbers.
-
-    Example:
-      >>> cosh(0.0)
-      Array(1., dtype=float32, weak_type=True)
-    """
-    x, _ = promote_args_inexact.single("cosh", x)
-    return lax.cosh(x)
-
-
-@inlined()
-def tanh(x: Any, /) -> Array:
-    """Returns the hyperbolic tangent, elementwise.
-
-    Args:
-      x: an array or scalar of numbers.
-
-    Example:
-      >>> tanh(0.0)
-      Array(0., dtype=float32, weak_type=True)
-    """
-    x, _ = promote_args_inexact.single("tanh", x)
-    return lax.tanh(x)
-
-
-@inlined()
-def arcsinh(x: Any, /) -> Array:
-    """Returns the inverse hyperbolic sine, elementwise.
-
-    Args:
-      x: an array or scalar of numbers.
-
-    Example:
-      >>> arcsinh(0.0)
-      Array(0., dtype=float32, weak_type=True)
-    """
-    x, _ = promote_args_inexact.single("arcsinh", x)
-    return lax.asinh(x)
-
-
-asinh = arcsinh
-
-
-@inlined()
-def arccosh(x: Any, /) -> Array:
-    """Returns the inverse hyperbolic cosine; NaN below 1, elementwise.
-
-    Args:
-      x: an array or scalar of numbers.
-
-    Example:
-      >>> arccosh(1.0)
-      Array(0., dtype=float32, weak_type=True)
-    """
-    x, _ = promote_args_inexact.single("arccosh", x)
-    return lax.acosh(x)
-
-
-acosh = arccosh
-
-
-@inlined()
-def arctanh(x: Any, /) -> Array:
-    """Returns the inverse hyperbolic tangent; NaN outside [-1, 1], elementwise.
-
-    Args:
-      x: an array or scalar of numbers.
-
-    Example:
-      >>> arctanh(0.0)
-      Array(0., dtype=float32, weak_type=True)
-    """
-    x, _ = promote_args_inexact.single("arctanh", x)
-    return lax.atanh(x)
-
-
-atanh = arctanh
-
-
-@inlined()
-def arctan2(x1: Any, x2: Any, /) -> Array:
-    """Returns the angle in radians of the point with ordinate ``x1`` and abscissa ``x2``.
-
-    Args:
-      x1: an array or scalar of real numbers.
-      x2: an array or scalar of real numbers.
-
-    Example:
-      >>> arctan2(0.0, 1.0)
-      Array(0., dtype=float32, weak_type=True)
-    """
-    x1, x2, _ = promote_args_inexact.pair("arctan2", x1, x2)
-    return lax.atan2(x1, x2)
-
-
-atan2 = arctan2
-
-
-@inlined()
-def deg2rad(x: Any, /) -> Array:
-    """Returns angles in degrees as angles in radians, elementwise.
-
-    Args:
-      x: an array or scalar of real numbers.
-
-    Example:
-      >>> deg2rad(180.0)
-      Array(3.1415927, dtype=float32, weak_type=True)
-    """
-    x, _ = promote_args_inexact.single("deg2rad", x)
-    return _times(x, np.pi / 180)
-
-
-@inlined()
-def rad2deg(x: Any, /) -> Array:
-    """Returns angles in radians as angles in degrees, elementwise.
-
-    Args:
-      x: an array or scalar of real numbers.
-
-    Example:
-      >>> rad2deg(0.0)
-      Array(0., dtype=float32, weak_type=True)
-    """
-    x, _ = promote_args_inexact.single("rad2deg", x)
-    return _times(x, 180 / np.pi)
-
-
-degrees = rad2deg
-radians = deg2rad
-
-
 @outlined()
 def hypot(x1: Any, x2: Any, /) -> Any:
     """Returns ``sqrt(x1 ** 2 + x2 ** 2)`` without overflow, elementwise.
@@ -628,36 +342,6 @@ def sinc(x: Any, /) -> Any:
     """
     x, dtype = promote_args_inexact.single("sinc", x)
     is_zero = lax.eq(x, np.zeros((), dtype))
-    angle = _times(x, np.pi)
+    angle = times_constant(x, np.pi)
     safe = where(is_zero, np.ones((), dtype), angle)
     return where(is_zero, _sinc_at_zero(angle), lax.div(lax.sin(safe), safe))
-
-
-@custom_jvp
-def _i0(x: Any) -> Any:
-    absolute = lax.abs(x)
-    return lax.mul(lax.exp(absolute), lax.bessel_i0e(absolute))
-
-
-@_i0.defjvp
-def _i0_jvp(primals: Any, tangents: Any) -> Any:
-    (x,), (t,) = primals, tangents
-    slope = lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x))
-    return _i0(x), lax.mul(t, slope)
-
-
-@outlined()
-def i0(x: Any) -> Any:
-    """Returns the modified Bessel function of the first kind of order zero, elementwise.
-
-    Args:
-      x: an array or scalar of real numbers.
-
-    Example:
-      >>> i0(0.0)
-      Array(1., dtype=float32, weak_type=True)
-    """
-    x, dtype = promote_args_inexact.single("i0", x)
-    if dtypes.issubdtype(dtype, np.complexfloating):
-        raise ValueError(f"Unsupported input type to olympus.numpy.i0: {dtype}")
-    return _i0(convert(x, dtype))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from olympus_batching import vmap
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
@@ -18,7 +19,7 @@ from .promotion import check_arraylike, convert, ensure_array, promote_dtypes
 __all__ = ["frompyfunc", "ufunc"]
 
 
-class ufunc:  # noqa: N801 - NumPy's name
+class ufunc:
     """An elementwise function with the methods of NumPy's universal functions.
 
     Args:
@@ -171,7 +172,9 @@ class ufunc:  # noqa: N801 - NumPy's name
 
         mask = None
         if where is not None:
-            mask = in_line(lax.broadcast_in_dim(where, a.shape, tuple(range(a.ndim - where.ndim, a.ndim))))
+            mask = in_line(
+                lax.broadcast_in_dim(where, a.shape, tuple(range(a.ndim - where.ndim, a.ndim)))
+            )
         a = in_line(a)
         if dtype is not None:
             a = convert(a, dtypes.canonicalize_dtype(dtype))
@@ -192,9 +195,7 @@ class ufunc:  # noqa: N801 - NumPy's name
             combined = convert(self._function(carry, element), a.dtype)
             if mask is None:
                 return combined
-            return lax.select(
-                lax.dynamic_index_in_dim(mask, i, 0, keepdims=False), combined, carry
-            )
+            return lax.select(lax.dynamic_index_in_dim(mask, i, 0, keepdims=False), combined, carry)
 
         result = lax.fori_loop(start, length, step, convert(carry, a.dtype))
         return lax.reshape(result, kept) if keepdims else result
@@ -260,9 +261,7 @@ class ufunc:  # noqa: N801 - NumPy's name
 
     def _loop_at(self, a: Any, indices: Any, b: Any) -> Any:
         """Element by element, in order: indices may repeat."""
-        positions = lax.reshape(
-            lax.iota(np.dtype(np.int32), math.prod(a.shape)), a.shape
-        )[indices]
+        positions = lax.reshape(lax.iota(np.dtype(np.int32), math.prod(a.shape)), a.shape)[indices]
         a, b = promote_dtypes(a, ensure_array(b))
         shape = positions.shape
         values = lax.broadcast_in_dim(b, shape, tuple(range(len(shape) - b.ndim, len(shape))))
@@ -317,7 +316,9 @@ class ufunc:  # noqa: N801 - NumPy's name
 
             return lax.fori_loop(0, length, step, first)
 
-        return _back(vmap(one)(convert(indices, np.dtype(np.int32)), convert(ends, np.dtype(np.int32))), axis)
+        return _back(
+            vmap(one)(convert(indices, np.dtype(np.int32)), convert(ends, np.dtype(np.int32))), axis
+        )
 
     def outer(self, A: Any, B: Any, /) -> Array:
         """Applies the function to all pairs of an element of ``A`` and one of ``B``.
@@ -366,9 +367,7 @@ def _back(x: Any, axis: int) -> Any:
     return lax.transpose(x, tuple(order))
 
 
-def frompyfunc(
-    func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None
-) -> ufunc:
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
     """Returns a `ufunc` that applies a function of scalars elementwise.
 
     Args:

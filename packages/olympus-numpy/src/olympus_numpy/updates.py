@@ -13,7 +13,7 @@ from olympus_ir.tracing import current, evaluation_trace
 
 from .compilation import compiled
 from .index_parsing import Layout, parse
-from .indexing import taken, gather_plan, is_staging, spread_to, take_at
+from .indexing import gather_plan, is_staging, spread_to, take_at, taken
 from .promotion import check_arraylike, convert, ensure_array, promote_dtypes
 
 __all__ = ["IndexedUpdate", "Updates"]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
+
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.arrays import Array
@@ -206,9 +207,7 @@ def apply_along_axis(
     return call(arr)
 
 
-def apply_over_axes(
-    func: Callable[..., Any], a: Any, axes: int | Sequence[int]
-) -> Array:
+def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int]) -> Array:
     """Returns the result of a reduction applied over axes one after another, which are kept.
 
     Args:

@@ -7,6 +7,7 @@ import operator
 from typing import Any
 
 import numpy as np
+
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.tracing import concrete_or_error
@@ -73,9 +74,7 @@ def _triangle(M: int, dtype: Any) -> Any:
         return lax.full((M,), np.ones((), dtype))
     n = lax.iota(dtype, M)
     slope = lax.mul(np.array(2 / (M - 1), dtype), n)
-    return where(
-        lax.lt(n, np.array((M - 1) / 2, dtype)), slope, lax.sub(np.array(2, dtype), slope)
-    )
+    return where(lax.lt(n, np.array((M - 1) / 2, dtype)), slope, lax.sub(np.array(2, dtype), slope))
 
 
 _triangle_compiled = compiled(_triangle, ("M", "dtype"), inline=True, name="bartlett")

@@ -5,7 +5,8 @@
 
 Reads ``programs.txt`` (one expression a line, then ``|`` and the types of x, y, z, w, v) and writes
 ``programs.json``: the printed program of each, or the type of its error; and, of the results, dtype,
-shape and weak type. Reads ``promotion.txt`` likewise and writes ``promotion.json``.
+shape and weak type. Likewise ``types.txt`` and ``types.json``, without programs; and ``values.txt``
+and ``values.json``, the values of expressions. Writes ``promotion.json``: result types of pairs.
 """
 
 from __future__ import annotations
@@ -54,6 +55,18 @@ def program(line: str) -> dict:
     return {"program": str(closed), "results": [result(out) for out in closed.out_avals]}
 
 
+def values(expression: str) -> dict:
+    try:
+        leaves = jax.tree.leaves(eval(expression, {"jnp": jnp, "np": np}))
+        arrays = [jnp.asarray(leaf) for leaf in leaves]
+    except Exception as error:
+        return {"error": type(error).__name__}
+    return {
+        "results": [result(array) for array in arrays],
+        "values": [[str(element) for element in np.ravel(array).tolist()] for array in arrays],
+    }
+
+
 def result(out) -> str:
     return f"{out.dtype}{list(out.shape)}{'*' if out.weak_type else ''}"
 
@@ -76,14 +89,25 @@ def promotions() -> dict:
     return table
 
 
+def lines_of(name: str) -> list[str]:
+    lines = [line.strip() for line in (HERE / name).read_text().splitlines()]
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def write(name: str, key: str, content: dict) -> None:
+    recorded = {"jax": jax.__version__, key: content}
+    (HERE / name).write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n")
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
-    lines = [line.strip() for line in (HERE / "programs.txt").read_text().splitlines()]
-    lines = [line for line in lines if line and not line.startswith("#")]
-    recorded = {"jax": jax.__version__, "programs": {line: program(line) for line in lines}}
-    (HERE / "programs.json").write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n")
-    table = {"jax": jax.__version__, "results": promotions()}
-    (HERE / "promotion.json").write_text(json.dumps(table, indent=0, sort_keys=True) + "\n")
+    write("programs.json", "programs", {line: program(line) for line in lines_of("programs.txt")})
+    types = {line: program(line) for line in lines_of("types.txt")}
+    for entry in types.values():
+        entry.pop("program", None)
+    write("types.json", "types", types)
+    write("values.json", "values", {line: values(line) for line in lines_of("values.txt")})
+    write("promotion.json", "results", promotions())
 
 
 if __name__ == "__main__":
