@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from olympus_ir.source_info import register_library_folder
+
 from .__about__ import __version__
 from .checkpoint import checkpoint
 from .closures import closure_convert, custom_gradient
@@ -63,3 +65,5 @@ __all__ = [
     "vjp",
     "zero_from_primal",
 ]
+
+register_library_folder(__path__[0])

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from olympus_ir.source_info import register_library_folder
+
 from .__about__ import __version__
 from .custom_batching import custom_vmap, sequential_vmap
 from .dimensions import BatchAxis
@@ -19,3 +21,5 @@ __all__ = [
     "sequential_vmap",
     "vmap",
 ]
+
+register_library_folder(__path__[0])

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from olympus_ir.source_info import register_library_folder
+
 from . import rules as _rules  # noqa: F401 - fills the tables of transformations
 from .__about__ import __version__
 from .continuous import (
@@ -80,3 +82,5 @@ __all__ = [
     "weibull_min",
     "wrap_key_data",
 ]
+
+register_library_folder(__path__[0])

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from olympus_ir.source_info import register_library_folder
+
 # Importing the evaluator puts it into the slot of olympus-ir.
 from . import evaluator, hlo_shardings, plugins
 from .__about__ import __version__
@@ -62,3 +64,5 @@ __all__ = [
     "process_index",
     "process_indices",
 ]
+
+register_library_folder(__path__[0])

@@ -9,6 +9,7 @@ from __future__ import annotations
 # The evaluator comes first: functions of the packages below are compiled by it from the start.
 import olympus_xla.evaluator as _evaluator  # noqa: F401
 from olympus_ir.config import config as config
+from olympus_ir.source_info import register_library_folder
 
 from . import _lazy
 from .version import __version__ as __version__
@@ -145,3 +146,5 @@ _SOURCES = {
 }
 
 __getattr__, __dir__ = _lazy.lazy_attributes(__name__, _SOURCES, _SUBMODULES)
+
+register_library_folder(__path__[0])
