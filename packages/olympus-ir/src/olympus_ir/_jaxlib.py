@@ -13,8 +13,8 @@ import types
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from jaxlib import _jax
-from jaxlib import weakref_lru_cache as _caches
+from jaxlib import _jax  # pyright: ignore[reportAttributeAccessIssue]
+from jaxlib import weakref_lru_cache as _caches  # pyright: ignore[reportAttributeAccessIssue]
 from jaxlib.utils import foreach, safe_map, safe_zip, topological_sort
 from jaxlib.version import __version_info__ as jaxlib_version
 
