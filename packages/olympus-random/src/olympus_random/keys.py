@@ -183,7 +183,7 @@ def fold_in(key: Any, data: Any) -> Array:
     if not isinstance(data, Array):
         data = np.uint32(data)
     elif data.dtype != np.uint32:
-        data = data.astype(np.uint32)
+        data = lax.convert_element_type(data, np.uint32)
     if np.ndim(data):
         raise TypeError(
             f"fold_in accepts a scalar, but was given an array of shape {np.shape(data)} != (). "
