@@ -17,6 +17,7 @@ from olympus_ir.olympuspr import ClosedOlympuspr
 from olympus_ir.primitives import Primitive
 from olympus_ir.pytrees import tree_structure
 from olympus_ir.staging import StagingTrace
+from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import Tracer, escaped_tracer_error, set_current_trace
 
 from .debugging import check_results, checks_results
@@ -61,6 +62,7 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
     def evaluate_uncached(*args: Any, **params: Any) -> Any:
         return run(*args, **params)[0]
 
+    @api_boundary
     def cache_miss(*args: Any, **params: Any) -> tuple[Any, Any, bool]:
         result, (program, compiled) = run(*args, **params)
         if known.issuperset(params) and not checks_results():

@@ -8,8 +8,9 @@ from typing import Any
 
 from olympus_ir.evaluation import install_evaluator
 from olympus_ir.jit import jit_options
+from olympus_ir.lax.callbacks import register_effects_barrier
 
-from . import eager
+from . import eager, effect_tokens
 from .jit import make_jitted
 from .transfer import array_from_host
 
@@ -31,3 +32,4 @@ class XlaEvaluator:
 
 evaluator = XlaEvaluator()
 install_evaluator(evaluator)
+register_effects_barrier(effect_tokens.barrier)

@@ -23,6 +23,7 @@ from olympus_ir.jit import (
     trace_call,
 )
 from olympus_ir.primitives import primitives
+from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import Tracer, current, escaped_tracer_error, evaluation_trace
 
 from ._jaxlib import PjitFunction
@@ -139,6 +140,7 @@ def _placement(in_shardings: Any, out_shardings: Any, device: Any, backend: str 
 def make_jitted(fun: Callable[..., Any], options: JitOptions) -> Any:
     """The C++ function object for a function and its options."""
 
+    @api_boundary
     def cache_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         if current.trace is not evaluation_trace:
             return call_under_trace(fun, options, args, kwargs), None, False
