@@ -342,19 +342,17 @@ def _mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, out_dtype: Any)
     return result, add_tangents(first, mul(x, ty, out_dtype=out_dtype))
 
 
-def _mul_cotangent(cotangent: Any, factor: Any, operand: Any) -> Any:
+def _as_operand(cotangent: Any, operand: Any) -> Any:
+    """The cotangent in the operand's dtype, where the product had a dtype of its own."""
     dtype = operand.aval.dtype
-    if aval_of(cotangent).dtype == aval_of(factor).dtype:
-        return product(cotangent, factor)
-    # The product had a dtype of its own.
-    return product(convert_dtype(cotangent, dtype), factor)
+    return cotangent if aval_of(cotangent).dtype == dtype else convert_dtype(cotangent, dtype)
 
 
 transpose_rules.define(
     lax.mul_p,
     product_transpose(
-        lambda ct, x, y, out_dtype: _mul_cotangent(ct, y, x),
-        lambda ct, x, y, out_dtype: _mul_cotangent(ct, x, y),
+        lambda ct, x, y, out_dtype: product(_as_operand(ct, x), y),
+        lambda ct, x, y, out_dtype: product(x, _as_operand(ct, y)),
     ),
 )
 jvp_rules.define(

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olympus_autodiff import hessian, jacfwd, jacobian, jacrev
+from olympus_ir import dtypes, lax
+from olympus_ir.jit import jit
+
+X = np.arange(1, 4, dtype=np.float32)
+M = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+both = pytest.mark.parametrize("jacobian_of", [jacfwd, jacrev])
+
+
+@both
+def test_vector_function(jacobian_of):
+    found = jacobian_of(lambda x: lax.dot(M, lax.mul(x, x)))(X)
+    np.testing.assert_allclose(found, 2 * M * X)
+
+
+@both
+def test_shapes(jacobian_of):
+    found = jacobian_of(lambda m: lax.reduce_sum(lax.mul(m, m), (1,)))(M)
+    assert found.shape == (2, 2, 3)
+    np.testing.assert_allclose(found[0, 0], 2 * M[0])
+    np.testing.assert_allclose(found[0, 1], 0)
+
+
+@both
+def test_pytrees(jacobian_of):
+    def f(pair):
+        return {"product": lax.mul(pair[0], pair[1]), "first": pair[0]}
+
+    found = jacobian_of(f)((X, X + 1))
+    np.testing.assert_allclose(found["product"][0], np.diag(X + 1))
+    np.testing.assert_allclose(found["product"][1], np.diag(X))
+    np.testing.assert_allclose(found["first"][0], np.eye(3))
+    np.testing.assert_allclose(found["first"][1], np.zeros((3, 3)))
+
+
+@both
+def test_argnums(jacobian_of):
+    def f(x, y):
+        return lax.mul(x, y)
+
+    np.testing.assert_allclose(jacobian_of(f, argnums=1)(X, X + 1), np.diag(X))
+    by_both = jacobian_of(f, argnums=(0, 1))(X, X + 1)
+    assert isinstance(by_both, tuple)
+    np.testing.assert_allclose(by_both[0], np.diag(X + 1))
+
+
+@both
+def test_scalars(jacobian_of):
+    assert jacobian_of(lambda x: lax.mul(x, x))(3.0) == 6.0
+
+
+@both
+def test_aux(jacobian_of):
+    found, aux = jacobian_of(lambda x: (lax.mul(x, x), {"x": x}), has_aux=True)(X)
+    np.testing.assert_allclose(found, 2 * np.diag(X))
+    np.testing.assert_array_equal(aux["x"], X)
+
+
+@both
+def test_holomorphic(jacobian_of):
+    assert jacobian_of(lambda z: lax.mul(z, z), holomorphic=True)(3 + 1j) == 6 + 2j
+
+
+def test_integer_arguments():
+    found = jacrev(lambda n: lax.convert_element_type(n, np.float32), allow_int=True)(3)
+    assert found.dtype == dtypes.float0
+
+
+def test_jacobian_is_reverse_mode():
+    np.testing.assert_allclose(jacobian(lax.sin)(X), np.diag(np.cos(X)), rtol=1e-6)
+
+
+def test_hessian():
+    cubes = lambda x: lax.reduce_sum(lax.integer_pow(x, 3), (0,))  # noqa: E731
+    np.testing.assert_allclose(hessian(cubes)(X), 6 * np.diag(X))
+    np.testing.assert_allclose(jit(hessian(cubes))(X), 6 * np.diag(X))
+    found, aux = hessian(lambda x: (cubes(x), x), has_aux=True)(X)
+    np.testing.assert_allclose(found, 6 * np.diag(X))
+    np.testing.assert_array_equal(aux, X)
+
+
+def test_hessian_of_two_arguments():
+    f = lambda x, y: lax.mul(lax.mul(x, x), y)  # noqa: E731
+    assert hessian(f, argnums=(0, 1))(3.0, 2.0) == ((4.0, 6.0), (6.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    "make, fun, argument, message",
+    [
+        (jacfwd, lambda x: x, 3, "jacfwd requires real-valued inputs.*got int32"),
+        (jacfwd, lambda x: x, 3 + 1j, "jacfwd requires real-valued inputs.*got complex64"),
+        (jacfwd, lambda x: x, "a", "not a valid"),
+        (jacrev, lambda x: x, 3, "jacrev requires real- or complex-valued inputs.*got int32"),
+        (jacrev, lambda x: 3, 3.0, "jacrev requires real-valued outputs.*got int32"),
+        (jacrev, lambda x: x, 3 + 1j, "jacrev requires real-valued outputs.*got complex64"),
+    ],
+)
+def test_wrong_types(make, fun, argument, message):
+    with pytest.raises(TypeError, match=message):
+        make(fun)(argument)
+
+
+def test_wrong_options():
+    with pytest.raises(TypeError, match="Expected a callable value"):
+        jacfwd(3)
+    with pytest.raises(TypeError, match="holomorphic=True requires inputs with complex dtype"):
+        jacfwd(lax.sin, holomorphic=True)(1.0)
+    with pytest.raises(TypeError, match="holomorphic=True requires outputs with complex dtype"):
+        jacfwd(lax.abs, holomorphic=True)(1 + 1j)
+    with pytest.raises(TypeError, match="argnums=1 requires at least 2"):
+        jacrev(lax.sin, argnums=1)(1.0)

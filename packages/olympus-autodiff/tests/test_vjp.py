@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olympus_autodiff import fwd_and_bwd, grad, vjp
+from olympus_batching import vmap
+from olympus_ir import dtypes, lax, pytrees
+from olympus_ir.jit import jit
+
+
+def product(x, y):
+    return lax.mul(x, y)
+
+
+def test_cotangents():
+    value, pullback = vjp(product, 3.0, 2.0)
+    assert value == 6.0
+    assert pullback(1.0) == (2.0, 3.0)
+    assert pullback(10.0) == (20.0, 30.0)
+
+
+def test_pytrees():
+    def f(tree):
+        return {"sum": lax.add(tree[0], tree[1]), "first": tree[0], "constant": 1.0}
+
+    value, pullback = vjp(f, (1.0, 2.0))
+    assert value == {"sum": 3.0, "first": 1.0, "constant": 1.0}
+    assert pullback({"sum": 1.0, "first": 10.0, "constant": 5.0}) == ((11.0, 1.0),)
+
+
+def test_integers():
+    def f(x, n):
+        return lax.mul(x, lax.convert_element_type(n, np.float32)), n
+
+    value, pullback = vjp(f, 2.0, 3)
+    assert value == (6.0, 3)
+    by_x, by_n = pullback((1.0, np.zeros((), dtypes.float0)))
+    assert by_x == 3.0
+    assert by_n.dtype == dtypes.float0
+    assert pullback((1.0, 3))[0] == 3.0  # what is given for an integer has no effect
+
+
+def test_aux():
+    value, pullback, aux = vjp(lambda x: (product(x, x), [x]), 3.0, has_aux=True)
+    assert (value, pullback(1.0), aux) == (9.0, (6.0,), [3.0])
+
+
+def test_same_result_twice():
+    assert vjp(lambda x: (x, x), 1.0)[1]((2.0, 3.0)) == (5.0,)
+
+
+def test_pullback_is_a_pytree():
+    f = lambda x: lax.reduce_sum(lax.mul(x, lax.exp(x)), (0,))  # noqa: E731
+    x = np.ones(3, np.float32)
+    value, pullback = jit(lambda x: vjp(f, x))(x)
+    expected = vjp(f, x)[1](np.float32(1))
+    np.testing.assert_allclose(pullback(np.float32(1)), expected)
+    applied = jit(lambda pullback, ct: pullback(ct))(pullback, np.float32(1))
+    np.testing.assert_allclose(applied, expected)
+    leaves, tree = pytrees.tree_flatten(pullback)
+    again = pytrees.tree_unflatten(tree, leaves)
+    np.testing.assert_allclose(again(np.float32(1)), expected)
+    assert pytrees.tree_structure(again) == tree
+
+
+def test_pullback_can_be_mapped_and_differentiated():
+    x = np.arange(3, dtype=np.float32)
+    _, pullback = vjp(lax.sin, x)
+    rows = vmap(pullback)(np.eye(3, dtype=np.float32))[0]
+    np.testing.assert_allclose(rows, np.diag(np.cos(x)), rtol=1e-6)
+    second = grad(lambda x: vjp(lax.sin, x)[1](1.0)[0])(0.5)
+    np.testing.assert_allclose(second, -np.sin(0.5), rtol=1e-6)
+
+
+def test_what_it_shows():
+    _, pullback = vjp(lax.sin, 0.0)
+    assert str(pullback.jaxpr) == "{ lambda a:f32[]; b:f32[]. let c:f32[] = mul b a in (c,) }"
+    assert pullback.opaque_residuals == [1.0]
+    assert repr(pullback).startswith("VJP(jaxpr={ lambda a:f32[]; b:f32[].")
+
+
+@pytest.mark.parametrize(
+    "cotangent, message",
+    [
+        ((1.0,), "unexpected tree structure.*result of sin"),
+        (np.ones(3, np.float32), r"got float32\[3\], but expected float32\[\]"),
+        (1, "got int32.*, but expected float32"),
+    ],
+)
+def test_wrong_cotangents(cotangent, message):
+    _, pullback = vjp(lax.sin, 1.0)
+    with pytest.raises(ValueError, match=message):
+        pullback(cotangent)
+
+
+def test_splatted_cotangents():
+    _, pullback = vjp(lambda x: (x, x), 1.0)
+    with pytest.raises(TypeError, match=r"2 arguments, but it takes one"):
+        pullback(1.0, 2.0)
+
+
+def test_wrong_functions():
+    with pytest.raises(TypeError, match="Expected a callable value, got 3"):
+        vjp(3, 1.0)
+    with pytest.raises(TypeError, match="not a valid"):
+        vjp(lambda x: "a", 1.0)
+    with pytest.raises(NotImplementedError, match="reduce_axes"):
+        vjp(lax.sin, 1.0, reduce_axes=("i",))
+
+
+@pytest.mark.parametrize("jitted", [True, False])
+def test_forward_and_backward(jitted):
+    forward, backward = fwd_and_bwd(product, argnums=0, jitted=jitted)
+    value, residuals = forward(3.0, 2.0)
+    assert value == 6.0
+    assert backward(residuals, 1.0) == 2.0
+    forward, backward = fwd_and_bwd(product, argnums=(1, 0), jitted=jitted)
+    assert backward(forward(3.0, 2.0)[1], 1.0) == (3.0, 2.0)
