@@ -107,10 +107,11 @@ def test_program_text(x) -> None:
 def test_vmap(x, method: str) -> None:
     batch = np.stack([x, 2 * x + 1, x**2, x - 1], axis=1)  # [3, batch, 5]
     function = functools.partial(rms_norm, vmap_method=method)
-    for batched in (olympus.vmap(function, in_axes=1), olympus.jit(olympus.vmap(function, in_axes=1))):
-        np.testing.assert_allclose(
-            batched(batch), np.moveaxis(expected(batch), 1, 0), rtol=1e-5
-        )
+    for batched in (
+        olympus.vmap(function, in_axes=1),
+        olympus.jit(olympus.vmap(function, in_axes=1)),
+    ):
+        np.testing.assert_allclose(batched(batch), np.moveaxis(expected(batch), 1, 0), rtol=1e-5)
 
 
 def test_vmap_over_some_operands(x) -> None:
@@ -135,7 +136,9 @@ def test_derivative(x) -> None:
     def reference_loss(x):
         squares = lax.reduce_sum(lax.mul(x, x), (1,))
         scale = lax.rsqrt(lax.add(lax.div(squares, F32(5)), F32(1e-5)))
-        return lax.reduce_sum(lax.sin(lax.mul(x, lax.broadcast_in_dim(scale, x.shape, (0,)))), (0, 1))
+        return lax.reduce_sum(
+            lax.sin(lax.mul(x, lax.broadcast_in_dim(scale, x.shape, (0,)))), (0, 1)
+        )
 
     gradient = olympus.grad(reference_loss)(x)
     np.testing.assert_allclose(olympus.grad(loss)(x), gradient, rtol=1e-4, atol=1e-5)

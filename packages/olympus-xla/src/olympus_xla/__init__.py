@@ -30,7 +30,8 @@ from .backends import (
     process_indices,
 )
 from .dlpack import from_dlpack
-from .jit import clear_caches, jit
+from .jit import clear_caches
+from .jit import jit as jit
 from .shards import Shard
 from .transfer import block_until_ready, copy_to_host_async, device_get, device_put
 

@@ -188,9 +188,7 @@ class Traced(Stage):
             platforms = check_platforms(lowering_platforms, "lowering_platforms")
         return Lowered(self, self._lower_for(platforms, placement), placement)
 
-    def _lower_for(
-        self, platforms: tuple[str, ...], placement: Placement
-    ) -> compilation.Lowered:
+    def _lower_for(self, platforms: tuple[str, ...], placement: Placement) -> compilation.Lowered:
         return compilation.lower(
             self._program.closed,
             name=self.fun_name,
@@ -223,9 +221,7 @@ class Lowered(Stage):
 
     __slots__ = ("_lowered", "_placement", "_traced")
 
-    def __init__(
-        self, traced: Traced, lowered: compilation.Lowered, placement: Placement
-    ) -> None:
+    def __init__(self, traced: Traced, lowered: compilation.Lowered, placement: Placement) -> None:
         self._placement = placement
         self._traced = traced
         self._program = traced._program

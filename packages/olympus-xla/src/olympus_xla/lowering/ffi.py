@@ -70,9 +70,7 @@ def mlir_attribute(value: Any) -> Any:
     if isinstance(value, float) or (isinstance(value, np.generic) and _is_float(value)):
         dtype = np.dtype(np.float64) if isinstance(value, float) else value.dtype
         # np.float64 is a float too: both are doubles.
-        return ir.FloatAttr.get(
-            mlir.element_type(dtype), float(value), loc=mlir.unknown_location()
-        )
+        return ir.FloatAttr.get(mlir.element_type(dtype), float(value), loc=mlir.unknown_location())
     if isinstance(value, np.ndarray):
         return mlir.dense(value)
     if isinstance(value, tuple | list):

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ahead-of-time compilation: what each stage says, and calls of compiled functions."""
+
+import numpy as np
+import pytest
+
+from olympus_autodiff import grad
+from olympus_ir import lax, pytrees
+from olympus_ir.avals import ShapedArray
+from olympus_ir.config import disable_jit
+from olympus_ir.errors import JaxRuntimeError
+from olympus_ir.make import ShapeDtypeStruct
+from olympus_sharding import NamedSharding, PartitionSpec
+from olympus_xla import device_put, jit, stages
+from olympus_xla.layouts import Format, Layout
+
+F32 = np.float32
+X = np.arange(12, dtype=F32).reshape(3, 4)
+
+
+def affine(a, b, *, k=1.0, s=2):
+    return {"r": lax.add(a["x"], lax.full(a["x"].shape, s, F32)), "q": lax.mul(b, k)}
+
+
+@pytest.fixture
+def traced():
+    function = jit(affine, donate_argnums=0, static_argnames="s")
+    return function.trace({"x": X}, 2.0, k=F32(3), s=5)
+
+
+def test_traced(traced):
+    x, b, k = ShapedArray((3, 4), F32), ShapedArray((), F32, weak_type=True), ShapedArray((), F32)
+    assert traced.fun_name == "affine"
+    assert traced.in_avals == (({"x": x}, b), {"k": k})
+    assert traced.in_tree == pytrees.tree_structure((({"x": 0}, 0), {"k": 0}))
+    assert traced.out_avals == {"q": ShapedArray((), F32), "r": x}
+    assert traced.out_tree == pytrees.tree_structure({"q": 0, "r": 0})
+    assert traced.out_info["r"] == ShapeDtypeStruct((3, 4), F32)
+    assert traced.donate_argnums == (0,)
+    assert traced.args_info == (
+        ({"x": stages.ArgInfo(x, True)}, stages.ArgInfo(b, False)),
+        {"k": stages.ArgInfo(k, False)},
+    )
+    info = traced.args_info[0][0]["x"]
+    assert (info.shape, info.dtype, info.donated) == ((3, 4), F32, True)
+    assert str(traced.jaxpr).startswith("{ lambda ; a:f32[3,4] b:f32[] c:f32[]. let")
+
+
+def test_the_stages_know_the_same(traced):
+    lowered = traced.lower()
+    compiled = lowered.compile()
+    for stage in (lowered, compiled):
+        for what in ("in_avals", "in_tree", "out_tree", "args_info", "donate_argnums"):
+            assert getattr(stage, what) == getattr(traced, what)
+    assert lowered.out_info["q"] == ShapeDtypeStruct((), F32)
+    assert compiled.out_info["r"].sharding == compiled.output_shardings["r"]
+
+
+def test_what_jit_returns_is_wrapped():
+    assert isinstance(jit(lambda x: x), stages.Wrapped)
+    assert not isinstance(lambda x: x, stages.Wrapped)
+
+
+def test_lowered_texts(traced):
+    lowered = traced.lower()
+    text = lowered.as_text()
+    assert text == lowered.as_text("stablehlo") == str(lowered.compiler_ir())
+    assert "stablehlo.add" in text
+    assert "tf.aliasing_output = 1" in text
+    assert "loc(" not in text
+    located = lowered.as_text(debug_info=True)
+    assert "jit(affine)/add" in located
+    assert "test_stages.py" in located
+    assert "olympus_xla" not in located
+    assert lowered.as_text("hlo").startswith("HloModule jit_affine")
+    with pytest.raises(ValueError, match="unknown dialect: mhlo"):
+        lowered.as_text("mhlo")
+
+
+def test_serialized_hlo_can_be_read_back():
+    lowered = jit(lambda x: lax.sin(x)).lower(X)
+    computation = lowered.compiler_ir("hlo")
+    proto = computation.as_serialized_hlo_module_proto()
+    again = type(computation)(proto)
+    assert again.as_hlo_text() == lowered.as_text("hlo")
+    assert again.program_shape().parameter_shapes()[0].dimensions() == (3, 4)
+
+
+def test_analyses():
+    lowered = jit(lambda x: lax.dot(x, x)).lower(np.ones((8, 8), F32))
+    compiled = lowered.compile()
+    for analysis in (lowered.cost_analysis(), compiled.cost_analysis()):
+        assert analysis["flops"] >= 2 * 8**3 - 8 * 8
+        assert analysis["bytes accessed"] >= 3 * 4 * 64 - 256
+    memory = compiled.memory_analysis()
+    assert memory.argument_size_in_bytes == 256
+    assert memory.output_size_in_bytes == 256
+    assert compiled.as_text().startswith("HloModule jit__lambda")
+    assert compiled.runtime_executable().local_devices()
+
+
+# ---- calls of compiled functions ----
+
+
+def test_calls_never_enter_python_again(devices):
+    compiled = jit(lambda x, y: {"sum": lax.add(x, y)}).lower(X, X).compile()
+    x = device_put(X)
+    assert np.array_equal(compiled(x, X)["sum"], 2 * X)
+    assert compiled.__call__._cache_size() == 1
+    for _ in range(3):
+        assert np.array_equal(compiled(x, X)["sum"], 2 * X)
+    assert np.array_equal(compiled.call(x, X)["sum"], 2 * X)
+    assert compiled.__call__._cache_size() == 1
+    compiled(X, X)
+    assert compiled.__call__._cache_size() == 2
+
+
+def test_arguments_that_do_not_fit(traced):
+    compiled = traced.lower().compile()
+    result = compiled({"x": device_put(X)}, 2.0, k=F32(3))
+    assert np.array_equal(result["r"], X + 5)
+    with pytest.raises(TypeError, match=r"does not match the input pytree.*\n.*at kwargs, seen"):
+        compiled({"x": X}, 2.0)
+    with pytest.raises(TypeError, match="at args, seen tuple of length 2 but now given .*length 1"):
+        compiled({"x": X}, k=F32(3))
+    with pytest.raises(TypeError, match="does not match the input pytree"):
+        compiled({"x": X}, 2.0, k=F32(3), s=5)  # static arguments are compiled in
+    with pytest.raises(TypeError) as caught:
+        compiled({"x": X[:2]}, 2, k=F32(3))
+    assert str(caught.value).splitlines()[1:] == [
+        "Argument 'a['x']' compiled with float32[3,4] and called with float32[2,4]",
+        "Argument 'b' compiled with float32[] and called with int32[]",
+    ]
+    with pytest.raises(TypeError, match="not a valid"):
+        compiled({"x": X}, "two", k=F32(3))
+    # None of this was remembered.
+    assert np.array_equal(compiled({"x": device_put(X)}, F32(2), k=F32(3))["q"], 6)
+
+
+def test_static_positions_are_left_out():
+    compiled = jit(lambda n, x: lax.mul(x, float(n)), static_argnums=0).lower(3, X).compile()
+    assert np.array_equal(compiled(X), 3 * X)
+
+
+def test_compiled_functions_are_not_transformed():
+    compiled = jit(lax.sin).lower(F32(1)).compile()
+    for transform in (jit, grad):
+        with pytest.raises(TypeError, match="lowered and compiled for a particular signature"):
+            transform(lambda x: compiled(x))(F32(1))
+
+
+def test_compiled_functions_under_disable_jit():
+    compiled = jit(lax.sin).lower(X).compile()
+    with disable_jit():
+        assert np.allclose(compiled(X), np.sin(X))
+
+
+def test_donated_arguments(devices):
+    compiled = jit(lambda x: lax.add(x, x), donate_argnums=0).lower(X).compile()
+    x = device_put(X)
+    assert np.array_equal(compiled(x), 2 * X)
+    assert x.is_deleted()
+
+
+def test_arguments_elsewhere(devices):
+    compiled = jit(lambda a, b: lax.add(b, b)).lower(X, X).compile()
+    elsewhere = device_put(X, devices[1])
+    assert np.array_equal(compiled(elsewhere, X), 2 * X)  # the first argument is not used
+    with pytest.raises(ValueError, match="Argument b with shape float32") as caught:
+        compiled(X, elsewhere)
+    assert "Passed sharding: SingleDeviceSharding(device=CpuDevice(id=1)" in str(caught.value)
+
+
+def test_shardings_and_formats(devices):
+    compiled = jit(lambda a, b: lax.add(b, b)).lower(X, X).compile()
+    (unused, used), keywords = compiled.input_shardings
+    assert unused is None
+    assert used.device_set == {devices[0]}
+    assert keywords == {}
+    assert compiled.input_formats[0] == (Format(), Format(Layout((0, 1), ()), used))
+    assert compiled.output_formats == Format(Layout((0, 1), ()), used)
+
+
+def test_shardings_over_a_mesh(mesh):
+    rows = NamedSharding(mesh, PartitionSpec("x"))
+    columns = NamedSharding(mesh, PartitionSpec(None, "x"))
+    x = np.ones((4, 4), F32)
+    compiled = jit(lambda a: lax.add(a, a)).lower(ShapeDtypeStruct((4, 4), F32, sharding=rows))
+    compiled = compiled.compile()
+    assert compiled.input_shardings == ((rows,), {})
+    assert compiled.output_shardings == rows
+    assert compiled.out_info.sharding == rows
+    assert np.array_equal(compiled(x), 2 * x)
+    assert np.array_equal(compiled(device_put(x, rows)), 2 * x)
+    with pytest.raises(ValueError, match="shardings that disagree"):
+        compiled(device_put(x, columns))
+
+
+def test_compiler_options():
+    lowered = jit(lambda x: lax.sin(x), compiler_options={"xla_embed_ir_in_executable": True})
+    lowered = lowered.lower(X)
+    assert np.allclose(lowered.compile({"xla_cpu_enable_fast_math": True})(X), np.sin(X), atol=1e-3)
+    with pytest.raises(JaxRuntimeError, match="No such compile option: 'xla_no_such_option'"):
+        lowered.compile({"xla_no_such_option": 1})
+    with pytest.raises(TypeError, match="'xla_cpu_enable_fast_math' must be a bool"):
+        lowered.compile({"xla_cpu_enable_fast_math": object()})
+
+
+def test_device_assignment(devices):
+    lowered = jit(lax.sin).lower(X)
+    assert np.allclose(lowered.compile(device_assignment=(devices[0],))(X), np.sin(X))
+    with pytest.raises(ValueError, match="device_assignment passed to"):
+        lowered.compile(device_assignment=(devices[1],))
+
+
+def test_dumps(run_python, tmp_path):
+    code = """
+import olympus_xla, numpy as np
+from olympus_ir import lax
+olympus_xla.jit(lambda x: lax.sin(x))(np.ones(3, np.float32))
+"""
+    run_python(code, XLA_FLAGS=f"--xla_dump_to={tmp_path} --xla_dump_hlo_as_text")
+    names = [path.name for path in tmp_path.iterdir()]
+    assert any("jit__lambda" in name and "before_optimizations.txt" in name for name in names)
+    assert any("jit__lambda" in name and "after_optimizations.txt" in name for name in names)
