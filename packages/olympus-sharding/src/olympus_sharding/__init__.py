@@ -7,6 +7,7 @@ import importlib
 from typing import Any
 
 from olympus_ir.placement import AbstractDevice, AbstractMesh, AxisType, PartitionSpec
+from olympus_ir.source_info import register_library_folder
 
 from .__about__ import __version__
 from .context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
@@ -43,9 +44,12 @@ __all__ = [
 
 # The rules of these load those of batching and differentiation: only who uses them waits.
 _MODULES = {
+    "inspect_array_sharding": "inspection",
     "reshard": "constraints",
     "shard_map": "shard_map",
     "smap": "shard_map",
+    "visualize_array_sharding": "inspection",
+    "visualize_sharding": "visualization",
     "with_sharding_constraint": "constraints",
 }
 
@@ -55,3 +59,5 @@ def __getattr__(name: str) -> Any:
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+
+register_library_folder(__path__[0])

@@ -17,7 +17,8 @@ from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.dead_code import dce_olympuspr
 from olympus_ir.olympuspr import ClosedOlympuspr
 
-from ._jaxlib import ArrayImpl, GSPMDSharding, NamedSharding
+from ._jaxlib import ArrayImpl, GSPMDSharding, JaxRuntimeError, NamedSharding
+from .callback_errors import raise_callback_error
 from .dispatch import Executable, compile_module
 from .lowering import mlir
 from .lowering.calls import ordered_effects_of
@@ -130,6 +131,7 @@ def lower(
     with mlir.lowering_lock, mlir.context(), mlir.unknown_location():
         module = ModuleLowering(f"jit_{name}", platforms, ordered)
         module.set_partitions(1 if placement is None else len(placement.devices))
+        module.replicated = None if placement is None else placement.replicated
         if mesh is not None:
             module.mesh_symbol(mesh)
         module.add_function(
@@ -254,13 +256,17 @@ def compile_lowered(
       placement: where it runs.
       compiler_options: XLA's options by name.
     """
-    loaded = compile_module(
-        lowered.module,
-        placement.devices,
-        partitions=len(placement.devices),
-        compiler_options=compiler_options,
-        host_callbacks=lowered.host_callbacks,
-    )
+    try:
+        loaded = compile_module(
+            lowered.module,
+            placement.devices,
+            partitions=len(placement.devices),
+            compiler_options=compiler_options,
+            host_callbacks=lowered.host_callbacks,
+        )
+    except JaxRuntimeError as error:
+        raise_callback_error(error)  # of a function that inspects shardings
+        raise
     constant_shardings = [placement.constant_sharding(value) for value in lowered.constants]
     constants = [
         put_leaf(value, sharding)

@@ -11,6 +11,7 @@ from . import (
     elementwise,
     ffi,
     indexing,
+    inspection,
     reductions,
     shaping,
     sharding,

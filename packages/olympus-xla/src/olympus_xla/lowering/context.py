@@ -40,6 +40,7 @@ class ModuleLowering:
       host_callbacks: the Python functions that the program calls, in the order of their indices.
       keep_alive: objects that must live as long as the executable.
       mesh: the mesh of its operands and results; None where there is one device.
+      replicated: the sharding of what is the same on all devices, where they are known.
       ordered_effects: the ordered effects of the program, in the order of their tokens.
     """
 
@@ -57,6 +58,7 @@ class ModuleLowering:
         "module",
         "ordered_effects",
         "platforms",
+        "replicated",
     )
 
     def __init__(self, name: str, platforms: Sequence[str], ordered_effects: Sequence[Any] = ()):
@@ -72,6 +74,7 @@ class ModuleLowering:
         self.collective_channels = 0
         self._functions: dict[Any, str] = {}
         self.mesh: Any = None
+        self.replicated: Any = None
         self._mesh_symbols: dict[tuple, str] = {}
         self._names: dict[str, int] = {"main": 1}
         self._expanded: dict[Any, ClosedOlympuspr] = {}

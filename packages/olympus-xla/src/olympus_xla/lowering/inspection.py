@@ -25,7 +25,7 @@ def _inspect_sharding(
     mesh = module.mesh
     if mesh is None:
         # Nothing is partitioned, so that nobody would answer.
-        callback(module.device_sharding or default_sharding())
+        callback(default_sharding() if module.replicated is None else module.replicated)
         return []
     physical = mlir.physical_aval(aval)
 
@@ -51,7 +51,9 @@ def _inspect_sharding(
             "call_target_name": mlir.string("InspectSharding"),
             "has_side_effect": mlir.boolean(True),
             "api_version": mlir.i32(1),
-            "backend_config": mlir.string(encode_inspect_sharding_callback(callback_of_hlo)),
+            "backend_config": mlir.ir.StringAttr.get(
+                encode_inspect_sharding_callback(callback_of_hlo), context=mlir.context()
+            ),
         },
     )
     return []

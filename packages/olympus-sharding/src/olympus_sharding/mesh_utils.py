@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrangements of devices that follow how they are wired.
+
+Devices that are neighbours along an axis of a mesh talk to each other in collectives over it. On a
+TPU, which knows the place of each chip in a torus, the axes of a mesh are made of whole axes of the
+torus, so that every collective uses links of its own. Elsewhere devices are taken in their order.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import mesh as _mesh
+
+__all__ = ["create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict"]
+
+
+def create_device_mesh(
+    mesh_shape: Sequence[int],
+    devices: Sequence[Any] | None = None,
+    *,
+    contiguous_submeshes: bool = False,
+    allow_split_physical_axes: bool = False,
+) -> np.ndarray:
+    """Arranges devices for a mesh, so that its axes follow the wiring.
+
+    Args:
+      mesh_shape: the sizes of the mesh's axes, the ones with the most communication last.
+      devices: as many devices; all of the default backend where None.
+      contiguous_submeshes: whether the devices of each process must be a block of the mesh.
+      allow_split_physical_axes: whether an axis of the hardware may serve several axes of the mesh,
+        where it does not work otherwise.
+
+    Returns:
+      An array of devices of the given shape, for `Mesh`.
+
+    Raises:
+      ValueError: where the number of devices is not that of the mesh's places, or where no
+        arrangement keeps the devices of each process together.
+      NotImplementedError: where the mesh's axes cannot be made of axes of the hardware.
+
+    Example:
+      >>> import olympus
+      >>> create_device_mesh((1, 1), olympus.devices()[:1])
+      array([[CpuDevice(id=0)]], dtype=object)
+    """
+    shape = tuple(operator.index(size) for size in mesh_shape)
+    devices = _given_or_all(devices)
+    if math.prod(shape) != len(devices):
+        raise ValueError(
+            f"Number of devices {len(devices)} must equal the product of mesh_shape {shape}"
+        )
+    if devices[0].platform != "tpu":
+        arranged = _object_array(devices).reshape(shape)
+        if contiguous_submeshes and not _processes_are_blocks(arranged):
+            raise _not_contiguous(shape, "the order of the devices")
+        return arranged
+    handler = device_kind_handler_dict.get(devices[0].device_kind)
+    if handler is not None:
+        arranged = handler(shape, devices, contiguous_submeshes)
+        if arranged is not None:
+            return arranged
+    torus = _torus(devices)
+    arrangements = _arrangements(torus, shape, allow_split_physical_axes)
+    if not contiguous_submeshes:
+        return next(arrangements)
+    for arranged in arrangements:
+        if _processes_are_blocks(arranged):
+            return arranged
+    raise _not_contiguous(shape, f"the physical mesh topology {torus.shape}")
+
+
+def create_hybrid_device_mesh(
+    mesh_shape: Sequence[int],
+    dcn_mesh_shape: Sequence[int],
+    devices: Sequence[Any] | None = None,
+    *,
+    process_is_granule: bool = False,
+    should_sort_granules_by_key: bool = True,
+    allow_split_physical_axes: bool = False,
+) -> np.ndarray:
+    """Arranges the devices of several slices, which are wired inside and networked between them.
+
+    Args:
+      mesh_shape: the sizes of the mesh's axes within a slice.
+      dcn_mesh_shape: the sizes of the same axes over the slices; the mesh has the product of both.
+      devices: the devices; all of the default backend where None.
+      process_is_granule: whether the devices of a process, and not a slice, belong together.
+      should_sort_granules_by_key: whether slices are taken in the order of their numbers, and not in
+        that of their first devices.
+      allow_split_physical_axes: as for `create_device_mesh`.
+
+    Returns:
+      An array of devices, of the product of both shapes.
+
+    Raises:
+      ValueError: where the number of slices, or of devices in one, does not fit.
+
+    Example:
+      >>> import olympus
+      >>> create_hybrid_device_mesh((1, 1), (1, 1), olympus.devices()[:1], process_is_granule=True)
+      array([[CpuDevice(id=0)]], dtype=object)
+    """
+    devices = _given_or_all(devices)
+    attribute = "process_index" if process_is_granule else "slice_index"
+    granules: dict[Any, list[Any]] = defaultdict(list)
+    for device in devices:
+        try:
+            granules[getattr(device, attribute)].append(device)
+        except AttributeError:
+            raise ValueError(
+                f"{device} does not know its {attribute}, by which create_hybrid_device_mesh puts "
+                "devices together. With process_is_granule=True it goes by processes."
+            ) from None
+    keys = sorted(granules) if should_sort_granules_by_key else list(granules)
+    if len(mesh_shape) != len(dcn_mesh_shape):
+        raise ValueError(
+            "mesh_shape and dcn_mesh_shape are sizes of the same axes, and must have the same "
+            f"length. Got {tuple(mesh_shape)} and {tuple(dcn_mesh_shape)}"
+        )
+    if math.prod(dcn_mesh_shape) != len(keys):
+        raise ValueError(
+            f"Number of slices {len(keys)} must equal the product of dcn_mesh_shape "
+            f"{tuple(dcn_mesh_shape)}"
+        )
+    blocks = [
+        create_device_mesh(
+            mesh_shape, granules[key], allow_split_physical_axes=allow_split_physical_axes
+        )
+        for key in keys
+    ]
+    shape = tuple(map(operator.mul, dcn_mesh_shape, mesh_shape))
+    arranged = np.empty(shape, dtype=object)
+    for place, block in zip(np.ndindex(*dcn_mesh_shape), blocks, strict=True):
+        region = tuple(
+            slice(at * size, (at + 1) * size) for at, size in zip(place, mesh_shape, strict=True)
+        )
+        arranged[region] = block
+    return arranged
+
+
+def _given_or_all(devices: Sequence[Any] | None) -> list[Any]:
+    if devices is None:
+        if _mesh._default_devices is None:
+            raise RuntimeError("pass `devices=`, or import olympus_xla, which has some.")
+        devices = _mesh._default_devices()
+    devices = list(devices)
+    if not devices:
+        raise ValueError("a mesh needs devices, got none")
+    return devices
+
+
+def _object_array(devices: Sequence[Any]) -> np.ndarray:
+    array = np.empty(len(devices), dtype=object)
+    array[:] = devices
+    return array
+
+
+# ---- tori ----
+
+
+def _torus(devices: Sequence[Any]) -> np.ndarray:
+    """The devices in their physical places; the cores of a chip lie along the last axis."""
+    places = [(*device.coords[:-1], device.coords[-1], device.core_on_chip) for device in devices]
+    lowest, highest = np.min(places, axis=0), np.max(places, axis=0)
+    extents = tuple(highest - lowest + 1)
+    if math.prod(extents) != len(devices) or len(set(places)) != len(devices):
+        raise ValueError(
+            f"the {len(devices)} devices are no complete block of the hardware: they lie between "
+            f"{tuple(map(int, lowest))} and {tuple(map(int, highest))}, where there is place for "
+            f"{math.prod(map(int, extents))}. Pass all devices of a block."
+        )
+    torus = np.empty(extents, dtype=object)
+    for device, place in zip(devices, places, strict=True):
+        torus[tuple(place - lowest)] = device
+    *chips, last, cores = extents
+    return torus.reshape(*chips, last * cores)
+
+
+# For each axis of the mesh: how much of each physical axis it takes.
+Assignment = tuple[tuple[int, ...], ...]
+
+
+def _arrangements(torus: np.ndarray, shape: tuple[int, ...], split: bool) -> Iterator[np.ndarray]:
+    found = False
+    for assignment in _assignments(torus.shape, shape, _whole_axes, torus.shape):
+        found = True
+        yield _arranged(torus, shape, assignment)
+    if split:
+        for assignment in _assignments(torus.shape, shape, _parts_of_axes, torus.shape):
+            found = True
+            yield _arranged(torus, shape, assignment)
+    if not found:
+        raise NotImplementedError(
+            f"Failed to find an assignment of the physical axes {torus.shape} to the mesh_shape "
+            f"{shape}: the size of each axis of the mesh must be the product of sizes of physical "
+            "axes, each of which serves one axis only. Pass allow_split_physical_axes=True to "
+            "divide them."
+        )
+
+
+def _assignments(
+    free: tuple[int, ...],
+    shape: tuple[int, ...],
+    choices: Callable[..., Iterator[tuple[int, ...]]],
+    physical: tuple[int, ...],
+) -> Iterator[Assignment]:
+    """All ways to make the mesh's axes, the last one first: it is to have the best choice.
+
+    Args:
+      free: how much of each physical axis is left.
+      shape: the sizes of the mesh's axes that are to be made.
+      choices: the ways to make one axis, the best first.
+      physical: the sizes of the physical axes.
+    """
+    if not shape:
+        if math.prod(free) == 1:
+            yield ()
+        return
+    for taken in choices(free, shape[-1], physical):
+        rest = tuple(size // part for size, part in zip(free, taken, strict=True))
+        for others in _assignments(rest, shape[:-1], choices, physical):
+            yield (*others, taken)
+
+
+def _whole_axes(
+    free: tuple[int, ...], size: int, physical: tuple[int, ...]
+) -> Iterator[tuple[int, ...]]:
+    """Ways to make an axis of whole physical axes, of as many as possible."""
+    axes = [axis for axis, extent in enumerate(free) if extent > 1]
+    for count in range(len(axes), -1, -1):
+        for chosen in itertools.combinations(axes, count):
+            if math.prod(free[axis] for axis in chosen) == size:
+                yield tuple(extent if axis in chosen else 1 for axis, extent in enumerate(free))
+
+
+def _parts_of_axes(
+    free: tuple[int, ...], size: int, physical: tuple[int, ...]
+) -> Iterator[tuple[int, ...]]:
+    """Ways to make an axis of parts of physical axes, of as few real parts as possible."""
+    divisors = [[part for part in range(extent, 0, -1) if extent % part == 0] for extent in free]
+    choices = [taken for taken in itertools.product(*divisors) if math.prod(taken) == size]
+
+    def splitting(taken: tuple[int, ...]) -> tuple[int, int]:
+        parts = [part for part, extent in zip(taken, physical, strict=True) if 1 < part < extent]
+        return len(parts), math.prod(parts)
+
+    yield from sorted(choices, key=splitting)
+
+
+def _arranged(torus: np.ndarray, shape: tuple[int, ...], assignment: Assignment) -> np.ndarray:
+    # Each physical axis is cut into its parts; the last axes of the mesh have the minor parts.
+    parts = [taken[axis] for axis in range(torus.ndim) for taken in assignment]
+    count = len(shape)
+    order = [axis * count + number for number in range(count) for axis in range(torus.ndim)]
+    return torus.reshape(parts).transpose(order).reshape(shape)
+
+
+def _processes_are_blocks(arranged: np.ndarray) -> bool:
+    """Whether the devices of each process are a block of the arrangement."""
+    places: dict[int, list[tuple[int, ...]]] = defaultdict(list)
+    for place in np.ndindex(*arranged.shape):
+        places[arranged[place].process_index].append(place)
+    return all(
+        math.prod(np.max(own, axis=0) - np.min(own, axis=0) + 1) == len(own)
+        for own in places.values()
+    )
+
+
+def _not_contiguous(shape: tuple[int, ...], given: str) -> ValueError:
+    return ValueError(
+        f"create_device_mesh cannot create contiguous submeshes for mesh_shape {shape} and {given}: "
+        "in no arrangement are the devices of each process a block of the mesh."
+    )
+
+
+# ---- kinds of devices with an order of their own ----
+
+
+# Orders in which neighbours, also the first and the last device, are wired: of four chips in a square
+# with two cores each; and of four chips in a square, eight in two rows and sixteen in a square.
+_RING_OF_CORES = (0, 1, 2, 3, 6, 7, 4, 5)
+_RINGS_OF_CHIPS = {
+    4: (0, 1, 3, 2),
+    8: (0, 1, 2, 3, 7, 6, 5, 4),
+    16: (0, 1, 2, 3, 7, 6, 5, 9, 10, 11, 15, 14, 13, 12, 8, 4),
+}
+
+
+def _two_cores_to_a_chip(
+    shape: tuple[int, ...], devices: Sequence[Any], contiguous_submeshes: bool
+) -> np.ndarray:
+    arranged = _object_array(devices)
+    if len(devices) == 8 or shape[-1] == 8:
+        arranged = arranged.reshape(-1, 8)[:, _RING_OF_CORES]
+    return arranged.reshape(shape)
+
+
+def _one_core_to_a_chip(
+    shape: tuple[int, ...], devices: Sequence[Any], contiguous_submeshes: bool
+) -> np.ndarray | None:
+    order = _RINGS_OF_CHIPS.get(len(devices))
+    # A square of sixteen has axes of four, which serve meshes of several axes better.
+    if order is None or (len(order) == 16 and max(shape) < 16):
+        return None
+    return _object_array([devices[position] for position in order]).reshape(shape)
+
+
+# From a kind of devices to a function `(mesh_shape, devices, contiguous_submeshes)` that arranges
+# them, or returns None to leave it to the general way.
+device_kind_handler_dict: dict[str, Callable[..., np.ndarray | None]] = {
+    "TPU v2": _two_cores_to_a_chip,
+    "TPU v3": _two_cores_to_a_chip,
+    "TPU v5 lite": _one_core_to_a_chip,
+    "TPU v6 lite": _one_core_to_a_chip,
+}
