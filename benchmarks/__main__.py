@@ -44,7 +44,8 @@ def run(python: str, *arguments: str) -> str:
     environment = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("JAX_", "OLYMPUS_", "XLA_"))
+        # Bytecode is kept, as in an installation.
+        if not name.startswith(("JAX_", "OLYMPUS_", "XLA_", "PYTHONDONTWRITEBYTECODE"))
     }
     done = subprocess.run(
         [python, *arguments], capture_output=True, text=True, cwd=ROOT, env=environment, check=False
@@ -101,6 +102,8 @@ def main() -> None:
 
     interpreters = {"olympus": sys.executable, "jax": arguments.peer}
     figures: dict[str, dict[str, list[dict[str, Any]]]] = {name: {} for name in interpreters}
+    for library, python in interpreters.items():
+        time_imports(python, library, {})  # writes the bytecode
     for number in range(rounds):
         order = list(interpreters) if number % 2 == 0 else list(interpreters)[::-1]
         for library in order:
