@@ -126,7 +126,7 @@ def make_report(figures: dict[str, Any], rounds: int) -> tuple[str, list[str]]:
     """The table in Markdown, and what went wrong."""
     from benchmarks.workloads import WORKLOADS
 
-    groups = {name: "import" for name in IMPORTS} | {each.name: each.group for each in WORKLOADS}
+    groups = dict.fromkeys(IMPORTS, "import") | {each.name: each.group for each in WORKLOADS}
     failed: list[str] = []
     rows: dict[str, list[str]] = {}
     ratios: dict[str, list[float]] = {}
@@ -141,9 +141,7 @@ def make_report(figures: dict[str, Any], rounds: int) -> tuple[str, list[str]]:
             continue
         if not same(ours[0].get("result"), theirs[0].get("result")):
             failed.append(f"{name}: results differ: {ours[0]['result']} and {theirs[0]['result']}")
-        medians = [
-            statistics.median(each["processor"] for each in side) for side in (ours, theirs)
-        ]
+        medians = [statistics.median(each["processor"] for each in side) for side in (ours, theirs)]
         ratio = medians[0] / max(medians[1], 1e-9)
         ratios.setdefault(group, []).append(ratio)
         rows.setdefault(group, []).append(
@@ -156,8 +154,10 @@ def make_report(figures: dict[str, Any], rounds: int) -> tuple[str, list[str]]:
         "one unit of work (an equation where the name says how many), medians, and the ratio.",
         "`nox -s benchmarks -- --output docs/benchmarks.md` measures anew.",
         "",
-        f"Measured on {datetime.date.today()}, {rounds} rounds, {platform.processor() or 'CPU'} "
-        f"({os.cpu_count()} cores), Python {platform.python_version()}.",
+        (
+            f"Measured on {datetime.date.today()}, {rounds} rounds, {platform.machine()} with "
+            f"{os.cpu_count()} cores, Python {platform.python_version()}."
+        ),
         "",
         "| group | geometric mean of the ratios | budget |",
         "| --- | --- | --- |",

@@ -19,7 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from benchmarks import workloads  # noqa: E402
+from benchmarks import workloads
 
 
 def summary(result: Any) -> list[float] | None:

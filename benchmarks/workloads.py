@@ -9,6 +9,7 @@ returns is compared between the libraries where ``compare`` is set.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -94,7 +95,7 @@ def _mlp(lib: Any) -> tuple[Callable, Any, Any]:
             "w": rng.normal(size=(m, n)).astype(np.float32) / np.float32(np.sqrt(m)),
             "b": np.zeros(n, np.float32),
         }
-        for m, n in zip(sizes[:-1], sizes[1:], strict=True)
+        for m, n in itertools.pairwise(sizes)
     ]
     batch = rng.normal(size=(32, 64)).astype(np.float32)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`shard_map`: a function written for one device's part of the arrays, run on all devices of a mesh.
+"""`shard_map`: a function of one device's part of the arrays, run on all devices of a mesh.
 
 The function becomes a program of local shapes; specs say how its operands are cut into parts and
 its results put together. Collectives over the mesh's axes are how the parts communicate.
@@ -66,9 +66,7 @@ def _shard_map_types(
 def _extents(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> list[int]:
     """Into how many parts each dimension is cut."""
     sizes = mesh.shape
-    return [
-        math.prod(sizes[axis] for axis in axes) for axes in axes_of_dimensions(spec, ndim)
-    ]
+    return [math.prod(sizes[axis] for axis in axes) for axes in axes_of_dimensions(spec, ndim)]
 
 
 def local_aval(
@@ -85,9 +83,7 @@ def global_aval(mesh: BaseMesh, spec: PartitionSpec, aval: ShapedArray) -> Shape
     """The type of a result put together from the devices' parts."""
     extents = _extents(mesh, spec, aval.ndim)
     shape = tuple(size * extent for size, extent in zip(aval.shape, extents, strict=True))
-    return ShapedArray(
-        shape, aval.dtype, aval.weak_type, vma=aval.vma.difference(mesh.axis_names)
-    )
+    return ShapedArray(shape, aval.dtype, aval.weak_type, vma=aval.vma.difference(mesh.axis_names))
 
 
 def mentioned_axes(spec: PartitionSpec) -> list[Any]:
@@ -237,7 +233,7 @@ def _apply(
     if in_specs is _INFER:
         specs = [_spec_of_value(leaf) for leaf in leaves]
     else:
-        specs = _flat_specs("in", in_specs, args if isinstance(in_specs, tuple | list) else args)
+        specs = _flat_specs("in", in_specs, args)
     _check_axes("in", specs, mesh, manual)
     info = debug_info_of_tree("shard_map", f, in_tree)
     _check_operands(name, info, mesh, specs, avals)

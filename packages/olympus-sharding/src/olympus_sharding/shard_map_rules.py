@@ -107,7 +107,9 @@ def _residual_spec(aval: ShapedArray, params: dict[str, Any]) -> PartitionSpec:
     return PartitionSpec(axes) if axes else PartitionSpec()
 
 
-def _spread_scalars(program: ClosedOlympuspr, first: int, params: dict[str, Any]) -> ClosedOlympuspr:
+def _spread_scalars(
+    program: ClosedOlympuspr, first: int, params: dict[str, Any]
+) -> ClosedOlympuspr:
     """The program whose results from number ``first`` on have a dimension to lie side by side."""
 
     def run(*args: Any) -> list[Any]:
@@ -146,7 +148,7 @@ def _linearize(
     nonzero_in = _nonzero(tangents)
     with inside(params):
         linearized = linearize_olympuspr(program, nonzero_in)
-    num_inputs, count = len(primals), len(out_specs)
+    count = len(out_specs)
     primal = linearized.primal
     extra_avals = primal.out_avals[count:]
     extra_specs = [_residual_spec(aval, params) for aval in extra_avals]

@@ -309,4 +309,3 @@ class Executable:
             [None] * len(self.in_shardings),
             list(constants),
         )
-

@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowering of olympusprs to StableHLO, one file of rules for each family of primitives."""
 
-from . import (
-    calls,
-    callbacks,
-    collectives,
-    constraints,
-    contractions,
-    control_flow,
-    elementwise,
-    ffi,
-    indexing,
-    inspection,
-    reductions,
-    shaping,
-    sharding,
-    sorting,
-    transfer,
-)
+from . import callbacks as callbacks
+from . import calls as calls
+from . import collectives as collectives
+from . import constraints as constraints
+from . import contractions as contractions
+from . import control_flow as control_flow
+from . import elementwise as elementwise
+from . import ffi as ffi
+from . import indexing as indexing
+from . import inspection as inspection
+from . import reductions as reductions
+from . import shaping as shaping
+from . import sharding as sharding
+from . import sorting as sorting
+from . import transfer as transfer
 from .tables import lowering_rules as lowering_rules

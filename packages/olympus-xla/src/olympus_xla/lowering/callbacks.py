@@ -21,8 +21,8 @@ from olympus_ir.tracing import evaluation_trace, set_current_trace
 
 from ..callback_errors import remember
 from . import mlir
-from .mlir import ir
 from .context import LoweringContext
+from .mlir import ir
 from .platforms import by_platform
 from .tables import lowering_rules
 

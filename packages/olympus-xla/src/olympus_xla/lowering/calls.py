@@ -76,7 +76,5 @@ def _optimization_barrier(context: LoweringContext, *operands: Any, **params: An
     if not operands:
         return []
     return list(
-        context.operation(
-            "stablehlo.optimization_barrier", context.result_types, operands
-        ).results
+        context.operation("stablehlo.optimization_barrier", context.result_types, operands).results
     )

@@ -52,8 +52,8 @@ class AxisContext:
         except ValueError:
             bound = ", ".join(map(repr, self.axis_names)) or "none"
             raise NameError(
-                f"unbound axis name: {name!r} (axes of the mesh: {bound}). Collectives over an axis "
-                "of a mesh run inside shard_map or pmap."
+                f"unbound axis name: {name!r} (axes of the mesh: {bound}). Collectives over an "
+                "axis of a mesh run inside shard_map or pmap."
             ) from None
 
     def stride_and_size(self, name: Any) -> tuple[int, int]:
@@ -262,9 +262,7 @@ def _ppermute(
         (int(group[source]), int(group[target])) for group in groups for source, target in perm
     ]
     if groups.size == 1:
-        return operand if pairs else context.full(
-            0, context.aval_out.shape, context.aval_out.dtype
-        )
+        return operand if pairs else context.full(0, context.aval_out.shape, context.aval_out.dtype)
     handle = context.module.new_channel()
     return context.create(
         "stablehlo.collective_permute",

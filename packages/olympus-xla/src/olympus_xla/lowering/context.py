@@ -23,8 +23,8 @@ from olympus_ir.staging import trace_to_closed
 
 from . import mlir
 from .custom_calls import custom_call_attributes
-from .platforms import index_attributes, index_type, rule_by_platform
 from .mlir import ir
+from .platforms import index_attributes, index_type, rule_by_platform
 from .shardings import mesh_attribute
 from .tables import lowering_rules, platform_rules
 
@@ -411,9 +411,7 @@ class LoweringContext:
         self, target: str, result_types: Sequence[Any], operands: Sequence[Any], **keywords: Any
     ) -> list[Any]:
         """As `custom_call_operation`; returns the results."""
-        return list(
-            self.custom_call_operation(target, result_types, operands, **keywords).results
-        )
+        return list(self.custom_call_operation(target, result_types, operands, **keywords).results)
 
     def custom_call_operation(
         self, target: str, result_types: Sequence[Any], operands: Sequence[Any], **keywords: Any
@@ -527,8 +525,10 @@ _locations: dict[Any, Any] = {}
 
 def _new_location(key: Any) -> Any:
     traceback, primitive, name_stack, prefix = key
-    name = "/".join((prefix, *name_stack, primitive.name)) if name_stack else (
-        f"{prefix}/{primitive.name}"
+    name = (
+        "/".join((prefix, *name_stack, primitive.name))
+        if name_stack
+        else (f"{prefix}/{primitive.name}")
     )
     if len(_locations) > 65536:
         _locations.clear()
@@ -575,4 +575,3 @@ def is_token(aval: Any) -> bool:
 def program_key(value: Any) -> Any:
     """A key for an olympuspr by identity; the module keeps the program alive."""
     return id(value.jaxpr) if isinstance(value, ClosedOlympuspr) else id(value)
-

@@ -48,9 +48,7 @@ def _dot_general(
     attributes = {"dot_dimension_numbers": numbers}
     algorithm = getattr(precision, "stablehlo_algorithm", None)
     if algorithm is not None:
-        attributes["algorithm"] = mlir.parsed(
-            algorithm(*(aval.dtype for aval in context.avals_in))
-        )
+        attributes["algorithm"] = mlir.parsed(algorithm(*(aval.dtype for aval in context.avals_in)))
         precision = None
     attributes["precision_config"] = precision_attribute(precision)
     return context.create(

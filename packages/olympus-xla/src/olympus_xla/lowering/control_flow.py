@@ -133,9 +133,7 @@ def _index_slice(context: LoweringContext, operand: Any, aval: Any, index: Any) 
     return context.reshape(piece, shape[1:], aval.dtype)
 
 
-def _index_update(
-    context: LoweringContext, operand: Any, aval: Any, value: Any, index: Any
-) -> Any:
+def _index_update(context: LoweringContext, operand: Any, aval: Any, value: Any, index: Any) -> Any:
     """``operand.at[index].set(value)``."""
     shape = aval.shape
     zero = context.scalar(0, _INT32)
@@ -178,9 +176,7 @@ def _scan(
             index = inner.create(
                 "stablehlo.subtract", mlir.tensor_type((), _INT32), (last, counter)
             )
-        slices = [
-            _index_slice(inner, x, aval, index) for x, aval in zip(xs, xs_avals, strict=True)
-        ]
+        slices = [_index_slice(inner, x, aval, index) for x, aval in zip(xs, xs_avals, strict=True)]
         arguments = [*consts, *carry, *slices]
         if unroll == 1:
             results = inner.lower(jaxpr, arguments)

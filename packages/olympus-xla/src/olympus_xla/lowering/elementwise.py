@@ -13,6 +13,7 @@ from . import mlir
 from .context import LoweringContext, comparison_attributes
 from .tables import lowering_rules, nary, spread
 
+
 def _define(primitive: Any, operation: str) -> None:
     lowering_rules.define(primitive, nary(operation))
 
@@ -92,12 +93,29 @@ def _mul(context: LoweringContext, left: Any, right: Any, *, out_dtype: Any = No
     return context.create("stablehlo.multiply", mlir.aval_type(aval), operands)
 
 
+def _are_equal(x: Any, y: Any) -> Any:
+    """Whether elements of an extended dtype are carried by equal numbers."""
+    rank = max(x.ndim, y.ndim)
+    numbers = []
+    for each in (x, y):
+        plain = lax.from_edtype(each)
+        missing = rank - each.ndim
+        numbers.append(lax.expand_dims(plain, tuple(range(missing))) if missing else plain)
+    equal = lax.eq(*numbers)
+    return lax.reduce_and(equal, tuple(range(rank, equal.ndim)))
+
+
+_extended_comparisons = {"EQ": _are_equal, "NE": lambda x, y: lax.bitwise_not(_are_equal(x, y))}
+
+
 def _comparison(direction: str, *, total_order: bool = False) -> Any:
     def rule(context: LoweringContext, left: Any, right: Any) -> Any:
         equation = context.equation
         aval = equation.outvars[0].aval
         operands: Any = (left, right)
         first, second = equation.invars
+        if dtypes.is_extended(first.aval.dtype):
+            return context.inline_function(_extended_comparisons[direction], operands, {})
         if first.aval.shape != second.aval.shape:
             operands = spread(context, operands, aval.shape)
         total = total_order and dtypes.issubdtype(first.aval.dtype, np.floating)
@@ -122,9 +140,7 @@ for _name, _direction in {
     lowering_rules.define(getattr(lax, f"{_name}_p"), _comparison(_direction))
 for _name, _direction in {"eq_to": "EQ", "lt_to": "LT", "le_to": "LE"}.items():
     if hasattr(lax, f"{_name}_p"):
-        lowering_rules.define(
-            getattr(lax, f"{_name}_p"), _comparison(_direction, total_order=True)
-        )
+        lowering_rules.define(getattr(lax, f"{_name}_p"), _comparison(_direction, total_order=True))
 
 
 @lowering_rules.define(lax.sign_p)
@@ -155,7 +171,9 @@ def _exp2(context: LoweringContext, operand: Any, **params: Any) -> Any:
 
 @lowering_rules.define(lax.square_p)
 def _square(context: LoweringContext, operand: Any, **params: Any) -> Any:
-    return context.create("stablehlo.multiply", mlir.aval_type(context.aval_out), (operand, operand))
+    return context.create(
+        "stablehlo.multiply", mlir.aval_type(context.aval_out), (operand, operand)
+    )
 
 
 @lowering_rules.define(lax.conj_p)

@@ -68,13 +68,9 @@ def _dynamic_slice(
 
 
 @lowering_rules.define(lax.dynamic_update_slice_p)
-def _dynamic_update_slice(
-    context: LoweringContext, operand: Any, update: Any, *starts: Any
-) -> Any:
+def _dynamic_update_slice(context: LoweringContext, operand: Any, update: Any, *starts: Any) -> Any:
     aval = context.aval_out
-    starts_all = _start_indices(
-        context, starts, context.avals_in[2:], len(_words(context, aval))
-    )
+    starts_all = _start_indices(context, starts, context.avals_in[2:], len(_words(context, aval)))
     return context.create(
         "stablehlo.dynamic_update_slice", mlir.aval_type(aval), (operand, update, *starts_all)
     )

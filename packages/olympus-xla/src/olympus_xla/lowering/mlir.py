@@ -165,9 +165,7 @@ def physical_aval(aval: Any) -> Any:
 
 
 def token_type() -> Any:
-    return _cached(
-        "token", lambda: ir.Type.parse("!stablehlo.token", context=context())
-    )
+    return _cached("token", lambda: ir.Type.parse("!stablehlo.token", context=context()))
 
 
 # ---- attributes ----

@@ -27,17 +27,23 @@ def identity_value(operation: str, dtype: Any) -> Any:
     if operation == "multiply":
         return 1
     if operation == "and":
-        return True if dtype == np.bool_ else -1 if dtypes.issubdtype(
-            dtype, np.signedinteger
-        ) else dtypes.iinfo(dtype).max
+        return (
+            True
+            if dtype == np.bool_
+            else -1
+            if dtypes.issubdtype(dtype, np.signedinteger)
+            else dtypes.iinfo(dtype).max
+        )
     lowest = operation == "maximum"
     if dtype == np.bool_:
         return not lowest
     if dtypes.issubdtype(dtype, np.inexact):
         # The eight-bit types without infinities have their largest finite numbers there.
-        real = np.zeros((), dtype).real.dtype if dtypes.issubdtype(
-            dtype, np.complexfloating
-        ) else dtype
+        real = (
+            np.zeros((), dtype).real.dtype
+            if dtypes.issubdtype(dtype, np.complexfloating)
+            else dtype
+        )
         infinity = np.array(-np.inf if lowest else np.inf).astype(real)
         if np.isinf(infinity.astype(np.float64)):
             return infinity
@@ -98,7 +104,11 @@ for _name, _operation in {
 
 @lowering_rules.define(lax.reduce_p)
 def _reduce(
-    context: LoweringContext, *operands_and_initials: Any, jaxpr: Any, dimensions: Any, **params: Any
+    context: LoweringContext,
+    *operands_and_initials: Any,
+    jaxpr: Any,
+    dimensions: Any,
+    **params: Any,
 ) -> list[Any]:
     count = len(operands_and_initials) // 2
     operands, initials = operands_and_initials[:count], operands_and_initials[count:]
@@ -214,7 +224,9 @@ def _log_add_exp(context: LoweringContext, left: Any, right: Any, dtype: Any) ->
         (difference, difference),
         comparison_attributes("NE", dtype),
     )
-    tail = create("log_plus_one", create("exponential", create("negate", create("abs", difference))))
+    tail = create(
+        "log_plus_one", create("exponential", create("negate", create("abs", difference)))
+    )
     return create("select", is_nan, create("add", left, right), create("add", larger, tail))
 
 

@@ -105,9 +105,11 @@ def _concatenate(context: LoweringContext, *operands: Any, dimension: int) -> An
 def _pad(context: LoweringContext, operand: Any, padding: Any, *, padding_config: Any) -> Any:
     aval = context.aval_out
     words = _words(context, aval)
-    low, high, interior = zip(*padding_config, *[(0, 0, 0)] * len(words), strict=True) if (
-        padding_config or words
-    ) else ((), (), ())
+    low, high, interior = (
+        zip(*padding_config, *[(0, 0, 0)] * len(words), strict=True)
+        if (padding_config or words)
+        else ((), (), ())
+    )
     if words:  # the padding value is one key: XLA pads with scalars only, so word by word
         return _pad_words(context, operand, padding, low, high, interior)
     return context.create(

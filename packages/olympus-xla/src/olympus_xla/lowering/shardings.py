@@ -33,9 +33,7 @@ def spec_attribute(
       open_dimensions: whether the compiler may divide further what the spec does not.
       mesh: the symbol of the mesh.
     """
-    return mlir.parsed(
-        f"#sdy.sharding<@{mesh}, [{dimensions_text(spec, ndim, open_dimensions)}]>"
-    )
+    return mlir.parsed(f"#sdy.sharding<@{mesh}, [{dimensions_text(spec, ndim, open_dimensions)}]>")
 
 
 def dimensions_text(spec: PartitionSpec, ndim: int, open_dimensions: bool = False) -> str:

@@ -66,8 +66,8 @@ def nary(operation: str, **attributes: Any) -> LoweringRule:
                 all_attributes = {**fixed, "result_accuracy": mlir.result_accuracy(accuracy)}
         if shape:
             invars = equation.invars
-            for position, operand in enumerate(operands):
-                if invars[position].aval.shape != shape:
+            for atom in invars:
+                if atom.aval.shape != shape:
                     operands = spread(context, operands, shape)
                     break
         return context.create(operation, mlir.aval_type(aval), operands, all_attributes)
