@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from .arrays import ArrayBase, register_array_class
 from .avals import ShapedArray, register_value_type
 from .dtypes import is_extended
+from .placement import NamedSharding, PartitionSpec
 from .primitives import instruction
 
 __all__ = [
@@ -175,6 +176,15 @@ class ExtendedArray(ArrayBase):
         if name in _of_physical:
             return getattr(self.physical, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def sharding(self) -> Any:
+        """How the array is laid out over devices."""
+        sharding = self.physical.sharding
+        if isinstance(sharding, NamedSharding):
+            spec = PartitionSpec(*tuple(sharding.spec)[: self._aval.ndim])
+            return NamedSharding(sharding.mesh, spec, memory_kind=sharding.memory_kind)
+        return sharding
 
     def block_until_ready(self) -> ExtendedArray:
         """The array itself, once it has been computed."""

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of typed keys, compiled, on devices, and with NumPy's methods."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import olympus
+import olympus.numpy as jnp
+from olympus import lax, random
+
+KEY = random.key(0)
+KEYS = random.split(KEY, 8)
+WORDS = np.asarray(random.key_data(KEYS))
+
+
+def data(keys):
+    return np.asarray(random.key_data(keys))
+
+
+def test_methods_of_arrays():
+    np.testing.assert_array_equal(data(KEYS[1]), WORDS[1])
+    np.testing.assert_array_equal(data(KEYS[jnp.array([5, 2])]), WORDS[[5, 2]])
+    np.testing.assert_array_equal(data(KEYS[2:6:2]), WORDS[2:6:2])
+    np.testing.assert_array_equal(data(KEYS.reshape(2, 4).T), WORDS.reshape(2, 4, 2).swapaxes(0, 1))
+    np.testing.assert_array_equal(data(KEYS.at[0].set(KEY)), [[0, 0], *WORDS[1:]])
+    np.testing.assert_array_equal(data(jnp.stack([KEY, KEYS[3]])), [[0, 0], WORDS[3]])
+    np.testing.assert_array_equal(data(jnp.concatenate([KEYS, KEYS[:1]])), [*WORDS, WORDS[0]])
+    chosen = jnp.where(jnp.arange(8) < 3, KEYS, KEYS[::-1])
+    np.testing.assert_array_equal(data(chosen), [*WORDS[:3], *WORDS[::-1][3:]])
+
+
+def test_keys_are_compared_as_a_whole():
+    np.testing.assert_array_equal(KEYS == KEYS[3], np.arange(8) == 3)
+    np.testing.assert_array_equal(KEYS[3] != KEYS, np.arange(8) != 3)
+    assert bool(KEY == random.key(0))
+
+
+def test_compiled_functions():
+    np.testing.assert_array_equal(data(olympus.jit(lambda index: KEYS[index])(3)), WORDS[3])
+    np.testing.assert_array_equal(
+        data(olympus.jit(random.split)(KEYS[0])), data(random.split(KEYS[0]))
+    )
+    assert olympus.eval_shape(random.split, KEY).dtype == KEY.dtype
+
+    def step(state):
+        key, count = state
+        return random.split(key)[0], count + 1
+
+    state = (KEY, 0)
+    last, _ = lax.while_loop(lambda state: state[1] < 3, step, state)
+    for _ in range(3):
+        state = step(state)
+    np.testing.assert_array_equal(data(last), data(state[0]))
+
+
+def test_transformations():
+    drawn = olympus.vmap(random.normal)(KEYS)
+    np.testing.assert_array_equal(drawn, [random.normal(key) for key in KEYS])
+    slope = olympus.grad(lambda x, key: x * random.normal(key))(2.0, KEY)
+    np.testing.assert_array_equal(slope, random.normal(KEY))
+
+
+def test_keys_on_devices(eight_devices):
+    mesh = olympus.make_mesh((8,), ("x",), axis_types=(olympus.sharding.AxisType.Auto,))
+    sharding = olympus.NamedSharding(mesh, olympus.P("x"))
+    spread = olympus.device_put(KEYS, sharding)
+    assert spread.sharding == sharding
+    assert len(spread.devices()) == 8
+    drawn = olympus.jit(olympus.vmap(random.bits))(spread)
+    np.testing.assert_array_equal(drawn, olympus.vmap(random.bits)(KEYS))
+    second = olympus.device_put(KEY, eight_devices[1])
+    assert second.devices() == {eight_devices[1]}
+    assert random.normal(second).devices() == {eight_devices[1]}
