@@ -153,7 +153,7 @@ def test_derivative(x) -> None:
 
 
 def test_no_derivative_of_its_own(x) -> None:
-    with pytest.raises(ValueError, match="test_RmsNorm` cannot be differentiated.*custom_vjp"):
+    with pytest.raises(ValueError, match=r"test_RmsNorm` cannot be differentiated.*custom_vjp"):
         olympus.grad(lambda x: lax.reduce_sum(rms_norm(x), (0, 1)))(x)
     with pytest.raises(ValueError, match="cannot be differentiated"):
         olympus.jvp(rms_norm, (x,), (x,))
@@ -264,7 +264,7 @@ def test_unregistered_target(x) -> None:
         with pytest.raises(JaxRuntimeError, match="'not_registered', and none is registered"):
             attempt(x)
     old = ffi.ffi_call("not_registered", like(x), custom_call_api_version=2)
-    with pytest.raises(JaxRuntimeError, match="register_ffi_target.*api_version=0"):
+    with pytest.raises(JaxRuntimeError, match=r"register_ffi_target.*api_version=0"):
         old(x)
 
 

@@ -121,7 +121,9 @@ def test_arguments_that_do_not_fit(traced):
     assert np.array_equal(result["r"], X + 5)
     with pytest.raises(TypeError, match=r"does not match the input pytree.*\n.*at kwargs, seen"):
         compiled({"x": X}, 2.0)
-    with pytest.raises(TypeError, match="at args, seen tuple of length 2 but now given .*length 1"):
+    with pytest.raises(
+        TypeError, match=r"at args, seen tuple of length 2 but now given .*length 1"
+    ):
         compiled({"x": X}, k=F32(3))
     with pytest.raises(TypeError, match="does not match the input pytree"):
         compiled({"x": X}, 2.0, k=F32(3), s=5)  # static arguments are compiled in

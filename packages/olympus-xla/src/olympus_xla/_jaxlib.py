@@ -17,6 +17,7 @@ import types
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+import jaxlib
 import numpy as np
 from jaxlib import _hlo, _jax, xla_client  # pyright: ignore[reportAttributeAccessIssue]
 from jaxlib.utils import absl_set_min_log_level
@@ -25,6 +26,7 @@ from olympus_ir import config_states
 from olympus_ir.avals import ShapedArray
 
 __all__ = [
+    "INCLUDE_DIR",
     "JAXLIB_VERSION",
     "Array",
     "ArrayCopySemantics",
@@ -105,6 +107,8 @@ if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
 # ---- names that are the same in all supported versions ----
 
 JAXLIB_VERSION = xla_client._version
+# XLA's C++ headers.
+INCLUDE_DIR = os.path.join(os.path.dirname(os.path.abspath(jaxlib.__file__)), "include")
 # 467 is jaxlib 0.10.2, 505 is 0.12.0.1.
 _IS_0_12 = JAXLIB_VERSION >= 500
 

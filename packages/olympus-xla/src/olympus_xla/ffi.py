@@ -9,11 +9,9 @@ compiled programs.
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import jaxlib
 import numpy as np
 
 from olympus_ir import dtypes
@@ -88,8 +86,8 @@ def register_ffi_type(name: str, type_registration: dict[str, Any], platform: st
 
     Args:
       name: the name of the type.
-      type_registration: capsules under ``"type_id"`` and, optionally, ``"type_info"``: the addresses
-        of the type's ``XLA_FFI_TypeId`` and ``XLA_FFI_TypeInfo``.
+      type_registration: capsules of the addresses of the type's ``XLA_FFI_TypeId``, under
+        ``"type_id"``, and optionally of its ``XLA_FFI_TypeInfo``, under ``"type_info"``.
       platform: where handlers use it.
 
     Raises:
@@ -144,7 +142,7 @@ def include_dir() -> str:
       >>> os.path.exists(os.path.join(include_dir(), "xla", "ffi", "api", "ffi.h"))
       True
     """
-    return os.path.join(os.path.dirname(os.path.abspath(jaxlib.__file__)), "include")
+    return _jaxlib.INCLUDE_DIR
 
 
 # ---- calling them ----
@@ -172,9 +170,9 @@ def ffi_call(
       result_shape_dtypes: the type of the result, something with ``shape`` and ``dtype``, or a
         sequence of them for several results.
       has_side_effect: whether it must be called even where its results are not used.
-      vmap_method: what `vmap` does: ``"sequential"`` calls it once a batch element, ``"expand_dims"``
-        and ``"broadcast_all"`` once with a leading dimension on the operands, of size one
-        respectively the batch's where they are not batched.
+      vmap_method: what `vmap` does: ``"sequential"`` calls it once a batch element,
+        ``"expand_dims"`` and ``"broadcast_all"`` once with a leading dimension on the operands, of
+        size one respectively the batch's where they are not batched.
       input_layouts: how it expects its operands in memory: for each a `Layout`, the dimensions from
         major to minor, or None for row-major order.
       output_layouts: likewise for its results.
@@ -195,7 +193,7 @@ def ffi_call(
     Example:
       >>> import numpy as np
       >>> from olympus import ShapeDtypeStruct
-      >>> norm = ffi_call("rms_norm", ShapeDtypeStruct((4,), np.float32), vmap_method="broadcast_all")
+      >>> norm = ffi_call("rms_norm", ShapeDtypeStruct((4,), np.float32))
       >>> norm(np.ones(4, np.float32), eps=np.float32(1e-5))  # doctest: +SKIP
       Array([0.99999, 0.99999, 0.99999, 0.99999], dtype=float32)
     """

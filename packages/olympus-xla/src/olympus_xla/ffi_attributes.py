@@ -94,6 +94,6 @@ def hashable_attribute(name: str, value: Any) -> Any:
     reason = "Non-hashable" if getattr(type(value), "__hash__", None) is None else "Unsupported"
     raise TypeError(
         f"{reason} keyword argument to ffi_call {name}: {value!r} of type {type(value).__name__}. "
-        "Attributes are scalars, strings, NumPy arrays, and tuples and dictionaries of them; arrays "
-        "to be computed with are positional arguments."
+        "Attributes are scalars, strings, NumPy arrays, and tuples and dictionaries of them; "
+        "arrays to be computed with are positional arguments."
     )

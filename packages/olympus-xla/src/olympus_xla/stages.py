@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ahead-of-time compilation in stages: traced, lowered, compiled.
 
-``jit(f).trace(*args)`` gives a `Traced`, its ``lower()`` a `Lowered`, and that one's ``compile()`` a
-`Compiled`, which is called like ``f``, with arguments of the types it was compiled for.
+``jit(f).trace(*args)`` gives a `Traced`, its ``lower()`` a `Lowered`, and that one's ``compile()``
+a `Compiled`, which is called like ``f``, with arguments of the types it was compiled for.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from olympus_ir import pytrees
 from olympus_ir.jit import JitOptions, TracedProgram, bind_statics, trace_call
-from olympus_ir.make import ShapeDtypeStruct
+from olympus_ir.shape_struct import ShapeDtypeStruct
 from olympus_ir.tracing import escaped_tracer_error
 
 from . import compilation

@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jaxlib.mlir import ir
 
 from ..ffi_attributes import FrozenDict, HashableArray, TypedScalar
 from ..ffi_primitive import ffi_call_p
 from . import mlir
 from .context import LoweringContext
+from .mlir import ir
 from .tables import lowering_rules
 
 
