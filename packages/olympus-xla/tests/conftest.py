@@ -12,7 +12,7 @@ from olympus_ir.config import config
 from olympus_sharding import AxisType, make_mesh
 from olympus_xla import backends
 
-if not backends.are_backends_initialized():
+if not backends.are_backends_initialized() and config.olympus_num_cpu_devices < 4:
     config.update("olympus_num_cpu_devices", 4)
 
 
