@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 
 import numpy as np
@@ -24,7 +25,16 @@ from olympus_testing import (
 
 
 def test_each_primitive_has_a_sample():
-    assert_complete(samples, primitives())
+    # Those of olympus-ir: other packages declare more of them where they are imported.
+    declared = {
+        id(value)
+        for name, module in list(sys.modules.items())
+        if name.partition(".")[0] == "olympus_ir"
+        for value in vars(module).values()
+    }
+    instructions = [each for each in primitives() if id(each) in declared]
+    assert len(instructions) > 100
+    assert_complete(samples, instructions)
 
 
 def test_cases_have_names_of_their_own():

@@ -28,6 +28,10 @@ def test_xla_agrees_with_the_reference(case):
 @pytest.mark.parametrize("case", cases(), ids=str)
 @pytest.mark.parametrize("platform", ["cuda", "tpu"])
 def test_lowers_for_platforms_that_are_absent(case, platform):
+    if platform == "tpu" and case.primitive.family == "callbacks":
+        with case.context(), pytest.raises(NotImplementedError, match="cannot be lowered for tpu"):
+            jit(case.run).lower(*case.args, lowering_platforms=(platform,))
+        return
     with case.context():
         lowered = jit(case.run).lower(*case.args, lowering_platforms=(platform,))
         assert lowered.compiler_ir().operation.verify()

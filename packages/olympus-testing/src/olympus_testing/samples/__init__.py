@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The samples of the instruction set, one file a family, and how to declare more."""
 
+from . import callbacks as callbacks
+from . import calls as calls
+from . import collectives as collectives
 from . import contractions as contractions
+from . import control_flow as control_flow
 from . import elementwise as elementwise
 from . import indexing as indexing
 from . import reductions as reductions
 from . import shaping as shaping
 from . import sorting as sorting
+from . import transfer as transfer
 from .declarations import Binary as Binary
 from .declarations import Case as Case
 from .declarations import Operand as Operand

@@ -21,6 +21,7 @@ from olympus_ir.primitives import Primitive
 
 __all__ = [
     "BOOLS",
+    "BOTH_MODES",
     "COMPLEXES",
     "FLOATS",
     "INTEGERS",
@@ -43,6 +44,8 @@ UNSIGNED_INTEGERS: tuple[Any, ...] = (np.uint32, np.uint8)
 INTEGERS = SIGNED_INTEGERS + UNSIGNED_INTEGERS
 NUMBERS = FLOATS + COMPLEXES + INTEGERS
 BOOLS: tuple[Any, ...] = (np.bool_,)
+
+BOTH_MODES = ("forward", "reverse")
 
 _WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 # Derivatives are compared with finite differences in double precision only.
@@ -98,6 +101,7 @@ class Case:
       differentiable: the positions of operands whose derivatives can be compared with finite
         differences; empty where there is none, or the precision does not allow it.
       order: up to which order derivatives are compared.
+      modes: the modes of differentiation there are: "forward", "reverse" or both.
       batchable: the positions of operands that may be batched.
       tolerance: the relative tolerance in place of the dtype's.
     """
@@ -108,6 +112,7 @@ class Case:
     params: Mapping[str, Any]
     differentiable: tuple[int, ...] = ()
     order: int = 2
+    modes: tuple[str, ...] = BOTH_MODES
     batchable: tuple[int, ...] = ()
     tolerance: float | None = None
 
@@ -123,6 +128,8 @@ class Case:
 
     def run(self, *args: Any) -> Any:
         """Applies the primitive to operands, with the case's parameters."""
+        if self.primitive.bind_equation is not None:
+            return self.primitive.bind_equation(args, dict(self.params))
         return self.primitive.bind(*args, **self.params)
 
     def context(self) -> contextlib.AbstractContextManager[Any]:
@@ -150,6 +157,7 @@ class Operation:
       differentiable: whether derivatives can be compared with finite differences: all inexact
         operands (True), those at some positions, or none (False).
       order: up to which order.
+      modes: as in `Case`.
       batchable: whether operands may be batched: all (True), those at some positions, none (False).
       tolerance: the relative tolerance in place of the dtype's.
     """
@@ -162,6 +170,7 @@ class Operation:
     dtypes: Sequence[Any] = (np.float32, np.float64)
     differentiable: bool | tuple[int, ...] = True
     order: int = 2
+    modes: tuple[str, ...] = BOTH_MODES
     batchable: bool | tuple[int, ...] = True
     tolerance: float | None = None
 
@@ -190,6 +199,7 @@ class Operation:
                 if np.asarray(example[position]).dtype in _DIFFERENTIATED
             ),
             self.order,
+            self.modes,
             self.batchable
             if isinstance(self.batchable, tuple)
             else tuple(positions) * self.batchable,

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives need a named axis, which a primitive alone has not: exempt, but for reductions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_ir import lax
+
+from .declarations import Operand, Operation, sample, samples
+
+# Over positional axes they are reductions, and these are what `vmap` makes of named ones.
+for _primitive in (lax.psum_p, lax.pmax_p, lax.pmin_p):
+
+    def _reduction(label: str, axes: tuple[int, ...], **options: Any) -> Operation:
+        params = {"axes": axes, "axis_index_groups": None}
+        return Operation(label, (Operand((2, 3)),), params, **options)
+
+    sample(_primitive, _reduction("rows", (0,)), _reduction("all", (0, 1)))
+
+for _primitive in (
+    lax.axis_index_p,
+    lax.all_gather_p,
+    lax.reduce_scatter_p,
+    lax.ppermute_p,
+    lax.pbroadcast_p,
+    lax.psum_invariant_p,
+    lax.pvary_p,
+    lax.all_to_all_p,
+):
+    samples.exempt(_primitive, reason="means something across a named axis only")

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters that are programs, as tracing records them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import config, trace_to_olympuspr
+from olympus_ir.avals import ShapedArray
+from olympus_ir.primitives import Primitive
+
+from .declarations import Operand
+
+__all__ = ["recorded_params"]
+
+
+def recorded_params(
+    primitive: Primitive, fun: Callable[..., Any], *operands: Operand
+) -> Callable[[Any], dict[str, Any]]:
+    """The parameters of the equation that a function records, as a function of the dtype.
+
+    Args:
+      primitive: the primitive that the function applies once.
+      fun: from operands to a list of results.
+      *operands: what the function takes.
+    """
+
+    def params(dtype: Any) -> dict[str, Any]:
+        avals = [
+            ShapedArray(each.shape, np.dtype(dtype if each.dtype is None else each.dtype))
+            for each in operands
+        ]
+        with config.enable_x64(True):
+            program, _ = trace_to_olympuspr(lambda *args: list(fun(*args)), avals)
+        (equation,) = [each for each in program.eqns if each.primitive is primitive]
+        return equation.params
+
+    return params
