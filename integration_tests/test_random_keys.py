@@ -31,9 +31,9 @@ def test_methods_of_arrays():
 
 
 def test_keys_are_compared_as_a_whole():
-    np.testing.assert_array_equal(KEYS == KEYS[3], np.arange(8) == 3)
+    np.testing.assert_array_equal(KEYS[3] == KEYS, np.arange(8) == 3)
     np.testing.assert_array_equal(KEYS[3] != KEYS, np.arange(8) != 3)
-    assert bool(KEY == random.key(0))
+    assert bool(random.key(0) == KEY)
 
 
 def test_compiled_functions():
