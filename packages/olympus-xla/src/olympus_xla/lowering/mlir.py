@@ -251,6 +251,8 @@ def parsed(text: str) -> Any:
 def dense(value: np.ndarray) -> Any:
     """A dense constant attribute with the values of an array."""
     value = np.asarray(value)
+    if value.dtype == dtypes.float0:  # tangents of integers: nothing, written as booleans
+        value = np.zeros(value.shape, np.bool_)
     kind = tensor_type(value.shape, value.dtype)
     if value.dtype.isbuiltin != 1:  # types of ml_dtypes: the bits are what is wanted
         value = value.view(np.uint8 if value.dtype.itemsize == 1 else np.uint16)
