@@ -183,7 +183,7 @@ def test_wrong_options():
         grad(product, argnums=-3)(1.0, 2.0)
     with pytest.raises(TypeError, match="interpreted as an integer"):
         grad(product, argnums="a")
-    with pytest.raises(TypeError, match="two-element tuple, but got type .*LinearizeTracer"):
+    with pytest.raises(TypeError, match=r"two-element tuple, but got type .*LinearizeTracer"):
         grad(lambda x: x, has_aux=True)(1.0)
     with pytest.raises(NotImplementedError, match="reduce_axes is not supported"):
         grad(product, reduce_axes=("i",))

@@ -55,7 +55,7 @@ def test_same_result_twice():
 def test_pullback_is_a_pytree():
     f = lambda x: lax.reduce_sum(lax.mul(x, lax.exp(x)), (0,))  # noqa: E731
     x = np.ones(3, np.float32)
-    value, pullback = jit(lambda x: vjp(f, x))(x)
+    _, pullback = jit(lambda x: vjp(f, x))(x)
     expected = vjp(f, x)[1](np.float32(1))
     np.testing.assert_allclose(pullback(np.float32(1)), expected)
     applied = jit(lambda pullback, ct: pullback(ct))(pullback, np.float32(1))

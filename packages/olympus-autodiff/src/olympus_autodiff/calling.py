@@ -9,7 +9,7 @@ from typing import Any
 
 from olympus_ir.flattening import function_name
 
-__all__ = ["OutTree", "name_of", "non_differentiated", "positional_arguments"]
+__all__ = ["OutTree", "name_of", "non_differentiated", "positional_arguments", "positional_count"]
 
 
 class OutTree:
@@ -52,13 +52,31 @@ def positional_arguments(
             ) from None
         return tuple(args)
     bound = signature.bind(*args, **kwargs)
-    bound.apply_defaults()
-    if bound.kwargs:
+    kinds = {name: signature.parameters[name].kind for name in bound.arguments}
+    keyword_only = [
+        name for name, kind in kinds.items() if kind.name in ("KEYWORD_ONLY", "VAR_KEYWORD")
+    ]
+    if keyword_only:
         raise TypeError(
             f"the arguments of {name_of(fun)} must be possible to give by position, so that its "
-            f"derivative rule can take them so; {sorted(bound.kwargs)} are keyword-only"
+            f"derivative rule can take them so; {keyword_only} are keyword-only"
         )
+    bound.apply_defaults()
     return bound.args
+
+
+def positional_count(fun: Callable[..., Any]) -> int | None:
+    """How many arguments a call gives that leaves none to defaults.
+
+    None where the signature does not say, or takes any number.
+    """
+    try:
+        parameters = inspect.signature(fun).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return None
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
 
 
 def non_differentiated(

@@ -15,7 +15,7 @@ from olympus_ir.lax.calls import custom_jvp_call_p
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import current, evaluation_trace
 
-from .calling import OutTree, name_of, non_differentiated, positional_arguments
+from .calling import OutTree, name_of, non_differentiated, positional_arguments, positional_count
 from .jvp import tangent_aval_of
 from .zeros import SymbolicZero, Zero, aval_of, instantiate
 
@@ -56,6 +56,7 @@ class custom_jvp:
         self.nondiff_argnums = non_differentiated(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable[..., Any] | None = None
         self.symbolic_zeros = False
+        self._count: int | None = None
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Sets the derivative rule; can be used as a decorator.
@@ -111,7 +112,7 @@ class custom_jvp:
         trace = current.trace
         if trace is evaluation_trace:
             return self.fun(*args, **kwargs)
-        if kwargs or self.nondiff_argnums:
+        if kwargs or len(args) != self._positional_count():
             args = positional_arguments(self.fun, args, kwargs)
         fixed, differentiated = split_arguments(args, self.nondiff_argnums)
         leaves, in_tree = pytrees.tree_flatten(differentiated)
@@ -124,6 +125,11 @@ class custom_jvp:
             custom_jvp_call_p, flat_fun, flat_jvp, leaves, symbolic_zeros=self.symbolic_zeros
         )
         return pytrees.tree_unflatten(out_tree.tree, results)
+
+    def _positional_count(self) -> int | None:
+        if self._count is None:  # on the first call: many decorated functions are never called
+            self._count = positional_count(self.fun)
+        return self._count
 
     def __repr__(self) -> str:
         return f"<custom_jvp function {name_of(self)}>"

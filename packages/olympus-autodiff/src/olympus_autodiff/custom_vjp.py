@@ -13,7 +13,7 @@ from olympus_ir.lax.calls import custom_vjp_call_p
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import Tracer, current, evaluation_trace
 
-from .calling import OutTree, name_of, non_differentiated, positional_arguments
+from .calling import OutTree, name_of, non_differentiated, positional_arguments, positional_count
 from .custom import FlatCall, split_arguments
 from .jvp import tangent_aval_of
 from .zeros import SymbolicZero, Zero, aval_of, instantiate
@@ -85,6 +85,7 @@ class custom_vjp:
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
         self.symbolic_zeros = False
+        self._count: int | None = None
         self.optimize_remat = False
 
     def defvjp(
@@ -120,7 +121,7 @@ class custom_vjp:
         trace = current.trace
         if trace is evaluation_trace:
             return self.fun(*args, **kwargs)
-        if kwargs or self.nondiff_argnums:
+        if kwargs or len(args) != self._positional_count():
             args = positional_arguments(self.fun, args, kwargs)
         fixed, differentiated = split_arguments(args, self.nondiff_argnums)
         for place, value in fixed:
@@ -153,6 +154,11 @@ class custom_vjp:
                     "differentiated must be known when the backward pass runs; make it an ordinary "
                     "argument whose cotangent is None."
                 )
+
+    def _positional_count(self) -> int | None:
+        if self._count is None:  # on the first call: many decorated functions are never called
+            self._count = positional_count(self.fun)
+        return self._count
 
     def __repr__(self) -> str:
         return f"<custom_vjp function {name_of(self)}>"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions whose derivatives are compared with JAX's, written for either library.
 
-`build(library)` takes a namespace with ``lax`` and the transformations, and returns from a name to a
-function and its arguments. The same file is run under JAX by `record_derivatives.py`.
+`build(library)` takes a namespace with ``lax`` and the transformations, and returns from a name to
+a function and its arguments. The same file is run under JAX by `record_derivatives.py`.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ Run with the interpreter of an environment that has jax 0.10.2:
 
     python record_derivatives.py > derivatives.json
 
-For each case: the ``result``, the tangent (``jvp``), the cotangents (``vjp``), the derivative of the
-gradient along a direction (``second``), each as a list of leaves, and the number of ``equations`` of
-the program of the vjp. Directions are those of `directions.py`. A derivative that JAX refuses is
-recorded as the type of the error.
+For each case: the ``result``, the tangent (``jvp``), the cotangents (``vjp``), the derivative of
+the gradient along a direction (``second``), each as a list of leaves, and the number of
+``equations`` of the program of the vjp. Directions are those of `directions.py`. A derivative that
+JAX refuses is recorded as the type of the error.
 """
 
 import json

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is special about derivatives of elementwise operations: ties, ends of domains, accuracy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.special
+
+from olympus_autodiff import grad, jvp, vjp
+from olympus_ir import config, lax
+
+
+@pytest.mark.parametrize(
+    "f, x, expected",
+    [
+        (lax.abs, 0.0, 1.0),
+        (lax.sqrt, 0.0, np.inf),
+        (lambda x: lax.integer_pow(x, 0), 0.0, 0.0),
+        (lambda x: lax.integer_pow(x, 1), 0.0, 1.0),
+        (lambda x: lax.pow(x, 0), 0.0, 0.0),
+        (lambda x: lax.pow(x, 2.0), -2.0, -4.0),
+        (lambda x: lax.pow(0.0, x), 2.0, 0.0),
+        (lambda x: lax.max(x, 1.0), 1.0, 0.5),
+        (lambda x: lax.min(x, x), 1.0, 1.0),
+        (lambda x: lax.max(x, np.float32(np.nan)), 1.0, 0.0),
+        (lambda x: lax.clamp(0.0, x, 1.0), 0.0, 0.0),
+        (lambda x: lax.sign(x), 1.0, 0.0),
+        (lambda x: lax.rem(x, 3.0), 7.5, 1.0),
+        (lambda x: lax.rem(7.5, x), 3.0, -2.0),
+        (lambda x: lax.rem(-7.5, x), 3.0, 2.0),
+    ],
+)
+def test_special_points(f, x, expected):
+    assert grad(f)(x) == expected
+
+
+def test_modulus_at_zero():
+    assert grad(lambda z: lax.abs(z))(np.complex64(0)) == 0
+
+
+def test_accuracy_of_tanh_far_out():
+    np.testing.assert_allclose(grad(lax.tanh)(5.0), 1 / np.cosh(5.0) ** 2, rtol=1e-3)
+    assert grad(lax.tanh)(50.0) == 0.0
+
+
+@pytest.mark.parametrize("x", [0.01, 0.3, 0.5, 1.0, 3.7, 25.0, -0.4, -3.3])
+def test_trigamma(x):
+    with config.enable_x64(True):
+        expected = scipy.special.polygamma(1, x) if x > 0 else None
+        if x < 0:  # by the recurrence, from a positive argument
+            steps = int(-x) + 1
+            expected = scipy.special.polygamma(1, x + steps)
+            expected += sum(1 / (x + k) ** 2 for k in range(steps))
+        np.testing.assert_allclose(grad(lax.digamma)(x), expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("z", [2 + 1j, -2 + 1j, -2 - 1j, 0.5 - 0.5j])
+@pytest.mark.parametrize(
+    "name", "acosh asinh asin acos atan atanh sqrt rsqrt log log1p tan logistic".split()
+)
+def test_branches_of_complex_functions(name, z):
+    f = getattr(lax, name)
+    with config.enable_x64(True):
+        z = np.complex128(z)
+        for direction in (1.0, 1j):
+            step = 1e-6 * direction
+            expected = (np.asarray(f(z + step)) - np.asarray(f(z - step))) / 2e-6
+            found = jvp(f, (z,), (np.complex128(direction),))[1]
+            np.testing.assert_allclose(found, expected, rtol=1e-7)
+
+
+def test_conventions_of_complex_cotangents():
+    z, one = np.complex64(1 + 2j), np.float32(1)
+    assert vjp(lax.real, z)[1](one) == (1,)
+    assert vjp(lax.imag, z)[1](one) == (-1j,)
+    assert vjp(lax.conj, z)[1](z) == (1 - 2j,)
+    assert vjp(lax.complex, one, one)[1](z) == (1.0, -2.0)
+    assert vjp(lax.conj, one)[1](z) == (1.0,)
+
+
+def test_spread_operands():
+    m, row = np.ones((2, 3), np.float32), np.array([[1.0, 2.0, 3.0]], np.float32)
+    by_m, by_row = vjp(lax.mul, m, row)[1](m)
+    np.testing.assert_array_equal(by_m, np.tile(row, (2, 1)))
+    np.testing.assert_array_equal(by_row, [[2, 2, 2]])
+    by_scalar, by_m = vjp(lax.sub, np.float32(1), m)[1](m)
+    assert by_scalar == 6.0
+    np.testing.assert_array_equal(by_m, -m)
+    np.testing.assert_array_equal(jvp(lambda s: lax.add(s, m), (1.0,), (2.0,))[1], 2 * m)
+    np.testing.assert_array_equal(jvp(lambda r: lax.sub(m, r), (row,), (row,))[1], -row * m)
+    low = np.float32(0)
+    by_low, _, by_high = vjp(lax.clamp, low, m - 2, np.float32(3))[1](m)
+    assert (by_low, by_high) == (6.0, 0.0)

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olympus_autodiff import (
+    checkpoint,
+    checkpoint_name,
+    checkpoint_policies,
+    grad,
+    jvp,
+    linearize,
+    vjp,
+)
+from olympus_autodiff.policies import Offloadable, Recompute, Saveable
+from olympus_batching import vmap
+from olympus_ir import ShapedArray, lax, pytrees
+from olympus_ir.errors import TracerBoolConversionError
+from olympus_ir.jit import jit
+from olympus_ir.staging import trace_to_closed
+
+F32 = ShapedArray((), np.float32)
+M = np.arange(4, dtype=np.float32).reshape(2, 2) / 4
+
+
+def twice_sine(x):
+    return lax.sin(lax.sin(x))
+
+
+def derivative(x):
+    return np.cos(np.sin(x)) * np.cos(x)
+
+
+def gradient_program(fun, aval=F32):
+    return trace_to_closed(lambda x: [vjp(fun, x)[1](np.ones(aval.shape, np.float32))[0]], [aval])
+
+
+def saved_by(fun, x):
+    """The shapes of what the backward pass keeps."""
+    _, pullback = vjp(fun, x)
+    return sorted(leaf.shape for leaf in pytrees.tree_leaves(pullback))
+
+
+def test_results_and_derivatives():
+    f = checkpoint(twice_sine)
+    np.testing.assert_allclose(f(0.5), np.sin(np.sin(0.5)), rtol=1e-6)
+    for gradient in (grad(f), jit(grad(f)), grad(jit(f)), grad(checkpoint(f))):
+        np.testing.assert_allclose(gradient(0.5), derivative(0.5), rtol=1e-6)
+    np.testing.assert_allclose(jvp(f, (0.5,), (1.0,))[1], derivative(0.5), rtol=1e-6)
+    np.testing.assert_allclose(linearize(f, 0.5)[1](1.0), derivative(0.5), rtol=1e-6)
+    x = np.array([0.1, 0.5], np.float32)
+    np.testing.assert_allclose(vmap(grad(f))(x), derivative(x), rtol=1e-6)
+    plain = grad(grad(twice_sine))(0.5)
+    np.testing.assert_allclose(grad(grad(f))(0.5), plain, rtol=1e-6)
+
+
+def test_backward_pass_starts_from_the_arguments():
+    assert str(gradient_program(checkpoint(twice_sine))) == (
+        "{ lambda ; a:f32[]. let\n"
+        "    b:f32[] = sin a\n"
+        "    c:f32[] = sin b\n"
+        "    d:f32[] = remat2[\n"
+        "      differentiated=True\n"
+        "      jaxpr={ lambda ; e:f32[] f:f32[]. let\n"
+        "          g:f32[] = sin e\n"
+        "          h:f32[] = cos e\n"
+        "          i:f32[] = cos g\n"
+        "          j:f32[] = mul f i\n"
+        "          k:f32[] = mul j h\n"
+        "        in (k,) }\n"
+        "      policy=None\n"
+        "      prevent_cse=True\n"
+        "    ] a 1.0:f32[]\n"
+        "  in (d,) }"
+    )
+
+
+def test_program_of_the_function():
+    closed = trace_to_closed(lambda x: [checkpoint(lax.sin, prevent_cse=False)(x)], [F32])
+    assert str(closed) == (
+        "{ lambda ; a:f32[]. let\n"
+        "    b:f32[] = remat2[\n"
+        "      differentiated=False\n"
+        "      jaxpr={ lambda ; c:f32[]. let d:f32[] = sin c in (d,) }\n"
+        "      policy=None\n"
+        "      prevent_cse=False\n"
+        "    ] a\n"
+        "  in (b,) }"
+    )
+
+
+def no_index(x):
+    y = lax.dot(lax.sin(x), x)
+    z = checkpoint_name(lax.sin(y), "inner")
+    one = lax.expand_dims(z, (0,))
+    batched = lax.dot_general(one, lax.expand_dims(x, (0,)), (((2,), (1,)), ((0,), (0,))))
+    return lax.sin(lax.squeeze(batched, (0,)))
+
+
+@pytest.mark.parametrize(
+    "policy, shapes",
+    [
+        (None, [(2, 2)]),
+        (checkpoint_policies.nothing_saveable, [(2, 2)]),
+        (checkpoint_policies.dots_saveable, [(1, 2, 2), (2, 2), (2, 2)]),
+        (checkpoint_policies.checkpoint_dots, [(1, 2, 2), (2, 2), (2, 2)]),
+        (checkpoint_policies.dots_with_no_batch_dims_saveable, [(2, 2), (2, 2)]),
+        (checkpoint_policies.save_only_these_names("inner"), [(2, 2), (2, 2)]),
+        (checkpoint_policies.save_only_these_names("other"), [(2, 2)]),
+        (checkpoint_policies.save_any_names_but_these("other"), [(2, 2), (2, 2)]),
+        (checkpoint_policies.save_any_names_but_these("inner"), [(2, 2)]),
+        (
+            checkpoint_policies.save_from_both_policies(
+                checkpoint_policies.save_only_these_names("inner"),
+                checkpoint_policies.dots_with_no_batch_dims_saveable,
+            ),
+            [(2, 2), (2, 2), (2, 2)],
+        ),
+    ],
+)
+def test_what_policies_save(policy, shapes):
+    f = checkpoint(no_index, policy=policy)
+    assert saved_by(f, M) == shapes
+    plain = vjp(no_index, M)[1](M)[0]
+    np.testing.assert_allclose(vjp(f, M)[1](M)[0], plain, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(vjp(jit(f), M)[1](M)[0], plain, rtol=1e-5, atol=1e-6)
+
+
+def test_everything_saveable_computes_nothing_again():
+    f = checkpoint(twice_sine, policy=checkpoint_policies.everything_saveable)
+    program = gradient_program(f)
+    (remat,) = [e for e in program.eqns if e.primitive is lax.checkpoint_p]
+    assert [e.primitive.name for e in remat.params["jaxpr"].eqns] == ["mul", "mul"]
+
+
+def test_save_anything_except_names():
+    def f(x):
+        return lax.sin(checkpoint_name(lax.sin(x), "again"))
+
+    policy = checkpoint_policies.save_anything_except_these_names("again")
+    program = gradient_program(checkpoint(f, policy=policy))
+    (remat,) = [e for e in program.eqns if e.primitive is lax.checkpoint_p]
+    names = [e.primitive.name for e in remat.params["jaxpr"].eqns]
+    assert names.count("name") == names.count("sin") == 0 or "name" in names
+
+
+def test_policies_look_into_calls():
+    policy = checkpoint_policies.dots_saveable
+    f = checkpoint(lambda x: lax.sin(jit(lambda x: lax.dot(x, x))(x)), policy=policy)
+    assert saved_by(f, M) == [(2, 2), (2, 2)]
+
+
+def test_own_policy():
+    seen = []
+
+    def policy(primitive, *avals, **params):
+        seen.append((primitive.name, *[aval.str_short() for aval in avals]))
+        return Saveable if primitive is lax.cos_p else Recompute
+
+    f = checkpoint(twice_sine, policy=policy)
+    np.testing.assert_allclose(grad(f)(0.5), derivative(0.5), rtol=1e-6)
+    assert set(seen) == {("cos", "float32[]")}
+    with pytest.raises(
+        TypeError, match="must return a bool, Saveable, Recompute or an Offloadable"
+    ):
+        grad(checkpoint(twice_sine, policy=lambda *args, **params: None))(0.5)
+
+
+def test_offloading_is_refused_in_words():
+    policies = (
+        checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host"),
+        checkpoint_policies.save_and_offload_only_these_names(
+            names_which_can_be_saved=[],
+            names_which_can_be_offloaded=["inner"],
+            offload_src="device",
+            offload_dst="pinned_host",
+        ),
+    )
+    for policy in policies:
+        with pytest.raises(NotImplementedError, match="memory 'pinned_host'"):
+            vjp(checkpoint(no_index, policy=policy), M)
+    assert policies[0](
+        lax.dot_general_p, dimension_numbers=(((1,), (0,)), ((), ()))
+    ) == Offloadable(src="device", dst="pinned_host")
+    with pytest.raises(ValueError, match="must be disjoint"):
+        checkpoint_policies.save_and_offload_only_these_names(
+            names_which_can_be_saved=["a"],
+            names_which_can_be_offloaded=["a"],
+            offload_src="device",
+            offload_dst="pinned_host",
+        )
+
+
+def test_reprs_of_policies():
+    assert repr(checkpoint_policies.dots_saveable) == "DotsSaveable(only_if_no_batch_dims=False)"
+    named = checkpoint_policies.save_only_these_names("a")
+    assert repr(named) == "SaveOnlyTheseNames(saveable_names=frozenset({'a'}))"
+    assert named == checkpoint_policies.save_only_these_names("a")
+
+
+def test_names_are_passed_through():
+    assert checkpoint_name({"a": 1.0}, "x") == {"a": 1.0}
+    np.testing.assert_array_equal(vmap(lambda x: checkpoint_name(x, "x"))(M), M)
+    assert grad(lambda x: checkpoint_name(lax.mul(x, x), "x"))(3.0) == 6.0
+    closed = trace_to_closed(lambda x: [checkpoint_name(x, "foo")], [F32])
+    assert str(closed) == "{ lambda ; a:f32[]. let b:f32[] = name[name=foo] a in (b,) }"
+
+
+def test_static_arguments():
+    def f(x, power, *, negative=False):
+        y = lax.integer_pow(x, power)
+        return lax.neg(y) if negative else y
+
+    assert checkpoint(f, static_argnums=1)(2.0, 3) == 8.0
+    assert (
+        checkpoint(f, static_argnums=(1,), static_argnames="negative")(2.0, 3, negative=True)
+        == -8.0
+    )
+    assert grad(checkpoint(f, static_argnums=-1))(2.0, 3) == 12.0
+    with pytest.raises(ValueError, match="must be hashable"):
+        checkpoint(f, static_argnums=1)(2.0, [3])
+
+
+def test_closing_over_values():
+    def f(w, x):
+        return checkpoint(lambda x: lax.mul(lax.sin(x), w))(x)
+
+    assert grad(f, argnums=(0, 1))(2.0, 0.0) == (0.0, 2.0)
+    array = np.array([1.0, 2.0], np.float32)
+    g = checkpoint(lambda x: lax.mul(lax.sin(x), array))
+    np.testing.assert_allclose(vjp(g, array)[1](array)[0], np.cos(array) * array**2, rtol=1e-6)
+
+
+def test_the_function_is_traced_once():
+    calls = []
+    f = checkpoint(lambda x: (calls.append(x), lax.sin(x))[1])
+    f(1.0), grad(f)(2.0)
+    assert len(calls) == 1
+
+
+def test_in_scan():
+    def loop(body):
+        return lambda x: lax.scan(lambda c, _: (body(c), None), x, None, length=3)[0]
+
+    plain, checkpointed = loop(twice_sine), loop(checkpoint(twice_sine, prevent_cse=False))
+    np.testing.assert_allclose(grad(checkpointed)(0.5), grad(plain)(0.5), rtol=1e-6)
+
+
+def test_wrong_arguments():
+    with pytest.raises(TypeError, match="Expected a callable value"):
+        checkpoint(3)
+    with pytest.raises(NotImplementedError, match="'concrete' option"):
+        checkpoint(lax.sin, concrete=True)
+    with pytest.raises(TracerBoolConversionError, match="for checkpoint / remat") as caught:
+        checkpoint(lambda x: x if lax.gt(x, 0.0) else lax.neg(x))(1.0)
+    assert any("static_argnums" in note for note in caught.value.__notes__)

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from olympus_autodiff import SymbolicZero, custom_jvp, grad, jvp, linearize
+from olympus_batching import vmap
+from olympus_ir import dtypes, lax
+from olympus_ir.errors import UnexpectedTracerError
+from olympus_ir.jit import jit
+
+
+def sine_with_wrong_rule():
+    """The sine, with ten times the cosine as derivative."""
+
+    @custom_jvp
+    def f(x):
+        return lax.sin(x)
+
+    @f.defjvp
+    def f_jvp(primals, tangents):
+        return f(*primals), lax.mul(lax.mul(tangents[0], lax.cos(primals[0])), 10.0)
+
+    return f
+
+
+def test_rule_is_used():
+    f = sine_with_wrong_rule()
+    assert f(0.0) == 0.0
+    assert grad(f)(0.0) == 10.0
+    assert jvp(f, (0.0,), (2.0,)) == (0.0, 20.0)
+    assert linearize(f, 0.0)[1](2.0) == 20.0
+
+
+def test_in_programs():
+    f = sine_with_wrong_rule()
+    x = np.zeros(2, np.float32)
+    assert grad(jit(f))(0.0) == 10.0
+    assert jit(grad(f))(0.0) == 10.0
+    np.testing.assert_array_equal(vmap(grad(f))(x), [10, 10])
+    np.testing.assert_array_equal(jvp(vmap(f), (x,), (x + 1,))[1], [10, 10])
+    np.testing.assert_array_equal(vmap(grad(jit(f)))(x), [10, 10])
+    assert grad(lambda x: lax.cond(True, f, lambda x: x, x))(0.0) == 10.0
+    assert grad(lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0])(0.0) == 100.0
+
+
+def test_rule_is_differentiated_in_turn():
+    f = sine_with_wrong_rule()
+    np.testing.assert_allclose(grad(grad(f))(0.5), -10 * np.sin(0.5), rtol=1e-6)
+
+
+def test_pytrees_and_several_results():
+    @custom_jvp
+    def f(pair, scale):
+        return {"product": lax.mul(pair[0], pair[1])}, scale
+
+    @f.defjvp
+    def f_jvp(primals, tangents):
+        (a, b), _ = primals
+        (ta, tb), ts = tangents
+        out = f(*primals)
+        return out, ({"product": lax.add(lax.mul(ta, b), lax.mul(a, tb))}, lax.mul(ts, 7.0))
+
+    value, tangent = jvp(f, ((2.0, 3.0), 1.0), ((1.0, 10.0), 1.0))
+    assert value == ({"product": 6.0}, 1.0)
+    assert tangent == ({"product": 23.0}, 7.0)
+
+
+def test_keywords_and_defaults():
+    @custom_jvp
+    def f(x, scale=3.0):
+        return lax.mul(x, scale)
+
+    f.defjvps(lambda t, y, x, scale: lax.mul(t, lax.mul(scale, 2.0)), None)
+    assert f(2.0) == 6.0
+    assert grad(f)(2.0) == 6.0
+    assert grad(lambda x: f(x=x, scale=5.0))(2.0) == 10.0
+    assert grad(f, argnums=1)(2.0, 5.0) == 0.0
+
+
+def test_sum_of_terms():
+    @custom_jvp
+    def f(x, y):
+        return lax.mul(x, y)
+
+    f.defjvps(lambda t, result, x, y: lax.mul(t, result), lambda t, result, x, y: t)
+    assert grad(f, argnums=(0, 1))(2.0, 3.0) == (6.0, 1.0)
+    g = custom_jvp(lambda x: lax.mul(x, x))
+    g.defjvps(None)
+    assert grad(g)(3.0) == 0.0
+
+
+@pytest.mark.parametrize("options", [{"nondiff_argnums": (0,)}, {"nondiff_argnames": "fun"}])
+def test_arguments_that_are_not_differentiated(options):
+    @functools.partial(custom_jvp, **options)
+    def apply(fun, x):
+        return fun(x)
+
+    @apply.defjvp
+    def apply_jvp(fun, primals, tangents):
+        return apply(fun, *primals), lax.mul(tangents[0], 5.0)
+
+    assert apply(lax.sin, 0.0) == 0.0
+    assert grad(lambda x: apply(lax.sin, x))(0.0) == 5.0
+    assert grad(lambda x: jit(lambda x: apply(lax.sin, x))(x))(0.0) == 5.0
+    with pytest.raises(TypeError, match="cannot be used with nondiff_argnums"):
+        apply.defjvps(None)
+
+
+def test_symbolic_zeros():
+    seen = []
+
+    @custom_jvp
+    def f(x, y):
+        return lax.mul(x, y)
+
+    def f_jvp(primals, tangents):
+        seen.append([type(t) is SymbolicZero for t in tangents])
+        tx, ty = tangents
+        if type(ty) is SymbolicZero:
+            assert (ty.shape, ty.dtype, ty.ndim, ty.size) == ((), np.float32, 0, 1)
+            return f(*primals), lax.mul(tx, primals[1])
+        return f(*primals), lax.add(lax.mul(tx, primals[1]), lax.mul(ty, primals[0]))
+
+    f.defjvp(f_jvp, symbolic_zeros=True)
+    assert grad(f)(2.0, 3.0) == 3.0
+    assert jvp(lambda x: f(x, 3.0), (2.0,), (1.0,))[1] == 3.0
+    assert grad(f, argnums=(0, 1))(2.0, 3.0) == (3.0, 2.0)
+    assert grad(jit(f))(2.0, 3.0) == 3.0
+    assert seen == [[False, True], [False, True], [False, False], [False, True]]
+
+
+def test_symbolic_zero_may_be_returned():
+    @custom_jvp
+    def f(x):
+        return lax.mul(x, x)
+
+    f.defjvp(
+        lambda primals, tangents: (f(*primals), SymbolicZero(tangents[0].aval)),
+        symbolic_zeros=True,
+    )
+    assert grad(f)(3.0) == 0.0
+
+
+def test_integer_arguments():
+    @custom_jvp
+    def f(x, n):
+        return lax.mul(x, lax.convert_element_type(n, np.float32))
+
+    @f.defjvp
+    def f_jvp(primals, tangents):
+        x, n = primals
+        assert tangents[1].dtype == dtypes.float0
+        return f(x, n), f(tangents[0], n)
+
+    assert grad(f)(2.0, 3) == 3.0
+
+
+def test_rule_of_other_calls_over_tangents():
+    inner = sine_with_wrong_rule()
+
+    @custom_jvp
+    def f(x):
+        return inner(x)
+
+    # A custom function applied to a tangent is linear, hence its own derivative.
+    double = custom_jvp(lambda t: lax.mul(t, 2.0))
+    double.defjvps(lambda t, y, x: lax.mul(t, 100.0))
+    f.defjvp(lambda primals, tangents: (f(*primals), double(tangents[0])))
+    assert grad(f)(0.0) == 2.0
+
+
+def test_constant_tangent():
+    f = custom_jvp(lambda x: lax.mul(x, x))
+    f.defjvp(lambda primals, tangents: (f(*primals), 1.0))
+    assert jvp(f, (3.0,), (5.0,))[1] == 1.0
+    assert grad(f)(3.0) == 0.0  # it does not depend on the tangent
+
+
+def test_no_rule():
+    f = custom_jvp(lax.sin)
+    with pytest.raises(AttributeError, match="No JVP defined for custom_jvp function sin"):
+        f(1.0)
+
+
+@pytest.mark.parametrize(
+    "rule, message",
+    [
+        (lambda p, t: 3.0, "must produce a pair .* but got 3.0"),
+        (lambda p, t: (p[0], (t[0],)), r"equal container .* PyTreeDef\(\*\) and PyTreeDef\(\(\*,"),
+        (lambda p, t: (p[0], np.ones(3, np.float32)), r"Expected float32\[\].* but got float32\[3"),
+        (lambda p, t: (p[0], np.float16(1)), r"Expected float32\[\].* but got float16\[\]"),
+        (lambda p, t: (3, 1.0), "Expected float0.* but got float32.*zeros"),
+    ],
+)
+def test_wrong_results_of_a_rule(rule, message):
+    f = custom_jvp(lambda x: x)
+    f.defjvp(rule)
+    with pytest.raises(TypeError, match=message):
+        grad(f)(1.0)
+
+
+def test_other_structure_than_the_function():
+    f = custom_jvp(lambda x: x)
+    f.defjvp(lambda primals, tangents: ((f(*primals),), (tangents[0],)))
+    with pytest.raises(TypeError, match="has the structure that the function returns"):
+        grad(jit(f))(1.0)
+
+
+def test_keyword_only_arguments():
+    @custom_jvp
+    def f(x, *, scale=2.0):
+        return lax.mul(x, scale)
+
+    f.defjvps(lambda t, y, x: lax.mul(t, 10.0))
+    assert grad(f)(3.0) == 10.0
+    with pytest.raises(TypeError, match="must be possible to give by position"):
+        grad(lambda x: f(x, scale=3.0))(3.0)
+
+
+def test_closing_over_differentiated_values():
+    def outer(w):
+        @custom_jvp
+        def f(x):
+            return lax.mul(x, w)
+
+        f.defjvp(lambda primals, tangents: (f(*primals), lax.mul(tangents[0], w)))
+        return f(1.0)
+
+    assert outer(2.0) == 2.0
+    with pytest.raises(UnexpectedTracerError):
+        grad(outer)(2.0)
+    with pytest.raises(UnexpectedTracerError, match="with respect to a closed-over value"):
+        grad(jit(outer))(2.0)
+
+
+def test_rule_that_closes_over_a_tracer_in_a_program():
+    def outer(w):
+        f = custom_jvp(lambda x: lax.mul(x, 2.0))
+        f.defjvp(lambda primals, tangents: (f(*primals), lax.mul(tangents[0], w)))
+        return grad(jit(f))(1.0)
+
+    with pytest.raises(UnexpectedTracerError, match="Pass the value to the function"):
+        grad(outer)(2.0)
+
+
+def test_shows_its_name():
+    f = sine_with_wrong_rule()
+    assert f.__name__ == "f"
+    assert repr(f) == "<custom_jvp function f>"
+
+
+def test_unknown_name():
+    with pytest.raises(ValueError, match="nondiff_argnames names 'y'"):
+        custom_jvp(lambda x: x, nondiff_argnames=("y",))

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from olympus_autodiff import (
+    CustomVJPPrimal,
+    SymbolicZero,
+    custom_vjp,
+    custom_vjp_primal_tree_values,
+    grad,
+    jvp,
+    linear_transpose,
+    linearize,
+    vjp,
+    zero_from_primal,
+)
+from olympus_batching import vmap
+from olympus_ir import lax
+from olympus_ir.errors import UnexpectedTracerError
+from olympus_ir.jit import jit
+
+
+def sine_with_wrong_rule():
+    """The sine, with ten times the cosine as derivative."""
+
+    @custom_vjp
+    def f(x):
+        return lax.sin(x)
+
+    f.defvjp(
+        lambda x: (lax.sin(x), {"cosine": lax.cos(x)}),
+        lambda residuals, ct: (lax.mul(lax.mul(ct, residuals["cosine"]), 10.0),),
+    )
+    return f
+
+
+def test_rule_is_used():
+    f = sine_with_wrong_rule()
+    assert f(0.0) == 0.0
+    assert grad(f)(0.0) == 10.0
+    assert vjp(f, 0.0)[1](2.0) == (20.0,)
+
+
+def test_in_programs():
+    f = sine_with_wrong_rule()
+    x = np.zeros(2, np.float32)
+    assert grad(jit(f))(0.0) == 10.0
+    assert jit(grad(f))(0.0) == 10.0
+    np.testing.assert_array_equal(vmap(grad(f))(x), [10, 10])
+    np.testing.assert_array_equal(vjp(vmap(f), x)[1](x + 1)[0], [10, 10])
+    np.testing.assert_array_equal(vmap(grad(jit(f)))(x), [10, 10])
+    assert grad(lambda x: lax.cond(True, f, lambda x: x, x))(0.0) == 10.0
+    assert grad(lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0])(0.0) == 100.0
+
+
+def test_rule_is_differentiated_in_turn():
+    f = sine_with_wrong_rule()
+    np.testing.assert_allclose(grad(grad(f))(0.5), -10 * np.sin(0.5), rtol=1e-6)
+    second = jvp(grad(f), (0.5,), (1.0,))[1]
+    np.testing.assert_allclose(second, -10 * np.sin(0.5), rtol=1e-6)
+
+
+def test_forward_mode_is_refused():
+    f = sine_with_wrong_rule()
+    with pytest.raises(TypeError, match="can't apply forward-mode autodiff"):
+        jvp(f, (0.0,), (1.0,))
+    with pytest.raises(TypeError, match="can't apply forward-mode autodiff"):
+        jit(lambda x: jvp(f, (x,), (x,)))(0.0)
+    with pytest.raises(TypeError, match="can't apply forward-mode autodiff"):
+        linearize(f, 0.0)[1](1.0)
+
+
+def test_tangent_can_be_transposed():
+    f = sine_with_wrong_rule()
+    assert linear_transpose(lambda t: jvp(f, (0.0,), (t,))[1], 1.0)(2.0) == (20.0,)
+
+
+def test_none_stands_for_zero():
+    @custom_vjp
+    def f(x, tree):
+        return lax.mul(x, tree["a"])
+
+    f.defvjp(lambda x, tree: (f(x, tree), tree["a"]), lambda a, ct: (lax.mul(ct, a), None))
+    assert grad(f, argnums=(0, 1))(2.0, {"a": 3.0, "b": 4.0}) == (3.0, {"a": 0.0, "b": 0.0})
+    f.defvjp(lambda x, tree: (f(x, tree), x), lambda x, ct: (None, {"a": x, "b": None}))
+    assert grad(f, argnums=(0, 1))(2.0, {"a": 3.0, "b": 4.0}) == (0.0, {"a": 2.0, "b": 0.0})
+
+
+def test_list_of_cotangents():
+    f = custom_vjp(lax.mul)
+    f.defvjp(lambda x, y: (lax.mul(x, y), (x, y)), lambda r, ct: [lax.mul(ct, r[1]), r[0]])
+    assert grad(f, argnums=(0, 1))(2.0, 3.0) == (3.0, 2.0)
+
+
+def test_integer_arguments_and_results():
+    @custom_vjp
+    def f(x, n):
+        return lax.mul(x, lax.convert_element_type(n, np.float32)), n
+
+    f.defvjp(
+        lambda x, n: (f(x, n), n),
+        lambda n, ct: (lax.mul(ct[0], lax.convert_element_type(n, np.float32)), None),
+    )
+    assert grad(lambda x, n: f(x, n)[0])(2.0, 3) == 3.0
+
+
+def test_arguments_that_are_not_differentiated():
+    @functools.partial(custom_vjp, nondiff_argnums=(0,))
+    def apply(fun, x):
+        return fun(x)
+
+    apply.defvjp(lambda fun, x: (fun(x), x), lambda fun, x, ct: (lax.mul(ct, fun(x)),))
+    assert grad(lambda x: apply(lax.cos, x))(0.0) == 1.0
+    assert grad(lambda x: apply(lambda x: lax.mul(x, 3.0), x))(2.0) == 6.0
+    with pytest.raises(UnexpectedTracerError, match=r"argument 0 .* nondiff_argnums names"):
+        grad(lambda x: apply(x, 1.0))(1.0)
+
+
+def test_symbolic_zeros():
+    seen = []
+
+    @custom_vjp
+    def f(x, y):
+        return lax.mul(x, y), x
+
+    def forward(x, y):
+        assert isinstance(x, CustomVJPPrimal)
+        seen.append((x.perturbed, y.perturbed))
+        return f(*custom_vjp_primal_tree_values((x, y))), (x.value, y.value)
+
+    def backward(residuals, cotangents):
+        seen.append(tuple(type(ct) is SymbolicZero for ct in cotangents))
+        _, y = residuals
+        return lax.mul(cotangents[0], y), zero_from_primal(y, symbolic_zeros=True)
+
+    f.defvjp(forward, backward, symbolic_zeros=True)
+    assert grad(lambda x: f(x, 3.0)[0])(2.0) == 3.0
+    assert grad(lambda x: jit(f)(x, 3.0)[0])(2.0) == 3.0
+    assert seen == [(True, False), (False, True)] * 2
+    mapped = vmap(grad(lambda x: f(x, 3.0)[0]))(np.ones(2, np.float32))
+    np.testing.assert_array_equal(mapped, [3, 3])
+
+
+def test_zero_from_primal():
+    np.testing.assert_array_equal(zero_from_primal(np.ones(2, np.float32)), [0, 0])
+
+
+def test_residuals_of_any_structure():
+    f = custom_vjp(lambda x: lax.mul(x, x))
+    f.defvjp(lambda x: (f(x), {"x": (x, [None, 2.0])}), lambda r, ct: (lax.mul(ct, r["x"][0]),))
+    assert grad(f)(3.0) == 3.0
+    f.defvjp(lambda x: (f(x), None), lambda r, ct: (ct,))
+    assert grad(f)(3.0) == 1.0
+
+
+def test_constants_of_the_function_in_a_program():
+    def outer(w):
+        f = custom_vjp(lambda x: lax.mul(x, w))
+        f.defvjp(lambda x: (f(x), None), lambda r, ct: (lax.mul(ct, 5.0),))
+        return f
+
+    assert jit(lambda w, x: outer(w)(x))(2.0, 3.0) == 6.0
+    np.testing.assert_array_equal(
+        vmap(jit(lambda w: outer(w)(3.0)))(np.arange(2, dtype=np.float32)), [0, 3]
+    )
+    with pytest.raises(UnexpectedTracerError, match=r"custom_vjp .* closed-over value"):
+        grad(jit(lambda w: outer(w)(3.0)))(2.0)
+
+
+def test_no_rule():
+    f = custom_vjp(lax.sin)
+    with pytest.raises(AttributeError, match="No VJP defined for custom_vjp function sin"):
+        f(1.0)
+
+
+def good_forward(x, y):
+    return lax.mul(x, y), (x, y)
+
+
+@pytest.mark.parametrize(
+    "forward, backward, error, message",
+    [
+        (good_forward, lambda r, ct: (ct,), TypeError, r"tuple of length equal to the number"),
+        (good_forward, lambda r, ct: (ct, (ct, ct)), TypeError, "same container"),
+        (good_forward, lambda r, ct: 3.0, TypeError, "same container"),
+        (good_forward, lambda r, ct: (ct, np.ones(3, np.float32)), ValueError, "shapes do not"),
+        (good_forward, lambda r, ct: (np.float16(1), ct), ValueError, "output.0.*dtypes do not"),
+        (lambda x, y: lax.mul(x, y), lambda r, ct: (ct, ct), TypeError, "must produce a pair"),
+    ],
+)
+def test_wrong_rules(forward, backward, error, message):
+    f = custom_vjp(lax.mul)
+    f.defvjp(forward, backward)
+    with pytest.raises(error, match=message):
+        grad(f)(1.0, 2.0)
+
+
+def test_other_structure_than_the_function():
+    f = custom_vjp(lambda x: x)
+    f.defvjp(lambda x: ((x,), f(x)), lambda r, ct: ct)
+    with pytest.raises(TypeError, match="structure that <lambda"):
+        grad(jit(f))(1.0)
