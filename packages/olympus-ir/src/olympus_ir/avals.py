@@ -273,9 +273,13 @@ def canonicalize_shape(shape: Any, context: str = "") -> Shape:
     except TypeError as error:
         if isinstance(error, OlympusError):
             raise
-        message = str(error) if hasattr(shape, "__iter__") else (
-            "Shapes must be 1D sequences of concrete values of integer type, "
-            f"got {shape!r} of type {type(shape).__name__}."
+        message = (
+            str(error)
+            if hasattr(shape, "__iter__")
+            else (
+                "Shapes must be 1D sequences of concrete values of integer type, "
+                f"got {shape!r} of type {type(shape).__name__}."
+            )
         )
         raise TypeError(f"{message}{' ' + context if context else ''}") from None
 

@@ -139,7 +139,7 @@ class PartitionSpec(_Frozen):
 
     UNCONSTRAINED = UNCONSTRAINED
 
-    def __new__(  # noqa: D102 - documented by the class
+    def __new__(
         cls,
         *partitions: Any,
         unreduced: frozenset | set = _NO_AXES,
@@ -402,7 +402,7 @@ class AbstractMesh(BaseMesh):
     # What a mesh of devices has here: read by the C++ sharding.
     _internal_device_list = None
 
-    def __new__(  # noqa: D102 - documented by the class
+    def __new__(
         cls,
         axis_sizes: tuple[int, ...],
         axis_names: str | tuple[MeshAxisName, ...],

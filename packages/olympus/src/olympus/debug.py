@@ -3,6 +3,6 @@
 
 from olympus_ir.effects import DebugEffect, OrderedDebugEffect
 from olympus_ir.lax.callbacks import debug_callback as callback
-from olympus_ir.lax.callbacks import debug_print as print  # noqa: A004
+from olympus_ir.lax.callbacks import debug_print as print
 
 __all__ = ["DebugEffect", "OrderedDebugEffect", "callback", "print"]

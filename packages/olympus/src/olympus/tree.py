@@ -2,13 +2,13 @@
 """Operations on pytrees under short names."""
 
 from olympus_ir.pytrees import static_field as static
-from olympus_ir.pytrees import tree_all as all  # noqa: A004
+from olympus_ir.pytrees import tree_all as all
 from olympus_ir.pytrees import tree_broadcast as broadcast
 from olympus_ir.pytrees import tree_flatten as flatten
 from olympus_ir.pytrees import tree_flatten_with_path as flatten_with_path
 from olympus_ir.pytrees import tree_leaves as leaves
 from olympus_ir.pytrees import tree_leaves_with_path as leaves_with_path
-from olympus_ir.pytrees import tree_map as map  # noqa: A004
+from olympus_ir.pytrees import tree_map as map
 from olympus_ir.pytrees import tree_map_with_path as map_with_path
 from olympus_ir.pytrees import tree_reduce as reduce
 from olympus_ir.pytrees import tree_reduce_associative as reduce_associative

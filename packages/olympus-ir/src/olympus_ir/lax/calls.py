@@ -58,15 +58,14 @@ for _primitive in (
     # The types of the results are those of the program.
     _primitive.spreads_varying = False
 
+
 @jit_p.def_effectful_abstract_eval
 def _jit_types(*avals: AbstractValue, jaxpr: ClosedOlympuspr, **params: Any) -> Types:
     return jaxpr.out_avals, jaxpr.effects
 
 
 @closed_call_p.def_effectful_abstract_eval
-def _closed_call_types(
-    *avals: AbstractValue, call_jaxpr: ClosedOlympuspr, **params: Any
-) -> Types:
+def _closed_call_types(*avals: AbstractValue, call_jaxpr: ClosedOlympuspr, **params: Any) -> Types:
     return call_jaxpr.out_avals, call_jaxpr.effects
 
 

@@ -93,7 +93,7 @@ sample(
 def _scan(label: str, length: int = 4, **options: Any) -> Operation:
     slices = Operand((length, 3), (0.5, 2.0))
 
-    def accumulate(factor: Any, start: Any, xs: Any) -> list[Any]:
+    def accumulate(factor: Any, start: Any, xs: Any) -> tuple[Any, Any]:
         def body(carry: Any, x: Any) -> tuple[Any, Any]:
             total = lax.add(lax.mul(carry, factor), lax.sin(x))
             return total, lax.mul(total, x)

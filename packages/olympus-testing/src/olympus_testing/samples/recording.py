@@ -24,7 +24,7 @@ def recorded_params(
 
     Args:
       primitive: the primitive that the function applies once.
-      fun: from operands to a list of results.
+      fun: from operands to a sequence of results.
       *operands: what the function takes.
     """
 

@@ -32,9 +32,7 @@ def _promoted(given: AbstractValue, made: AbstractValue) -> AbstractValue:
     return given if dtype == given.dtype else given.update(dtype=dtype, weak_type=False)
 
 
-def promote_carry(
-    values: list[Any], avals: Sequence[Any], carry_avals: Sequence[Any]
-) -> list[Any]:
+def promote_carry(values: list[Any], avals: Sequence[Any], carry_avals: Sequence[Any]) -> list[Any]:
     """The first values of the carry in the types that the loop carries."""
     if avals == carry_avals:
         return values

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pytrees of arrays as flat vectors, and back."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import dtypes, lax, pytrees
+from olympus_ir.arrays import Array
+from olympus_ir.avals import get_aval
+from olympus_ir.promotion import lattice_result_type
+
+from .creation import asarray, zeros
+from .shaping import ravel, reshape
+
+__all__ = ["ravel_pytree"]
+
+
+def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
+    """Returns the elements of all arrays of a pytree as one vector, and the way back.
+
+    Arrays of different dtypes are promoted to a common one; the way back restores their own.
+
+    Args:
+      pytree: a pytree of arrays and scalars.
+
+    Returns:
+      The vector, and a function from a vector of the same length to a pytree of the same structure.
+      Where all dtypes are equal, the function takes vectors of any dtype and keeps it; otherwise
+      it takes those of the common dtype only. Functions for pytrees alike are equal.
+
+    Example:
+      >>> import numpy as np
+      >>> vector, unravel = ravel_pytree({"scale": 2.0, "shift": np.arange(3)})
+      >>> vector
+      Array([2., 0., 1., 2.], dtype=float32)
+      >>> unravel(vector)["shift"]
+      Array([0, 1, 2], dtype=int32)
+    """
+    leaves, tree = pytrees.tree_flatten(pytree)
+    if not leaves:
+        return zeros(0), _Unravel(tree, (), (), None)
+    avals = [get_aval(leaf) for leaf in leaves]
+    shapes = tuple(aval.shape for aval in avals)
+    leaf_dtypes = tuple(dtypes.canonicalize_dtype(aval.dtype) for aval in avals)
+    if len(set(leaf_dtypes)) == 1:
+        vectors = [ravel(leaf) for leaf in leaves]
+        common = None
+    else:
+        common, _ = lattice_result_type(*avals)
+        vectors = [ravel(lax.convert_element_type(leaf, common)) for leaf in leaves]
+    return lax.concatenate(vectors, 0), _Unravel(tree, shapes, leaf_dtypes, common)
+
+
+class _Unravel:
+    """From a vector to a pytree.
+
+    Attributes:
+      tree: the structure of the pytree.
+      shapes: those of its arrays.
+      dtypes: those of its arrays.
+      common: the dtype of the vector; None where all arrays have the dtype of the vector.
+    """
+
+    __slots__ = ("common", "dtypes", "shapes", "tree")
+
+    def __init__(self, tree: Any, shapes: tuple, dtypes: tuple, common: Any) -> None:
+        self.tree = tree
+        self.shapes = shapes
+        self.dtypes = dtypes
+        self.common = common
+
+    def __call__(self, vector: Any) -> Any:
+        if not self.shapes:
+            return pytrees.tree_unflatten(self.tree, [])
+        vector = asarray(vector)
+        if self.common is not None and vector.dtype != self.common:
+            raise TypeError(
+                f"unravel function given array of dtype {dtypes.name_of(vector.dtype)}, but "
+                f"expected dtype {dtypes.name_of(self.common)}: the arrays of the pytree have "
+                "several dtypes, which are restored from the one they were promoted to"
+            )
+        parts = lax.split(vector, tuple(map(math.prod, self.shapes)))
+        leaves = []
+        for part, shape, dtype in zip(parts, self.shapes, self.dtypes, strict=True):
+            leaf = reshape(part, shape)
+            leaves.append(leaf if self.common is None else _restore(leaf, dtype))
+        return pytrees.tree_unflatten(self.tree, leaves)
+
+    def _key(self) -> tuple:
+        return self.tree, self.shapes, self.dtypes, self.common
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Unravel) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+def _restore(part: Any, dtype: Any) -> Array:
+    """A part of a vector in its own dtype."""
+    if not dtypes.issubdtype(part.dtype, np.complexfloating):
+        return lax.convert_element_type(part, dtype)
+    with warnings.catch_warnings():  # the imaginary parts of what was real are zeros
+        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+        return lax.convert_element_type(part, dtype)

@@ -1,4 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Fourier transforms of the NumPy interface."""
-
-from olympus_numpy.fft import *  # noqa: F403
