@@ -197,7 +197,7 @@ def integration(session: nox.Session) -> None:
 def primitives(session: nox.Session) -> None:
     """Writes docs/primitives.md, the table of primitives and rules; ``-- --check`` compares."""
     install_workspace(session)
-    session.run("python", "tools/primitive_table.py", *session.posargs)
+    session.run("python", "tools/primitives_table.py", *session.posargs)
 
 
 @nox.session(reuse_venv=True)
@@ -222,11 +222,15 @@ def example(session: nox.Session) -> None:
     session.run("python", "examples/quickstart.py", "--output", str(plot))
 
 
-@nox.session(python=NEWER_PYTHONS, reuse_venv=True)
+@nox.session(python=NEWER_PYTHONS)
 def newer(session: nox.Session) -> None:
     """All tests on a newer Python, which brings a newer jaxlib; skipped where there is none."""
-    install_workspace(session, *test_requirements())
-    run_pytest(session, "packages", "integration_tests")
+    # Each package meets what lies below it and nothing above: they are installed one by one.
+    for package in PACKAGES:
+        group = test_group(package)
+        session.install(*editable(closure([package, *members(group)])), *external(group))
+        run_pytest(session, f"packages/{package}/tests")
+    run_pytest(session, "integration_tests")
 
 
 @nox.session(reuse_venv=True)

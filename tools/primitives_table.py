@@ -95,10 +95,10 @@ def main() -> None:
     """Writes the page, or checks it."""
     text = page()
     if "--check" in sys.argv:
-        if not PAGE.exists() or PAGE.read_text() != text:
+        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
             raise SystemExit("docs/primitives.md is out of date: run `nox -s primitives`")
         return
-    PAGE.write_text(text)
+    PAGE.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -17,8 +17,13 @@ from olympus_ir.effects import (
     lowerable_effects,
 )
 from olympus_ir.primitives import instruction
+from olympus_ir.reference import reference_rules
 
 ffi_call_p = instruction("ffi_call", multiple_results=True, family="ffi")
+
+reference_rules.exempt(
+    ffi_call_p, reason="foreign functions speak the protocol of XLA's runtime, and need it to run"
+)
 
 
 class FfiEffect(Effect):
