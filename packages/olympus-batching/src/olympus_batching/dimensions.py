@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from olympus_ir import lax
+import numpy as np
+
+from olympus_ir import dtypes, lax
 from olympus_ir.avals import AbstractValue, ShapedArray, get_aval
 
 BatchDim: TypeAlias = int | None
@@ -108,7 +110,10 @@ def broadcast_batch(value: Any, axis_size: int, target: int) -> Any:
     shape = shape_of(value)
     target %= len(shape) + 1
     dims = (*range(target), *range(target + 1, len(shape) + 1))
-    return lax.broadcast_in_dim(value, (*shape[:target], axis_size, *shape[target:]), dims)
+    new_shape = (*shape[:target], axis_size, *shape[target:])
+    if getattr(value, "dtype", None) == dtypes.float0:  # tangents of integers have no elements
+        return np.zeros(new_shape, dtypes.float0)
+    return lax.broadcast_in_dim(value, new_shape, dims)
 
 
 def materialize(value: Any, axis_size: int, batch_dim: BatchDim, target: int = 0) -> Any:

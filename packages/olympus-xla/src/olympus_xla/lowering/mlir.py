@@ -21,6 +21,8 @@ from jaxlib.mlir._mlir_libs._mlir.ir import _Context as _RawContext  # type: ign
 from olympus_ir import dtypes, source_info
 from olympus_ir.avals import AbstractToken, ShapedArray
 
+from .._jaxlib import serialize_portable_artifact
+
 stablehlo = _stablehlo
 sdy = _sdy
 
@@ -268,6 +270,8 @@ def splat(value: Any, shape: Sequence[int], dtype: Any) -> Any:
     key = (scalar.tobytes(), dtype, tuple(shape))
     found = _scalars.get(key)
     if found is None:
+        if dtype == dtypes.float0:  # as in `dense`
+            scalar, dtype = np.zeros((), np.bool_), np.dtype(np.bool_)
         kind = tensor_type(shape, dtype)
         if 0 in shape:
             element = dense(np.zeros(shape, dtype))
@@ -337,3 +341,34 @@ def bytecode(module: Any) -> bytes:
     out = io.BytesIO()
     module.operation.write_bytecode(file=out)
     return out.getvalue()
+
+
+# ---- portable artifacts ----
+
+
+def portable_artifact(module: Any, *, newest: bool = False) -> bytes:
+    """A module in StableHLO's portable form, which later versions can read.
+
+    Args:
+      module: the module, which stays as it is.
+      newest: whether to write the current version of StableHLO; otherwise the one of twelve weeks
+        ago, for consumers that are not of today.
+
+    Raises:
+      ValueError: where the module has operations that this version does not know.
+    """
+    if newest:
+        version = _stablehlo.get_current_version()
+    else:
+        twelve_weeks = _stablehlo.StablehloCompatibilityRequirement.WEEK_12
+        version = _stablehlo.get_version_from_compatibility_requirement(twelve_weeks)
+    return serialize_portable_artifact(module, version)
+
+
+def portable_module(artifact: bytes) -> Any:
+    """The module of a portable artifact, in the process's context.
+
+    Raises:
+      ValueError: where it cannot be read.
+    """
+    return _stablehlo.deserialize_portable_artifact(context(), artifact)
