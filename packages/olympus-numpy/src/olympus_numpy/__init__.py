@@ -10,6 +10,7 @@ from __future__ import annotations
 from olympus_ir.arrays import Array
 from olympus_ir.promotion import promote_types as promote_types
 from olympus_ir.promotion import result_type as result_type
+from olympus_ir.source_info import register_library_folder
 
 from . import linalg as linalg
 from .__about__ import __version__ as __version__
@@ -56,3 +57,5 @@ ndarray = Array
 bool = bool_  # noqa: F405
 
 attach()
+
+register_library_folder(__path__[0])

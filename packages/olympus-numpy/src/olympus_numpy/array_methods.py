@@ -64,6 +64,11 @@ def _is_integer(value: Any) -> bool:
     return True
 
 
+def _traced_reshape(self: Any, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
+    shape = args[0] if len(args) == 1 and _is_shape(args[0]) else args
+    return shaping.reshaped(self, shape, order, False, out_sharding)
+
+
 def _flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     """The elements in one dimension; see `ravel`."""
     return shaping.ravel(self, order, out_sharding=out_sharding)
@@ -72,6 +77,15 @@ def _flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
 def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
     """The array converted to a dtype; see `astype`."""
     return creation.astype(self, dtype, copy=copy, device=device)
+
+
+def _traced_astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+    if copy or device is not None:
+        return _astype(self, dtype, copy, device)
+    return creation.converted(
+        self,
+        dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "astype", 3),
+    )
 
 
 def _copy(self: Any) -> Any:
@@ -207,7 +221,25 @@ def _contains(self: Any, value: Any) -> Any:
     return bool(reductions.any(self == value))
 
 
-# ---- properties ----
+# ---- properties and what arrays are as sequences ----
+
+
+def _iterate(self: Any) -> Any:
+    """The slices along the first dimension, cut by few programs of many results."""
+    if self.ndim == 0:
+        raise TypeError("iteration over a 0-d array")
+    size = self.shape[0]
+    if size <= _SLICES_AT_ONCE:
+        return iter(joining.unstack(self) if size else ())
+    return _iterate_in_parts(self)
+
+
+_SLICES_AT_ONCE = 100
+
+
+def _iterate_in_parts(x: Any) -> Any:
+    for start in range(0, x.shape[0], _SLICES_AT_ONCE):
+        yield from joining.unstack(x[start : start + _SLICES_AT_ONCE])
 
 
 def _transposed(self: Any) -> Any:
@@ -284,6 +316,15 @@ _METHODS: dict[str, Any] = {
     "view": _view,
     "__array_namespace__": _array_namespace,
     "__contains__": _contains,
+    "__iter__": _iterate,
+}
+
+# Tracers call the Python functions at once: there is no compiled program to be found.
+_TRACER_METHODS: dict[str, Any] = {
+    "__getitem__": indexing.traced_getitem,
+    "T": property(shaping.transposed),
+    "astype": _traced_astype,
+    "reshape": _traced_reshape,
 }
 
 _PROPERTIES: dict[str, Any] = {
@@ -307,6 +348,5 @@ def attach() -> None:
             "__hash__": None,
         }
     )
-    for name, method in tracer_operators().items():
+    for name, method in {**tracer_operators(), **_TRACER_METHODS}.items():
         setattr(Tracer, name, method)
-    Tracer.__getitem__ = indexing.traced_getitem  # type: ignore[method-assign]

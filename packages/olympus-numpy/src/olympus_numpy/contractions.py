@@ -48,6 +48,9 @@ _STATIC = ("precision", "preferred_element_type", "out_sharding")
 def _element_type(function: str, preferred: Any, *arrays: Any) -> tuple[Any, bool]:
     """The dtype of a product and whether it is weak."""
     if preferred is None:
+        first, second = (array.dtype for array in arrays)
+        if first is second and not any(getattr(array, "weak_type", False) for array in arrays):
+            return first, False
         return result_type_of(*arrays)
     return dtypes.check_and_canonicalize_user_dtype(preferred, function, stacklevel=4), False
 
@@ -60,17 +63,17 @@ def contract(
     element_type: tuple[Any, bool],
     out_sharding: Any = None,
 ) -> Any:
-    """`lax.dot_general` with a dtype that may be weak."""
+    """`lax.dot_general`, all of whose parameters are in normal form, with a weak dtype where asked."""
     dtype, weak_type = element_type
-    result = lax.dot_general(
+    result = lax.dot_general_p.bind(
         a,
         b,
-        dimension_numbers,
-        precision=precision,
+        dimension_numbers=dimension_numbers,
+        precision=lax.canonicalize_precision(precision),
         preferred_element_type=dtype,
         out_sharding=out_sharding,
     )
-    return convert(result, dtype, weak_type)
+    return convert(result, dtype, True) if weak_type else result
 
 
 @inlined(*_STATIC)

@@ -14,7 +14,7 @@ from olympus_ir.arrays import Array
 from olympus_ir.avals import ShapedArray, canonicalize_shape, get_aval
 from olympus_ir.evaluation import evaluator
 
-from .compilation import inlined
+from .compilation import compiled, inlined
 from .promotion import check_arraylike, convert, result_type_of, spread
 
 __all__ = [
@@ -254,11 +254,11 @@ def _converted(x: Any, dtype: Any) -> Any:
 
 def placed(x: Any, device: Any, out_sharding: Any = None) -> Any:
     """The array on a device, where one is asked for."""
+    if device is None and out_sharding is None:
+        return x
     if device is not None:
         x = lax.device_put(x, device)
-    if out_sharding is not None:
-        x = lax.reshard(x, out_sharding)
-    return x
+    return x if out_sharding is None else lax.reshard(x, out_sharding)
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
@@ -289,8 +289,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     return placed(x, device)
 
 
-@inlined("dtype")
-def _astype(x: Any, dtype: Any) -> Any:
+def converted(x: Any, dtype: Any) -> Any:
+    """`astype` to a canonical dtype, not compiled."""
     if x.dtype == dtype:
         return convert(x, dtype)
     if dtypes.issubdtype(x.dtype, np.complexfloating):
@@ -299,6 +299,9 @@ def _astype(x: Any, dtype: Any) -> Any:
         if not dtypes.issubdtype(dtype, np.complexfloating):
             return convert(lax.real(x), dtype)
     return convert(x, dtype)
+
+
+_astype = compiled(converted, ("dtype",), inline=True, name="astype")
 
 
 def copy(a: Any, order: str | None = None) -> Array:

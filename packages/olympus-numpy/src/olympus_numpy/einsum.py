@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -188,14 +189,15 @@ def _contracted(
 ) -> Any:
     check_arraylike("einsum", *operands)
     arrays = [ensure_array(operand) for operand in operands]
-    terms, output = parse_subscripts(subscripts, [array.ndim for array in arrays])
-    _check_sizes(terms, [array.shape for array in arrays])
+    shapes = tuple(array.shape for array in arrays)
+    planned, output, path = _plan(subscripts, shapes, optimize)
+    terms = list(planned)
     if preferred_element_type is None:
         element_type = result_type_of(*arrays)
     else:
         dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "einsum", 4)
         element_type = (dtype, False)
-    for step in _path(terms, output, [array.shape for array in arrays], optimize):
+    for step in path:
         chosen = [(arrays.pop(i), terms.pop(i)) for i in sorted(step, reverse=True)]
         remaining = set(output).union(*terms)
         last = not arrays
@@ -214,6 +216,14 @@ _einsum = compiled(
     inline=True,
     name="_einsum",
 )
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan(subscripts: str, shapes: tuple, optimize: Any) -> tuple[tuple[str, ...], str, tuple]:
+    """The terms, the result's term, and the steps of contraction."""
+    terms, output = parse_subscripts(subscripts, [len(shape) for shape in shapes])
+    _check_sizes(terms, shapes)
+    return tuple(terms), output, tuple(_path(terms, output, shapes, optimize))
 
 
 def _path(terms: Sequence[str], output: str, shapes: Sequence[tuple], optimize: Any) -> Any:
@@ -281,8 +291,8 @@ def _contract_pair(
         x,
         y,
         (
-            tuple(tuple(map(term.index, summed)) for term in (x_term, y_term)),
-            tuple(tuple(map(term.index, batch)) for term in (x_term, y_term)),
+            tuple([tuple(map(term.index, summed)) for term in (x_term, y_term)]),
+            tuple([tuple(map(term.index, batch)) for term in (x_term, y_term)]),
         ),
         precision,
         element_type,
@@ -322,8 +332,10 @@ def _without_spread(own: tuple[Any, str], other: tuple[Any, str]) -> tuple[Any, 
 
 def _sum_own(x: Any, term: str, needed: set[str]) -> tuple[Any, str]:
     """Sums over labels that nothing else needs; of a repeated label, takes the diagonal."""
-    repeated = [letter for letter, count in Counter(term).items() if count > 1]
-    for letter in repeated:
+    repeated = () if len(set(term)) == len(term) else Counter(term).items()
+    for letter, count in repeated:
+        if count == 1:
+            continue
         axes = [position for position, one in enumerate(term) if one == letter]
         x = _zero_off_diagonal(x, axes)
         # What remains is zero but on the diagonal: summing over all axes but one takes it.

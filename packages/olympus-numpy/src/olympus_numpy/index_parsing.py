@@ -20,7 +20,7 @@ from olympus_ir.arrays import Array
 from olympus_ir.errors import NonConcreteBooleanIndexError
 from olympus_ir.tracing import Tracer
 
-__all__ = ["ARRAY", "COMPUTED", "FIXED", "FLAG", "NEW", "PLACE", "SLICE", "WINDOW", "parse"]
+__all__ = ["ARRAY", "COMPUTED", "FIXED", "FLAG", "GAP", "NEW", "PLACE", "SLICE", "WINDOW", "parse"]
 
 # Kinds of entries, each the first element of a tuple.
 NEW = 0  # (NEW,): a new dimension of size one
@@ -31,6 +31,7 @@ SLICE = 4  # (SLICE, start, size, step): `size` elements from the lowest one, `s
 WINDOW = 5  # (WINDOW, size, step): likewise, the lowest one being among the operands
 ARRAY = 6  # (ARRAY,): an array of integers among the operands
 FLAG = 7  # (FLAG, n): a single truth value: a new dimension of size n, one or zero
+GAP = 8  # (GAP,): an ellipsis of no dimensions, which parts the arrays around it all the same
 
 # In slices a negative step means that the elements come in falling order.
 
@@ -41,6 +42,7 @@ _NEW_ENTRY = (NEW,)
 _PLACE_ENTRY = (PLACE,)
 _COMPUTED_ENTRY = (COMPUTED,)
 _ARRAY_ENTRY = (ARRAY,)
+_GAP_ENTRY = (GAP,)
 
 
 def parse(shape: tuple[int, ...], index: Any, fixed: bool) -> tuple[Layout, list[Any]]:
@@ -81,6 +83,8 @@ def parse(shape: tuple[int, ...], index: Any, fixed: bool) -> tuple[Layout, list
             if count < 0:
                 _raise_rank(shape, parts)
             layout += [(SLICE, 0, size, 1) for size in shape[axis : axis + count]]
+            if count == 0:
+                layout.append(_GAP_ENTRY)
             axis += count
         else:
             axis = _add_other(part, shape, axis, parts, fixed, layout, operands)

@@ -17,7 +17,19 @@ from olympus_ir.staging import StagingTrace
 from olympus_ir.tracing import current, evaluation_trace
 
 from .compilation import compiled
-from .index_parsing import ARRAY, COMPUTED, FIXED, FLAG, NEW, PLACE, SLICE, WINDOW, Layout, parse
+from .index_parsing import (
+    ARRAY,
+    COMPUTED,
+    FIXED,
+    FLAG,
+    GAP,
+    NEW,
+    PLACE,
+    SLICE,
+    WINDOW,
+    Layout,
+    parse,
+)
 from .promotion import convert, ensure_array, spread
 
 __all__ = ["GatherPlan", "gather_plan", "getitem", "take_at", "traced_getitem"]
@@ -138,6 +150,8 @@ def _sliced(x: Any, layout: Layout, operands: list[Any]) -> Any:
     axis = result_axis = 0
     for entry in layout:
         kind = entry[0]
+        if kind == GAP:
+            continue
         if kind == NEW:
             new_axes.append(result_axis)
             result_axis += 1
@@ -164,7 +178,7 @@ def _sliced(x: Any, layout: Layout, operands: list[Any]) -> Any:
 
 def _static_slice(x: Any, layout: Layout) -> Any:
     starts, limits, strides = [], [], []
-    entries = [entry for entry in layout if entry[0] != NEW]
+    entries = [entry for entry in layout if entry[0] not in (NEW, GAP)]
     for entry, size in zip(entries, x.shape, strict=True):
         if entry[0] == FIXED:
             start, count, stride = min(max(entry[1], 0), size - 1), 1, 1
@@ -193,7 +207,7 @@ def _limits_to_edge(shape: tuple, starts: Any, limits: Any, strides: Any) -> lis
 
 
 def _dynamic_slice(x: Any, layout: Layout, operands: list[Any]) -> Any:
-    entries = [entry for entry in layout if entry[0] != NEW]
+    entries = [entry for entry in layout if entry[0] not in (NEW, GAP)]
     remaining = iter(operands)
     dtype = _index_dtype(x.shape, operands)
     starts, sizes, strides = [], [], []
@@ -323,7 +337,7 @@ class _Planner:
             elif kind in (SLICE, WINDOW):
                 self._add_slice(axis, entry)
                 axis += 1
-            elif kind != FLAG:
+            elif kind not in (FLAG, GAP):
                 self._add_place(axis, entry)
                 axis += 1
 

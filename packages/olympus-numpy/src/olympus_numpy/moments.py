@@ -20,7 +20,7 @@ from .promotion import (
     promote_dtypes_inexact,
     spread,
 )
-from .reductions import summed
+from .reductions import sum_of
 from .selection import where as choose_where
 
 __all__ = ["average", "mean", "std", "var"]
@@ -39,10 +39,10 @@ def _elements(shape: tuple, axes: tuple, where: Any, dtype: Any, keepdims: bool)
     if where is None:
         return np.array(math.prod(shape[axis] for axis in axes), dtype)
     mask = spread(ensure_array(where), np.broadcast_shapes(np.shape(where), shape))
-    return summed(convert(mask, dtypes.default_int_dtype()), axes, dtype, keepdims)
+    return sum_of(convert(mask, dtypes.default_int_dtype()), axes, dtype, keepdims)
 
 
-def _mean_of(
+def mean_of(
     a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = None
 ) -> Any:
     check_arraylike("mean", a)
@@ -57,11 +57,11 @@ def _mean_of(
     count = _elements(a.shape, axes, where, computed, keepdims)
     if a.dtype == np.bool_:
         a = convert(a, dtypes.default_int_dtype())
-    total = summed(a, axes, computed, keepdims, None, where)
+    total = sum_of(a, axes, computed, keepdims, None, where)
     return convert(lax.div(total, count), result_dtype)
 
 
-averaged = compiled(_mean_of, ("axis", "dtype", "keepdims"), inline=True, name="_mean")
+averaged = compiled(mean_of, ("axis", "dtype", "keepdims"), inline=True, name="_mean")
 
 
 def mean(
@@ -92,7 +92,7 @@ def mean(
         refuse_out("mean")
     if axis is not None and axis.__class__ is not int:
         axis = hashable_axes("mean", axis)
-    return averaged(a, axis, dtype, keepdims, where)
+    return mean_of(a, axis, dtype, keepdims, where)
 
 
 def _variance_of(
@@ -110,7 +110,7 @@ def _variance_of(
     computed, result_dtype = variance_dtypes(a.dtype, dtype)
     a = convert(a, computed)
     if mean is None:
-        mean = averaged(a, axes, computed, True, where)
+        mean = mean_of(a, axes, computed, True, where)
     centered = lax.sub(a, spread(ensure_array(mean), padded_shape(np.shape(mean), a.ndim)))
     if dtypes.issubdtype(computed, np.complexfloating):
         centered = lax.real(lax.mul(centered, lax.conj(centered)))
@@ -119,7 +119,7 @@ def _variance_of(
     real_dtype = centered.dtype
     count = _elements(a.shape, axes, where, real_dtype, keepdims)
     degrees = lax.sub(count, convert(correction, real_dtype))
-    result = lax.div(summed(centered, axes, None, keepdims, None, where), degrees)
+    result = lax.div(sum_of(centered, axes, None, keepdims, None, where), degrees)
     result = convert(result, result_dtype)
     return choose_where(lax.gt(degrees, np.zeros((), real_dtype)), result, np.nan)
 
@@ -241,7 +241,7 @@ def _average_of(a: Any, axis: Any, weights: Any, returned: bool, keepdims: bool)
     check_arraylike("average", a)
     if weights is None:
         a = ensure_array(a)
-        average = averaged(a, axis, None, keepdims)
+        average = mean_of(a, axis, None, keepdims)
         axes = canonical_axes(axis, a.ndim)
         count = math.prod(a.shape[one] for one in axes)
         total = np.array(count, average.dtype)
@@ -250,8 +250,8 @@ def _average_of(a: Any, axis: Any, weights: Any, returned: bool, keepdims: bool)
         a, weights = promote_dtypes_inexact(ensure_array(a), ensure_array(weights))
         weights = _aligned_weights(a.shape, weights, axis)
         axes = canonical_axes(axis, a.ndim)
-        total = summed(weights, axes, None, keepdims)
-        average = lax.div(*_same_rank(summed(lax.mul(a, weights), axes, None, keepdims), total))
+        total = sum_of(weights, axes, None, keepdims)
+        average = lax.div(*_same_rank(sum_of(lax.mul(a, weights), axes, None, keepdims), total))
     if not returned:
         return average
     return average, spread(total, average.shape)

@@ -67,6 +67,9 @@ def arange(
     """
     if dtype is not None:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "arange", stacklevel=3)
+    if stop is None and step is None and start.__class__ is int and dtype is None:
+        result = _iota(start if start > 0 else 0, dtypes.default_int_dtype())
+        return placed(result, device, out_sharding)
     if stop is None:
         start, stop = None, start  # the only bound is the end
     names = ("start", "stop", "step")
@@ -132,7 +135,8 @@ _spaced = compiled(_at_distance, ("size", "dtype"), inline=True, name="_arange")
 
 
 def _number_of(name: str, num: Any) -> int:
-    num = concrete_or_error(operator.index, num, f"'num' argument of olympus.numpy.{name}")
+    if num.__class__ is not int:
+        num = concrete_or_error(operator.index, num, f"'num' argument of olympus.numpy.{name}")
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     return num
@@ -217,7 +221,8 @@ def linspace(
     """
     if dtype is not None:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "linspace", stacklevel=3)
-    axis = concrete_or_error(operator.index, axis, "'axis' argument of olympus.numpy.linspace")
+    if axis.__class__ is not int:
+        axis = concrete_or_error(operator.index, axis, "'axis' argument of olympus.numpy.linspace")
     result = _linspace(
         start, stop, _number_of("linspace", num), bool(endpoint), bool(retstep), dtype, axis
     )

@@ -157,7 +157,7 @@ def product_along(
 # ---- sums and products ----
 
 
-def _sum_of(
+def sum_of(
     a: Any,
     axis: Any = None,
     dtype: Any = None,
@@ -184,7 +184,7 @@ def _product_of(
 
 
 _REDUCTION = ("axis", "dtype", "keepdims", "promote_integers")
-summed = compiled(_sum_of, _REDUCTION, inline=True, name="_reduce_sum")
+summed = compiled(sum_of, _REDUCTION, inline=True, name="_reduce_sum")
 _prod = compiled(_product_of, _REDUCTION, inline=True, name="_reduce_prod")
 
 

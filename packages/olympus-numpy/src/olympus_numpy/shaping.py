@@ -78,7 +78,7 @@ def _shape_argument(shape: Any) -> tuple:
     return (shape,)
 
 
-def _reshaped(
+def reshaped(
     a: Any, shape: tuple, order: str = "C", copy: bool = False, out_sharding: Any = None
 ) -> Any:
     check_arraylike("reshape", a)
@@ -146,7 +146,7 @@ def _size(size: Any) -> Any:
 
 
 _reshape = compiled(
-    _reshaped, ("shape", "order", "copy", "out_sharding"), inline=True, name="_reshape"
+    reshaped, ("shape", "order", "copy", "out_sharding"), inline=True, name="_reshape"
 )
 
 
@@ -171,7 +171,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
 def _raveled(a: Any, order: str = "C", out_sharding: Any = None) -> Any:
     check_arraylike("ravel", a)
     a = ensure_array(a)
-    return _reshaped(a, (math.prod(a.shape),), order, False, out_sharding)
+    return reshaped(a, (math.prod(a.shape),), order, False, out_sharding)
 
 
 _ravel = compiled(_raveled, ("order", "out_sharding"), inline=True, name="_ravel")
@@ -232,7 +232,7 @@ def transpose(a: Any, axes: Any = None) -> Array:
     return _transpose(a, axes)
 
 
-def _transposed(a: Any, axes: tuple[int, ...] | None = None) -> Any:
+def transposed(a: Any, axes: tuple[int, ...] | None = None) -> Any:
     check_arraylike("transpose", a)
     a = ensure_array(a)
     if axes is None:
@@ -246,7 +246,7 @@ def _transposed(a: Any, axes: tuple[int, ...] | None = None) -> Any:
     return as_array(lax.transpose(a, order))
 
 
-_transpose = compiled(_transposed, ("axes",), inline=True, name="_transpose")
+_transpose = compiled(transposed, ("axes",), inline=True, name="_transpose")
 
 
 def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Array:

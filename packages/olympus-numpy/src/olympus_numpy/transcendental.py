@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_autodiff.custom import custom_jvp
+from olympus_autodiff import custom_jvp
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 

@@ -79,9 +79,18 @@ def promotions() -> dict:
     table = {}
     for function, first, second in itertools.product(functions, kinds, kinds):
         values = [eval(k) if k not in SHORT else np.ones((2,), SHORT[k]) for k in (first, second)]
-        values = [jnp.asarray(v) if isinstance(v, np.ndarray) else v for v in values]
+        arrays = [value for value in values if isinstance(value, np.ndarray)]
+        if not arrays:
+            continue
+
+        def call(*arrays):
+            remaining = iter(arrays)
+            return getattr(jnp, function)(
+                *(next(remaining) if isinstance(v, np.ndarray) else v for v in values)
+            )
+
         try:
-            out = jax.eval_shape(getattr(jnp, function), *values)
+            out = jax.eval_shape(call, *arrays)
             entry = result(out)
         except Exception as error:
             entry = type(error).__name__

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Indexing and indexed updates against NumPy's, over random indices."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import olympus_numpy as jnp
+import pytest
+from olympus_ir import ShapedArray
+from olympus_ir.errors import NonConcreteBooleanIndexError
+from olympus_ir.staging import trace_to_closed
+
+SHAPES = [(), (1,), (5,), (0,), (3, 4), (4, 0), (2, 3, 4), (1, 2, 1, 3)]
+
+
+def random_slice(size: int, draw: random.Random) -> slice:
+    def bound():
+        return draw.choice([None, draw.randint(-size - 2, size + 2)])
+
+    return slice(bound(), bound(), draw.choice([None, 1, 2, 3, -1, -2]))
+
+
+def random_index(shape: tuple, draw: random.Random, *, arrays: bool, unique: bool = False):
+    """A random legal index: integers, slices, None, an ellipsis, and arrays that broadcast."""
+    parts: list = []
+    axis = 0
+    has_ellipsis = False
+    array_shape = draw.choice([(2,), (3,), (2, 3), (1,), (2, 1)])
+    stop = draw.randint(0, len(shape))
+    while axis < stop:
+        size = shape[axis]
+        kinds = ["slice", "slice", "none"] + (["int", "scalar"] if size else [])
+        if arrays and size:
+            kinds += ["array", "array", "list"]
+        if arrays:
+            kinds.append("mask")
+        if not has_ellipsis:
+            kinds.append("ellipsis")
+        kind = draw.choice(kinds)
+        if kind == "slice":
+            parts.append(random_slice(size, draw))
+        elif kind == "int":
+            parts.append(draw.randint(-size, size - 1))
+        elif kind == "scalar":
+            parts.append(np.int32(draw.randint(-size, size - 1)))
+        elif kind == "array":
+            own = draw.choice([array_shape, array_shape[-1:], (1,)])
+            values = np.array([draw.randint(-size, size - 1) for _ in range(int(np.prod(own)))])
+            parts.append(values.reshape(own).astype(draw.choice([np.int32, np.int8])))
+        elif kind == "list":
+            parts.append([draw.randint(-size, size - 1) for _ in range(array_shape[-1])])
+        elif kind == "mask":
+            mask = np.zeros(size, bool)
+            # As many as fit the other arrays, so that they broadcast.
+            count = min(size, array_shape[-1])
+            mask[draw.sample(range(size), count)] = True
+            parts.append(mask)
+        elif kind == "none":
+            parts.append(None)
+            continue
+        else:
+            parts.append(Ellipsis)
+            has_ellipsis = True
+            axis += draw.randint(0, max(len(shape) - stop, 0))
+            if axis >= stop:
+                break
+            continue
+        axis += 1
+    return tuple(parts) if len(parts) != 1 or isinstance(parts[0], list) else parts[0]
+
+
+def legal_cases(count: int, arrays: bool):
+    draw = random.Random(17 if arrays else 3)
+    while count:
+        shape = draw.choice(SHAPES)
+        index = random_index(shape, draw, arrays=arrays)
+        x = np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)
+        try:
+            expected = x[index]
+        except IndexError:
+            continue  # masks and arrays that do not broadcast
+        count -= 1
+        yield x, index, expected
+
+
+@pytest.mark.parametrize("arrays", [False, True])
+def test_getitem_is_numpys(arrays):
+    for x, index, expected in legal_cases(150, arrays):
+        result = jnp.asarray(x)[index]
+        assert result.shape == expected.shape, (x.shape, index)
+        np.testing.assert_array_equal(np.asarray(result), expected, err_msg=str((x.shape, index)))
+
+
+@pytest.mark.parametrize("arrays", [False, True])
+def test_getitem_under_a_trace_has_the_same_shape(arrays):
+    for x, index, expected in legal_cases(60, arrays):
+        closed = trace_to_closed(lambda y, index=index: [y[index]], [ShapedArray(x.shape, x.dtype)])
+        assert closed.out_avals[0].shape == expected.shape, (x.shape, index)
+
+
+def test_at_set_is_numpys_assignment():
+    for arrays in (False, True):
+        for x, index, expected in legal_cases(80, arrays):
+            values = -np.arange(1, expected.size + 1, dtype=np.float32).reshape(expected.shape)
+            wanted = x.copy()
+            if len(set(np.ravel(expected))) != expected.size:
+                values = np.float32(-1)  # repeated indices: which value wins is not said
+            wanted[index] = values
+            result = jnp.asarray(x).at[index].set(values)
+            np.testing.assert_array_equal(
+                np.asarray(result), wanted, err_msg=str((x.shape, index))
+            )
+
+
+@pytest.mark.parametrize(
+    ("name", "ufunc"),
+    [
+        ("add", np.add),
+        ("subtract", np.subtract),
+        ("multiply", np.multiply),
+        ("min", np.minimum),
+        ("max", np.maximum),
+    ],
+)
+def test_at_applies_all_updates(name, ufunc):
+    x = np.array([1.0, 2.0, 3.0], np.float32)
+    index = np.array([0, 0, 2])
+    values = np.array([2.0, 4.0, 0.5], np.float32)
+    wanted = x.copy()
+    ufunc.at(wanted, index, values)
+    result = getattr(jnp.asarray(x).at[index], name)(values)
+    np.testing.assert_allclose(np.asarray(result), wanted)
+
+
+def test_at_divide_power_and_apply():
+    x = jnp.array([1.0, 2.0, 4.0])
+    np.testing.assert_allclose(np.asarray(x.at[1:].divide(2.0)), [1.0, 1.0, 2.0])
+    np.testing.assert_allclose(np.asarray(x.at[1].power(3.0)), [1.0, 8.0, 4.0])
+    np.testing.assert_allclose(np.asarray(x.at[:2].apply(jnp.negative)), [-1.0, -2.0, 4.0])
+    np.testing.assert_allclose(np.asarray(x.at[0].mul(5.0)), [5.0, 2.0, 4.0])
+
+
+class TestOutOfRange:
+    x = np.array([1.0, 2.0, 3.0], np.float32)
+
+    def test_getitem_takes_the_nearest(self):
+        x = jnp.asarray(self.x)
+        assert float(x[7]) == 3.0
+        assert float(x[-9]) == 1.0
+        np.testing.assert_array_equal(np.asarray(x[jnp.array([5, -7])]), [3.0, 1.0])
+
+    def test_get_fills(self):
+        x = jnp.asarray(self.x)
+        filled = x.at[jnp.array([0, 7])].get(mode="fill", fill_value=-1.0)
+        np.testing.assert_array_equal(np.asarray(filled), [1.0, -1.0])
+        assert np.isnan(float(x.at[7].get(mode="fill")))
+        assert int(jnp.array([1, 2]).at[7].get(mode="fill")) == np.iinfo(np.int32).min
+
+    def test_updates_are_dropped_or_clipped(self):
+        x = jnp.asarray(self.x)
+        np.testing.assert_array_equal(np.asarray(x.at[7].set(0.0)), self.x)
+        np.testing.assert_array_equal(np.asarray(x.at[-9].set(0.0)), self.x)
+        np.testing.assert_array_equal(np.asarray(x.at[7].set(0.0, mode="clip")), [1.0, 2.0, 0.0])
+
+    def test_negative_indices_need_not_wrap(self):
+        x = jnp.asarray(self.x)
+        result = x.at[jnp.array([-1])].set(0.0, wrap_negative_indices=False)
+        np.testing.assert_array_equal(np.asarray(result), self.x)
+
+    def test_unknown_mode(self):
+        with pytest.raises(ValueError, match="Unknown gather mode"):
+            jnp.asarray(self.x).at[0].set(1.0, mode="nearest")
+
+
+def test_masks():
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    y = jnp.asarray(x)
+    np.testing.assert_array_equal(np.asarray(y[y > 5]), x[x > 5])
+    np.testing.assert_array_equal(np.asarray(y[jnp.array([True, False, True])]), x[[0, 2]])
+    np.testing.assert_array_equal(np.asarray(y[True]), x[True])
+    np.testing.assert_array_equal(np.asarray(y[False]), x[False])
+    wanted = x.copy()
+    wanted[x > 5] = 0
+    np.testing.assert_array_equal(np.asarray(y.at[y > 5].set(0.0)), wanted)
+
+
+def test_traced_indices():
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    scalar, vector = ShapedArray((), np.int32), ShapedArray((2,), np.int32)
+    for function, avals, shape in [
+        (lambda i: [jnp.asarray(x)[i]], [scalar], (4,)),
+        (lambda i: [jnp.asarray(x)[:, i]], [scalar], (3,)),
+        (lambda i: [jnp.asarray(x)[i, 1:3]], [scalar], (2,)),
+        (lambda i: [jnp.asarray(x)[i, ::-2]], [scalar], (2,)),
+        (lambda v: [jnp.asarray(x)[v, ::2]], [vector], (2, 2)),
+        (lambda v, i: [jnp.asarray(x)[v, i]], [vector, scalar], (2,)),
+        (lambda i: [jnp.asarray(x).at[i].set(0.0)], [scalar], (3, 4)),
+    ]:
+        assert trace_to_closed(function, avals).out_avals[0].shape == shape
+
+
+@pytest.mark.parametrize(
+    ("index", "error", "match"),
+    [
+        ((0, 0, 0), IndexError, "Too many indices"),
+        ((..., ...), IndexError, "single ellipsis"),
+        (1.5, TypeError, "integer or boolean type"),
+        (np.array([1.5]), TypeError, "integer or boolean type"),
+        ([0, 1], TypeError, "non-tuple sequence"),
+        ("a", TypeError, "string indexing"),
+        (np.array([True, False]), IndexError, "boolean index did not match"),
+        (slice(0, 2, 0), ValueError, "zero"),
+        (slice(0.5, 1), TypeError, "__index__"),
+        ((np.array([0, 1]), np.array([0, 1, 0])), IndexError, "broadcast"),
+    ],
+)
+def test_errors(index, error, match):
+    with pytest.raises(error, match=match):
+        jnp.zeros((3, 4))[index]
+
+
+def test_errors_of_traced_indices():
+    mask = ShapedArray((3,), np.bool_)
+    with pytest.raises(NonConcreteBooleanIndexError):
+        trace_to_closed(lambda m: [jnp.zeros(3)[m]], [mask])
+    with pytest.raises(NonConcreteBooleanIndexError):
+        trace_to_closed(lambda m: [jnp.zeros(3).at[m].set(1.0)], [mask])
+    with pytest.raises(IndexError, match="static integers"):
+        trace_to_closed(lambda i: [jnp.zeros(3)[i:]], [ShapedArray((), np.int32)])
+
+
+def test_updates_of_other_shapes_or_dtypes():
+    x = jnp.zeros(3)
+    with pytest.raises(ValueError, match="do not fit"):
+        x.at[:2].set(jnp.ones(3))
+    with pytest.warns(FutureWarning, match="incompatible types"):
+        result = jnp.zeros(3, int).at[0].set(1.5)
+    assert result.dtype == np.int32
+    assert int(result[0]) == 1
+    assert x.at[0].set(2).dtype == np.float32
+    with pytest.raises(TypeError):
+        x.at[0].set("a")
+
+
+def test_arrays_are_immutable():
+    with pytest.raises(TypeError, match=r"\.at\[idx\]"):
+        jnp.zeros(3)[0] = 1.0
+
+
+def test_weak_types_are_kept():
+    x = jnp.broadcast_to(1.0, (3,))
+    assert x.weak_type
+    assert x[0].weak_type
+    assert x.at[0].set(2.0).weak_type
+
+
+def test_take_and_its_kin():
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    index = np.array([[2, 0], [1, 1]])
+    for axis in (None, 0, 1, -1):
+        np.testing.assert_array_equal(
+            np.asarray(jnp.take(x, index, axis=axis)), np.take(x, index, axis=axis)
+        )
+    order = np.argsort(-x, axis=1)
+    np.testing.assert_array_equal(
+        np.asarray(jnp.take_along_axis(x, order, axis=1)), np.take_along_axis(x, order, axis=1)
+    )
+    np.testing.assert_array_equal(
+        np.asarray(jnp.take_along_axis(x, np.array([[1, 0, 2, 1]]), axis=0)),
+        np.take_along_axis(x, np.array([[1, 0, 2, 1]]), axis=0),
+    )
+    assert np.isnan(float(jnp.take(jnp.ones(3), 5)))
+    assert float(jnp.take(jnp.arange(3.0), 5, mode="clip")) == 2.0
+    assert float(jnp.take(jnp.arange(3.0), 5, mode="wrap")) == 2.0
+    wanted = x.copy()
+    np.put_along_axis(wanted, np.array([[1], [0], [3]]), -1.0, axis=1)
+    np.testing.assert_array_equal(
+        np.asarray(jnp.put_along_axis(x, np.array([[1], [0], [3]]), -1.0, axis=1, inplace=False)),
+        wanted,
+    )
+    with pytest.raises(ValueError, match="in-place"):
+        jnp.put(x, index, 0.0)
