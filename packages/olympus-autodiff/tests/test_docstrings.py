@@ -9,10 +9,13 @@ import re
 
 import pytest
 
-MODULES = "checkpoint closures custom custom_vjp grad jacobian jvp linearize policies transpose vjp"
+MODULES = (
+    "checkpoint closures custom custom_vjp grad jacobian jvp linearize policies saved_residuals "
+    "transpose vjp zeros"
+).split()
 
 
-@pytest.mark.parametrize("name", [*MODULES.split(), "zeros"])
+@pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings(name):
     module = importlib.import_module(f"olympus_autodiff.{name}")
     results = doctest.testmod(module)

@@ -21,6 +21,7 @@ from .jvp import jvp, jvp_olympuspr
 from .linearize import linearize
 from .policies import checkpoint_name, checkpoint_policies
 from .programs import linearize_olympuspr
+from .saved_residuals import print_saved_residuals, saved_residuals
 from .tables import jvp_rules, linearize_rules, load_rules, transpose_rules
 from .transpose import linear_transpose, transpose_olympuspr
 from .vjp import VJP, fwd_and_bwd, vjp
@@ -58,7 +59,9 @@ __all__ = [
     "linearize_olympuspr",
     "linearize_rules",
     "load_rules",
+    "print_saved_residuals",
     "remat",
+    "saved_residuals",
     "transpose_olympuspr",
     "transpose_rules",
     "value_and_grad",

@@ -14,6 +14,7 @@ from olympus_ir.expansion import expansion_rules
 from olympus_ir.olympuspr import ClosedOlympuspr
 from olympus_ir.primitives import Primitive
 from olympus_ir.staging import trace_to_olympuspr
+from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import (
     Trace,
     Tracer,
@@ -232,6 +233,7 @@ def custom_linear_part(
 # ---- the transformation ----
 
 
+@api_boundary
 def jvp(
     fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False
 ) -> tuple[Any, ...]:

@@ -16,6 +16,7 @@ from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.olympuspr import Olympuspr
 from olympus_ir.primitives import Primitive
 from olympus_ir.staging import StagingTracer
+from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import (
     Trace,
     Tracer,
@@ -285,6 +286,7 @@ def check_tangent_type(tangent: Any, primal_aval: Any) -> None:
         )
 
 
+@api_boundary
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Evaluates a function and returns its derivative there as a function.
 

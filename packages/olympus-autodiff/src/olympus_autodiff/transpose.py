@@ -14,6 +14,7 @@ from olympus_ir.flattening import FlatFunction, debug_info_of_tree
 from olympus_ir.olympuspr import Atom, ClosedOlympuspr, Equation, Literal, Olympuspr, Var
 from olympus_ir.primitives import Primitive
 from olympus_ir.staging import trace_to_olympuspr
+from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import current
 
 from .jvp import check_no_tracers
@@ -259,6 +260,7 @@ def _split(
 # ---- the transformation ----
 
 
+@api_boundary
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Any:
     """Transposes a function that is linear in its arguments.
 
@@ -308,6 +310,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
                 f"{what} has type {aval.str_short()}"
             )
 
+    @api_boundary
     def transposed(cotangent: Any) -> Any:
         given, given_tree = pytrees.tree_flatten(cotangent)
         if given_tree != out_tree:

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What reverse mode keeps of a function: the list of residuals and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from olympus_ir import pytrees
+from olympus_ir.avals import AbstractValue
+from olympus_ir.flattening import debug_info_of_tree
+from olympus_ir.olympuspr import Var
+from olympus_ir.source_info import summarize
+from olympus_ir.staging import trace_to_olympuspr
+
+from .policies import name_p
+from .vjp import vjp
+from .zeros import aval_of
+
+__all__ = ["print_saved_residuals", "saved_residuals"]
+
+
+def saved_residuals(
+    fun: Callable[..., Any], *args: Any, **kwargs: Any
+) -> list[tuple[AbstractValue, str]]:
+    """Lists the values that `vjp` of a function keeps for the backward pass.
+
+    Args:
+      fun: the function.
+      *args: its arguments, of which only types matter.
+      **kwargs: its keyword arguments.
+
+    Returns:
+      For each value its type, and in words where it comes from.
+    """
+    leaves, tree = pytrees.tree_flatten((args, kwargs))
+
+    def residuals(*leaves: Any) -> list[Any]:
+        def of_leaves(*leaves: Any) -> Any:
+            args, kwargs = pytrees.tree_unflatten(tree, leaves)
+            return fun(*args, **kwargs)
+
+        return pytrees.tree_leaves(vjp(of_leaves, *leaves)[1])
+
+    info = debug_info_of_tree("saved_residuals", fun, tree)
+    olympuspr, _ = trace_to_olympuspr(residuals, [aval_of(leaf) for leaf in leaves], info)
+    names = info.arg_names or ()
+    origins: dict[Any, str] = {}
+    for place, var in enumerate(olympuspr.invars):
+        name = names[place] if place < len(names) else f"number {place}"
+        origins[var] = f"from the argument {name}"
+    for var in olympuspr.constvars:
+        origins[var] = "from a constant"
+    for equation in olympuspr.eqns:
+        line = summarize(equation.source_info)
+        what = f"output of {equation.primitive.name}"
+        if equation.primitive is name_p:
+            what = f"named '{equation.params['name']}'"
+        for var in equation.outvars:
+            origins[var] = f"{what} from {line}"
+    found = []
+    for atom in olympuspr.outvars:
+        origin = origins[atom] if isinstance(atom, Var) else "from a literal"
+        found.append((atom.aval, origin))
+    order = {var: place for place, var in enumerate(origins)}
+    places = [order.get(atom, len(order)) for atom in olympuspr.outvars]
+    return [entry for _, entry in sorted(zip(places, found, strict=True), key=lambda pair: pair[0])]
+
+
+def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Prints the values that `vjp` of a function keeps for the backward pass, one a line.
+
+    Shows what `checkpoint` and its policies save.
+
+    Args:
+      fun: the function.
+      *args: its arguments, of which only types matter.
+      **kwargs: its keyword arguments.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> print_saved_residuals(lambda x: lax.mul(x, x), 1.0)
+      f32[] from the argument x
+    """
+    for aval, origin in saved_residuals(fun, *args, **kwargs):
+        print(f"{aval.str_short(short_dtypes=True)} {origin}")
