@@ -30,7 +30,6 @@ _SUBMODULES = (
     "flatten_util",
     "lax",
     "numpy",
-    "profiler",
     "random",
     "sharding",
     "stages",

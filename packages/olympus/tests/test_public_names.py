@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every public name leads to an object of a lower package, and importing them stays light."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import olympus
+import olympus_autodiff
+import olympus_batching
+import olympus_ir
+import olympus_numpy
+import olympus_random
+
+MODULES = sorted(
+    found.name
+    for found in pkgutil.walk_packages(olympus.__path__, "olympus.")
+    if not found.name.rpartition(".")[2].startswith("_")
+)
+
+
+def run_python(source: str) -> str:
+    command = [sys.executable, "-c", source]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("name", ["olympus", *MODULES])
+def test_every_name_resolves(name: str) -> None:
+    module = importlib.import_module(name)
+    names = {*dir(module), *getattr(module, "__all__", ())}
+    assert names
+    assert [each for each in names if not hasattr(module, each)] == []
+
+
+def test_submodules_are_attributes() -> None:
+    direct = [name for name in MODULES if name.count(".") == 1]
+    program = "import olympus\n" + "\n".join(f"print({name}.__name__)" for name in direct)
+    assert run_python(program).split() == direct
+
+
+def test_names_are_those_of_the_lower_packages() -> None:
+    assert olympus.grad is olympus_autodiff.grad
+    assert olympus.vmap is olympus_batching.vmap
+    assert olympus.numpy.cumsum is olympus_numpy.cumsum
+    assert olympus.random.split is olympus_random.split
+    assert olympus.lax.add_p is olympus_ir.lax.add_p
+
+
+def test_unknown_names_are_reported_with_their_module() -> None:
+    with pytest.raises(AttributeError, match="'olympus' has no attribute 'gradient'"):
+        _ = olympus.gradient
+
+
+def test_importing_loads_what_is_needed_only() -> None:
+    loaded = run_python("import sys, olympus.numpy; print(*sys.modules)").split()
+    assert {"olympus", "olympus_numpy", "numpy"} <= set(loaded)
+    unwanted = {"jax", "scipy", "matplotlib", "olympus_testing", "pytest", "unittest"}
+    assert unwanted & set(loaded) == set()
+
+
+def test_importing_starts_no_device() -> None:
+    # The clients are made by the first computation: until then platforms can be chosen.
+    program = "import olympus.numpy as jnp\nimport olympus\n"
+    program += "olympus.config.update('olympus_platforms', 'cpu')\nprint(jnp.ones(2).devices())"
+    assert "cpu" in run_python(program).lower()
