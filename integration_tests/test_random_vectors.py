@@ -2,7 +2,8 @@
 """Compiled, samplers draw the very bits that jax 0.10.2 draws.
 
 The vectors are those of olympus-random's tests, which compare them with the reference evaluator's
-results within rounding errors; here they are compared exactly.
+results within rounding errors; here they are compared exactly, as long as XLA is the one that they
+were recorded with. Another XLA draws the same bits, and rounds logarithms of them differently.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pytest
 
 import olympus
 from olympus import config
+from olympus_ir._jaxlib import jaxlib_version
 
 TESTS = pathlib.Path(__file__).parent.parent / "packages" / "olympus-random" / "tests"
 
@@ -32,6 +34,7 @@ recorded = _module(TESTS / "conftest.py")
 draws = _module(TESTS / "data" / "draws.py")
 # XLA computes the samples anew inside the sum of their squares, in the order of that loop.
 SUMS = {"maxwell", "double_sided_maxwell"}
+RECORDED_WITH = (0, 10)  # the jaxlib
 RECORDS = json.loads((TESTS / "data" / "vectors.json").read_text())
 
 
@@ -61,8 +64,11 @@ def test_recorded_draws(record):
     assert result.dtype == expected.dtype
     if record["function"] in SUMS:
         np.testing.assert_array_max_ulp(np.asarray(result), expected, maxulp=2)
-    else:
+    elif jaxlib_version[:2] == RECORDED_WITH or not np.issubdtype(expected.dtype, np.inexact):
         np.testing.assert_array_equal(np.asarray(result), expected)
+    else:
+        few_ulps = 16 * float(np.finfo(expected.dtype).eps)
+        np.testing.assert_allclose(np.asarray(result), expected, rtol=few_ulps, atol=0)
 
 
 def test_the_numbers_of_an_older_layout():
