@@ -64,10 +64,22 @@ lowering_rules.define(lax.custom_vjp_call_p, _in_place)
 
 
 @lowering_rules.define(lax.checkpoint_p)
-def _checkpoint(context: LoweringContext, *operands: Any, jaxpr: Any, **params: Any) -> list[Any]:
+def _checkpoint(
+    context: LoweringContext,
+    *operands: Any,
+    jaxpr: Any,
+    prevent_cse: Any,
+    differentiated: bool,
+    policy: Any,
+) -> list[Any]:
     from olympus_ir.olympuspr import ClosedOlympuspr, close_olympuspr
 
     closed = jaxpr if isinstance(jaxpr, ClosedOlympuspr) else close_olympuspr(jaxpr)
+    wanted = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
+    if differentiated and wanted and operands:
+        # Else the second computation would be merged with the first, whose values then stay.
+        types = [operand.type for operand in operands]
+        operands = context.operation("stablehlo.optimization_barrier", types, operands).results
     return call_program(context, "checkpoint", closed, operands)
 
 
