@@ -12,10 +12,9 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import ShapedArray, canonicalize_shape, get_aval
-from olympus_ir.evaluation import evaluator
 
 from .compilation import compiled, inlined
-from .promotion import check_arraylike, convert, result_type_of, spread
+from .promotion import check_arraylike, convert, held, result_type_of, spread
 
 __all__ = [
     "array",
@@ -142,7 +141,7 @@ def _from_scalar(value: Any, dtype: Any) -> Any:
         raise TypeError(f"A number cannot be made an array of dtype {dtype}.")
     else:
         aval = ShapedArray((), dtype)
-    return evaluator().array(_host_scalar(value, aval.dtype), aval)
+    return held(_host_scalar(value, aval.dtype), aval)
 
 
 def _host_scalar(value: Any, dtype: Any) -> np.ndarray:
@@ -167,7 +166,7 @@ def from_host(value: Any, dtype: Any = None, original: Any = None) -> Any:
     if value.dtype != dtype:
         with np.errstate(over="ignore", invalid="ignore"):
             value = value.astype(dtype)
-    return evaluator().array(value, ShapedArray(value.shape, dtype))
+    return held(value, ShapedArray(value.shape, dtype))
 
 
 def _from_sequence(function: str, values: Any, dtype: Any) -> Any:
@@ -214,7 +213,7 @@ def _from_host_sequence(values: Any, leaves: list[Any], kinds: set[type], dtype:
         dtype = dtypes.default_float_dtype()
     with np.errstate(over="ignore"):
         value = np.array(values, dtype)
-    return evaluator().array(value, ShapedArray(value.shape, dtype))
+    return held(value, ShapedArray(value.shape, dtype))
 
 
 def _stacked(function: str, values: Any, dtype: Any) -> Any:

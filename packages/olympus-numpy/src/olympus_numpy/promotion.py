@@ -24,7 +24,10 @@ from olympus_ir.arrays import Array
 from olympus_ir.avals import ShapedArray, aval_getters, get_aval
 from olympus_ir.config import config_states
 from olympus_ir.evaluation import evaluator
+from olympus_ir.lax.values import typed_scalar
 from olympus_ir.promotion import lattice_result_type
+from olympus_ir.staging import StagingTrace
+from olympus_ir.tracing import current, evaluation_trace
 
 __all__ = [
     "broadcast_shapes",
@@ -427,7 +430,21 @@ def ensure_array(value: Any) -> Any:
     aval = get_aval(value)
     with np.errstate(over="ignore"):
         scalar = np.asarray(value, aval.dtype)
-    return evaluator().array(scalar, aval) if aval.weak_type else scalar
+    return held(scalar, aval) if aval.weak_type else scalar
 
 
 _ready_types: set[type] = set()  # subclasses of `Array` that have been met
+
+
+def held(value: Any, aval: Any) -> Any:
+    """A NumPy array as an array; a scalar becomes a literal of the program being recorded, if any.
+
+    Literals are values that no device needs to be asked for when the program is compiled.
+    """
+    trace = current.trace
+    if trace is not evaluation_trace and not value.shape and not dtypes.is_extended(aval.dtype):
+        while trace is not None:
+            if trace.__class__ is StagingTrace:
+                return trace.tracer(typed_scalar(value.copy(), aval.dtype, aval.weak_type))
+            trace = trace.parent
+    return evaluator().array(value, aval)
