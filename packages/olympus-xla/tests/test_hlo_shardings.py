@@ -7,6 +7,8 @@ import pytest
 from olympus_sharding import AxisType, Mesh, NamedSharding, SingleDeviceSharding
 from olympus_sharding import PartitionSpec as P
 from olympus_sharding.tiling import mesh_tiling
+from olympus_xla import device_put
+from olympus_xla._jaxlib import GSPMDSharding
 from olympus_xla.hlo_shardings import hlo_sharding
 
 Explicit, Manual, Auto = AxisType.Explicit, AxisType.Manual, AxisType.Auto
@@ -74,3 +76,22 @@ def test_axes_of_size_one(devices):
 
 def test_single_device(devices):
     assert str(hlo_sharding(SingleDeviceSharding(devices[1]), 2)) == "{replicated}"
+
+
+@pytest.mark.parametrize("spec", [P(), P("x"), P(None, "y"), P(("y", "x")), P("y", "x")])
+def test_shardings_in_xlas_terms_alone(mesh, spec):
+    named = NamedSharding(mesh, spec)
+    devices = named._internal_device_list
+    sharding = GSPMDSharding(devices, hlo_sharding(named, 2))
+    assert hlo_sharding(sharding, 2) == hlo_sharding(named, 2)
+    assert sharding.is_fully_replicated == named.is_fully_replicated
+    assert sharding.device_set == named.device_set
+    assert sharding.shard_shape((8, 4)) == named.shard_shape((8, 4))
+    host = np.arange(32, dtype=np.float32).reshape(8, 4)
+    indices = sharding.devices_indices_map((8, 4))
+    for device, index in named.devices_indices_map((8, 4)).items():
+        assert np.array_equal(host[indices[device]], host[index])
+    array = device_put(host, sharding)
+    assert array.sharding == sharding
+    assert np.array_equal(array, host)
+    assert "GSPMDSharding({" in repr(sharding)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from olympus_ir import config, lax
+from olympus_ir.dtypes import float0
 from olympus_ir.errors import TracerBoolConversionError, UnexpectedTracerError
 from olympus_xla.jit import clear_caches, jit
 from olympus_xla.transfer import device_put
@@ -233,3 +234,12 @@ def test_clear_caches():
     clear_caches()
     compiled(1.0)
     assert len(calls) == 2
+
+
+def test_arrays_without_contents():
+    nothing = np.zeros((3,), float0)
+    identity = jit(lambda x: x)
+    for _ in range(2):
+        result = identity(nothing)
+        assert result.dtype == float0
+        assert result.shape == (3,)

@@ -53,6 +53,11 @@ class ExtendedDType(abc.ABC):
     def physical_element_aval(self) -> Any:
         """The abstract value of the plain array that carries one element."""
 
+    @classmethod
+    def from_name(cls, name: str) -> Any:
+        """The dtype of this class with the given name, or None; for reading files."""
+        return None
+
     @property
     def tangent_dtype(self) -> Any:
         """The dtype of tangents; elements without a tangent space have ``float0``."""

@@ -111,6 +111,11 @@ class KeyType(ExtendedDType):
     def name(self) -> str:
         return f"key<{self.implementation.tag}>"
 
+    @classmethod
+    def from_name(cls, name: str) -> KeyType | None:
+        kinds = map(cls, _implementations.values())
+        return next((kind for kind in kinds if kind.name == name), None)
+
     @property
     def itemsize(self) -> int:
         return math.prod(self.implementation.key_shape) * np.dtype(np.uint32).itemsize

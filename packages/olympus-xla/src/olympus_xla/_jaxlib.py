@@ -55,6 +55,8 @@ __all__ = [
     "batched_device_put",
     "collectives_need_bound",
     "copy_arrays_to_shardings",
+    "distributed_runtime_client",
+    "distributed_runtime_service",
     "encode_inspect_sharding_callback",
     "export_dlpack",
     "garbage_collection_guard_level",
@@ -76,6 +78,7 @@ __all__ = [
     "register_custom_call_target",
     "register_custom_type",
     "register_custom_type_handler",
+    "serialize_portable_artifact",
     "sharded_to_numpy",
     "transfer_guard_level",
     "transfer_guard_state",
@@ -136,6 +139,8 @@ SingleDeviceSharding: TypeAlias = _jax.SingleDeviceSharding
 
 batched_block_until_ready = _jax.batched_block_until_ready
 batched_device_put = _jax.batched_device_put
+distributed_runtime_client = _jax.get_distributed_runtime_client
+distributed_runtime_service = _jax.get_distributed_runtime_service
 encode_inspect_sharding_callback = _jax.encode_inspect_sharding_callback
 gloo_collectives = _jax.make_gloo_tcp_collectives
 initialize_pjrt_plugin = xla_client.initialize_pjrt_plugin
@@ -280,6 +285,11 @@ def xla_computation(bytecode: bytes) -> Any:
     return _jax.mlir.mlir_module_to_xla_computation(
         bytecode, use_tuple_args=False, return_tuple=False
     )
+
+
+def serialize_portable_artifact(module: Any, version: str) -> bytes:
+    """A module in StableHLO's portable form; operations of Shardy stay as they are."""
+    return _jax.mlir.serialize_portable_artifact(module, version, True)
 
 
 def hlo_module_cost_analysis(client: Any, computation: Any) -> dict[str, float]:

@@ -17,6 +17,7 @@ from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.dead_code import dce_olympuspr
 from olympus_ir.olympuspr import ClosedOlympuspr
 
+from . import backends
 from ._jaxlib import ArrayImpl, GSPMDSharding, JaxRuntimeError, NamedSharding
 from .callback_errors import raise_callback_error
 from .dispatch import Executable, compile_module
@@ -82,6 +83,7 @@ def lower(
     donated: Sequence[bool] | None = None,
     keep_unused: bool = False,
     placement: Placement | None = None,
+    inline_constants: bool = False,
 ) -> Lowered:
     """Lowers a program to StableHLO.
 
@@ -92,6 +94,7 @@ def lower(
       donated: for each operand, whether results may take its memory.
       keep_unused: whether operands that nothing uses are operands of the computation.
       placement: how operands and results lie over the devices, where there are several.
+      inline_constants: whether the module holds all constants, the large ones too.
     """
     olympuspr = closed.jaxpr
     in_avals, out_avals = olympuspr.in_avals, olympuspr.out_avals
@@ -103,7 +106,7 @@ def lower(
     used_constants = _used_constants(olympuspr, closed)
     inline_vars, inline_values, operand_vars, operand_values = [], [], [], []
     for var, value in used_constants:
-        if _is_inline(value):
+        if inline_constants or _is_inline(value):
             inline_vars.append(var)
             inline_values.append(value)
         else:
@@ -122,9 +125,7 @@ def lower(
     mesh = None if placement is None or len(placement.devices) == 1 else placement.mesh
     result_attributes = None
     if mesh is not None and placement is not None:
-        kept_shardings = [
-            s for s, keep in zip(placement.in_shardings, kept, strict=True) if keep
-        ]
+        kept_shardings = [s for s, keep in zip(placement.in_shardings, kept, strict=True) if keep]
         result_attributes = _annotate(
             attributes, operand_values, kept_avals, kept_shardings, placement, out_avals
         )
@@ -256,6 +257,9 @@ def compile_lowered(
       placement: where it runs.
       compiler_options: XLA's options by name.
     """
+    spans_processes = _spans_processes(placement.devices)
+    if spans_processes and backends.distributed_runtime is not None:
+        backends.distributed_runtime.check_same_program(lowered.name, str(lowered.module))
     try:
         loaded = compile_module(
             lowered.module,
@@ -274,9 +278,7 @@ def compile_lowered(
     ]
     in_avals = [aval for aval, keep in zip(lowered.in_avals, lowered.kept, strict=True) if keep]
     in_shardings = [
-        placement.operand_sharding(position)
-        for position, keep in enumerate(lowered.kept)
-        if keep
+        placement.operand_sharding(position) for position, keep in enumerate(lowered.kept) if keep
     ]
     wrapped = Executable(
         loaded,
@@ -288,8 +290,14 @@ def compile_lowered(
         ordered_effects=lowered.ordered_effects,
         calls_python=bool(lowered.host_callbacks),
         keep_alive=lowered.keep_alive,
+        spans_processes=spans_processes,
     )
     return Compiled(lowered, wrapped, placement, constants)
+
+
+def _spans_processes(devices: Sequence[Any]) -> bool:
+    first = devices[0].process_index
+    return any(device.process_index != first for device in devices)
 
 
 def _result_shardings(loaded: Any, lowered: Lowered, placement: Placement) -> list[Any]:

@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olympus_ir._jaxlib import pytree_registry
+from olympus_ir.avals import ShapedArray
+from olympus_ir.dtypes import float0
 from olympus_ir.extended_arrays import array_of_type, plain_array, plain_aval
 
-from . import effect_tokens
+from . import backends, effect_tokens
 from ._jaxlib import (
     ArrayImpl,
     CompileOptions,
@@ -192,6 +194,32 @@ _COLLECTIVES = (
 )
 
 
+# Arrays of dtype float0, the tangents of integers, have no contents. A program has arrays of bools
+# in their place.
+
+
+def _is_trivial(aval: Any) -> bool:
+    return aval.dtype == float0
+
+
+def _carrier(aval: Any) -> Any:
+    """The type of the array that comes out of an executable for a result of a type."""
+    if _is_trivial(aval):
+        return ShapedArray(aval.shape, np.dtype(np.bool_))
+    return plain_aval(aval)
+
+
+def _put_operand(operand: Any, sharding: Any) -> Any:
+    operand = plain_array(operand)
+    if type(operand) is not ArrayImpl and getattr(operand, "dtype", None) == float0:
+        operand = np.zeros(operand.shape, np.bool_)
+    return put_leaf(operand, sharding)
+
+
+def _result_of_type(array: Any, aval: Any) -> Any:
+    return np.zeros(aval.shape, float0) if _is_trivial(aval) else array_of_type(array, aval)
+
+
 class Executable:
     """A loaded executable with the types and places of its operands and results."""
 
@@ -209,6 +237,7 @@ class Executable:
         "out_avals",
         "out_shardings",
         "several_devices",
+        "spans_processes",
     )
 
     def __init__(
@@ -223,8 +252,10 @@ class Executable:
         ordered_effects: Sequence[Any] = (),
         calls_python: bool = False,
         keep_alive: Sequence[Any] = (),
+        spans_processes: bool = False,
     ) -> None:
         self.loaded = loaded
+        self.spans_processes = spans_processes
         self.calls_python = calls_python
         self.in_avals = in_avals
         self.in_shardings = in_shardings
@@ -237,18 +268,20 @@ class Executable:
         self.needs_bound = (
             self.several_devices and collectives_need_bound and _has_collectives(loaded)
         )
-        self.extended_results = any(plain_aval(aval) is not aval for aval in out_avals)
+        self.extended_results = any(_carrier(aval) is not aval for aval in out_avals)
         self.handlers = [
-            array_result_handler(plain_aval(aval), sharding, committed)
+            array_result_handler(_carrier(aval), sharding, committed)
             for aval, sharding in zip(out_avals, out_shardings, strict=True)
         ]
 
     def call(self, operands: Sequence[Any]) -> list[Any]:
         """Runs the executable on the operands that it takes; puts them in place first."""
+        if self.spans_processes and backends.distributed_runtime is not None:
+            backends.distributed_runtime.check_no_failure()
         arrays = [
             operand
             if type(operand) is ArrayImpl and operand._sharding is sharding
-            else put_leaf(plain_array(operand), sharding)
+            else _put_operand(operand, sharding)
             for operand, sharding in zip(operands, self.in_shardings, strict=True)
         ]
         try:
@@ -262,7 +295,7 @@ class Executable:
             raise_callback_error(error)
             raise
         if self.extended_results:
-            return list(map(array_of_type, results, self.out_avals))
+            return list(map(_result_of_type, results, self.out_avals))
         return results
 
     def _call_in_order(self, arrays: list[Any]) -> list[Any]:
@@ -293,6 +326,7 @@ class Executable:
         if (
             self.ordered_effects
             or self.extended_results  # C++ would give the plain arrays
+            or any(map(_is_trivial, self.in_avals))  # C++ does not know their dtype
             or self.calls_python  # their exceptions are raised by `call`
             or self.needs_bound
         ):

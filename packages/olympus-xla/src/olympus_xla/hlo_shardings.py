@@ -10,11 +10,13 @@ import functools
 import math
 from typing import Any
 
+import numpy as np
+
 from olympus_ir.placement import BaseMesh, PartitionSpec
 from olympus_sharding.shardings import NamedSharding, SingleDeviceSharding
 from olympus_sharding.tiling import axes_of_dimensions
 
-from ._jaxlib import HloSharding, OpSharding
+from ._jaxlib import GSPMDSharding, HloSharding, OpSharding
 
 __all__ = ["REPLICATED", "hlo_sharding", "mesh_hlo_sharding"]
 
@@ -72,3 +74,68 @@ def _named_hlo_sharding(sharding: NamedSharding, ndim: int) -> Any:
 
 SingleDeviceSharding._to_xla_hlo_sharding = _single_device_hlo_sharding
 NamedSharding._to_xla_hlo_sharding = _named_hlo_sharding
+
+
+# ---- shardings that are known in XLA's terms alone ----
+
+
+def _gspmd_hlo_sharding(sharding: GSPMDSharding, ndim: int) -> Any:
+    return sharding._hlo_sharding
+
+
+def _gspmd_devices_indices_map(
+    sharding: GSPMDSharding, global_shape: tuple[int, ...]
+) -> dict[Any, tuple[slice, ...]]:
+    hlo, devices = sharding._hlo_sharding, sharding._device_assignment
+    ndim = len(global_shape)
+    if hlo.is_replicated() or ndim == 0:
+        return dict.fromkeys(devices, (slice(None),) * ndim)
+    tiles = hlo.tile_assignment_dimensions()
+    numbers = np.asarray(hlo.tile_assignment_devices()).reshape(tiles)
+    indices: dict[Any, tuple[slice, ...]] = {}
+    for place in np.ndindex(*tiles[:ndim]):
+        index = tuple(
+            slice(None) if count == 1 else slice(*(size * edge // count for edge in (i, i + 1)))
+            for i, count, size in zip(place, tiles, global_shape, strict=False)
+        )
+        for number in numbers[place].ravel():
+            indices[devices[number]] = index
+    return {device: indices[device] for device in devices}
+
+
+def _gspmd_is_fully_replicated(sharding: GSPMDSharding) -> bool:
+    hlo = sharding._hlo_sharding
+    if hlo.is_replicated():
+        return True
+    tiles = hlo.tile_assignment_dimensions()
+    kept = len(tiles) - hlo.replicate_on_last_tile_dim() - len(hlo.subgroup_types())
+    return math.prod(tiles[:kept]) == 1
+
+
+def _gspmd_check_compatible_aval(sharding: GSPMDSharding, aval_shape: tuple[int, ...]) -> None:
+    tiles = (
+        () if sharding.is_fully_replicated else sharding._hlo_sharding.tile_assignment_dimensions()
+    )
+    for size, count in zip(aval_shape, tiles, strict=False):
+        if size % count:
+            raise ValueError(
+                f"{sharding} divides dimensions into {tiles} parts, and an array of shape "
+                f"{aval_shape} cannot be divided so"
+            )
+
+
+def _gspmd_repr(sharding: GSPMDSharding) -> str:
+    kind = "" if sharding.memory_kind is None else f", memory_kind={sharding.memory_kind}"
+    return f"GSPMDSharding({sharding._hlo_sharding!r}{kind})"
+
+
+GSPMDSharding._to_xla_hlo_sharding = _gspmd_hlo_sharding
+GSPMDSharding._device_assignment = property(lambda self: tuple(self._internal_device_list))
+GSPMDSharding.devices_indices_map = _gspmd_devices_indices_map
+GSPMDSharding.is_fully_replicated = property(_gspmd_is_fully_replicated)
+GSPMDSharding.check_compatible_aval = _gspmd_check_compatible_aval
+GSPMDSharding.memory_kind = property(lambda self: self._memory_kind)
+GSPMDSharding.with_memory_kind = lambda self, kind: GSPMDSharding(
+    self._internal_device_list, self._hlo_sharding, memory_kind=kind
+)
+GSPMDSharding.__repr__ = _gspmd_repr

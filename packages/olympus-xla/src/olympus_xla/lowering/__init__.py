@@ -8,6 +8,7 @@ from . import constraints as constraints
 from . import contractions as contractions
 from . import control_flow as control_flow
 from . import elementwise as elementwise
+from . import export as export
 from . import ffi as ffi
 from . import indexing as indexing
 from . import inspection as inspection

@@ -39,7 +39,9 @@ class ModuleLowering:
       platforms: the platforms that it is lowered for.
       host_callbacks: the Python functions that the program calls, in the order of their indices.
       keep_alive: objects that must live as long as the executable.
+      merged: from exported functions that it calls to their symbols.
       mesh: the mesh of its operands and results; None where there is one device.
+      num_partitions: the number of devices.
       replicated: the sharding of what is the same on all devices, where they are known.
       ordered_effects: the ordered effects of the program, in the order of their tokens.
     """
@@ -54,8 +56,10 @@ class ModuleLowering:
         "collective_channels",
         "host_callbacks",
         "keep_alive",
+        "merged",
         "mesh",
         "module",
+        "num_partitions",
         "ordered_effects",
         "platforms",
         "replicated",
@@ -73,7 +77,9 @@ class ModuleLowering:
         self.axis_context: Any = None
         self.collective_channels = 0
         self._functions: dict[Any, str] = {}
+        self.merged: dict[Any, str] = {}
         self.mesh: Any = None
+        self.num_partitions = 1
         self.replicated: Any = None
         self._mesh_symbols: dict[tuple, str] = {}
         self._names: dict[str, int] = {"main": 1}
@@ -81,6 +87,7 @@ class ModuleLowering:
 
     def set_partitions(self, count: int) -> None:
         """States how many devices the program is partitioned over."""
+        self.num_partitions = count
         attributes = self.module.operation.attributes
         attributes["mhlo.num_partitions"] = mlir.i32(count)
         attributes["mhlo.num_replicas"] = mlir.i32(1)

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Export of functions: lowered to StableHLO, serialized, and called in another process.
+
+What is exported is the program alone: it runs on the platforms it was exported for, whatever
+became of the Python code that it was traced from.
+
+Calling convention: the module's public function ``main`` takes (1) where the function was exported
+for several platforms, the index of the platform among them, an int32 scalar; (2) the arguments at
+the positions ``module_kept_var_idx``. It returns the flat results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_autodiff import vjp
+from olympus_ir import config_flags
+from olympus_ir.dtypes import tangent_dtype
+from olympus_ir.shape_struct import ShapeDtypeStruct
+
+from . import compilation, stages
+from .backends import default_device
+from .export_serialization import (
+    deserialize,
+    register_namedtuple_serialization,
+    register_pytree_node_serialization,
+)
+from .exported import DisabledSafetyCheck, Exported
+from .jit import jit
+from .lowering import mlir
+from .placement import Placement, resolve_placement
+from .stable_targets import check_custom_calls
+
+__all__ = [
+    "DisabledSafetyCheck",
+    "Exported",
+    "SymbolicScope",
+    "default_export_platform",
+    "deserialize",
+    "export",
+    "is_symbolic_dim",
+    "maximum_supported_calling_convention_version",
+    "minimum_supported_calling_convention_version",
+    "register_namedtuple_serialization",
+    "register_pytree_node_serialization",
+    "symbolic_args_specs",
+    "symbolic_shape",
+]
+
+minimum_supported_calling_convention_version = 9
+maximum_supported_calling_convention_version = 10
+
+
+def default_export_platform() -> str:
+    """The platform that functions are exported for by default: that of the default device.
+
+    Example:
+      >>> default_export_platform()
+      'cpu'
+    """
+    return compilation.platform_of(default_device())
+
+
+def export(
+    fun_jit: Any,
+    *,
+    platforms: Sequence[str] | None = None,
+    disabled_checks: Sequence[DisabledSafetyCheck] = (),
+) -> Callable[..., Exported]:
+    """Exports a function for arguments of given types.
+
+    Args:
+      fun_jit: a function returned by `jit`.
+      platforms: the platforms it shall run on, some of ``"cpu"``, ``"cuda"``, ``"rocm"`` and
+        ``"tpu"``, whether they are present or not; by default that of the default device.
+      disabled_checks: checks that shall not be made; see `DisabledSafetyCheck`.
+
+    Returns:
+      A function that takes arguments, or `ShapeDtypeStruct` in their place, and returns an
+      `Exported`.
+
+    Raises:
+      ValueError: where ``fun_jit`` does not come from `jit`, or the program calls foreign functions
+        that give no guarantee to stay as they are.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus import jit, lax
+      >>> exported = export(jit(lax.sin), platforms=("cpu", "tpu"))(np.float32(1))
+      >>> blob = exported.serialize()
+      >>> deserialize(blob).call(0.0)
+      Array(0., dtype=float32)
+    """
+    if not isinstance(fun_jit, stages.Wrapped):
+        raise ValueError(
+            f"Function to be exported must be the result of `jit` but is: {fun_jit}. Write "
+            "export(olympus.jit(fun))."
+        )
+    if platforms is not None:
+        platforms = stages.check_platforms(platforms, "platforms")
+    version = _calling_convention_version()
+
+    def export_for(*args_specs: Any, **kwargs_specs: Any) -> Exported:
+        traced = fun_jit.trace(*args_specs, **kwargs_specs)
+        return _export_traced(traced, platforms, tuple(disabled_checks), version)
+
+    return export_for
+
+
+def _calling_convention_version() -> int:
+    version = config_flags.export_calling_convention_version.value
+    lowest = minimum_supported_calling_convention_version
+    highest = maximum_supported_calling_convention_version
+    if not lowest <= version <= highest:
+        raise ValueError(
+            "The requested export calling convention version (the flag "
+            f"olympus_export_calling_convention_version) is {version}, and must be at least "
+            f"{lowest} and at most {highest}"
+        )
+    return version
+
+
+def _export_traced(
+    traced: stages.Traced,
+    platforms: tuple[str, ...] | None,
+    disabled_checks: tuple[DisabledSafetyCheck, ...],
+    version: int,
+) -> Exported:
+    program = traced._program
+    placement = resolve_placement(traced._options, program, traced._shardings)
+    if platforms is None:
+        platforms = (compilation.platform_of(placement.devices[0]),)
+    lowered = compilation.lower(
+        program.closed,
+        name=traced.fun_name,
+        platforms=platforms,
+        donated=program.params["donated_invars"],
+        keep_unused=traced._options.keep_unused,
+        placement=placement,
+        inline_constants=True,
+    )
+    if lowered.host_callbacks:
+        raise NotImplementedError(
+            f"the function {traced.fun_name} calls back into Python (by debug.print, debug.callback"
+            ", pure_callback or io_callback) and cannot be exported: serialization of "
+            "host_callbacks is not yet implemented"
+        )
+    check_custom_calls(lowered.module, disabled_checks)
+    several = len(platforms) > 1
+    attributes = lowered.module.operation.attributes
+    attributes["jax.uses_shape_polymorphism"] = mlir.boolean(several)
+    in_named, in_hlo = _shardings(placement, placement.in_shardings, lowered.in_avals)
+    out_named, out_hlo = _shardings(placement, placement.out_shardings, lowered.out_avals)
+    exported_placement = placement
+
+    def get_vjp(exported: Exported) -> Exported:
+        return _export_vjp(exported, traced, exported_placement)
+
+    return Exported(
+        fun_name=traced.fun_name,
+        in_tree=traced.in_tree,
+        in_avals=tuple(lowered.in_avals),
+        out_tree=traced.out_tree,
+        out_avals=tuple(lowered.out_avals),
+        in_named_shardings=in_named,
+        out_named_shardings=out_named,
+        in_shardings_hlo=in_hlo,
+        out_shardings_hlo=out_hlo,
+        nr_devices=len(placement.devices),
+        platforms=platforms,
+        ordered_effects=lowered.ordered_effects,
+        unordered_effects=tuple(
+            sorted(set(lowered.effects) - set(lowered.ordered_effects), key=str)
+        ),
+        disabled_safety_checks=disabled_checks,
+        mlir_module_serialized=mlir.portable_artifact(
+            lowered.module, newest=config_flags.export_ignore_forward_compatibility.value
+        ),
+        calling_convention_version=version,
+        module_kept_var_idx=tuple(place for place, kept in enumerate(lowered.kept) if kept),
+        uses_global_constants=several,
+        get_vjp=get_vjp,
+    )
+
+
+def _shardings(
+    placement: Placement, shardings: Sequence[Any], avals: Sequence[Any]
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Shardings as those of an abstract mesh, and in XLA's terms; None where nothing is said."""
+    if len(placement.devices) == 1 or not shardings:
+        nothing = (None,) * len(avals)
+        return nothing, nothing
+    named, hlo = [], []
+    for sharding, aval in zip(shardings, avals, strict=True):
+        if sharding is None:
+            named.append(None)
+            hlo.append(None)
+        elif hasattr(sharding, "spec"):
+            named.append(type(sharding)(sharding.mesh.abstract_mesh, sharding.spec))
+            hlo.append(None)
+        else:
+            named.append(None)
+            hlo.append(sharding._to_xla_hlo_sharding(aval.ndim))
+    return tuple(named), tuple(hlo)
+
+
+# ---- derivatives ----
+
+
+def _export_vjp(exported: Exported, traced: stages.Traced, placement: Placement) -> Exported:
+    """Exports the vector-Jacobian product of an exported function."""
+    from olympus_ir.evaluation import olympuspr_as_fun  # only wanted here
+
+    function = olympuspr_as_fun(traced.jaxpr)
+    count = len(exported.in_avals)
+
+    def fun_vjp(*args_and_cotangents: Any) -> Any:
+        args, cotangents = args_and_cotangents[:count], args_and_cotangents[count:]
+        _, pull_back = vjp(lambda *args: list(function(*args)), *args)
+        return pull_back(list(cotangents))
+
+    fun_vjp.__name__ = f"{exported.fun_name}_vjp"
+    specs = [
+        *(ShapeDtypeStruct(aval.shape, aval.dtype) for aval in exported.in_avals),
+        *(ShapeDtypeStruct(aval.shape, tangent_dtype(aval.dtype)) for aval in exported.out_avals),
+    ]
+    shardings: dict[str, Any] = {}
+    if exported.nr_devices > 1:
+        ins = placement.in_shardings or (None,) * count
+        outs = placement.out_shardings or (None,) * len(exported.out_avals)
+        shardings = {"in_shardings": (*ins, *outs), "out_shardings": tuple(ins)}
+    return export(
+        jit(fun_vjp, **shardings),
+        platforms=exported.platforms,
+        disabled_checks=exported.disabled_safety_checks,
+    )(*specs)
+
+
+# ---- symbolic shapes ----
+
+
+def is_symbolic_dim(p: Any) -> bool:
+    """Whether a dimension stands for any number; there are none such.
+
+    Example:
+      >>> is_symbolic_dim(3)
+      False
+    """
+    return False
+
+
+def _no_symbolic_shapes(what: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"{what} would make a dimension that stands for any number, and programs of OLYMPUS have "
+        "fixed shapes. Export the function once for each shape it shall take."
+    )
+
+
+def symbolic_shape(
+    shape_spec: Any, *, constraints: Sequence[str] = (), scope: Any = None, like: Any = None
+) -> Any:
+    """Refuses: programs have fixed shapes.
+
+    Raises:
+      NotImplementedError: always.
+    """
+    raise _no_symbolic_shapes(f"symbolic_shape({shape_spec!r})")
+
+
+def symbolic_args_specs(
+    args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: Any = None
+) -> Any:
+    """Refuses: programs have fixed shapes.
+
+    Raises:
+      NotImplementedError: always.
+    """
+    raise _no_symbolic_shapes(f"symbolic_args_specs(args, {shapes_specs!r})")
+
+
+class SymbolicScope:
+    """Refuses to be made: programs have fixed shapes."""
+
+    def __init__(self, constraints_str: Sequence[str] = ()) -> None:
+        raise _no_symbolic_shapes("SymbolicScope()")

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The structures of arguments and results of exported functions, as JSON."""
+
+from __future__ import annotations
+
+import base64
+import collections
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from olympus_ir import pytrees
+from olympus_ir._jaxlib import pytree_registry
+
+__all__ = [
+    "register_namedtuple_serialization",
+    "register_pytree_node_serialization",
+    "tree_from_json",
+    "tree_to_json",
+]
+
+_LEAF = pytrees.tree_structure(0)
+_NONE = pytrees.tree_structure(None)
+
+
+class _NodeSerialization(NamedTuple):
+    nodetype: type
+    serialized_name: str
+    serialize_auxdata: Callable[[Any], bytes]
+    deserialize_auxdata: Callable[[bytes], Any]
+    from_children: Callable[[Any, Sequence[Any]], Any] | None
+
+
+_by_type: dict[type, _NodeSerialization] = {}
+_by_name: dict[str, _NodeSerialization] = {}
+
+
+def register_pytree_node_serialization(
+    nodetype: type,
+    *,
+    serialized_name: str,
+    serialize_auxdata: Callable[[Any], bytes],
+    deserialize_auxdata: Callable[[bytes], Any],
+    from_children: Callable[[Any, Sequence[Any]], Any] | None = None,
+) -> type:
+    """Says how nodes of a type are serialized in the structures of exported functions.
+
+    Args:
+      nodetype: a type registered as a node of pytrees, in each process that reads or writes.
+      serialized_name: the name of the type in the file.
+      serialize_auxdata: from the node's static data to bytes.
+      deserialize_auxdata: the way back.
+      from_children: makes a node of static data and children, where that is not what the type was
+        registered with.
+
+    Returns:
+      ``nodetype``.
+
+    Raises:
+      ValueError: where the type, or the name, is registered already.
+
+    Example:
+      >>> import olympus
+      >>> @olympus.tree_util.register_pytree_node_class
+      ... class Point:
+      ...     def __init__(self, x, unit): self.x, self.unit = x, unit
+      ...     def tree_flatten(self): return (self.x,), self.unit
+      ...     @classmethod
+      ...     def tree_unflatten(cls, unit, children): return cls(*children, unit)
+      >>> _ = register_pytree_node_serialization(
+      ...     Point, serialized_name="example.Point",
+      ...     serialize_auxdata=str.encode, deserialize_auxdata=bytes.decode)
+    """
+    if nodetype in _by_type:
+        raise ValueError(
+            f"Duplicate serialization registration for type `{nodetype}`. Previous registration "
+            f"was with serialized_name `{_by_type[nodetype].serialized_name}`."
+        )
+    if serialized_name in _by_name:
+        raise ValueError(
+            f"Duplicate serialization registration for serialized_name `{serialized_name}`. "
+            f"Previous registration was for type `{_by_name[serialized_name].nodetype}`."
+        )
+    serialization = _NodeSerialization(
+        nodetype, serialized_name, serialize_auxdata, deserialize_auxdata, from_children
+    )
+    _by_type[nodetype] = _by_name[serialized_name] = serialization
+    return nodetype
+
+
+def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -> type:
+    """Says how a named tuple is serialized in the structures of exported functions.
+
+    Args:
+      nodetype: the type.
+      serialized_name: the name of the type in the file.
+
+    Returns:
+      ``nodetype``.
+
+    Raises:
+      ValueError: where it is no named tuple, or registered already.
+
+    Example:
+      >>> import collections
+      >>> Pair = collections.namedtuple("Pair", "first second")
+      >>> _ = register_namedtuple_serialization(Pair, serialized_name="example.Pair")
+    """
+    if not _is_namedtuple(nodetype):
+        raise ValueError(
+            f"{nodetype} is no named tuple. Use `olympus.export.register_pytree_node_serialization`"
+            " for types other than `collections.namedtuple`."
+        )
+    return register_pytree_node_serialization(
+        nodetype,
+        serialized_name=serialized_name,
+        serialize_auxdata=lambda _: b"",
+        deserialize_auxdata=lambda _: None,
+    )
+
+
+def _is_namedtuple(nodetype: type) -> bool:
+    return (
+        isinstance(nodetype, type) and issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")
+    )
+
+
+def _keys_to_bytes(keys: Sequence[Any]) -> bytes:
+    return "\0".join(_checked_key(key) for key in keys).encode()
+
+
+def _keys_from_bytes(data: bytes) -> tuple[str, ...]:
+    return tuple(data.decode().split("\0")) if data else ()
+
+
+register_pytree_node_serialization(
+    collections.OrderedDict,
+    serialized_name="collections.OrderedDict",
+    serialize_auxdata=_keys_to_bytes,
+    deserialize_auxdata=_keys_from_bytes,
+)
+
+
+def _checked_key(key: Any) -> str:
+    if not isinstance(key, str) or "\0" in key:
+        raise ValueError(
+            f"Cannot serialize a dictionary with the key {key!r} of type {type(key).__name__}: the "
+            "keys of dictionaries in exported functions' arguments and results are strings"
+        )
+    return key
+
+
+# ---- structures ----
+
+
+def tree_to_json(tree: Any) -> Any:
+    """A structure as JSON: null is a leaf.
+
+    Raises:
+      ValueError: where it has nodes of types that are not registered for it.
+    """
+    node = tree.node_data()
+    if node is None:
+        return None
+    kind, auxdata = node
+    children = list(map(tree_to_json, tree.children()))
+    if kind is type(None):
+        return {"kind": "none"}
+    if kind in (tuple, list):
+        return {"kind": kind.__name__, "children": children}
+    if kind is dict:
+        return {"kind": "dict", "keys": list(map(_checked_key, auxdata)), "children": children}
+    serialization = _by_type.get(kind)
+    if serialization is None:
+        raise ValueError(
+            f"Cannot serialize PyTreeDef containing an unregistered type `{kind}`. Use "
+            "`export.register_pytree_node_serialization` or "
+            "`export.register_namedtuple_serialization`."
+        )
+    data = serialization.serialize_auxdata(auxdata)
+    return {
+        "kind": "custom",
+        "name": serialization.serialized_name,
+        "auxdata": base64.b64encode(data).decode(),
+        "children": children,
+    }
+
+
+def tree_from_json(data: Any) -> Any:
+    """The structure that `tree_to_json` wrote.
+
+    Raises:
+      ValueError: where it has nodes of types that are not registered here.
+    """
+    if data is None:
+        return _LEAF
+    if data["kind"] == "none":
+        return _NONE
+    children = list(map(tree_from_json, data["children"]))
+    match data["kind"]:
+        case "tuple":
+            node: tuple[type, Any] = (tuple, None)
+        case "list":
+            node = (list, None)
+        case "dict":
+            node = (dict, data["keys"])
+        case _:
+            serialization = _by_name.get(data["name"])
+            if serialization is None:
+                raise ValueError(
+                    f"Cannot deserialize a PyTreeDef with a node of type `{data['name']}`: it is "
+                    "not registered here. Register it as where it was serialized, with "
+                    "`export.register_pytree_node_serialization` or "
+                    "`export.register_namedtuple_serialization`."
+                )
+            auxdata = serialization.deserialize_auxdata(base64.b64decode(data["auxdata"]))
+            if serialization.from_children is not None:
+                subtrees = [pytrees.tree_unflatten(c, [0] * c.num_leaves) for c in children]
+                return pytrees.tree_structure(serialization.from_children(auxdata, subtrees))
+            node = (serialization.nodetype, auxdata)
+    return type(_LEAF).from_node_data_and_children(pytree_registry, node, children)

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exported functions: programs with all that is needed to call them in another process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_autodiff import custom_vjp
+from olympus_autodiff.tables import jvp_rules
+from olympus_batching.tables import batching_rules
+from olympus_ir import pytrees
+from olympus_ir.avals import get_aval
+from olympus_ir.primitives import instruction
+from olympus_sharding import NamedSharding
+
+from ._jaxlib import GSPMDSharding
+
+__all__ = ["DisabledSafetyCheck", "Exported", "call_exported_p"]
+
+
+class DisabledSafetyCheck:
+    """A check of exported functions that shall not be made."""
+
+    __slots__ = ("_impl",)
+
+    def __init__(self, _impl: str) -> None:
+        self._impl = _impl
+
+    @classmethod
+    def platform(cls) -> DisabledSafetyCheck:
+        """Allows a call on platforms other than those the function was exported for."""
+        return cls("platform")
+
+    @classmethod
+    def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
+        """Allows a custom call whose target gives no guarantee to stay as it is.
+
+        Args:
+          target_name: the name of the foreign function.
+        """
+        return cls(f"custom_call:{target_name}")
+
+    def is_custom_call(self) -> str | None:
+        """The name of the foreign function that is allowed; None for other checks."""
+        kind, _, target = self._impl.partition(":")
+        return target if kind == "custom_call" else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DisabledSafetyCheck) and self._impl == other._impl
+
+    def __hash__(self) -> int:
+        return hash(self._impl)
+
+    def __repr__(self) -> str:
+        return self._impl
+
+
+class Exported:
+    """A function that was lowered to StableHLO and can be serialized.
+
+    Made by `export` and `deserialize`.
+
+    Attributes:
+      fun_name: the name of the function.
+      in_tree: the structure of ``(args, kwargs)``.
+      in_avals: the types of the flat arguments.
+      out_tree: the structure of the result.
+      out_avals: the types of the flat results.
+      in_shardings_hlo: for each argument the sharding in XLA's terms, or None.
+      out_shardings_hlo: likewise for each result.
+      nr_devices: the number of devices the program is partitioned over.
+      platforms: the platforms it was exported for.
+      ordered_effects: effects whose tokens the module's main function takes and returns.
+      unordered_effects: other effects.
+      disabled_safety_checks: checks that are not made.
+      mlir_module_serialized: the StableHLO module as a portable artifact.
+      calling_convention_version: how the module's main function is to be called.
+      module_kept_var_idx: the arguments that the main function takes, by position.
+      uses_global_constants: whether the main function takes the platform's index first, its
+        position in ``platforms``.
+    """
+
+    __slots__ = (
+        "_call_flat",
+        "_get_vjp",
+        "_has_named_shardings",
+        "_in_named_shardings",
+        "_out_named_shardings",
+        "calling_convention_version",
+        "disabled_safety_checks",
+        "fun_name",
+        "in_avals",
+        "in_shardings_hlo",
+        "in_tree",
+        "mlir_module_serialized",
+        "module_kept_var_idx",
+        "nr_devices",
+        "ordered_effects",
+        "out_avals",
+        "out_shardings_hlo",
+        "out_tree",
+        "platforms",
+        "unordered_effects",
+        "uses_global_constants",
+    )
+
+    def __init__(
+        self,
+        *,
+        fun_name: str,
+        in_tree: Any,
+        in_avals: tuple[Any, ...],
+        out_tree: Any,
+        out_avals: tuple[Any, ...],
+        in_named_shardings: tuple[Any, ...],
+        out_named_shardings: tuple[Any, ...],
+        in_shardings_hlo: tuple[Any, ...],
+        out_shardings_hlo: tuple[Any, ...],
+        nr_devices: int,
+        platforms: tuple[str, ...],
+        ordered_effects: tuple[Any, ...],
+        unordered_effects: tuple[Any, ...],
+        disabled_safety_checks: Sequence[DisabledSafetyCheck],
+        mlir_module_serialized: bytes,
+        calling_convention_version: int,
+        module_kept_var_idx: tuple[int, ...],
+        uses_global_constants: bool,
+        get_vjp: Callable[[Exported], Exported] | None,
+    ) -> None:
+        self.fun_name = fun_name
+        self.in_tree = in_tree
+        self.in_avals = in_avals
+        self.out_tree = out_tree
+        self.out_avals = out_avals
+        self._has_named_shardings = True
+        self._in_named_shardings = in_named_shardings
+        self._out_named_shardings = out_named_shardings
+        self.in_shardings_hlo = in_shardings_hlo
+        self.out_shardings_hlo = out_shardings_hlo
+        self.nr_devices = nr_devices
+        self.platforms = platforms
+        self.ordered_effects = ordered_effects
+        self.unordered_effects = unordered_effects
+        self.disabled_safety_checks = tuple(disabled_safety_checks)
+        self.mlir_module_serialized = mlir_module_serialized
+        self.calling_convention_version = calling_convention_version
+        self.module_kept_var_idx = module_kept_var_idx
+        self.uses_global_constants = uses_global_constants
+        self._get_vjp = get_vjp
+        self._call_flat: Any = None
+
+    def __repr__(self) -> str:
+        return f"Exported(fun_name={self.fun_name}, ...)"
+
+    def mlir_module(self) -> str:
+        """The StableHLO module as text."""
+        from .lowering import mlir  # loads MLIR, which deserializing does not need
+
+        return str(mlir.portable_module(self.mlir_module_serialized))
+
+    def in_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
+        """The shardings of the flat arguments over a mesh; None where nothing is said.
+
+        Args:
+          mesh: a mesh of ``nr_devices`` devices.
+        """
+        return self._shardings_over(mesh, self._in_named_shardings, self.in_shardings_hlo)
+
+    def out_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
+        """The shardings of the flat results over a mesh; None where nothing is said.
+
+        Args:
+          mesh: a mesh of ``nr_devices`` devices.
+        """
+        return self._shardings_over(mesh, self._out_named_shardings, self.out_shardings_hlo)
+
+    def _shardings_over(
+        self, mesh: Any, named: Sequence[Any], hlo: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        nothing_said = not any(each is not None for each in (*named, *hlo))
+        if mesh.size != self.nr_devices and not nothing_said:
+            raise ValueError(
+                f"{self.fun_name} was exported for {self.nr_devices} devices, and the mesh {mesh} "
+                f"has {mesh.size}"
+            )
+
+        def one(named_sharding: Any, hlo_sharding: Any) -> Any:
+            if named_sharding is not None:
+                return NamedSharding(mesh, named_sharding.spec)
+            if hlo_sharding is not None:
+                return GSPMDSharding(mesh._internal_device_list, hlo_sharding)
+            return None
+
+        return tuple(map(one, named, hlo))
+
+    def has_vjp(self) -> bool:
+        """Whether the function can be differentiated in reverse mode."""
+        return self._get_vjp is not None
+
+    def vjp(self) -> Exported:
+        """The exported vector-Jacobian product.
+
+        Its arguments are the flat arguments and one cotangent for each flat result; its results are
+        the cotangents of the flat arguments.
+
+        Raises:
+          ValueError: where the function was serialized without it.
+        """
+        if self._get_vjp is None:
+            raise ValueError(
+                f"No VJP is available of the exported function {self.fun_name}: it was serialized "
+                "without. Serialize it with vjp_order=1, or higher, to differentiate it as often."
+            )
+        return self._get_vjp(self)
+
+    def serialize(self, vjp_order: int = 0) -> bytearray:
+        """The exported function as bytes, for `deserialize`.
+
+        Args:
+          vjp_order: how often it can be differentiated in reverse mode after deserializing.
+        """
+        from .export_serialization import serialize  # not needed by calls
+
+        return serialize(self, vjp_order)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function; under transformations it is part of the caller's program.
+
+        Args:
+          *args: arguments of the types it was exported for.
+          **kwargs: keyword arguments, likewise.
+
+        Raises:
+          ValueError: where the structure or the types of the arguments are others.
+        """
+        leaves, in_tree = pytrees.tree_flatten((args, kwargs))
+        if in_tree != self.in_tree:
+            _raise_structure_error(self, in_tree)
+        for position, (leaf, aval) in enumerate(zip(leaves, self.in_avals, strict=True)):
+            given = get_aval(leaf)
+            for what in ("shape", "dtype"):
+                if getattr(given, what) != getattr(aval, what):
+                    raise ValueError(
+                        f"{what.capitalize()} mismatch for {_path_of(self.in_tree, position)}: "
+                        f"expected {_shown(aval, what)} and called with {_shown(given, what)}"
+                    )
+        if self._call_flat is None:
+            self._call_flat = _differentiable_call(self)
+        return pytrees.tree_unflatten(self.out_tree, self._call_flat(*leaves))
+
+
+def _shown(aval: Any, what: str) -> str:
+    return str(aval.shape) if what == "shape" else getattr(aval.dtype, "name", str(aval.dtype))
+
+
+def _path_of(in_tree: Any, position: int) -> str:
+    paths, _ = pytrees.tree_flatten_with_path(
+        pytrees.tree_unflatten(in_tree, range(in_tree.num_leaves))
+    )
+    first, *rest = paths[position][0]
+    return ("args", "kwargs")[first.idx] + pytrees.keystr(tuple(rest))
+
+
+def _raise_structure_error(exported: Exported, in_tree: Any) -> None:
+    differences = []
+    for path, now, before, explanation in pytrees.equality_errors_of_structures(
+        in_tree, exported.in_tree
+    ):
+        where = ("args", "kwargs")[path[0].idx] + pytrees.keystr(path[1:]) if path else "it"
+        differences.append(
+            f"   - {where} is {now} in the invocation and {before} when exported, so {explanation}."
+        )
+    raise ValueError(
+        "The invocation args and kwargs must have the same pytree structure as when the function "
+        f"'{exported.fun_name}' was exported, but they have the following structural differences:\n"
+        + "\n".join(differences)
+    )
+
+
+def _differentiable_call(exported: Exported) -> Callable[..., list[Any]]:
+    """The function of flat arguments, with its exported derivative."""
+
+    def call_flat(*args: Any) -> list[Any]:
+        return call_exported_p.bind(*args, exported=exported)
+
+    call_flat.__name__ = f"{exported.fun_name}_flat"
+    differentiable = custom_vjp(call_flat)
+
+    def forward(*args: Any) -> tuple[list[Any], tuple[Any, ...]]:
+        return differentiable(*args), args
+
+    def backward(args: tuple[Any, ...], cotangents: Any) -> tuple[Any, ...]:
+        return tuple(exported.vjp().call(*args, *cotangents))
+
+    forward.__name__ = f"{call_flat.__name__}_vjp_fwd"
+    backward.__name__ = f"{call_flat.__name__}_vjp_bwd"
+    differentiable.defvjp(forward, backward)
+    return differentiable
+
+
+# ---- the primitive ----
+
+call_exported_p = instruction(
+    "call_exported", multiple_results=True, family="export", cache_inference=False
+)
+
+
+@call_exported_p.def_effectful_abstract_eval
+def _types(*avals: Any, exported: Exported) -> tuple[Any, frozenset]:
+    return exported.out_avals, frozenset((*exported.ordered_effects, *exported.unordered_effects))
+
+
+batching_rules.exempt(
+    call_exported_p,
+    reason="an exported program has the shapes it was exported for; map over it with lax.map, or "
+    "export the batched function",
+)
+jvp_rules.exempt(
+    call_exported_p,
+    reason="an exported program is differentiated in reverse mode, by its exported vjp",
+)

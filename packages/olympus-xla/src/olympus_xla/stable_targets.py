@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which foreign functions an exported program may call.
+
+An exported program is run by a later version of jaxlib, maybe in years. The foreign functions below
+are those of jaxlib's own that keep their names and meanings; others are the user's, who answers for
+them with `DisabledSafetyCheck.custom_call`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .exported import DisabledSafetyCheck
+
+# Calls that XLA itself replaces, and those of its kernel languages.
+_OF_THE_COMPILER = frozenset(
+    {
+        "ApproxTopK",
+        "Eigh",
+        "LuDecomposition",
+        "ProductOfElementaryHouseholderReflectors",
+        "Qr",
+        "SPMDFullToShardShape",
+        "SPMDShardToFullShape",
+        "Sharding",
+        "__gpu$xla.gpu.triton",
+        "annotate_device_placement",
+        "mhlo.topk",
+        "tpu_custom_call",
+        "triton_kernel_call",
+    }
+)
+# jaxlib's kernels with typed interfaces, such as lapack_sgesdd_ffi and cusolver_geqrf_ffi.
+_OF_JAXLIB = re.compile(
+    r"(lapack|cusolver|hipsolver|cublas|hipblas|cusparse|hipsparse|cudnn|miopen|magma|cu|hip)"
+    r"_[a-z0-9_]+_ffi"
+)
+
+
+def _is_stable(target: str) -> bool:
+    return target in _OF_THE_COMPILER or _OF_JAXLIB.fullmatch(target) is not None
+
+
+def check_custom_calls(module: Any, disabled: Sequence[DisabledSafetyCheck]) -> None:
+    """Checks that a module calls only foreign functions that stay as they are.
+
+    Raises:
+      ValueError: where it calls others that are not allowed by ``disabled``.
+    """
+    allowed = {check.is_custom_call() for check in disabled}
+    problems = [
+        operation
+        for operation, target in _custom_calls(module.operation)
+        if not _is_stable(target) and target not in allowed
+    ]
+    if problems:
+        shown = "\n".join(f"{operation} at {operation.location}" for operation in problems[:5])
+        raise ValueError(
+            "Cannot serialize code with custom calls whose targets have no compatibility "
+            "guarantees: an exported program may be run by a later version. Where you answer for "
+            "the function, pass disabled_checks=[DisabledSafetyCheck.custom_call(name)]. Examples "
+            f"are:\n{shown}"
+        )
+
+
+def _custom_calls(operation: Any) -> Iterator[tuple[Any, str]]:
+    for region in operation.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                inner = inner.operation
+                if inner.name == "stablehlo.custom_call":
+                    yield inner, inner.attributes["call_target_name"].value
+                yield from _custom_calls(inner)

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Export of functions as StableHLO, to be called in another process or by another runtime."""
+
+import olympus_random as _random  # noqa: F401 - exported functions may have typed keys
+from olympus_xla.export import (
+    DisabledSafetyCheck,
+    Exported,
+    SymbolicScope,
+    default_export_platform,
+    deserialize,
+    export,
+    is_symbolic_dim,
+    maximum_supported_calling_convention_version,
+    minimum_supported_calling_convention_version,
+    register_namedtuple_serialization,
+    register_pytree_node_serialization,
+    symbolic_args_specs,
+    symbolic_shape,
+)
+
+__all__ = [
+    "DisabledSafetyCheck",
+    "Exported",
+    "SymbolicScope",
+    "default_export_platform",
+    "deserialize",
+    "export",
+    "is_symbolic_dim",
+    "maximum_supported_calling_convention_version",
+    "minimum_supported_calling_convention_version",
+    "register_namedtuple_serialization",
+    "register_pytree_node_serialization",
+    "symbolic_args_specs",
+    "symbolic_shape",
+]
