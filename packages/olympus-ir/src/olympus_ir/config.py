@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-from . import config_flags, config_states, log_settings
+from . import config_cache_flags, config_flags, config_states, log_settings
 from ._jaxlib import config_trace_context as trace_context
 from .config_states import (
     abstract_mesh,
@@ -64,6 +64,7 @@ __all__ = [
     "checking_leaks",
     "concrete_mesh",
     "config",
+    "config_cache_flags",
     "config_flags",
     "config_states",
     "current_scope",

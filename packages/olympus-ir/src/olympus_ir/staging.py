@@ -478,7 +478,7 @@ def varying_alike(args: Sequence[Any]) -> Sequence[Any]:
     varying = varying_axes(avals)
     if all(aval is None or getattr(aval, "vma", varying) == varying for aval in avals):
         return args
-    from .lax.collectives import pvary  # the instruction set is built on this module
+    from .lax.named_axes import pvary  # the instruction set is built on this module
 
     return [
         arg if aval is None or not hasattr(aval, "vma") else pvary(arg, tuple(varying - aval.vma))

@@ -7,7 +7,6 @@ positional axes (integers), along which they reduce the operand itself.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,12 +15,23 @@ import numpy as np
 from .. import dtypes, pytrees
 from ..arrays import Array
 from ..avals import ShapedArray, get_aval
-from ..effects import NamedAxisEffect
 from ..primitives import Primitive, instruction
 from ..tracing import current
 from .broadcasting import expand_dims
 from .conversion import convert_element_type
 from .elementwise import add, div, mul
+from .named_axes import (
+    AxisName,
+    Groups,
+    axis_names,
+    axis_size,
+    checked_groups,
+    group_size,
+    is_positional,
+    named_effects,
+    psum_invariant_p,
+    pvary,
+)
 from .shaping import squeeze
 
 __all__ = [
@@ -31,7 +41,6 @@ __all__ = [
     "all_to_all_p",
     "axis_index",
     "axis_index_p",
-    "axis_size",
     "pbroadcast",
     "pbroadcast_p",
     "pmax",
@@ -43,17 +52,11 @@ __all__ = [
     "ppermute_p",
     "pshuffle",
     "psum",
-    "psum_invariant_p",
     "psum_p",
     "psum_scatter",
     "pswapaxes",
-    "pvary",
-    "pvary_p",
     "reduce_scatter_p",
 ]
-
-AxisName = Any
-Groups = Sequence[Sequence[int]] | None
 
 
 def _collective(name: str, **attributes: Any) -> Primitive:
@@ -68,10 +71,6 @@ all_gather_p = _collective("all_gather")
 reduce_scatter_p = _collective("reduce_scatter")
 ppermute_p = _collective("ppermute")
 pbroadcast_p = _collective("pbroadcast")
-# Where types say over which axes values vary: a sum is the same everywhere, and what is the same
-# everywhere can be taken as varying. Each is the other's transpose.
-psum_invariant_p = _collective("psum_invariant")
-pvary_p = _collective("pvary")
 # The type of a tiled result depends on the size of the axis, which is not among the parameters.
 all_to_all_p = _collective("all_to_all", cache_inference=False)
 
@@ -82,42 +81,11 @@ for _primitive in (
     ppermute_p,
     pbroadcast_p,
     all_to_all_p,
-    psum_invariant_p,
-    pvary_p,
 ):
     _primitive.linear_in = True
-psum_invariant_p.spreads_varying = pvary_p.spreads_varying = False
 
 
 # ---- axes ----
-
-
-def axis_names(axis_name: AxisName) -> tuple:
-    """One name or a tuple of names as a tuple."""
-    return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
-
-
-def is_positional(axis: AxisName) -> bool:
-    """Whether an axis is a dimension of the operand rather than a name."""
-    return type(axis) is int
-
-
-def axis_size(axis_name: AxisName) -> int:
-    """Returns the size of a named axis, or the product of the sizes of several.
-
-    Args:
-      axis_name: a name or a tuple of names.
-
-    Raises:
-      NameError: where the axis is not bound.
-
-    Example:
-      >>> from olympus_ir.tracing import extend_axes
-      >>> with extend_axes({"i": 4}):
-      ...     axis_size("i")
-      4
-    """
-    return math.prod(current.axes.size(name) for name in axis_names(axis_name))
 
 
 def axis_index(axis_name: AxisName) -> Array:
@@ -146,89 +114,10 @@ def axis_index(axis_name: AxisName) -> Array:
     return index
 
 
-def _named_effects(axes: AxisName) -> frozenset:
-    return frozenset(NamedAxisEffect(axis) for axis in axis_names(axes) if not is_positional(axis))
-
-
-def _checked_groups(groups: Groups, axes: tuple) -> tuple | None:
-    """The groups as tuples, each index of the axis in exactly one of them."""
-    if groups is None:
-        return None
-    groups = tuple(tuple(group) for group in groups)
-    size = axis_size(axes)
-    if sorted(index for group in groups for index in group) != list(range(size)):
-        raise ValueError(
-            f"axis_index_groups must cover all indices exactly once: the axis {axes} has the "
-            f"indices 0 to {size - 1}, the groups are {groups}"
-        )
-    return groups
-
-
-def _group_size(groups: tuple | None, axes: tuple) -> int:
-    if groups is None:
-        return axis_size(axes)
-    sizes = {len(group) for group in groups}
-    if len(sizes) > 1:
-        raise ValueError(f"axis_index_groups must all be of one size, got {groups}")
-    return sizes.pop()
-
-
 @axis_index_p.def_effectful_abstract_eval
 def _axis_index_type(*, axis_name: AxisName) -> tuple[ShapedArray, frozenset]:
     varying = frozenset({axis_name}) & current.axes.varying
-    return ShapedArray((), np.int32, vma=varying), _named_effects(axis_name)
-
-
-# ---- variation over mesh axes ----
-
-
-@pvary_p.def_effectful_abstract_eval
-def _pvary_type(operand: ShapedArray, *, axes: tuple) -> tuple[ShapedArray, frozenset]:
-    already = operand.vma.intersection(axes)
-    if already:
-        raise ValueError(
-            f"pvary: {operand.str_short(True)} varies over {sorted(map(str, already))} already"
-        )
-    return operand.update(vma=operand.vma.union(axes)), _named_effects(axes)
-
-
-@psum_invariant_p.def_effectful_abstract_eval
-def _psum_invariant_type(
-    operand: ShapedArray, *, axes: tuple, axis_index_groups: tuple | None = None
-) -> tuple[ShapedArray, frozenset]:
-    missing = frozenset(axes) - operand.vma
-    if missing:
-        raise ValueError(
-            f"psum over {axes} of {operand.str_short(True)}, which does not vary over "
-            f"{sorted(map(str, missing))}"
-        )
-    return operand.update(vma=operand.vma.difference(axes)), _named_effects(axes)
-
-
-def pvary(x: Any, axis_name: AxisName) -> Any:
-    """Takes values that are the same along named axes as varying along them.
-
-    Nothing is computed; the transpose is the sum over the axes.
-
-    Args:
-      x: an array or a pytree of arrays.
-      axis_name: a name or a tuple of names.
-
-    Raises:
-      NameError: where the axis is not bound.
-    """
-    names = axis_names(axis_name)
-    for name in names:
-        current.axes.size(name)
-    tracked = [
-        name for name in current.axes.sizes if name in names and name in current.axes.varying
-    ]
-
-    def of_leaf(leaf: Any) -> Any:
-        axes = tuple(name for name in tracked if name not in get_aval(leaf).vma)
-        return pvary_p.bind(leaf, axes=axes) if axes else leaf
-
-    return pytrees.tree_map(of_leaf, x)
+    return ShapedArray((), np.int32, vma=varying), named_effects(axis_name)
 
 
 # ---- reductions ----
@@ -241,7 +130,7 @@ def _reduction_type(
     shape = tuple(size for axis, size in enumerate(operand.shape) if axis not in positional)
     # Within groups of devices the results differ; else they are the same along the axes.
     varying = operand.vma.difference(axes) if axis_index_groups is None else operand.vma
-    return operand.update(shape=shape, vma=varying), _named_effects(axes)
+    return operand.update(shape=shape, vma=varying), named_effects(axes)
 
 
 for _primitive in (psum_p, pmax_p, pmin_p):
@@ -260,7 +149,7 @@ def _reduce(
     named = tuple(axis for axis in axes if not is_positional(axis))
     if groups is not None and len(named) < len(axes):
         raise ValueError(f"axis_index_groups are for named axes only, got the axes {axes}")
-    checked_groups = _checked_groups(groups, axes)
+    groups_of_axis = checked_groups(groups, axes)
     for name in named:
         current.axes.size(name)
 
@@ -268,15 +157,15 @@ def _reduce(
         if not axes:
             return leaf
         if of_constant is not None and named == axes and not isinstance(leaf, Array | bool):
-            size = axis_size(axes) if checked_groups is None else _group_size(checked_groups, axes)
+            size = axis_size(axes) if groups_of_axis is None else group_size(groups_of_axis, axes)
             return of_constant(leaf, size)
         if primitive is psum_p and get_aval(leaf).dtype == np.bool_:
             leaf = convert_element_type(leaf, np.int32)
         if named and current.axes.varying.issuperset(named):
             leaf = pvary(leaf, named)
-            if primitive is psum_p and named == axes and checked_groups is None:
+            if primitive is psum_p and named == axes and groups_of_axis is None:
                 return psum_invariant_p.bind(leaf, axes=axes)
-        return primitive.bind(leaf, axes=axes, axis_index_groups=checked_groups)
+        return primitive.bind(leaf, axes=axes, axis_index_groups=groups_of_axis)
 
     return pytrees.tree_map(of_leaf, x)
 
@@ -355,7 +244,7 @@ def _all_gather_type(
         shape[all_gather_dimension] *= axis_size
     else:
         shape.insert(all_gather_dimension, axis_size)
-    return operand.update(shape=tuple(shape)), _named_effects(axis_name)
+    return operand.update(shape=tuple(shape)), named_effects(axis_name)
 
 
 def all_gather(
@@ -379,8 +268,8 @@ def all_gather(
       NameError: where the axis is not bound.
     """
     names = axis_names(axis_name)
-    groups = _checked_groups(axis_index_groups, names)
-    size = _group_size(groups, names)
+    groups = checked_groups(axis_index_groups, names)
+    size = group_size(groups, names)
 
     def of_leaf(leaf: Any) -> Any:
         ndim = get_aval(leaf).ndim + (0 if tiled else 1)
@@ -433,7 +322,7 @@ def _reduce_scatter_type(
                 f"{scatter_dimension} of {operand.str_short(True)} is scattered over {axis_size}"
             )
         del shape[scatter_dimension]
-    return operand.update(shape=tuple(shape)), _named_effects(axis_name)
+    return operand.update(shape=tuple(shape)), named_effects(axis_name)
 
 
 def psum_scatter(
@@ -458,8 +347,8 @@ def psum_scatter(
       ValueError: where the dimension does not fit the size of the axis.
     """
     names = axis_names(axis_name)
-    groups = _checked_groups(axis_index_groups, names)
-    size = _group_size(groups, names)
+    groups = checked_groups(axis_index_groups, names)
+    size = group_size(groups, names)
 
     def of_leaf(leaf: Any) -> Any:
         return reduce_scatter_p.bind(
@@ -488,7 +377,7 @@ def _all_to_all_type(
     tiled: bool,
 ) -> tuple[ShapedArray, frozenset]:
     shape = list(operand.shape)
-    size = _group_size(axis_index_groups, axis_names(axis_name))
+    size = group_size(axis_index_groups, axis_names(axis_name))
     if shape[split_axis] % size:
         raise ValueError(
             f"The size of all_to_all split_axis ({shape[split_axis]}) has to be divisible by "
@@ -496,7 +385,7 @@ def _all_to_all_type(
         )
     shape[split_axis] //= size
     shape[concat_axis] *= size
-    return operand.update(shape=tuple(shape)), _named_effects(axis_name)
+    return operand.update(shape=tuple(shape)), named_effects(axis_name)
 
 
 def all_to_all(
@@ -525,8 +414,8 @@ def all_to_all(
       ValueError: where ``split_axis`` does not fit the size of the named axis.
     """
     names = axis_names(axis_name)
-    groups = _checked_groups(axis_index_groups, names)
-    size = _group_size(groups, names)
+    groups = checked_groups(axis_index_groups, names)
+    size = group_size(groups, names)
 
     def exchange(leaf: Any, split: int, concat: int) -> Any:
         return all_to_all_p.bind(
@@ -567,7 +456,7 @@ def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Grou
 
 
 def _keep_type(operand: ShapedArray, *, axis_name: AxisName, **params: Any) -> Any:
-    return operand, _named_effects(axis_name)
+    return operand, named_effects(axis_name)
 
 
 ppermute_p.def_effectful_abstract_eval(_keep_type)

@@ -13,16 +13,14 @@ from ..lax.collectives import (
     all_gather_p,
     all_to_all_p,
     axis_index_p,
-    is_positional,
     pbroadcast_p,
     pmax_p,
     pmin_p,
     ppermute_p,
-    psum_invariant_p,
     psum_p,
-    pvary_p,
     reduce_scatter_p,
 )
+from ..lax.named_axes import is_positional, psum_invariant_p, pvary_p
 from ..lax.reductions import reduce_max_p, reduce_min_p, reduce_sum_p
 from ..primitives import Primitive
 from . import reductions as reductions  # their rules are used here

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Named axes: which of them are in scope, how large they are, over which of them values vary."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from .. import pytrees
+from ..avals import ShapedArray, get_aval
+from ..effects import NamedAxisEffect
+from ..primitives import instruction
+from ..tracing import current
+
+__all__ = ["axis_size", "psum_invariant_p", "pvary", "pvary_p"]
+
+AxisName = Any
+Groups = Sequence[Sequence[int]] | None
+
+# Where types say over which axes values vary: a sum is the same everywhere, and what is the same
+# everywhere can be taken as varying. Each is the other's transpose.
+psum_invariant_p = instruction("psum_invariant", family="collectives")
+pvary_p = instruction("pvary", family="collectives")
+for _primitive in (psum_invariant_p, pvary_p):
+    _primitive.linear_in = True
+    _primitive.spreads_varying = False
+
+
+def axis_names(axis_name: AxisName) -> tuple:
+    """One name or a tuple of names as a tuple."""
+    return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+
+
+def is_positional(axis: AxisName) -> bool:
+    """Whether an axis is a dimension of the operand rather than a name."""
+    return type(axis) is int
+
+
+def axis_size(axis_name: AxisName) -> int:
+    """Returns the size of a named axis, or the product of the sizes of several.
+
+    Args:
+      axis_name: a name or a tuple of names.
+
+    Raises:
+      NameError: where the axis is not bound.
+
+    Example:
+      >>> from olympus_ir.tracing import extend_axes
+      >>> with extend_axes({"i": 4}):
+      ...     axis_size("i")
+      4
+    """
+    return math.prod(current.axes.size(name) for name in axis_names(axis_name))
+
+
+def named_effects(axes: AxisName) -> frozenset:
+    return frozenset(NamedAxisEffect(axis) for axis in axis_names(axes) if not is_positional(axis))
+
+
+def checked_groups(groups: Groups, axes: tuple) -> tuple | None:
+    """The groups as tuples, each index of the axis in exactly one of them."""
+    if groups is None:
+        return None
+    groups = tuple(tuple(group) for group in groups)
+    size = axis_size(axes)
+    if sorted(index for group in groups for index in group) != list(range(size)):
+        raise ValueError(
+            f"axis_index_groups must cover all indices exactly once: the axis {axes} has the "
+            f"indices 0 to {size - 1}, the groups are {groups}"
+        )
+    return groups
+
+
+def group_size(groups: tuple | None, axes: tuple) -> int:
+    if groups is None:
+        return axis_size(axes)
+    sizes = {len(group) for group in groups}
+    if len(sizes) > 1:
+        raise ValueError(f"axis_index_groups must all be of one size, got {groups}")
+    return sizes.pop()
+
+
+# ---- variation over mesh axes ----
+
+
+@pvary_p.def_effectful_abstract_eval
+def _pvary_type(operand: ShapedArray, *, axes: tuple) -> tuple[ShapedArray, frozenset]:
+    already = operand.vma.intersection(axes)
+    if already:
+        raise ValueError(
+            f"pvary: {operand.str_short(True)} varies over {sorted(map(str, already))} already"
+        )
+    return operand.update(vma=operand.vma.union(axes)), named_effects(axes)
+
+
+@psum_invariant_p.def_effectful_abstract_eval
+def _psum_invariant_type(
+    operand: ShapedArray, *, axes: tuple, axis_index_groups: tuple | None = None
+) -> tuple[ShapedArray, frozenset]:
+    missing = frozenset(axes) - operand.vma
+    if missing:
+        raise ValueError(
+            f"psum over {axes} of {operand.str_short(True)}, which does not vary over "
+            f"{sorted(map(str, missing))}"
+        )
+    return operand.update(vma=operand.vma.difference(axes)), named_effects(axes)
+
+
+def pvary(x: Any, axis_name: AxisName) -> Any:
+    """Takes values that are the same along named axes as varying along them.
+
+    Nothing is computed; the transpose is the sum over the axes.
+
+    Args:
+      x: an array or a pytree of arrays.
+      axis_name: a name or a tuple of names.
+
+    Raises:
+      NameError: where the axis is not bound.
+    """
+    names = axis_names(axis_name)
+    for name in names:
+        current.axes.size(name)
+    tracked = [
+        name for name in current.axes.sizes if name in names and name in current.axes.varying
+    ]
+
+    def of_leaf(leaf: Any) -> Any:
+        axes = tuple(name for name in tracked if name not in get_aval(leaf).vma)
+        return pvary_p.bind(leaf, axes=axes) if axes else leaf
+
+    return pytrees.tree_map(of_leaf, x)
