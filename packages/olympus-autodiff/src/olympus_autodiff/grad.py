@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from olympus_ir import pytrees
@@ -154,48 +154,65 @@ def _value_and_grad(
             tracers = [trace.new_input(leaf) for leaf in leaves]
             full[number] = pytrees.tree_unflatten(tree, tracers)
             inputs.append((tracers, tree))
-        tangent_trace = trace.tangent_trace
-        aux = None
-        try:
-            with set_current_trace(trace):
-                result = fun(*full, **kwargs)
-            if has_aux:
-                result, aux = split_aux(result)
-                aux = pytrees.tree_map(trace.primal_of, aux)
-            check_scalar(result)
-            value, tangent = trace.unpair(result)
-            aval = aval_of(value)
-            check_output(aval.dtype, holomorphic, "grad")
-        finally:
-            trace.finished = tangent_trace.finished = True
-        if tangent.__class__ is Zero:
-            cotangents = [Zero(var.aval) for var in tangent_trace.invars]
-        else:
-            cotangents = backward_pass(
-                _consumed(tangent_trace.equations),
-                tangent_trace.invars,
-                [tangent_trace.atom(tangent)],
-                [ones_like_aval(aval)],
-            )
-        given = iter(cotangents)
-        gradients = tuple(
-            [
-                pytrees.tree_unflatten(
-                    tree,
-                    [
-                        as_array(instantiate(next(given)))
-                        if tracer.__class__ is LinearizeTracer and tracer._trace is trace
-                        else instantiate(Zero.of(tracer))
-                        for tracer in tracers
-                    ],
-                )
-                for tracers, tree in inputs
-            ]
-        )
+        value, tangent, aux = _evaluate(trace, fun, full, kwargs, has_aux, holomorphic)
+        cotangents = iter(_pulled_back(trace, value, tangent))
+        gradients = tuple([_gradient(trace, tracers, tree, cotangents) for tracers, tree in inputs])
         gradient = gradients[0] if single else gradients
         return ((value, aux) if has_aux else value), gradient
 
     return value_and_gradient
+
+
+def _evaluate(
+    trace: LinearizeTrace,
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    has_aux: bool,
+    holomorphic: bool,
+) -> tuple[Any, Any, Any]:
+    """Runs the function and ends the trace; returns value and tangent of the scalar, and aux."""
+    aux = None
+    try:
+        with set_current_trace(trace):
+            result = fun(*args, **kwargs)
+        if has_aux:
+            result, aux = split_aux(result)
+            aux = pytrees.tree_map(trace.primal_of, aux)
+        check_scalar(result)
+        value, tangent = trace.unpair(result)
+        check_output(aval_of(value).dtype, holomorphic, "grad")
+    finally:
+        trace.finished = trace.tangent_trace.finished = True
+    return value, tangent, aux
+
+
+def _pulled_back(trace: LinearizeTrace, value: Any, tangent: Any) -> Sequence[Any]:
+    """The cotangents of all inputs, the scalar's being one."""
+    tangent_trace = trace.tangent_trace
+    if tangent.__class__ is Zero:
+        return [Zero(var.aval) for var in tangent_trace.invars]
+    return backward_pass(
+        _consumed(tangent_trace.equations),
+        tangent_trace.invars,
+        [tangent_trace.atom(tangent)],
+        [ones_like_aval(aval_of(value))],
+    )
+
+
+def _gradient(
+    trace: LinearizeTrace, tracers: Sequence[Any], tree: Any, cotangents: Iterator[Any]
+) -> Any:
+    """The gradient by one argument, whose leaves take the next cotangents where they have any."""
+    return pytrees.tree_unflatten(
+        tree,
+        [
+            as_array(instantiate(next(cotangents)))
+            if tracer.__class__ is LinearizeTracer and tracer._trace is trace
+            else instantiate(Zero.of(tracer))
+            for tracer in tracers
+        ],
+    )
 
 
 def _consumed(equations: list[Equation]) -> Any:

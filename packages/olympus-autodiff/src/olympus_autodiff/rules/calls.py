@@ -76,7 +76,12 @@ def _closed_call_params(
 
 def _define_call(primitive: Primitive, key: str, make_params: MakeParams) -> None:
     """The rules of a primitive that calls the program ``params[key]``."""
+    jvp_rules.define(primitive, _call_jvp(primitive, key, make_params))
+    linearize_rules.define(primitive, _call_linearize(primitive, key, make_params))
+    transpose_rules.define(primitive, _call_transpose(primitive, key, make_params))
 
+
+def _call_jvp(primitive: Primitive, key: str, make_params: MakeParams) -> Callable[..., Any]:
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         program = params[key]
         nonzero_in = tuple([t.__class__ is not Zero for t in tangents])
@@ -92,6 +97,10 @@ def _define_call(primitive: Primitive, key: str, make_params: MakeParams) -> Non
         primals_out, tangents_out = results[:count], results[count:]
         return primals_out, with_zeros(tangents_out, nonzero_out, primals_out)
 
+    return jvp
+
+
+def _call_linearize(primitive: Primitive, key: str, make_params: MakeParams) -> Callable[..., Any]:
     def linearize(
         trace: LinearizeTrace, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> Any:
@@ -124,6 +133,10 @@ def _define_call(primitive: Primitive, key: str, make_params: MakeParams) -> Non
         )
         return results, with_zeros(tangents_out, linearized.nonzero_out, results)
 
+    return linearize
+
+
+def _call_transpose(primitive: Primitive, key: str, make_params: MakeParams) -> Callable[..., Any]:
     def transpose(cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         program = params[key]
         linear_in = tuple([is_undefined_primal(operand) for operand in operands])
@@ -147,9 +160,7 @@ def _define_call(primitive: Primitive, key: str, make_params: MakeParams) -> Non
             by_operand[place] = result
         return by_operand
 
-    jvp_rules.define(primitive, jvp)
-    linearize_rules.define(primitive, linearize)
-    transpose_rules.define(primitive, transpose)
+    return transpose
 
 
 _define_call(lax.jit_p, "jaxpr", _jit_params)

@@ -12,7 +12,7 @@ from olympus_ir.olympuspr import ClosedOlympuspr, Olympuspr, Var, close_olympusp
 from ..jvp import jvp_olympuspr
 from ..linearize import LinearizeTrace
 from ..memory import remembered
-from ..programs import join_nonzero, linearize_olympuspr
+from ..programs import LinearizedProgram, join_nonzero, linearize_olympuspr
 from ..tables import jvp_rules, linearize_rules, transpose_rules
 from ..transpose import transpose_olympuspr
 from ..zeros import Zero, instantiate, is_undefined_primal
@@ -117,57 +117,76 @@ def _linearized_branches(
     shared = sorted(
         {place for split in linearized for place in split.residuals if place < num_inputs}
     )
-    slots: list[Any] = []  # the types of the residuals
-    assigned: list[dict[int, int]] = []  # for each branch, from place of a residual to slot
-    for split in linearized:
-        taken: dict[int, int] = {}
-        for place, aval in zip(split.residuals, split.residual_avals, strict=True):
-            if place >= num_inputs:
-                free = (
-                    slot
-                    for slot, slot_aval in enumerate(slots)
-                    if slot_aval is aval and slot not in taken.values()
-                )
-                slot = next(free, None)
-                if slot is None:
-                    slot = len(slots)
-                    slots.append(aval)
-                taken[place] = slot
-        assigned.append(taken)
-    primal, linear = [], []
-    for split, taken in zip(linearized, assigned, strict=True):
-        olympuspr = split.primal.jaxpr
-        equations = list(olympuspr.eqns)
-        in_slots: list[Any] = [None] * len(slots)
-        for place, slot in taken.items():
-            in_slots[slot] = olympuspr.outvars[place - num_inputs]
-        for slot, aval in enumerate(slots):
-            if in_slots[slot] is None:
-                in_slots[slot] = staged_zeros(equations, aval)
-        outvars = [*olympuspr.outvars[:num_results], *in_slots]
-        primal.append(
-            ClosedOlympuspr(olympuspr.replace(eqns=equations, outvars=outvars), split.primal.consts)
-        )
-        inputs: list[Var | None] = [None] * (len(shared) + len(slots))
-        linear_olympuspr = split.linear.jaxpr
-        for place, var in zip(split.residuals, linear_olympuspr.invars, strict=False):
-            position = shared.index(place) if place < num_inputs else len(shared) + taken[place]
-            inputs[position] = var
-        avals = [*(first.in_avals[place] for place in shared), *slots]
-        filled = [
-            Var(aval) if var is None else var for var, aval in zip(inputs, avals, strict=True)
-        ]
-        tangents = linear_olympuspr.invars[len(split.residuals) :]
-        linear.append(
-            ClosedOlympuspr(
-                linear_olympuspr.replace(invars=[*filled, *tangents]), split.linear.consts
-            )
-        )
+    slots, assigned = _assign_slots(linearized, num_inputs)
+    primal = [
+        _primal_branch(split, taken, slots, num_results)
+        for split, taken in zip(linearized, assigned, strict=True)
+    ]
+    linear = [
+        _linear_branch(split, taken, slots, shared)
+        for split, taken in zip(linearized, assigned, strict=True)
+    ]
     return _LinearizedBranches(
         _CondPlan(*with_common_constants(primal), nonzero_out),
         _CondPlan(*with_common_constants(linear), nonzero_out),
         tuple(shared),
     )
+
+
+def _assign_slots(
+    linearized: Sequence[LinearizedProgram], num_inputs: int
+) -> tuple[list[Any], list[dict[int, int]]]:
+    """Finds a place for each residual that is not an operand; branches share places of one type.
+
+    Returns:
+      The types of the places; and for each branch, from a residual's position to its place.
+    """
+    slots: list[Any] = []
+    assigned = []
+    for split in linearized:
+        taken: dict[int, int] = {}
+        for position, aval in zip(split.residuals, split.residual_avals, strict=True):
+            if position < num_inputs or position in taken:
+                continue
+            used = set(taken.values())
+            free = [i for i, slot in enumerate(slots) if slot is aval and i not in used]
+            if not free:
+                free = [len(slots)]
+                slots.append(aval)
+            taken[position] = free[0]
+        assigned.append(taken)
+    return slots, assigned
+
+
+def _primal_branch(
+    split: LinearizedProgram, taken: dict[int, int], slots: Sequence[Any], num_results: int
+) -> ClosedOlympuspr:
+    """The branch that returns results and slots: its residuals, and zeros in the others."""
+    olympuspr = split.primal.jaxpr
+    equations = list(olympuspr.eqns)
+    in_slots: list[Any] = [None] * len(slots)
+    for position, slot in taken.items():
+        in_slots[slot] = olympuspr.outvars[position - len(olympuspr.invars)]
+    filled = [
+        staged_zeros(equations, aval) if atom is None else atom
+        for atom, aval in zip(in_slots, slots, strict=True)
+    ]
+    outvars = [*olympuspr.outvars[:num_results], *filled]
+    return ClosedOlympuspr(olympuspr.replace(eqns=equations, outvars=outvars), split.primal.consts)
+
+
+def _linear_branch(
+    split: LinearizedProgram, taken: dict[int, int], slots: Sequence[Any], shared: Sequence[int]
+) -> ClosedOlympuspr:
+    """The branch from shared operands, slots and tangents to tangents."""
+    in_avals = split.primal.in_avals
+    inputs = [Var(aval) for aval in (*(in_avals[place] for place in shared), *slots)]
+    olympuspr = split.linear.jaxpr
+    for position, var in zip(split.residuals, olympuspr.invars, strict=False):
+        slot = taken.get(position)
+        inputs[shared.index(position) if slot is None else len(shared) + slot] = var
+    tangents = olympuspr.invars[len(split.residuals) :]
+    return ClosedOlympuspr(olympuspr.replace(invars=[*inputs, *tangents]), split.linear.consts)
 
 
 @linearize_rules.define(lax.cond_p)

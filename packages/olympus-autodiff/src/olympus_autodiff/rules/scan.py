@@ -220,81 +220,68 @@ class _ScanSplitter:
 
     def plan(self, nonzero_carry: tuple[bool, ...], nonzero_ys: tuple[bool, ...]) -> _ScanPlan:
         split, olympuspr = self.split, self.olympuspr
-        residual_atoms = [
-            (*olympuspr.invars, *olympuspr.outvars)[place] for place in split.residuals
-        ]
-        inner, hoisted_equations, hoisted = self._hoist(residual_atoms)
+        residuals = [(*olympuspr.invars, *olympuspr.outvars)[place] for place in split.residuals]
+        inner, hoisted_equations, hoisted = self._hoist(residuals)
         # The pool of constants: the original ones, the hoisted ones, the programs' own.
-        values = [*split.primal.consts, *split.linear.consts]
         pool: dict[Any, int] = {}
         for var in (*self.const_vars, *hoisted, *olympuspr.constvars):
             pool[var] = len(pool)
-        linear_constvars = split.linear.jaxpr.constvars
-        first_linear_const = len(pool)
-
-        # The primal body: stacked residuals are additional results.
-        outvars = list(olympuspr.outvars[: self.num_carry + self.num_ys])
-        stacked: dict[Any, int] = {var: place for place, var in enumerate(self.x_vars)}
-        ys = outvars[self.num_carry :]
-        for place, atom in enumerate(ys):
-            if atom.__class__ is not Literal:
-                stacked.setdefault(atom, len(self.x_vars) + place)
-        const_places, slice_places = [], []
-        const_inputs, slice_inputs = [], []
-        residual_vars = split.linear.jaxpr.invars
-        for atom, var in zip(residual_atoms, residual_vars, strict=False):
-            if atom in pool:
-                const_places.append(pool[atom])
-                const_inputs.append(var)
-                continue
-            if atom not in stacked:
-                stacked[atom] = len(self.x_vars) + len(outvars) - self.num_carry
-                outvars.append(atom)
-            slice_places.append(stacked[atom])
-            slice_inputs.append(var)
+        own_consts = range(len(pool), len(pool) + len(split.linear.consts))
+        outvars, stacked = self._stack([atom for atom in residuals if atom not in pool])
         used = _used_variables(inner, outvars)
         body_consts = [var for var in pool if var in used]
-        body = close_olympuspr(
-            olympuspr.replace(
-                constvars=[],
-                invars=[*body_consts, *self.carry_vars, *self.x_vars],
-                outvars=outvars,
-                eqns=inner,
-                effects=joined_effects(inner),
-            )
+        body = olympuspr.replace(
+            constvars=[],
+            invars=[*body_consts, *self.carry_vars, *self.x_vars],
+            outvars=outvars,
+            eqns=inner,
+            effects=joined_effects(inner),
+        )
+        is_const = [atom in pool for atom in residuals]
+        return _ScanPlan(
+            prelude=Olympuspr([], self.const_vars, hoisted, hoisted_equations),
+            values=[*split.primal.consts, *split.linear.consts],
+            body=close_olympuspr(body),
+            body_consts=tuple(pool[var] for var in body_consts),
+            linear_body=self._linear_body(is_const, sum(nonzero_carry)),
+            linear_consts=(*(pool[atom] for atom in residuals if atom in pool), *own_consts),
+            linear_xs=tuple(stacked[atom] for atom in residuals if atom not in pool),
+            nonzero_carry=nonzero_carry,
+            nonzero_ys=nonzero_ys,
         )
 
-        linear = split.linear.jaxpr
-        tangents = linear.invars[len(residual_atoms) :]
-        split_at = self.num_const_tangents
-        split_xs = split_at + sum(nonzero_carry)
-        linear_body = close_olympuspr(
-            linear.replace(
-                constvars=[],
-                invars=[
-                    *const_inputs,
-                    *linear_constvars,
-                    *tangents[:split_xs],
-                    *slice_inputs,
-                    *tangents[split_xs:],
-                ],
-            )
-        )
-        prelude = Olympuspr([], self.const_vars, hoisted, hoisted_equations)
-        return _ScanPlan(
-            prelude,
-            values,
-            body,
-            tuple(pool[var] for var in body_consts),
-            linear_body,
-            (
-                *const_places,
-                *range(first_linear_const, first_linear_const + len(linear_constvars)),
-            ),
-            tuple(slice_places),
-            nonzero_carry,
-            nonzero_ys,
-        )
+    def _stack(self, residuals: Sequence[Any]) -> tuple[list[Any], dict[Any, int]]:
+        """The results of the primal body, stacked residuals added to them.
+
+        Returns:
+          The results; and where each residual is found among slices and stacked results.
+        """
+        outvars = list(self.olympuspr.outvars[: self.num_carry + self.num_ys])
+        places: dict[Any, int] = {var: place for place, var in enumerate(self.x_vars)}
+        num_xs = len(self.x_vars)
+        for place, atom in enumerate(outvars[self.num_carry :]):
+            if atom.__class__ is not Literal:
+                places.setdefault(atom, num_xs + place)
+        for atom in residuals:
+            if atom not in places:
+                places[atom] = num_xs + len(outvars) - self.num_carry
+                outvars.append(atom)
+        return outvars, places
+
+    def _linear_body(self, is_const: Sequence[bool], num_carry_tangents: int) -> ClosedOlympuspr:
+        """The linear program with its inputs in the order of constants, carry and slices."""
+        linear = self.split.linear.jaxpr
+        count = len(is_const)
+        residuals, tangents = linear.invars[:count], linear.invars[count:]
+        first_slice = self.num_const_tangents + num_carry_tangents
+        inputs = [
+            *(var for var, const in zip(residuals, is_const, strict=True) if const),
+            *linear.constvars,
+            *tangents[:first_slice],
+            *(var for var, const in zip(residuals, is_const, strict=True) if not const),
+            *tangents[first_slice:],
+        ]
+        return close_olympuspr(linear.replace(constvars=[], invars=inputs))
 
     def _hoist(self, residuals: Sequence[Any]) -> tuple[list[Equation], list[Equation], list[Var]]:
         """Takes out of the body what does not depend on the iteration.
