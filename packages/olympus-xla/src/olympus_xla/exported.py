@@ -12,6 +12,7 @@ from olympus_batching.tables import batching_rules
 from olympus_ir import pytrees
 from olympus_ir.avals import get_aval
 from olympus_ir.primitives import instruction
+from olympus_ir.reference import reference_rules
 from olympus_sharding import NamedSharding
 
 from ._jaxlib import GSPMDSharding
@@ -319,4 +320,7 @@ batching_rules.exempt(
 jvp_rules.exempt(
     call_exported_p,
     reason="an exported program is differentiated in reverse mode, by its exported vjp",
+)
+reference_rules.exempt(
+    call_exported_p, reason="an exported program is StableHLO, which XLA runs and NumPy cannot"
 )
