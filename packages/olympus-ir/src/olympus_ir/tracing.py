@@ -484,7 +484,7 @@ def find_tracers(args: Sequence[Any]) -> bool:
     return any(isinstance(arg, Tracer) for arg in args)
 
 
-def concrete_or_error(force: Callable[[Any], Any], value: Any, context: str = "") -> Any:
+def concrete_or_error(force: Callable[[Any], Any] | None, value: Any, context: str = "") -> Any:
     """Applies ``force`` to a value that must be concrete.
 
     Raises:

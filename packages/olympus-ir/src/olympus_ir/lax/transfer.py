@@ -11,7 +11,7 @@ from ..avals import AbstractValue
 from ..primitives import instruction
 from .values import Array, ArrayLike
 
-__all__ = ["device_put", "device_put_p"]
+__all__ = ["device_put", "device_put_p", "reshard"]
 
 # One result an operand. `devices` and `srcs` say where each goes and comes from: a device, a
 # sharding, or None to leave it where it is; `copy_semantics` whether it may share memory.
@@ -48,3 +48,13 @@ def device_put(x: ArrayLike, device: Any = None) -> Array:
         copy_semantics=(ArrayCopySemantics.REUSE_INPUT,),
     )
     return result
+
+
+def reshard(x: ArrayLike, out_sharding: Any) -> Array:
+    """The same array laid out over devices as a sharding says, also inside compiled programs.
+
+    Args:
+      x: an array or scalar.
+      out_sharding: the sharding.
+    """
+    return device_put(x, out_sharding)

@@ -84,11 +84,11 @@ def emit_callback(
 
         result_types = [mlir.aval_type(aval) for aval in result_avals]
         return by_platform(context, emit, result_types, (effect,) if is_ordered else ())
-    target = _TARGETS.get(context.platforms[0])
+    (platform,) = context.platforms
+    target = _TARGETS.get(platform)
     if target is None:
         raise NotImplementedError(
-            f"callbacks cannot be lowered for {context.platforms[0]}: they run on "
-            f"{', '.join(_TARGETS)}"
+            f"callbacks cannot be lowered for {platform}: they run on {', '.join(_TARGETS)}"
         )
     index = len(module.host_callbacks)
     module.host_callbacks.append(function)

@@ -23,17 +23,18 @@ from .tables import lowering_rules
 def _sharding_constraint(
     context: LoweringContext, operand: Any, *, sharding: Any, **params: Any
 ) -> Any:
-    return _constrain(context, operand, concrete_sharding(sharding))
+    return constrain(context, operand, concrete_sharding(sharding))
 
 
 @lowering_rules.define(reshard_p)
 def _reshard(
     context: LoweringContext, operand: Any, *, dst_sharding: Any, concrete_mesh: Any
 ) -> Any:
-    return _constrain(context, operand, concrete_sharding(dst_sharding, concrete_mesh))
+    return constrain(context, operand, concrete_sharding(dst_sharding, concrete_mesh))
 
 
-def _constrain(context: LoweringContext, operand: Any, sharding: Any) -> Any:
+def constrain(context: LoweringContext, operand: Any, sharding: Any) -> Any:
+    """Asks the partitioner to lay a value out as a sharding says."""
     module = context.module
     if module.mesh is None:
         return operand  # on one device there is nothing to divide
