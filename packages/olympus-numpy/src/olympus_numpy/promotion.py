@@ -6,8 +6,8 @@ each combination, as a *plan*: one step an operand, a function or None where the
 is. The hot path is one look-up.
 
 Shapes are brought to equal rank and no further: the elementwise primitives spread scalars and
-dimensions of size one themselves. Python and NumPy scalars are converted on the host, so they become
-literals of a traced program.
+dimensions of size one themselves. Python and NumPy scalars are converted on the host, so they
+become literals of a traced program.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
-from olympus_ir.avals import ShapedArray, aval_getters, get_aval
+from olympus_ir.avals import ShapedArray, aval_getters, get_aval, is_valid_value
 from olympus_ir.config import config_states
 from olympus_ir.evaluation import evaluator
 from olympus_ir.lax.values import typed_scalar
@@ -116,7 +116,8 @@ def _type_of(value: Any) -> Any:
     try:
         return value.aval
     except AttributeError:
-        return ("host", get_aval(value))
+        # What is no array at all is named by `check_arraylike`, which every new plan calls.
+        return ("host", get_aval(value)) if is_valid_value(value) else ("none", kind)
 
 
 def _aval_of_type(description: Any) -> ShapedArray:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of placement: a computation runs where it runs, but over a mesh values can be divided."""
+"""Lowering of placement: a computation runs where it runs, but over a mesh values are cut."""
 
 from __future__ import annotations
 
