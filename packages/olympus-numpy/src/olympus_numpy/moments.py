@@ -92,7 +92,7 @@ def mean(
         refuse_out("mean")
     if axis is not None and axis.__class__ is not int:
         axis = hashable_axes("mean", axis)
-    return mean_of(a, axis, dtype, keepdims, where)
+    return averaged(a, axis, dtype, keepdims, where)
 
 
 def _variance_of(
