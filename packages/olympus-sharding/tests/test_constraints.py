@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`with_sharding_constraint` and `reshard`: programs, transformations, errors. No devices compute."""
+"""`with_sharding_constraint` and `reshard`: programs, transformations, errors; no device computes."""
 
 from __future__ import annotations
 

@@ -136,8 +136,8 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
     Args:
       xs: an array or a pytree of arrays.
-      out_shardings: a `NamedSharding`, or a partition spec over the mesh in force; or a tree of them
-        that is a prefix of ``xs``.
+      out_shardings: a `NamedSharding`, or a partition spec over the mesh in force; or a tree of
+        them that is a prefix of ``xs``.
 
     Returns:
       ``xs``, with every array placed so.

@@ -93,8 +93,8 @@ def create_hybrid_device_mesh(
       dcn_mesh_shape: the sizes of the same axes over the slices; the mesh has the product of both.
       devices: the devices; all of the default backend where None.
       process_is_granule: whether the devices of a process, and not a slice, belong together.
-      should_sort_granules_by_key: whether slices are taken in the order of their numbers, and not in
-        that of their first devices.
+      should_sort_granules_by_key: whether slices are taken in the order of their numbers, and not
+        in that of their first devices.
       allow_split_physical_axes: as for `create_device_mesh`.
 
     Returns:
@@ -276,16 +276,17 @@ def _processes_are_blocks(arranged: np.ndarray) -> bool:
 
 def _not_contiguous(shape: tuple[int, ...], given: str) -> ValueError:
     return ValueError(
-        f"create_device_mesh cannot create contiguous submeshes for mesh_shape {shape} and {given}: "
-        "in no arrangement are the devices of each process a block of the mesh."
+        f"create_device_mesh cannot create contiguous submeshes for mesh_shape {shape} and "
+        f"{given}: in no arrangement are the devices of each process a block of the mesh."
     )
 
 
 # ---- kinds of devices with an order of their own ----
 
 
-# Orders in which neighbours, also the first and the last device, are wired: of four chips in a square
-# with two cores each; and of four chips in a square, eight in two rows and sixteen in a square.
+# Orders in which neighbours, also the first and the last device, are wired: of four chips in a
+# square with two cores each; and of four chips in a square, eight in two rows and sixteen in a
+# square.
 _RING_OF_CORES = (0, 1, 2, 3, 6, 7, 4, 5)
 _RINGS_OF_CHIPS = {
     4: (0, 1, 3, 2),

@@ -39,8 +39,8 @@ def visualize_sharding(
       scale: how large the picture is.
       min_width: the least width of a part, in characters.
       max_width: the greatest width of a part, in characters.
-      color_map: from a number between 0 and 1, the place of a part among all, to a color: red, green
-        and blue between 0 and 1. The maps of matplotlib are such functions.
+      color_map: from a number between 0 and 1, the place of a part among all, to a color: red,
+        green and blue between 0 and 1. The maps of matplotlib are such functions.
 
     Raises:
       ValueError: where the shape has no dimension or more than two.

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 import jaxlib
 import numpy as np
-from jaxlib import _hlo, _jax, xla_client  # pyright: ignore[reportAttributeAccessIssue]
+from jaxlib import _hlo, _jax, _profile_data, _profiler, xla_client  # pyright: ignore[reportAttributeAccessIssue]  # pyright: ignore[reportAttributeAccessIssue]
 from jaxlib.utils import absl_set_min_log_level
 
 from olympus_ir import config_states
@@ -47,14 +47,21 @@ __all__ = [
     "OpSharding",
     "PjitFunction",
     "PjitFunctionCache",
+    "ProfileData",
+    "ProfileEvent",
+    "ProfileOptions",
+    "ProfilePlane",
+    "ProfilerSession",
     "Sharding",
     "SingleDeviceSharding",
+    "TraceMe",
     "array_result_handler",
     "assemble_array",
     "batched_block_until_ready",
     "batched_device_put",
     "collectives_need_bound",
     "copy_arrays_to_shardings",
+    "create_preemption_sync_manager",
     "distributed_runtime_client",
     "distributed_runtime_service",
     "encode_inspect_sharding_callback",
@@ -78,8 +85,10 @@ __all__ = [
     "register_custom_call_target",
     "register_custom_type",
     "register_custom_type_handler",
+    "register_profiler_subprocess",
     "serialize_portable_artifact",
     "sharded_to_numpy",
+    "start_profiler_server",
     "transfer_guard_level",
     "transfer_guard_state",
     "xla_computation",
@@ -132,6 +141,12 @@ JaxRuntimeError: TypeAlias = _jax.JaxRuntimeError
 LoadedExecutable: TypeAlias = _jax.LoadedExecutable
 NamedSharding: TypeAlias = _jax.NamedSharding
 OpSharding: TypeAlias = _hlo.OpSharding
+ProfileData: TypeAlias = _profile_data.ProfileData
+ProfileEvent: TypeAlias = _profile_data.ProfileEvent
+ProfileOptions: TypeAlias = _profiler.ProfileOptions
+ProfilePlane: TypeAlias = _profile_data.ProfilePlane
+ProfilerSession: TypeAlias = _profiler.ProfilerSession
+TraceMe: TypeAlias = _profiler.TraceMe
 PjitFunction: TypeAlias = _jax.PjitFunction
 PjitFunctionCache: TypeAlias = _jax.PjitFunctionCache
 Sharding: TypeAlias = _jax.Sharding
@@ -139,12 +154,12 @@ SingleDeviceSharding: TypeAlias = _jax.SingleDeviceSharding
 
 batched_block_until_ready = _jax.batched_block_until_ready
 batched_device_put = _jax.batched_device_put
+create_preemption_sync_manager = _jax.create_preemption_sync_manager
 distributed_runtime_client = _jax.get_distributed_runtime_client
 distributed_runtime_service = _jax.get_distributed_runtime_service
 encode_inspect_sharding_callback = _jax.encode_inspect_sharding_callback
 gloo_collectives = _jax.make_gloo_tcp_collectives
 initialize_pjrt_plugin = xla_client.initialize_pjrt_plugin
-load_pjrt_plugin = xla_client.load_pjrt_plugin_dynamically
 make_cpu_client = xla_client.make_cpu_client
 make_plugin_client = xla_client.make_c_api_client
 pjit_function = _jax.pjit
@@ -155,6 +170,8 @@ register_custom_call_handler = xla_client.register_custom_call_handler
 register_custom_call_target = xla_client.register_custom_call_target
 register_custom_type = xla_client.register_custom_type
 register_custom_type_handler = xla_client.register_custom_type_handler
+register_profiler_subprocess = _profiler.register_subprocess
+start_profiler_server = _profiler.start_server
 garbage_collection_guard_level = _jax.guard_lib.GarbageCollectionGuardLevel
 global_transfer_guard_state = _jax.guard_lib.global_state
 transfer_guard_level = _jax.guard_lib.TransferGuardLevel
@@ -275,6 +292,16 @@ def copy_arrays_to_shardings(
     return _jax.batched_copy_array_to_devices_with_sharding(
         arrays, device_lists, shardings, semantics
     )
+
+
+# ---- plugins ----
+
+
+def load_pjrt_plugin(name: str, path: str) -> Any:
+    """Loads the library of a PJRT plugin, and lets traces record its devices."""
+    api = xla_client.load_pjrt_plugin_dynamically(name, path)
+    _profiler.register_plugin_profiler(api)
+    return api
 
 
 # ---- programs ----

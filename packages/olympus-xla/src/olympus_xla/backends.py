@@ -216,11 +216,26 @@ def _make_cpu_client() -> Client:
 
 @dataclass(frozen=True)
 class DistributedRuntime:
-    """What the clients of a program of several processes must know of it."""
+    """What the clients of a program of several processes must know of it.
+
+    Attributes:
+      client: the client of XLA's coordination service.
+      process_id: the number of this process.
+      num_processes: how many there are.
+      slice_index: the number of the slice of devices that this process belongs to.
+      partition_index: the number of its partition within the slice.
+      check_same_program: called with a computation's name and text before it is compiled for the
+        devices of several processes; raises where they do not all compile it.
+      check_no_failure: raises where a process has died.
+    """
 
     client: Any
     process_id: int
     num_processes: int
+    slice_index: int | None = None
+    partition_index: int | None = None
+    check_same_program: Callable[[str, str], None] = lambda name, text: None
+    check_no_failure: Callable[[], None] = lambda: None
 
 
 # Set by the package's distributed runtime before the backends are brought up.

@@ -209,11 +209,34 @@ def _move(array: ArrayImpl, place: Any, semantics: Any) -> ArrayImpl:
         return array._rewrap_with_aval_and_sharding(array.aval, sharding)
     if _has_same_parts(array, own, sharding):
         return _copy_parts(array, sharding, semantics, True)
+    if not (own.is_fully_addressable and sharding.is_fully_addressable):
+        return _move_between_processes(array, sharding, semantics)
     # The parts are cut anew, on the host.
     result = _put_host(host_value(array), array.aval, sharding, True, False)
     if semantics is _DONATE:
         array.delete()
     return result
+
+
+def _move_between_processes(array: ArrayImpl, sharding: Any, semantics: Any) -> ArrayImpl:
+    """Cuts the parts anew by a program that all processes run together."""
+    if array._sharding.device_set != sharding.device_set:
+        raise ValueError(
+            f"device_put cannot move {array.aval.str_short()} from {array._sharding} to "
+            f"{sharding}: of an array whose parts other processes hold, the parts can be cut anew "
+            "on the same devices only. experimental.multihost_utils.process_allgather brings the "
+            "whole array to every process."
+        )
+    from .jit import jit  # compiled calls are made of this module's functions
+
+    result = jit(_identity, out_shardings=sharding)(array)
+    if semantics is _DONATE:
+        array.delete()
+    return result
+
+
+def _identity(x: Any) -> Any:
+    return x
 
 
 def _has_same_parts(array: ArrayImpl, own: Any, other: Any) -> bool:

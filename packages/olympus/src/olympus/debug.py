@@ -5,4 +5,24 @@ from olympus_ir.effects import DebugEffect, OrderedDebugEffect
 from olympus_ir.lax.callbacks import debug_callback as callback
 from olympus_ir.lax.callbacks import debug_print as print
 
-__all__ = ["DebugEffect", "OrderedDebugEffect", "callback", "print"]
+from . import _lazy
+
+__all__ = [
+    "DebugEffect",
+    "OrderedDebugEffect",
+    "callback",
+    "inspect_array_sharding",
+    "print",
+    "visualize_array_sharding",
+    "visualize_sharding",
+]
+
+__getattr__, __dir__ = _lazy.lazy_attributes(
+    __name__,
+    {
+        **_lazy.names_from(
+            "olympus_sharding.inspection", "inspect_array_sharding", "visualize_array_sharding"
+        ),
+        **_lazy.names_from("olympus_sharding.visualization", "visualize_sharding"),
+    },
+)

@@ -6,10 +6,19 @@ from typing import Any
 import olympus_ir.lax as _lax
 from olympus_ir.lax import *  # noqa: F403
 
+from . import _lazy
+
+_lazy_name, _lazy_names = _lazy.lazy_attributes(
+    __name__, _lazy.names_from("olympus_sharding.constraints", "with_sharding_constraint")
+)
+
 
 def __getattr__(name: str) -> Any:
-    return getattr(_lax, name)
+    try:
+        return getattr(_lax, name)
+    except AttributeError:
+        return _lazy_name(name)
 
 
 def __dir__() -> list[str]:
-    return dir(_lax)
+    return sorted({*dir(_lax), *_lazy_names()})

@@ -17,6 +17,8 @@ from olympus_sharding import (
     use_abstract_mesh,
 )
 
+from . import _lazy
+
 __all__ = [
     "AbstractDevice",
     "AbstractMesh",
@@ -29,6 +31,11 @@ __all__ = [
     "get_abstract_mesh",
     "get_mesh",
     "make_single_device_sharding",
+    "reshard",
     "set_mesh",
     "use_abstract_mesh",
 ]
+
+__getattr__, __dir__ = _lazy.lazy_attributes(
+    __name__, _lazy.names_from("olympus_sharding.constraints", "reshard")
+)

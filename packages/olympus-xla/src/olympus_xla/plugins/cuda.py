@@ -106,6 +106,10 @@ def _client_options() -> dict[str, Any]:
     if distributed is not None:
         options["node_id"] = distributed.process_id
         options["num_nodes"] = distributed.num_processes
+        if distributed.slice_index is not None:
+            options["slice_index"] = distributed.slice_index
+        if distributed.partition_index is not None:
+            options["partition_index"] = distributed.partition_index
     return options
 
 

@@ -4,4 +4,8 @@
 from olympus_ir.config import enable_x64
 from olympus_ir.lax.callbacks import io_callback
 
+from .. import _lazy
+
 __all__ = ["enable_x64", "io_callback"]
+
+__getattr__, __dir__ = _lazy.lazy_attributes(__name__, {}, ("mesh_utils", "multihost_utils"))

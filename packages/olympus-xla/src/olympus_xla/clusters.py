@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a process stands among others, by what the environment says.
+
+Each method looks at what one kind of launcher leaves for the processes that it starts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import os
+import re
+import socket
+from collections.abc import Callable, Mapping
+
+__all__ = ["Cluster", "complete"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """The layout of a program of several processes, as far as it is known.
+
+    Attributes:
+      coordinator_address: host and port of process 0.
+      num_processes: how many processes there are.
+      process_id: the number of this one.
+      local_device_ids: the devices of the machine that belong to it; None for all.
+    """
+
+    coordinator_address: str | None = None
+    num_processes: int | None = None
+    process_id: int | None = None
+    local_device_ids: tuple[int, ...] | None = None
+
+
+def complete(given: Cluster, method: str | None) -> Cluster:
+    """What is not given, from the environment.
+
+    Args:
+      given: what the user says.
+      method: the name of one method; None for the first one that finds itself in use.
+
+    Raises:
+      ValueError: where there is no such method, or it is not in use.
+    """
+    fields = (given.coordinator_address, given.num_processes, given.process_id)
+    if method == "deactivate" or None not in fields:
+        return given
+    if method is not None and method not in _METHODS:
+        raise ValueError(
+            f"cluster_detection_method must be one of {[*_METHODS, 'deactivate']}, got {method!r}"
+        )
+    for name in _METHODS if method is None else [method]:
+        found = _METHODS[name](os.environ)
+        if found is not None:
+            return Cluster(
+                *(
+                    getattr(found if getattr(given, field) is None else given, field)
+                    for field in ("coordinator_address", "num_processes", "process_id")
+                ),
+                found.local_device_ids
+                if given.local_device_ids is None
+                else given.local_device_ids,
+            )
+        if method is not None:
+            raise ValueError(
+                f"cluster_detection_method is {method!r}, and this process was not started that "
+                "way: the environment does not say so"
+            )
+    return given
+
+
+def _environment(variables: Mapping[str, str]) -> Cluster | None:
+    """Variables of OLYMPUS's own."""
+    address = variables.get("OLYMPUS_COORDINATOR_ADDRESS")
+    count = variables.get("OLYMPUS_NUM_PROCESSES")
+    number = variables.get("OLYMPUS_PROCESS_ID")
+    if address is None and count is None and number is None:
+        return None
+    return Cluster(
+        address, None if count is None else int(count), None if number is None else int(number)
+    )
+
+
+# The ports that programs may use as they like.
+_FIRST_PORT, _PORTS = 61440, 4096
+
+
+def _slurm(variables: Mapping[str, str]) -> Cluster | None:
+    """Tasks of a Slurm step, started by ``srun``."""
+    names = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID")
+    if any(name not in variables for name in names):
+        return None
+    job, nodes, count, number = (variables[name] for name in names)
+    port = _FIRST_PORT + int(job) % _PORTS
+    local = variables.get("SLURM_LOCALID")
+    # One device to a task, where tasks share a machine.
+    shares = local is not None and _tasks_here(variables) > 1
+    return Cluster(
+        f"{_first_node(nodes)}:{port}",
+        int(variables.get("SLURM_STEP_NUM_TASKS", count)),
+        int(number),
+        (int(local),) if shares and local is not None else None,
+    )
+
+
+def _tasks_here(variables: Mapping[str, str]) -> int:
+    # Of the form "2(x3),1": three nodes with two tasks each, and one with one.
+    match = re.match(r"\d+", variables.get("SLURM_STEP_TASKS_PER_NODE", "1"))
+    return int(match[0]) if match else 1
+
+
+def _first_node(nodes: str) -> str:
+    """The first of a list such as ``gpu[003-005,9],login``."""
+    match = re.match(r"([^\[,]+)(?:\[([^,\-\]]+)[^\]]*\])?([^,\[]*)", nodes)
+    if match is None:
+        raise ValueError(f"SLURM_STEP_NODELIST is {nodes!r}, which names no node")
+    return "".join(part or "" for part in match.groups())
+
+
+def _open_mpi(variables: Mapping[str, str]) -> Cluster | None:
+    """Processes started by Open MPI's ``mpirun``."""
+    count = variables.get("OMPI_COMM_WORLD_SIZE")
+    number = variables.get("OMPI_COMM_WORLD_RANK")
+    if count is None or number is None:
+        return None
+    # "1531576320.0;tcp://10.96.0.1,10.148.0.1:34911": the launcher's job and its addresses.
+    launcher = variables.get("OMPI_MCA_orte_hnp_uri")
+    local_count = variables.get("OMPI_COMM_WORLD_LOCAL_SIZE")
+    if launcher is not None:
+        match = re.search(r"(\d+)\.\d+;tcp6?://\[?([^,:\]]+)", launcher)
+        if match is None:
+            raise ValueError(f"OMPI_MCA_orte_hnp_uri is {launcher!r}, which has no address")
+        address = f"{match[2]}:{_FIRST_PORT + int(match[1]) // 65536 % _PORTS}"
+    elif local_count == count:
+        # All are on this machine, and the job's name tells them from others.
+        job = variables.get("PMIX_NAMESPACE", variables.get("OMPI_MCA_ess_base_jobid", ""))
+        address = f"127.0.0.1:{_FIRST_PORT + sum(map(ord, job)) % _PORTS}"
+    else:
+        return None
+    local = variables.get("OMPI_COMM_WORLD_LOCAL_RANK")
+    shares = local is not None and local_count is not None and int(local_count) > 1
+    return Cluster(
+        address, int(count), int(number), (int(local),) if shares and local is not None else None
+    )
+
+
+def _mpi4py(variables: Mapping[str, str]) -> Cluster | None:
+    """Processes of any MPI, where mpi4py is installed and there are several."""
+    launched = any(name.startswith(("PMI_", "PMIX_", "MPI_", "OMPI_")) for name in variables)
+    if not launched or importlib.util.find_spec("mpi4py") is None:
+        return None
+    from mpi4py import MPI  # pyright: ignore[reportMissingImports] - initializes MPI
+
+    world = MPI.COMM_WORLD
+    if world.Get_size() == 1:
+        return None
+    address = None
+    if world.Get_rank() == 0:
+        with socket.socket() as probe:
+            probe.bind(("", 0))
+            address = f"{socket.gethostname()}:{probe.getsockname()[1]}"
+    address = world.bcast(address, root=0)
+    here = world.Split_type(MPI.COMM_TYPE_SHARED)
+    local = (here.Get_rank(),) if here.Get_size() > 1 else None
+    return Cluster(address, world.Get_size(), world.Get_rank(), local)
+
+
+# In the order in which they are asked.
+_METHODS: dict[str, Callable[[Mapping[str, str]], Cluster | None]] = {
+    "environment": _environment,
+    "slurm": _slurm,
+    "ompi": _open_mpi,
+    "mpi4py": _mpi4py,
+}

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the processes of a program find one another before XLA's coordination service takes over.
+
+XLA's client ends the process where it cannot reach the service or where another process stays
+away. So the processes meet here first, on the same port: each says who it is, and is told to go
+ahead when all are there and agree, or what is wrong. Messages are lines of JSON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import selectors
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["join", "receive_all", "split_address"]
+
+_RETRY_SECONDS = 0.1
+_LONGEST_MESSAGE = 65536
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Host and port of an address such as ``"10.0.0.1:1234"`` or ``"[::1]:1234"``.
+
+    Raises:
+      ValueError: where the port is missing or is no number.
+    """
+    host, separator, port = address.rpartition(":")
+    if not separator or not port.isdigit() or not host:
+        raise ValueError(
+            f"an address has the form host:port, such as '10.0.0.1:1234', got {address!r}"
+        )
+    return host.strip("[]"), int(port)
+
+
+# ---- the side of a process ----
+
+
+def join(address: str, hello: dict[str, Any], deadline: float, timeout: float) -> None:
+    """Reports to the coordinator, and waits until all processes are there.
+
+    Args:
+      address: the coordinator's.
+      hello: what the process says of itself.
+      deadline: when to give up, in terms of `time.monotonic`.
+      timeout: how long that is altogether, for messages.
+
+    Raises:
+      TimeoutError: where the coordinator is not reached, or other processes stay away.
+      ValueError: where the processes do not agree on the program's layout.
+    """
+    host, port = split_address(address)
+    connection = _connect(host, port, deadline)
+    if connection is None:
+        raise TimeoutError(
+            f"process {hello['process_id']} did not reach the coordinator at {address} within "
+            f"{timeout:g} seconds. Is process 0 running, is the address that of its machine, and "
+            "is the port free and open?"
+        )
+    with connection:
+        try:
+            connection.sendall(json.dumps(hello).encode() + b"\n")
+            # The coordinator knows who is missing: it has a moment longer to say so.
+            connection.settimeout(max(deadline - time.monotonic(), 0) + 10)
+            answer = _read_line(connection)
+        except OSError:
+            answer = None
+    if answer is None:
+        raise TimeoutError(
+            f"process {hello['process_id']} lost its connection to the coordinator at {address} "
+            "while waiting for the other processes"
+        )
+    if "error" in answer:
+        error_type = TimeoutError if answer.get("timeout") else ValueError
+        raise error_type(answer["error"])
+
+
+def _connect(host: str, port: int, deadline: float) -> socket.socket | None:
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return None
+        try:
+            return socket.create_connection((host, port), timeout=min(left, 5.0))
+        except OSError:
+            time.sleep(min(_RETRY_SECONDS, left))  # it may not have started yet
+
+
+def _read_line(connection: socket.socket) -> dict[str, Any] | None:
+    data = b""
+    while not data.endswith(b"\n"):
+        part = connection.recv(4096)
+        if not part or len(data) > _LONGEST_MESSAGE:
+            return None
+        data += part
+    return json.loads(data)
+
+
+# ---- the side of the coordinator ----
+
+
+def receive_all(
+    listener: socket.socket,
+    num_processes: int,
+    deadline: float,
+    timeout: float,
+    start: Callable[[], None],
+) -> None:
+    """Waits for all processes, then starts the service and tells them to go ahead.
+
+    Args:
+      listener: a socket that listens on the coordinator's port; closed before ``start``, which
+        takes over the port.
+      num_processes: how many there are.
+      deadline: when to give up, in terms of `time.monotonic`.
+      timeout: how long that is altogether, for messages.
+      start: starts the service.
+
+    Raises:
+      TimeoutError: where processes stay away.
+      ValueError: where they do not agree.
+    """
+    connections: dict[int, socket.socket] = {}
+    hellos: dict[int, dict[str, Any]] = {}
+    try:
+        _gather(listener, num_processes, deadline, timeout, connections, hellos)
+        listener.close()
+        start()
+    except Exception as error:
+        message = {"error": str(error), "timeout": isinstance(error, TimeoutError)}
+        _tell(connections, message)
+        raise
+    _tell(connections, {"go": True})
+
+
+def _gather(
+    listener: socket.socket,
+    num_processes: int,
+    deadline: float,
+    timeout: float,
+    connections: dict[int, socket.socket],
+    hellos: dict[int, dict[str, Any]],
+) -> None:
+    with selectors.DefaultSelector() as selector:
+        selector.register(listener, selectors.EVENT_READ)
+        while len(connections) < num_processes:
+            left = deadline - time.monotonic()
+            if left <= 0 or not selector.select(left):
+                missing = sorted(set(range(num_processes)) - set(connections))
+                raise TimeoutError(
+                    f"processes {missing} of {num_processes} did not report to the coordinator "
+                    f"within {timeout:g} seconds. Start them, or give them more time with "
+                    "initialization_timeout."
+                )
+            connection, _ = listener.accept()
+            connection.settimeout(5.0)
+            try:
+                hello = _read_line(connection)
+                process_id = int(hello["process_id"]) if hello else None
+            except (OSError, ValueError, KeyError, TypeError):
+                process_id = None
+            if process_id is None or hello is None:  # somebody who is not one of us
+                connection.close()
+                continue
+            other = connections.get(process_id)
+            connections[process_id] = connection
+            if other is not None:
+                _tell({0: other}, {"error": f"two processes have the process_id {process_id}"})
+                raise ValueError(
+                    f"two processes have the process_id {process_id}; the ids of "
+                    f"{num_processes} processes are 0 to {num_processes - 1}"
+                )
+            hellos[process_id] = hello
+            _check_agreement(hellos, process_id)
+
+
+def _check_agreement(hellos: dict[int, dict[str, Any]], process_id: int) -> None:
+    first_id = next(iter(hellos))
+    first, hello = hellos[first_id], hellos[process_id]
+    for name in first:
+        if name != "process_id" and first[name] != hello.get(name):
+            raise ValueError(
+                f"the processes do not agree: {name} is {first[name]!r} in process {first_id} and "
+                f"{hello.get(name)!r} in process {process_id}"
+            )
+
+
+def _tell(connections: dict[int, socket.socket], message: dict[str, Any]) -> None:
+    data = json.dumps(message).encode() + b"\n"
+    for connection in connections.values():
+        with contextlib.suppress(OSError), connection:
+            connection.sendall(data)
