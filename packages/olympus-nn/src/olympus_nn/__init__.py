@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers of neural networks: activations, normalisation, attention, initialisers."""
+
+from __future__ import annotations
+
+from olympus_ir.source_info import register_library_folder
+
+from . import initializers as initializers
+from .__about__ import __version__ as __version__
+from .activations import *  # noqa: F403
+from .attention import *  # noqa: F403
+from .normalization import *  # noqa: F403
+
+register_library_folder(__path__[0])  # noqa: F405 - Python sets __path__

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scaled dot product attention."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_batching import vmap
+from olympus_ir import dtypes, lax
+from olympus_numpy.promotion import check_arraylike, convert, ensure_array
+
+from .normalization import logsumexp, softmax
+
+__all__ = ["dot_product_attention"]
+
+# What a logit that is masked is set to: finite, since a row that is masked altogether would be NaN.
+MASKED_FRACTION = -0.7
+
+
+def dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any = None,
+    mask: Any = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: Any = None,
+    key_value_seq_lengths: Any = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None,
+    return_residual: bool = False,
+) -> Any:
+    """``softmax(query @ key.T * scale + bias) @ value``, for several heads.
+
+    With B batches, T positions of queries, S positions of keys and values, N heads of queries and
+    K of keys and values, where K divides N and N // K heads of queries share one, and H channels:
+
+    Args:
+      query: an array of shape (B, T, N, H), or without B.
+      key: an array of shape (B, S, K, H), or without B.
+      value: an array of the shape of ``key``.
+      bias: what is added to the logits; broadcasts to (B, N, T, S).
+      mask: booleans, False where a position is not attended to; broadcasts likewise.
+      scale: factor of the logits; ``1 / sqrt(H)`` where None.
+      is_causal: whether a position attends to itself and those before it alone.
+      query_seq_lengths: int32, shape (B,): how many positions of queries there are; the result is
+        zero behind them.
+      key_value_seq_lengths: int32, shape (B,): how many positions are attended to.
+      local_window_size: how many positions to the left and to the right are attended to, a pair
+        or one number for both.
+      implementation: ``"xla"``, or None for the same.
+      return_residual: whether the logarithms of the sums of the exponentiated logits are returned
+        too, in shape (B, T, N).
+
+    Returns:
+      An array of the shape of ``query``, or the pair of it and the residual.
+
+    Raises:
+      ValueError: where shapes or dtypes do not fit.
+
+    Example:
+      >>> x = np.ones((5, 2, 4), np.float32)
+      >>> dot_product_attention(x, x, x, is_causal=True).shape
+      (5, 2, 4)
+    """
+    if implementation not in (None, "xla"):
+        raise ValueError(
+            f"Unsupported implementation option: {implementation!r}. Expected 'xla' or None."
+        )
+    check_arraylike("dot_product_attention", query, key, value)
+    query, key, value = ensure_array(query), ensure_array(key), ensure_array(value)
+    result_shape = query.shape
+    if query.ndim == 3:
+        query, key, value = (
+            onp.expand_dims(x, 0) if x.ndim == 3 else x for x in (query, key, value)
+        )
+    bias, mask = _with_batch(bias), _with_batch(mask)
+    _check_operands(query, key, value)
+    batches, query_length, heads, channels = query.shape
+    logits_shape = (batches, heads, query_length, key.shape[1])
+    _check_logits_operand("bias", bias, logits_shape)
+    _check_logits_operand("mask", mask, logits_shape)
+    if mask is not None and mask.dtype != np.bool_:
+        raise ValueError(f"mask dtype should be bool, but got {mask.dtype}")
+    query_lengths = _lengths("query_seq_lengths", query_seq_lengths, batches)
+    key_lengths = _lengths("key_value_seq_lengths", key_value_seq_lengths, batches)
+
+    groups = key.shape[2]
+    query = onp.reshape(query, (batches, query_length, groups, heads // groups, channels))
+    one_of_group = functools.partial(
+        _attend,
+        query_lengths=query_lengths,
+        key_lengths=key_lengths,
+        is_causal=is_causal,
+        scale=1 / math.sqrt(channels) if scale is None else scale,
+        window=_window(local_window_size),
+        return_residual=return_residual,
+    )
+    on_logits = {
+        name: _split_heads(x, groups, heads // groups)
+        for name, x in (("bias", bias), ("mask", mask))
+        if x is not None
+    }
+    mapped = vmap(one_of_group, in_axes=(3, None, None, 2), out_axes=3)
+    result = mapped(query, key, value, on_logits)
+    if return_residual:
+        encoded, residual = result
+        return onp.reshape(encoded, result_shape), onp.reshape(residual, result_shape[:-1])
+    return onp.reshape(result, result_shape)
+
+
+# ---- operands ----
+
+
+def _with_batch(x: Any) -> Any:
+    """An operand of the logits with its axis of batches."""
+    if x is None:
+        return None
+    x = ensure_array(x)
+    return onp.expand_dims(x, 0) if x.ndim == 3 else x
+
+
+def _check_operands(query: Any, key: Any, value: Any) -> None:
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        if x.ndim != 4:
+            raise ValueError(
+                f"{name} should have 3 or 4 dimensions, the last three being position, head and "
+                f"channel: but got {x.ndim} in shape {x.shape}"
+            )
+        if x.dtype != key.dtype:
+            raise ValueError(f"{name} dtype should be {key.dtype}, but got {x.dtype}")
+    if value.shape != key.shape:
+        raise ValueError(f"value shape should be {list(key.shape)}: but got {value.shape}")
+    batches, _, groups, channels = key.shape
+    if (query.shape[0], query.shape[3]) != (batches, channels):
+        raise ValueError(
+            f"query shape should be [{batches}, -1, -1, {channels}]: but got {query.shape}"
+        )
+    if query.shape[2] % groups:
+        raise ValueError(
+            "The number of query heads must be a multiple of key/value heads, but got "
+            f"{query.shape[2]} vs {groups}"
+        )
+
+
+def _check_logits_operand(name: str, x: Any, shape: tuple[int, ...]) -> None:
+    if x is None:
+        return
+    if x.ndim != 4 or any(size not in (1, full) for size, full in zip(x.shape, shape)):
+        raise ValueError(f"{name} should broadcast to shape {shape}: but got {x.shape}")
+
+
+def _lengths(name: str, lengths: Any, batches: int) -> Any:
+    if lengths is None:
+        return None
+    lengths = ensure_array(lengths)
+    if lengths.shape != (batches,):
+        raise ValueError(f"{name} shape should be [{batches}]: but got {lengths.shape}")
+    if lengths.dtype != np.int32:
+        raise ValueError(f"{name} dtype should be int32, but got {lengths.dtype}")
+    return lengths
+
+
+def _window(size: int | tuple[int, int] | None) -> tuple[int, int] | None:
+    if size is None or isinstance(size, tuple):
+        if size is not None and len(size) != 2:
+            raise ValueError(
+                f"local_window_size should be one number or a pair (left, right): but got {size}"
+            )
+        return size
+    return size, size
+
+
+def _split_heads(x: Any, groups: int, group_size: int) -> Any:
+    """An operand of shape (B, N, T, S) as (B, K, N // K, T, S)."""
+    batches, heads, rows, columns = x.shape
+    if heads == 1:
+        return onp.broadcast_to(onp.expand_dims(x, 2), (batches, 1, group_size, rows, columns))
+    return onp.reshape(x, (batches, groups, group_size, rows, columns))
+
+
+# ---- one head of each group ----
+
+
+def _attend(
+    query: Any,
+    key: Any,
+    value: Any,
+    on_logits: dict[str, Any],
+    *,
+    query_lengths: Any,
+    key_lengths: Any,
+    is_causal: bool,
+    scale: float,
+    window: tuple[int, int] | None,
+    return_residual: bool,
+) -> Any:
+    """Attention where queries, keys and values have equally many heads."""
+    bias, mask = on_logits.get("bias"), on_logits.get("mask")
+    logits = _logits(query, key)
+    logits = onp.multiply(logits, np.asarray(scale, logits.dtype))
+    if bias is not None:
+        logits = onp.add(logits, convert(bias, logits.dtype))
+    attended = _attended(logits.shape, mask, is_causal, window, query_lengths, key_lengths)
+    if attended is not None:
+        lowest = MASKED_FRACTION * float(dtypes.finfo(logits.dtype).max)
+        logits = onp.where(attended, logits, np.asarray(lowest, logits.dtype))
+    weights = convert(softmax(logits, axis=-1), key.dtype)
+    encoded = onp.einsum("bnts,bsnh->btnh", weights, value)
+    if query_lengths is not None:
+        present = _below(query.shape[1], query_lengths, (1,), (0,), 2)
+        encoded = onp.multiply(encoded, convert(onp.expand_dims(present, (2, 3)), encoded.dtype))
+    if not return_residual:
+        return encoded
+    residual = convert(logsumexp(logits, axis=-1), key.dtype)
+    return encoded, lax.stop_gradient(onp.transpose(residual, (0, 2, 1)))
+
+
+def _logits(query: Any, key: Any) -> Any:
+    """Products of queries and keys, in shape (B, N, T, S), accumulated in at least float32."""
+    precision = None
+    if query.dtype == dtypes.bfloat16:
+        precision = lax.DotAlgorithmPreset.BF16_BF16_F32
+    elif query.dtype == np.float16:
+        precision = lax.DotAlgorithmPreset.F16_F16_F32
+    return lax.dot_general(
+        query,
+        key,
+        (((3,), (3,)), ((0, 2), (0, 2))),
+        precision=precision,
+        preferred_element_type=onp.promote_types(query.dtype, np.float32),
+    )
+
+
+def _attended(
+    shape: tuple[int, ...],
+    mask: Any,
+    is_causal: bool,
+    window: tuple[int, int] | None,
+    query_lengths: Any,
+    key_lengths: Any,
+) -> Any:
+    """Where queries attend to keys: None for everywhere."""
+    rows, columns = shape[2:]
+    conditions = []
+    if mask is not None:
+        conditions.append(mask)
+    if is_causal:
+        conditions.append(onp.tril(onp.ones((rows, columns), np.bool_))[None, None])
+    if window is not None:
+        left, right = window
+        row, column = np.arange(rows)[:, None], np.arange(columns)[None, :]
+        near = (row <= column + left) & (row >= column - right)
+        conditions.append(near[None, None])
+    if query_lengths is not None:
+        conditions.append(onp.expand_dims(_below(rows, query_lengths, (1,), (0,), 3), 1))
+    if key_lengths is not None:
+        conditions.append(onp.expand_dims(_below(columns, key_lengths, (2,), (0,), 3), 1))
+    if not conditions:
+        return None
+    return functools.reduce(onp.logical_and, conditions, onp.ones(shape, np.bool_))
+
+
+def _below(size: int, lengths: Any, position_axes: tuple, length_axes: tuple, ndim: int) -> Any:
+    """Positions less than a length, each along an axis of its own."""
+    positions = lax.iota(np.int32, size)
+
+    def spread(x: Any, axes: tuple[int, ...]) -> Any:
+        return onp.expand_dims(x, tuple(axis for axis in range(ndim) if axis not in axes))
+
+    return onp.less(spread(positions, position_axes), spread(lengths, length_axes))

@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Initialisers of weights: functions of a random key, a shape and a dtype.
+
+Each but `zeros` and `ones` is made by a function of this module.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+import olympus_numpy as onp
+import olympus_random as random
+from olympus_ir import dtypes
+from olympus_ir.arrays import Array
+from olympus_ir.avals import canonicalize_shape
+from olympus_numpy.promotion import convert
+
+from .activations import default_float
+
+__all__ = [
+    "Initializer",
+    "constant",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "kaiming_normal",
+    "kaiming_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "normal",
+    "ones",
+    "truncated_normal",
+    "uniform",
+    "variance_scaling",
+    "xavier_normal",
+    "xavier_uniform",
+    "zeros",
+]
+
+Axes = int | Sequence[int]
+
+# Standard deviations of the normal distribution truncated at two of them, and of the complex one.
+TRUNCATED_DEVIATION = 0.87962566103423978
+TRUNCATED_COMPLEX_DEVIATION = 0.95311164380491208
+
+
+@runtime_checkable
+class Initializer(Protocol):
+    """What an initialiser is: a function from a key, a shape and a dtype to an array."""
+
+    def __call__(
+        self, key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None
+    ) -> Array: ...
+
+
+# ---- constants ----
+
+
+def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+    """Returns zeros; the key is not used.
+
+    Example:
+      >>> zeros(None, (2,)).tolist()
+      [0.0, 0.0]
+    """
+    return onp.zeros(shape, default_float(dtype))
+
+
+def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+    """Returns ones; the key is not used.
+
+    Example:
+      >>> ones(None, (2,)).tolist()
+      [1.0, 1.0]
+    """
+    return onp.ones(shape, default_float(dtype))
+
+
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """Makes an initialiser that gives one value everywhere.
+
+    Args:
+      value: a scalar, or an array that broadcasts to the shape.
+      dtype: that of the weights where the initialiser is given none.
+
+    Example:
+      >>> constant(7.0)(None, (2,)).tolist()
+      [7.0, 7.0]
+    """
+    default = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+        return onp.full(shape, value, dtype=default_float(default if dtype is None else dtype))
+
+    return init
+
+
+# ---- one distribution ----
+
+
+def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """Makes an initialiser that draws evenly from 0 to ``scale``.
+
+    Args:
+      scale: the upper end.
+      dtype: that of the weights where the initialiser is given none.
+
+    Example:
+      >>> uniform(10.0)(random.key(0), (2, 3)).shape
+      (2, 3)
+    """
+    default = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+        dtype = default_float(default if dtype is None else dtype)
+        return onp.multiply(random.uniform(key, shape, dtype), np.asarray(scale, dtype))
+
+    return init
+
+
+def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """Makes an initialiser that draws from the normal distribution around zero.
+
+    Args:
+      stddev: the standard deviation.
+      dtype: that of the weights where the initialiser is given none.
+
+    Example:
+      >>> normal(5.0)(random.key(0), (2, 3)).shape
+      (2, 3)
+    """
+    default = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+        dtype = default_float(default if dtype is None else dtype)
+        return onp.multiply(random.normal(key, shape, dtype), np.asarray(stddev, dtype))
+
+    return init
+
+
+def truncated_normal(
+    stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+) -> Initializer:
+    """Makes an initialiser that draws from the normal distribution, cut off on both sides.
+
+    Args:
+      stddev: the standard deviation before it is cut off.
+      dtype: that of the weights where the initialiser is given none.
+      lower: the lower end, in standard deviations.
+      upper: the upper end.
+
+    Example:
+      >>> truncated_normal(5.0)(random.key(0), (2, 3)).shape
+      (2, 3)
+    """
+    default = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+        dtype = default_float(default if dtype is None else dtype)
+        draws = random.truncated_normal(key, lower, upper, shape, dtype)
+        return onp.multiply(draws, np.asarray(stddev, dtype))
+
+    return init
+
+
+# ---- as the number of connections asks ----
+
+
+def variance_scaling(
+    scale: Any,
+    mode: str,
+    distribution: str,
+    in_axis: Axes = -2,
+    out_axis: Axes = -1,
+    batch_axis: Axes = (),
+    dtype: Any = None,
+) -> Initializer:
+    """Makes an initialiser whose variance is ``scale`` divided by a number of connections.
+
+    Args:
+      scale: the numerator.
+      mode: ``"fan_in"``, the number of inputs that a unit has; ``"fan_out"``, of outputs;
+        ``"fan_avg"`` or ``"fan_geo_avg"``, the arithmetic or geometric mean of both.
+      distribution: ``"truncated_normal"``, ``"normal"`` or ``"uniform"``.
+      in_axis: the axis or axes of inputs.
+      out_axis: the axis or axes of outputs.
+      batch_axis: the axis or axes along which there are independent weights. The axes that are
+        neither are those of a window, whose elements count as connections.
+      dtype: that of the weights where the initialiser is given none.
+
+    Raises:
+      ValueError: for another mode or distribution, when weights are drawn.
+
+    Example:
+      >>> variance_scaling(2.0, "fan_in", "normal")(random.key(0), (2, 3)).shape
+      (2, 3)
+    """
+    default = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+        dtype = default_float(default if dtype is None else dtype)
+        shape = canonicalize_shape(shape)
+        count = _connections(mode, shape, in_axis, out_axis, batch_axis)
+        variance = np.asarray(scale / count, dtype)
+        if distribution == "normal":
+            return onp.multiply(random.normal(key, shape, dtype), onp.sqrt(variance))
+        is_complex = dtypes.issubdtype(dtype, np.complexfloating)
+        if distribution == "uniform":
+            if is_complex:
+                draws = _in_disk(key, shape, dtype)
+                return onp.multiply(draws, onp.sqrt(variance))
+            draws = random.uniform(key, shape, dtype, -1)
+            return onp.multiply(draws, onp.sqrt(onp.multiply(np.asarray(3, dtype), variance)))
+        if distribution == "truncated_normal":
+            if is_complex:
+                deviation = np.asarray(TRUNCATED_COMPLEX_DEVIATION, dtype)
+                draws = _truncated_complex_normal(key, 2, shape, dtype)
+            else:
+                deviation = np.asarray(TRUNCATED_DEVIATION, dtype)
+                draws = random.truncated_normal(key, -2, 2, shape, dtype)
+            return onp.multiply(draws, onp.divide(onp.sqrt(variance), deviation))
+        raise ValueError(
+            f"invalid distribution for variance scaling initializer: {distribution!r}. "
+            "Expected 'truncated_normal', 'normal' or 'uniform'."
+        )
+
+    return init
+
+
+def _connections(
+    mode: str, shape: tuple[int, ...], in_axis: Axes, out_axis: Axes, batch_axis: Axes
+) -> Any:
+    if len(shape) < 2 and in_axis == -2:
+        raise ValueError(
+            f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor "
+            "with default in_axis. Must be at least 2D or specify in_axis explicitly."
+        )
+    inputs, outputs, batch = (_size(shape, axes) for axes in (in_axis, out_axis, batch_axis))
+    window = math.prod(shape) / inputs / outputs / batch
+    fan_in, fan_out = inputs * window, outputs * window
+    if mode == "fan_in":
+        return fan_in
+    if mode == "fan_out":
+        return fan_out
+    if mode == "fan_avg":
+        return (fan_in + fan_out) / 2
+    if mode == "fan_geo_avg":
+        return math.sqrt(fan_in * fan_out)
+    raise ValueError(
+        f"invalid mode for variance scaling initializer: {mode!r}. "
+        "Expected 'fan_in', 'fan_out', 'fan_avg' or 'fan_geo_avg'."
+    )
+
+
+def _size(shape: tuple[int, ...], axes: Axes) -> int:
+    if isinstance(axes, int):
+        return shape[axes]
+    return math.prod(shape[axis] for axis in axes)
+
+
+def _in_disk(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Complex numbers spread evenly over the disk of variance one."""
+    radius_key, angle_key = random.split(key)
+    uniform_radius = random.uniform(radius_key, shape, np.empty(0, dtype).real.dtype)
+    radius = onp.sqrt(onp.multiply(2, uniform_radius))
+    return onp.multiply(convert(radius, dtype), _on_circle(angle_key, shape, dtype))
+
+
+def _truncated_complex_normal(key: Any, upper: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Complex normal numbers of magnitude up to ``upper``."""
+    radius_key, angle_key = random.split(key)
+    real_dtype = np.empty(0, dtype).real.dtype
+    covered = onp.subtract(1, onp.exp(np.asarray(-(upper**2), dtype)))
+    uniform_part = convert(random.uniform(radius_key, shape, real_dtype), dtype)
+    tail = onp.subtract(1, onp.multiply(covered, uniform_part))
+    radius = onp.sqrt(onp.negative(onp.log(tail)))
+    return onp.multiply(radius, _on_circle(angle_key, shape, dtype))
+
+
+def _on_circle(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    turns = convert(random.uniform(key, shape, np.empty(0, dtype).real.dtype), dtype)
+    return onp.exp(onp.multiply(1j, onp.multiply(2 * np.pi, turns)))
+
+
+def _family(scale: float, mode: str, distribution: str, name: str, law: str) -> Any:
+    def make(
+        in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+    ) -> Initializer:
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"""Makes an initialiser of variance {law}.
+
+    It is ``variance_scaling({scale}, {mode!r}, {distribution!r})``.
+
+    Args:
+      in_axis: the axis or axes of inputs.
+      out_axis: the axis or axes of outputs.
+      batch_axis: the axis or axes along which there are independent weights.
+      dtype: that of the weights where the initialiser is given none.
+
+    Example:
+      >>> {name}()(random.key(0), (2, 3)).shape
+      (2, 3)
+    """
+    return make
+
+
+_both = "two divided by the number of inputs and outputs together"
+glorot_uniform = _family(1.0, "fan_avg", "uniform", "glorot_uniform", _both)
+glorot_normal = _family(1.0, "fan_avg", "truncated_normal", "glorot_normal", _both)
+_one = "one divided by the number of inputs"
+lecun_uniform = _family(1.0, "fan_in", "uniform", "lecun_uniform", _one)
+lecun_normal = _family(1.0, "fan_in", "truncated_normal", "lecun_normal", _one)
+_two = "two divided by the number of inputs"
+he_uniform = _family(2.0, "fan_in", "uniform", "he_uniform", _two)
+he_normal = _family(2.0, "fan_in", "truncated_normal", "he_normal", _two)
+xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
+kaiming_uniform, kaiming_normal = he_uniform, he_normal

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of whole axes: softmax and its kin, standardisation, one-hot codes."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_autodiff import custom_jvp
+from olympus_ir import config, dtypes, lax
+from olympus_ir.arrays import Array
+from olympus_ir.jit import jit
+from olympus_numpy.promotion import (
+    check_arraylike,
+    convert,
+    ensure_array,
+    promote_dtypes_inexact,
+)
+
+from .activations import default_float
+
+__all__ = [
+    "log_softmax",
+    "logmeanexp",
+    "logsumexp",
+    "one_hot",
+    "softmax",
+    "standardize",
+]
+
+
+# ---- sums of exponentials ----
+
+
+def logsumexp(
+    a: Any,
+    axis: Any = None,
+    b: Any = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: Any = None,
+) -> Any:
+    """``log(sum(b * exp(a)))``, without overflow of the exponentials.
+
+    Args:
+      a: an array.
+      axis: the axis or axes that are summed; all where None.
+      b: factors, which broadcast to ``a``; ones where None.
+      keepdims: whether summed axes stay, with size 1.
+      return_sign: whether the sign of the sum is returned too, and the logarithm is that of its
+        magnitude. Otherwise a negative sum gives NaN.
+      where: which elements take part; all where None.
+
+    Returns:
+      The logarithm, or the pair of it and the sign.
+
+    Example:
+      >>> round(float(logsumexp(np.array([1000.0, 1000.0], np.float32))), 3)
+      1000.693
+    """
+    if b is None:
+        check_arraylike("logsumexp", a)
+        (a,) = promote_dtypes_inexact(ensure_array(a))
+    else:
+        check_arraylike("logsumexp", a, b)
+        a, b = promote_dtypes_inexact(ensure_array(a), ensure_array(b))
+    if where is not None:
+        a = onp.where(where, a, 0)
+    if b is not None:
+        # A factor of zero would make NaN of an infinite exponential.
+        a = onp.where(onp.not_equal(b, 0), a, -np.inf)
+    axes = _axes(axis, np.ndim(a))
+    largest = onp.max(onp.real(a), axis=axes, keepdims=keepdims, where=where, initial=-np.inf)
+    is_finite = lax.is_finite(largest)
+    shift = lax.stop_gradient(lax.select(is_finite, largest, lax.full_like(largest, 0)))
+    shift_of_elements = shift if keepdims else onp.expand_dims(shift, axes)
+    terms = onp.exp(onp.subtract(a, convert(shift_of_elements, a.dtype)))
+    if b is not None:
+        terms = onp.multiply(terms, b)
+    total = onp.sum(terms, axis=axes, keepdims=keepdims, where=where)
+    sign = lax.sign(total)
+    is_complex = dtypes.issubdtype(total.dtype, np.complexfloating)
+    if return_sign or not is_complex:
+        total = lax.abs(total)
+    logarithm = lax.log(total)
+    logarithm = lax.add(logarithm, convert(shift, logarithm.dtype))
+    if return_sign:
+        return logarithm, sign
+    if b is not None and not is_complex:
+        logarithm = onp.where(onp.less(sign, 0), np.asarray(np.nan, sign.dtype), logarithm)
+    return logarithm
+
+
+@functools.partial(jit, static_argnames=("axis", "keepdims"))
+def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Array:
+    """``log(mean(exp(x)))``, without overflow of the exponentials.
+
+    Args:
+      x: an array.
+      axis: the axis or axes along which the mean is taken; all where None.
+      where: which elements take part; all where None.
+      keepdims: whether these axes stay, with size 1.
+
+    Example:
+      >>> float(logmeanexp(np.array([1000.0, 1000.0], np.float32)))
+      1000.0
+    """
+    logarithm = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
+    axes = _axes(axis, np.ndim(x))
+    if where is None:
+        count = np.prod([np.shape(x)[axis] for axis in axes])
+        return onp.subtract(logarithm, lax.log(np.asarray(count, logarithm.dtype)))
+    taking_part = convert(onp.broadcast_to(where, np.shape(x)), dtypes.default_int_dtype())
+    count = onp.sum(taking_part, axis=axes, dtype=logarithm.dtype, keepdims=keepdims)
+    return onp.subtract(logarithm, onp.log(count))
+
+
+def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(range(ndim))
+    axes = (axis,) if not isinstance(axis, (tuple, list)) else axis
+    return tuple(operator.index(axis) % ndim if ndim else operator.index(axis) for axis in axes)
+
+
+# ---- softmax ----
+
+
+def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
+    """Exponentials divided by their sum: positive numbers that add up to one.
+
+    Args:
+      x: an array.
+      axis: the axis or axes along which the sum is one.
+      where: which elements take part; the others give 0. All where None.
+
+    Example:
+      >>> softmax(np.array([0.0, 0.0], np.float32)).tolist()
+      [0.5, 0.5]
+    """
+    check_arraylike("softmax", x)
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    if config.softmax_custom_jvp.value:
+        return _softmax_by_value(x, where, axis)
+    return _softmax(x, where, axis)
+
+
+@functools.partial(jit, static_argnames=("axis",), inline=True)
+def _softmax(x: Any, where: Any, axis: Any) -> Any:
+    exponentials = onp.exp(_shifted(x, where, axis))
+    total = onp.sum(exponentials, axis=axis, where=where, keepdims=True)
+    quotient = onp.divide(exponentials, total)
+    return quotient if where is None else onp.where(where, quotient, 0)
+
+
+def _shifted(x: Any, where: Any, axis: Any) -> Any:
+    """``x`` less its maximum, -inf where it does not take part."""
+    dtype = ensure_array(x).dtype
+    is_integer = dtypes.issubdtype(dtype, np.integer)
+    lowest = int(dtypes.iinfo(dtype).min) if is_integer else -np.inf
+    largest = onp.max(x, axis=axis, where=where, initial=lowest, keepdims=True)
+    x = x if where is None else onp.where(where, x, -np.inf)
+    return onp.subtract(x, lax.stop_gradient(largest))
+
+
+@functools.partial(custom_jvp, nondiff_argnums=(2,))
+def _softmax_by_value(x: Any, where: Any, axis: Any) -> Any:
+    """`softmax`, whose derivative is computed from its value."""
+    return _softmax(x, where, axis)
+
+
+@_softmax_by_value.defjvp
+def _softmax_by_value_jvp(axis: Any, primals: Any, tangents: Any) -> Any:
+    (x, where), (tangent, _) = primals, tangents
+    y = _softmax_by_value(x, where, axis)
+    mean = onp.sum(onp.multiply(y, tangent), axis=axis, where=where, keepdims=True)
+    return y, onp.multiply(y, onp.subtract(tangent, mean))
+
+
+@functools.partial(jit, static_argnames=("axis",))
+def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
+    """The logarithm of `softmax`, precise where that is nearly zero.
+
+    Args:
+      x: an array.
+      axis: the axis or axes along which the exponentials of the result sum to one.
+      where: which elements take part; the others give -inf. All where None.
+
+    Example:
+      >>> log_softmax(np.array([0.0, 200.0], np.float32)).tolist()
+      [-200.0, 0.0]
+    """
+    check_arraylike("log_softmax", x)
+    shifted = _shifted(x, where, axis)
+    total = onp.sum(onp.exp(shifted), axis=axis, where=where, keepdims=True)
+    logarithms = onp.subtract(shifted, onp.log(total))
+    return logarithms if where is None else onp.where(where, logarithms, -np.inf)
+
+
+# ---- standardisation ----
+
+
+@functools.partial(jit, static_argnames=("axis", "algorithm"))
+def standardize(
+    x: Any,
+    axis: Any = -1,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: Any = 1e-5,
+    where: Any = None,
+    *,
+    algorithm: str = "fast",
+) -> Array:
+    """Shifts and scales ``x`` to mean zero and variance one.
+
+    Args:
+      x: an array.
+      axis: the axis or axes along which mean and variance are taken.
+      mean: the mean; that of ``x`` where None.
+      variance: the variance; that of ``x`` where None.
+      epsilon: what is added to the variance.
+      where: which elements mean and variance are taken of; all where None.
+      algorithm: ``"fast"`` takes the variance as the mean of squares less the square of the mean,
+        in one pass; ``"stable"`` as the mean of squared deviations, in two.
+
+    Raises:
+      ValueError: for another algorithm.
+
+    Example:
+      >>> standardize(np.array([1.0, 3.0], np.float32), epsilon=0.0).tolist()
+      [-1.0, 1.0]
+    """
+    check_arraylike("standardize", x)
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(f"Unknown algorithm {algorithm!r}. Expected 'fast' or 'stable'.")
+    if mean is None:
+        mean = onp.mean(x, axis=axis, keepdims=True, where=where)
+    if variance is None:
+        if algorithm == "fast":
+            mean_square = onp.mean(onp.square(x), axis=axis, keepdims=True, where=where)
+            # Rounding may make the difference negative.
+            variance = onp.clip(onp.subtract(mean_square, onp.square(mean)), 0)
+        else:
+            deviations = onp.square(onp.subtract(x, mean))
+            variance = onp.mean(deviations, axis=axis, keepdims=True, where=where)
+    deviation = onp.subtract(x, mean)
+    return onp.multiply(deviation, lax.rsqrt(onp.add(variance, epsilon)))
+
+
+# ---- one-hot codes ----
+
+
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Array:
+    """Codes each number by a vector with one at its position and zeros elsewhere.
+
+    Args:
+      x: an array of numbers from 0 on; one that is no class gives zeros alone.
+      num_classes: the length of the vectors.
+      dtype: that of the result; the default floating one if not given.
+      axis: where the new axis goes; or the name of a mapped axis, of size ``num_classes``, along
+        which the vectors lie.
+
+    Example:
+      >>> one_hot(np.array([2, 0]), 3).tolist()
+      [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    """
+    check_arraylike("one_hot", x)
+    num_classes = operator.index(num_classes)
+    return _one_hot(x, num_classes=num_classes, dtype=default_float(dtype), axis=axis)
+
+
+@functools.partial(jit, static_argnames=("num_classes", "dtype", "axis"))
+def _one_hot(x: Any, *, num_classes: int, dtype: Any, axis: Any) -> Any:
+    x = ensure_array(x)
+    if isinstance(axis, str):
+        size = lax.axis_size(axis)
+        if size != num_classes:
+            raise ValueError(
+                f"one_hot along the mapped axis {axis!r} needs num_classes to be its size: "
+                f"expected num_classes={size}, got {num_classes}."
+            )
+        classes = convert(lax.axis_index(axis), x.dtype)
+        return convert(onp.equal(x, classes), dtype)
+    ndim = x.ndim + 1
+    position = operator.index(axis)
+    if not -ndim <= position < ndim:
+        raise ValueError(f"one_hot: axis {axis} is out of bounds for a result of rank {ndim}.")
+    position %= ndim
+    shape = [1] * ndim
+    shape[position] = num_classes
+    x = onp.expand_dims(x, position)
+    classes = lax.broadcasted_iota(x.dtype, tuple(shape), position)
+    return convert(onp.equal(x, classes), dtype)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values, derivatives and programs are those of jax 0.10.2; `data/record.py` recorded them.
+
+The reference evaluator's transcendental functions round otherwise than XLA's, so floats are
+compared within a few units in the last place of numbers about as large as the inputs.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import pathlib
+import re
+
+import numpy as np
+import pytest
+
+import olympus_nn
+from olympus_autodiff import grad
+from olympus_ir import make_olympuspr, pytrees
+from olympus_nn import initializers, optimizers, stax
+from olympus_random import key
+
+DATA = pathlib.Path(__file__).parent / "data"
+
+
+def load_samples():
+    specification = importlib.util.spec_from_file_location("samples", DATA / "samples.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+samples = load_samples()
+RECORDED = json.loads((DATA / "recorded.json").read_text())
+FUNCTIONS = samples.functions(olympus_nn)
+CODES = samples.codes(olympus_nn)
+ATTENTIONS = samples.attentions(olympus_nn)
+ATTENTION_ARGUMENTS = (samples.QUERY, samples.KEY, samples.VALUE)
+SCHEDULES = samples.schedules(optimizers)
+OPTIMIZATIONS = samples.optimizations(optimizers)
+DRAWS = samples.initializations(initializers, key(42))
+
+
+def program_of(fun, argument):
+    return str(make_olympuspr(fun)(argument))
+
+
+def recorded_program(record):
+    """The text as recorded, with sizes that JAX leaves as NumPy's written as plain numbers."""
+    return re.sub(r"np\.int64\((\d+)\)", r"\1", record["program"])
+
+
+def check(found, record, tolerance=1e-5):
+    found = np.asarray(found)
+    if "real" in record:
+        check(found.real, record["real"], tolerance)
+        check(found.imag, record["imag"], tolerance)
+        return
+    assert found.dtype.name == record["dtype"]
+    assert list(found.shape) == record["shape"]
+    expected = np.array(record["values"], found.dtype).reshape(found.shape)
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def check_gradient(fun, arguments, records):
+    found = grad(lambda *xs: (fun(*xs) ** 2).sum(), tuple(range(len(arguments))))(*arguments)
+    for one, record in zip(found, records, strict=True):
+        check(one, record, 1e-4)
+
+
+def test_every_record_is_compared():
+    calls = {
+        "functions": FUNCTIONS,
+        "codes": CODES,
+        "attentions": ATTENTIONS,
+        "initializations": DRAWS,
+        "optimizations": OPTIMIZATIONS,
+        "schedules": SCHEDULES,
+    }
+    assert {name: set(RECORDED[name]) for name in calls} == {k: set(v) for k, v in calls.items()}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(name):
+    record, point = RECORDED["functions"][name], samples.point_of(name)
+    check(FUNCTIONS[name](point), record["value"])
+    check_gradient(FUNCTIONS[name], (point,), record["gradient"])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_programs(name):
+    program = program_of(FUNCTIONS[name], samples.point_of(name))
+    assert program == recorded_program(RECORDED["functions"][name])
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_integers(name):
+    check(CODES[name](samples.NUMBERS), RECORDED["codes"][name]["value"])
+    program = program_of(CODES[name], samples.NUMBERS)
+    assert program == recorded_program(RECORDED["codes"][name])
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_attention(name):
+    record = RECORDED["attentions"][name]
+    check(ATTENTIONS[name](*ATTENTION_ARGUMENTS), record["value"])
+    check_gradient(ATTENTIONS[name], ATTENTION_ARGUMENTS, record["gradient"])
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_initializers(name):
+    check(DRAWS[name], RECORDED["initializations"][name])
+
+
+def test_network():
+    record = RECORDED["network"]
+    init, apply = samples.network(stax)
+    shape, params = init(key(42), (-1, 2, 2))
+    assert list(shape) == record["shape"]
+    for leaf, expected in zip(pytrees.tree_leaves(params), record["params"], strict=True):
+        check(leaf, expected)
+    check(apply(params, samples.INPUTS, rng=key(42)), record["value"], 1e-4)
+
+
+@pytest.mark.parametrize("name", OPTIMIZATIONS)
+def test_optimizers(name):
+    leaves = pytrees.tree_leaves(samples.trained(OPTIMIZATIONS[name]))
+    for leaf, expected in zip(leaves, RECORDED["optimizations"][name], strict=True):
+        check(leaf, expected)
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_schedules(name):
+    found = [float(SCHEDULES[name](step)) for step in range(6)]
+    np.testing.assert_allclose(found, RECORDED["schedules"][name], rtol=1e-6)

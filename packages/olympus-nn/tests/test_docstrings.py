@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import doctest
+import importlib
+
+import pytest
+
+MODULES = ["activations", "attention", "initializers", "normalization", "optimizers", "stax"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name):
+    module = importlib.import_module(f"olympus_nn.{name}")
+    results = doctest.testmod(module)
+    assert results.attempted
+    assert results.failed == 0

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small library of optimizers."""
+
+from olympus_nn.optimizers import *  # noqa: F403

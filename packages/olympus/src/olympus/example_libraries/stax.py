@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small library of layers."""
+
+from olympus_nn.stax import *  # noqa: F403
