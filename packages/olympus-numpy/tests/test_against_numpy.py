@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
-import olympus_numpy as jnp
 import pytest
+
+import olympus_numpy as jnp
 
 SHAPES = [(), (1,), (4,), (0,), (2, 3), (3, 0), (2, 1, 3)]
 DTYPES = [np.float32, np.int32, np.bool_, np.uint8, np.complex64]
@@ -65,7 +66,9 @@ def test_inverse_functions(name):
     check(getattr(jnp, name)(x), getattr(np, name)(x))
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "sin", "cos", "tanh", "sqrt", "conj", "angle", "abs"])
+@pytest.mark.parametrize(
+    "name", ["exp", "log", "sin", "cos", "tanh", "sqrt", "conj", "angle", "abs"]
+)
 def test_unary_functions_of_complex_numbers(name):
     x = numbers((2, 3), np.complex64)
     check(getattr(jnp, name)(x), getattr(np, name)(x))
@@ -130,7 +133,7 @@ def test_reductions(name):
     for shape in SHAPES:
         x = numbers(shape, np.float32)
         for axis in (None, *range(len(shape)), tuple(range(len(shape)))[:2], -1):
-            if isinstance(axis, int) and axis >= len(shape) or (axis == -1 and not shape):
+            if (isinstance(axis, int) and axis >= len(shape)) or (axis == -1 and not shape):
                 continue
             if axis == () or (name in EXTREMES and 0 in shape):
                 continue
@@ -300,8 +303,14 @@ def test_products_of_stacks_of_vectors():
     check(jnp.vecdot(x, x), np.einsum("ijk,ijk->ij", x, x))
     check(jnp.vecdot(x, x, axis=1), np.einsum("ijk,ijk->ik", x, x))
     check(jnp.matvec(x, y), x @ y)
-    check(jnp.matvec(x, numbers((2, 4), np.float32)), np.einsum("ijk,ik->ij", x, numbers((2, 4), np.float32)))
-    check(jnp.vecmat(numbers((3,), np.float32), x), np.einsum("j,ijk->ik", numbers((3,), np.float32), x))
+    check(
+        jnp.matvec(x, numbers((2, 4), np.float32)),
+        np.einsum("ijk,ik->ij", x, numbers((2, 4), np.float32)),
+    )
+    check(
+        jnp.vecmat(numbers((3,), np.float32), x),
+        np.einsum("j,ijk->ik", numbers((3,), np.float32), x),
+    )
 
 
 EINSUMS = [

@@ -6,8 +6,9 @@ from __future__ import annotations
 import random
 
 import numpy as np
-import olympus_numpy as jnp
 import pytest
+
+import olympus_numpy as jnp
 from olympus_ir import ShapedArray
 from olympus_ir.errors import NonConcreteBooleanIndexError
 from olympus_ir.staging import trace_to_closed
@@ -109,9 +110,7 @@ def test_at_set_is_numpys_assignment():
                 values = np.float32(-1)  # repeated indices: which value wins is not said
             wanted[index] = values
             result = jnp.asarray(x).at[index].set(values)
-            np.testing.assert_array_equal(
-                np.asarray(result), wanted, err_msg=str((x.shape, index))
-            )
+            np.testing.assert_array_equal(np.asarray(result), wanted, err_msg=str((x.shape, index)))
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ import warnings
 
 import ml_dtypes
 import numpy as np
-import olympus_numpy as jnp
 import pytest
+
+import olympus_numpy as jnp
 from olympus_ir import ShapedArray, lax, pytrees
 from olympus_ir.staging import trace_to_closed
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`with_sharding_constraint` and `reshard`: programs, transformations, errors; no device computes."""
+"""`with_sharding_constraint` and `reshard`: programs, transformations, errors."""
 
 from __future__ import annotations
 

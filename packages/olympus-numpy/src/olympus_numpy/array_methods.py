@@ -181,8 +181,8 @@ def _viewed(x: Any, dtype: Any) -> Any:
     factor = new_bits // old_bits
     if x.shape[-1] % factor:
         raise ValueError(
-            f"view as {dtype}: the size of the last dimension, {x.shape[-1]}, must be a multiple of "
-            f"{factor}"
+            f"view as {dtype}: the size of the last dimension, {x.shape[-1]}, must be a multiple "
+            f"of {factor}"
         )
     grouped = lax.reshape(x, (*x.shape[:-1], x.shape[-1] // factor, factor))
     return lax.bitcast_convert_type(grouped, dtype)

@@ -156,8 +156,8 @@ def gradient(
         spacings = spacings * len(axes)
     elif len(spacings) != len(axes):
         raise TypeError(
-            f"Invalid number of spacing arguments {len(spacings)} for axis={axis}: one for all axes "
-            "or one for each are expected"
+            f"Invalid number of spacing arguments {len(spacings)} for axis={axis}: one for all "
+            "axes or one for each are expected"
         )
     results = [_gradient(f, spacing, one) for one, spacing in zip(axes, spacings, strict=True)]
     return results[0] if isinstance(axis, int) or f.ndim == 1 else results

@@ -53,8 +53,8 @@ def array(
     Python scalars keep a weak dtype, which gives way to that of other operands.
 
     Args:
-      object: an array, a scalar, a nested sequence of them, or an object with the buffer protocol or
-        with ``__array__``, ``__olympus_array__`` or ``__jax_array__``.
+      object: an array, a scalar, a nested sequence of them, or an object with the buffer protocol
+        or with ``__array__``, ``__olympus_array__`` or ``__jax_array__``.
       dtype: the dtype; that of the values where not given.
       copy: whether the result must not share memory with an array given.
       order: only ``"K"`` and None are supported.
@@ -160,8 +160,8 @@ def from_host(value: Any, dtype: Any = None, original: Any = None) -> Any:
         dtype = dtypes.canonicalize_dtype(value.dtype)
         if not dtypes.is_valid_dtype(dtype):
             raise TypeError(
-                f"Value {value if original is None else original!r} with dtype {value.dtype} is not "
-                "a valid array type: only arrays of numbers are supported."
+                f"Value {value if original is None else original!r} with dtype {value.dtype} is "
+                "not a valid array type: only arrays of numbers are supported."
             )
     if value.dtype != dtype:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -200,8 +200,8 @@ def _from_host_sequence(values: Any, leaves: list[Any], kinds: set[type], dtype:
         for leaf in leaves:
             if isinstance(leaf, str | bytes):
                 raise TypeError(
-                    f"Value {leaf!r} with dtype {np.asarray(leaf).dtype} is not a valid array type: "
-                    "only arrays of numbers are supported."
+                    f"Value {leaf!r} with dtype {np.asarray(leaf).dtype} is not a valid array "
+                    "type: only arrays of numbers are supported."
                 )
         if kinds <= _python_scalars:
             widest = complex if complex in kinds else float if float in kinds else None

@@ -198,8 +198,8 @@ def _standard(
         axis = 0
         if x.ndim > 1:
             raise ValueError(
-                f"The input array has rank {x.ndim}, however axis was not set to an explicit value. "
-                "The axis argument is only optional for one-dimensional arrays."
+                f"The input array has rank {x.ndim}, however axis was not set to an explicit "
+                "value. The axis argument is only optional for one-dimensional arrays."
             )
     axis = canonical_axis(axis, x.ndim)
     result = fun(x, axis, dtype)

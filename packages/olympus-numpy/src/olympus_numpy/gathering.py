@@ -215,8 +215,8 @@ def _joint_size(arr: Any, indices: Any, axis: int) -> int:
     sizes = (arr.shape[axis], indices.shape[axis])
     if sizes[0] != sizes[1] and 1 not in sizes:
         raise ValueError(
-            f"take_along_axis: arrays of shapes {arr.shape} and {indices.shape} cannot be broadcast "
-            f"along dimension {axis}"
+            f"take_along_axis: arrays of shapes {arr.shape} and {indices.shape} cannot be "
+            f"broadcast along dimension {axis}"
         )
     return sizes[1] if sizes[0] == 1 else sizes[0]
 
@@ -266,8 +266,8 @@ def take_along_axis(
 
 def _refuse_inplace(name: str) -> NoReturn:
     raise ValueError(
-        f"olympus.numpy.{name} cannot modify arrays in-place, because OLYMPUS arrays are immutable. "
-        "Pass inplace=False to instead return an updated array."
+        f"olympus.numpy.{name} cannot modify arrays in-place, because OLYMPUS arrays are "
+        "immutable. Pass inplace=False to instead return an updated array."
     )
 
 
@@ -512,7 +512,8 @@ def delete(
     places = concrete_or_error(
         np.asarray,
         obj,
-        "'obj' array argument of olympus.numpy.delete(). Consider passing assume_unique_indices=True.",
+        "'obj' array argument of olympus.numpy.delete(). Consider passing "
+        "assume_unique_indices=True.",
     )
     kept = np.delete(np.arange(size), places.astype(np.int64) if not places.size else places)
     return arr[(slice(None),) * axis + (kept,)]

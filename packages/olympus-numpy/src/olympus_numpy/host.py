@@ -116,12 +116,12 @@ def _refuse_impure(name: str) -> NoReturn:
 
 
 def fromfile(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises NotImplementedError: reading is a side effect. Use ``asarray(numpy.fromfile(...))``."""
+    """Raises NotImplementedError: reading is an effect. Use ``asarray(numpy.fromfile(...))``."""
     _refuse_impure("fromfile")
 
 
 def fromiter(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises NotImplementedError: iterating is a side effect. Use ``asarray(numpy.fromiter(...))``."""
+    """Raises NotImplementedError: iterating is an effect. Use ``asarray(numpy.fromiter(...))``."""
     _refuse_impure("fromiter")
 
 

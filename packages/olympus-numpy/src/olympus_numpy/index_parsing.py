@@ -3,8 +3,9 @@
 
 An index becomes a *layout*, a hashable tuple with one entry for each element of it, and a list of
 operands for what is not known before a program runs. A program is compiled once for each layout, so
-that ``x[3]`` and ``x[4]`` are two calls of one program: eager indices keep places among the operands
-and sizes in the layout. While an olympuspr is being recorded, all that is known goes into the layout.
+that ``x[3]`` and ``x[4]`` are two calls of one program: eager indices keep places among the
+operands and sizes in the layout. While an olympuspr is being recorded, all that is known goes into
+the layout.
 """
 
 from __future__ import annotations

@@ -318,7 +318,7 @@ class _Planner:
         return list(zip(operands, kinds, strict=True))
 
     def _advanced(self, entry: tuple) -> bool:
-        """Whether an entry is one of the arrays that are broadcast together, as scalars are, too."""
+        """Whether an entry is one of the arrays that are broadcast together; scalars are, too."""
         kinds = (ARRAY, FLAG, FIXED, PLACE, COMPUTED) if self.has_arrays else ()
         return entry[0] in kinds
 

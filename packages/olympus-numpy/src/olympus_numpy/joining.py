@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -390,7 +391,7 @@ def _sizes_between(name: str, places: Any, size: int) -> tuple[int, ...]:
         place = operator.index(place)
         cuts.append(min(max(place + size if place < 0 else place, 0), size))
     cuts.append(size)
-    return tuple(max(end - start, 0) for start, end in zip(cuts, cuts[1:], strict=False))
+    return tuple(max(end - start, 0) for start, end in pairwise(cuts))
 
 
 def _parts(ary: Any, sizes: tuple[int, ...], axis: int) -> Any:
@@ -555,8 +556,8 @@ def _repeated(a: Any, repeats: Any, axis: int, length: int | None) -> Any:
         return _repeat_each(a, int(repeats.reshape(())), axis)
     if repeats.ndim != 1 or repeats.shape[0] != a.shape[axis]:
         raise ValueError(
-            f"repeat: `repeats` must have one number for each of the {a.shape[axis]} elements along "
-            f"axis {axis}, got shape {repeats.shape}"
+            f"repeat: `repeats` must have one number for each of the {a.shape[axis]} elements "
+            f"along axis {axis}, got shape {repeats.shape}"
         )
     places = np.repeat(np.arange(a.shape[axis]), repeats)
     return a[(slice(None),) * axis + (places,)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 
-from . import contractions, einsum, matrices, shaping
+from . import contractions, matrices, shaping
 from .arithmetic import absolute
 from .axes import canonical_axes, hashable_axes
 from .compilation import compiled
+from .einsum import einsum
 from .powers import power, sqrt
 from .promotion import check_arraylike, convert, ensure_array, promote_dtypes_inexact
 from .reductions import largest, smallest, sum_along
@@ -115,8 +117,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
       x: an array.
       ord: the order: of vectors a number, 2 where not given; of matrices ``"fro"`` (where not
         given), 1, -1, inf or -inf.
-      axis: one axis for vectors, two for matrices; where not given, the array is a vector or matrix,
-        or flattened where ``ord`` is not given either.
+      axis: one axis for vectors, two for matrices; where not given, the array is a vector or
+        matrix, or flattened where ``ord`` is not given either.
       keepdims: whether the axes are kept with size one.
 
     Example:
@@ -247,7 +249,7 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
         if one.ndim == 1:
             names = names[1:] if position == 0 else names[:1]
         labels.append(names)
-    for position, (left, right) in enumerate(zip(operands, operands[1:], strict=False)):
+    for position, (left, right) in enumerate(pairwise(operands)):
         if left.shape[-1] != right.shape[0]:
             raise ValueError(
                 f"multi_dot: the last dimension of array {position} must be the first of the next; "
@@ -257,7 +259,7 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
         labels[-1][1:] if operands[-1].ndim == 2 else []
     )
     terms = [item for pair in zip(operands, labels, strict=True) for item in pair]
-    return einsum.einsum(*terms, output, optimize="auto", precision=precision)
+    return einsum(*terms, output, optimize="auto", precision=precision)
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:

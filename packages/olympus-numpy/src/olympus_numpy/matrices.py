@@ -65,9 +65,11 @@ _tri = compiled(_lower, ("shape", "dtype"), inline=True, name="_tri")
 
 
 def _matrix_shape(function: str, N: Any, M: Any) -> tuple[int, int]:
-    shape = canonicalize_shape((N,), f"argument of 'N' {function}().")
-    shape += shape if M is None else canonicalize_shape((M,), f"argument of 'M' {function}().")
-    return shape
+    (rows,) = canonicalize_shape((N,), f"argument of 'N' {function}().")
+    if M is None:
+        return rows, rows
+    (columns,) = canonicalize_shape((M,), f"argument of 'M' {function}().")
+    return rows, columns
 
 
 def eye(
@@ -381,7 +383,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     x = ensure_array(x)
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")
-    N = x.shape[0] if N is None else operator.index(N)
-    if N < 0:
+    columns = x.shape[0] if N is None else operator.index(N)
+    if columns < 0:
         raise ValueError("N must be nonnegative")
-    return _vander(x, N, bool(increasing))
+    return _vander(x, columns, bool(increasing))

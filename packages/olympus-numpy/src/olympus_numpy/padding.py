@@ -43,8 +43,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
 
     Args:
       array: an array.
-      pad_width: how many: one number, a pair for before and after, or a pair for each dimension; or a
-        dictionary from dimension to number or pair.
+      pad_width: how many: one number, a pair for before and after, or a pair for each dimension; or
+        a dictionary from dimension to number or pair.
       mode: what is added: ``"constant"`` (``constant_values``), ``"edge"``, ``"empty"``,
         ``"linear_ramp"`` (``end_values``), ``"maximum"``, ``"mean"``, ``"median"``, ``"minimum"``
         (``stat_length``), ``"reflect"``, ``"symmetric"`` (``reflect_type``), ``"wrap"``; or a
@@ -116,8 +116,8 @@ def _broadcast_pairs(array: np.ndarray, ndim: int, name: str) -> np.ndarray:
     if array.shape == (ndim, 1) and ndim > 1:
         return np.broadcast_to(array, (ndim, 2))
     raise ValueError(
-        f"olympus.numpy.pad: {name} with nd={ndim} has unsupported shape {array.shape}. Valid shapes "
-        f"are ({ndim}, 2), (1, 2), (2,), (1,), or ()."
+        f"olympus.numpy.pad: {name} with nd={ndim} has unsupported shape {array.shape}. Valid "
+        f"shapes are ({ndim}, 2), (1, 2), (2,), (1,), or ()."
     )
 
 

@@ -29,8 +29,8 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     Args:
       a: an array of at least one dimension.
       size: how many indices to return, so that the array may be traced.
-      fill_value: the index that fills up the result where there are fewer, one for all dimensions or
-        a tuple; zero where not given.
+      fill_value: the index that fills up the result where there are fewer, one for all dimensions
+        or a tuple; zero where not given.
 
     Example:
       >>> from olympus_numpy import array

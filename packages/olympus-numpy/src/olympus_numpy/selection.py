@@ -225,8 +225,8 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
       a: an array of integers.
       choices: arrays that broadcast with ``a``.
       out: not supported.
-      mode: what to do with indices out of range: ``"clip"``, ``"wrap"``, or ``"raise"``, which needs
-        concrete indices.
+      mode: what to do with indices out of range: ``"clip"``, ``"wrap"``, or ``"raise"``, which
+        needs concrete indices.
 
     Example:
       >>> choose(asarray([0, 1, 0]), [asarray([1, 2, 3]), asarray([10, 20, 30])])

@@ -135,8 +135,8 @@ def unique(
                 np.asarray,
                 ar,
                 "The error arose for the first argument of olympus.numpy.unique(). To make "
-                "olympus.numpy.unique() compatible with JIT and other transforms, you can specify a "
-                "concrete value for the size argument, which will determine the output size.",
+                "olympus.numpy.unique() compatible with JIT and other transforms, you can specify "
+                "a concrete value for the size argument, which will determine the output size.",
             )
         )
     else:
@@ -471,7 +471,7 @@ def setxor1d(
         for array in (first, second):
             concrete_or_error(np.asarray, array, "in olympus.numpy.setxor1d")
     both = concatenate([first, second])
-    order, is_first, ordered = _sort_rows(lax.expand_dims(both, (1,)), True)
+    _, is_first, ordered = _sort_rows(lax.expand_dims(both, (1,)), True)
     ordered = ordered[:, 0]
     in_first, in_second = isin(ordered, first), isin(ordered, second)
     keep = lax.bitwise_and(is_first, lax.ne(in_first, in_second))

@@ -29,7 +29,8 @@ def _flat_or_axis(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
 def _check_options(name: str, kind: Any, order: Any) -> None:
     if kind is not None:
         raise TypeError(
-            f"'kind' argument to {name} is not supported. Only stable=True or stable=False is allowed."
+            f"'kind' argument to {name} is not supported. Only stable=True or stable=False is "
+            "allowed."
         )
     if order is not None:
         raise TypeError(f"'order' argument to {name} is not supported.")

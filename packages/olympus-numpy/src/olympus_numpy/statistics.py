@@ -61,7 +61,8 @@ def bincount(
       x: a vector of integers; negative ones count as zero.
       weights: how much each element counts.
       minlength: the least length of the result.
-      length: the length of the result, so that the integers may be traced; larger ones are left out.
+      length: the length of the result, so that the integers may be traced; larger ones are left
+        out.
       out_sharding: how the result is laid out over the mesh.
 
     Example:
@@ -260,7 +261,7 @@ def histogram2d(
     weights: Any = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:
-    """Returns how many points fall into each cell of a grid of bins in the plane; see `histogramdd`.
+    """Returns how many points fall into each cell of a grid of bins in the plane.
 
     Args:
       x: the points' first coordinates.

@@ -153,8 +153,8 @@ class IndexedUpdate:
       ``"clip"`` (they are moved to the edge) or ``"promise_in_bounds"``;
     * ``wrap_negative_indices``, whether negative indices count from the end.
 
-    Where an index occurs several times, `add`, `multiply`, `min` and `max` apply all its updates, and
-    `set` one of them.
+    Where an index occurs several times, `add`, `multiply`, `min` and `max` apply all its updates,
+    and `set` one of them.
     """
 
     __slots__ = ("array", "index")

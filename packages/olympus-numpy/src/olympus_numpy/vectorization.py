@@ -66,7 +66,8 @@ def _check_outputs(results: Any, outputs: Sequence[tuple[str, ...]], sizes: dict
         shape = np.shape(array)
         if len(shape) != len(names):
             raise ValueError(
-                f"output shape {shape} does not match core dimensions {names} on vectorized function"
+                f"output shape {shape} does not match core dimensions {names} on vectorized "
+                "function"
             )
         _core_sizes(shape, names, sizes)
 
@@ -222,7 +223,7 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int])
     """
     check_arraylike("apply_over_axes", a)
     a = ensure_array(a)
-    for axis in (axes,) if np.ndim(axes) == 0 else axes:
+    for axis in np.atleast_1d(axes):
         axis = canonical_axis(operator.index(axis), a.ndim)
         result = func(a, axis)
         if result.ndim == a.ndim:

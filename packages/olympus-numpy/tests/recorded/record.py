@@ -4,9 +4,10 @@
     python record.py
 
 Reads ``programs.txt`` (one expression a line, then ``|`` and the types of x, y, z, w, v) and writes
-``programs.json``: the printed program of each, or the type of its error; and, of the results, dtype,
-shape and weak type. Likewise ``types.txt`` and ``types.json``, without programs; and ``values.txt``
-and ``values.json``, the values of expressions. Writes ``promotion.json``: result types of pairs.
+``programs.json``: the printed program of each, or the type of its error; and, of the results,
+dtype, shape and weak type. Likewise ``types.txt`` and ``types.json``, without programs; and
+``values.txt`` and ``values.json``, the values of expressions. Writes ``promotion.json``: result
+types of pairs.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def promotions() -> dict:
         if not arrays:
             continue
 
-        def call(*arrays):
+        def call(*arrays, function=function, values=values):
             remaining = iter(arrays)
             return getattr(jnp, function)(
                 *(next(remaining) if isinstance(v, np.ndarray) else v for v in values)
