@@ -196,9 +196,10 @@ def _logaddexp(x1: Any, x2: Any, /) -> Any:
       Array(-999.30686, dtype=float32, weak_type=True)
     """
     x1, x2, dtype = promote_args_inexact.pair("logaddexp", x1, x2)
-    x1, x2 = _equal_shapes(x1, x2)
     if dtypes.issubdtype(dtype, np.complexfloating):
-        return _complex_logaddexp(x1, x2)
+        return _complex_logaddexp(*_equal_shapes(x1, x2))
+    if np.ndim(x1) and np.ndim(x2):
+        x1, x2 = _equal_shapes(x1, x2)
     return _logaddexp_of_floats(x1, x2)
 
 
