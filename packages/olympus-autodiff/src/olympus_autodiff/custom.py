@@ -101,6 +101,7 @@ class custom_jvp:
                 lambda total, term: pytrees.tree_map(lax.add_any_p.bind, total, term), terms
             )
 
+        sum_of_terms.__name__ = "jvp"  # what a printed program calls it
         self.defjvp(sum_of_terms)
 
     @api_boundary
