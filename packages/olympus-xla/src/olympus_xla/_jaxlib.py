@@ -14,6 +14,7 @@ import gc
 import os
 import sys
 import types
+import warnings
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -79,6 +80,7 @@ __all__ = [
     "pjrt_plugin_loaded",
     "plugin_gpu_options",
     "prime",
+    "prime_profile_data",
     "refuse_jax",
     "register_custom_call_as_batch_partitionable",
     "register_custom_call_handler",
@@ -292,6 +294,32 @@ def copy_arrays_to_shardings(
     return _jax.batched_copy_array_to_devices_with_sharding(
         arrays, device_lists, shardings, semantics
     )
+
+
+# ---- profiles ----
+
+
+# Types of jaxlib that would be made again, were they not kept alive.
+_kept_types: list[type] = []
+
+
+def prime_profile_data() -> None:
+    """Lets C++ make the types by which a profile is read.
+
+    jaxlib 0.12 makes them when they are first wanted, and Python warns of them (they name no
+    module). Where warnings are errors, this would end the process.
+    """
+    if _kept_types:
+        return
+    text = "planes { lines { events { metadata_id: 1 stats { metadata_id: 1 } } } }"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        data = ProfileData.from_text_proto(text)
+        (plane,) = data.planes
+        (line,) = plane.lines
+        (event,) = line.events
+        for several in (data.planes, plane.lines, line.events, event.stats, plane.stats):
+            _kept_types.append(type(iter(several)))
 
 
 # ---- plugins ----
