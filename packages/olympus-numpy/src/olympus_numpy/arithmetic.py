@@ -20,6 +20,7 @@ from .promotion import (
     promote_args,
     promote_args_inexact,
     promote_args_numeric,
+    scalar_like,
     spread,
 )
 from .reductions import (
@@ -206,10 +207,7 @@ def positive(x: Any, /) -> Array:
       >>> positive(-2)
       Array(-2, dtype=int32, weak_type=True)
     """
-    x, dtype = promote_args.single("positive", x)
-    if dtype is _bool:
-        raise TypeError("positive does not accept dtype bool: booleans have no sign")
-    return as_array(x)
+    return as_array(promote_args.single("positive", x)[0])
 
 
 # ---- absolute values and signs ----
@@ -537,6 +535,6 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
     x1, x2, dtype = promote_args_inexact.pair("heaviside", x1, x2)
     if dtypes.issubdtype(dtype, np.complexfloating):
         raise TypeError("heaviside does not support complex-valued inputs")
-    zero, one = np.zeros((), dtype), np.ones((), dtype)
+    zero, one = scalar_like(0, x1), scalar_like(1, x1)
     result = where(lax.eq(x1, zero), x2, x1)
     return where(lax.lt(x1, zero), zero, where(lax.gt(x1, zero), one, result))

@@ -16,13 +16,13 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 
+from .arithmetic import multiply
 from .axes import canonical_axis, hashable_axis, refuse_out
 from .compilation import compiled, inlined, outlined
 from .promotion import (
     check_arraylike,
     convert,
     ensure_array,
-    promote_args,
     promote_dtypes,
     result_type_of,
 )
@@ -63,7 +63,7 @@ def contract(
     element_type: tuple[Any, bool],
     out_sharding: Any = None,
 ) -> Any:
-    """`lax.dot_general`, all of whose parameters are in normal form, with a weak dtype where asked."""
+    """`lax.dot_general` with all parameters in normal form, and a weak dtype where asked."""
     dtype, weak_type = element_type
     result = lax.dot_general_p.bind(
         a,
@@ -85,7 +85,7 @@ def dot(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Returns the product of two arrays over the last dimension of ``a``, the last but one of ``b``.
+    """Returns the product of two arrays: over ``a``'s last dimension and ``b``'s last but one.
 
     Of two vectors that is their inner product, of two matrices their matrix product; of other
     arrays, the result has all remaining dimensions of ``a`` and then those of ``b``. A scalar
@@ -126,8 +126,8 @@ def matmul(
 ) -> Array:
     """Returns the matrix product of two arrays.
 
-    The last two dimensions are those of matrices, the others are broadcast. A vector is a row on the
-    left and a column on the right.
+    The last two dimensions are those of matrices, the others are broadcast. A vector is a row on
+    the left and a column on the right.
 
     Args:
       a: an array of at least one dimension.
@@ -373,8 +373,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     a, b = ensure_array(a), ensure_array(b)
     element_type = _element_type("inner", preferred_element_type, a, b)
     if a.ndim == 0 or b.ndim == 0:
-        a, b, _ = promote_args.pair("inner", a, b)
-        return convert(lax.mul(a, b), *element_type)
+        return convert(multiply(a, b), *element_type)
     contracting = ((a.ndim - 1,), (b.ndim - 1,))
     return contract(a, b, (contracting, ((), ())), precision, element_type)
 
@@ -523,27 +522,21 @@ def _cross(a: Any, b: Any, axisa: int, axisb: int, axisc: int, axis: int | None)
     sizes = (a.shape[-1], b.shape[-1])
     if sizes[0] not in (2, 3) or sizes[1] not in (2, 3):
         raise ValueError("Dimension must be either 2 or 3 for cross product")
-    multiply = promote_args.pair
-
-    def product(x: Any, y: Any) -> Any:
-        x, y, _ = multiply("cross", x, y)
-        return lax.mul(x, y)
-
     a_parts = [_component(a, position) for position in range(sizes[0])]
     b_parts = [_component(b, position) for position in range(sizes[1])]
     dtype = a.dtype
     a_parts, b_parts = ([convert(one, dtype) for one in parts] for parts in (a_parts, b_parts))
-    last = lax.sub(product(a_parts[0], b_parts[1]), product(a_parts[1], b_parts[0]))
+    last = lax.sub(multiply(a_parts[0], b_parts[1]), multiply(a_parts[1], b_parts[0]))
     if sizes == (2, 2):
         return last
     # The third component of a vector in the plane is zero.
     if sizes[0] == 2:
-        first, second = product(a_parts[1], b_parts[2]), lax.neg(product(a_parts[0], b_parts[2]))
+        first, second = multiply(a_parts[1], b_parts[2]), lax.neg(multiply(a_parts[0], b_parts[2]))
     elif sizes[1] == 2:
-        first, second = lax.neg(product(a_parts[2], b_parts[1])), product(a_parts[2], b_parts[0])
+        first, second = lax.neg(multiply(a_parts[2], b_parts[1])), multiply(a_parts[2], b_parts[0])
     else:
-        first = lax.sub(product(a_parts[1], b_parts[2]), product(a_parts[2], b_parts[1]))
-        second = lax.sub(product(a_parts[2], b_parts[0]), product(a_parts[0], b_parts[2]))
+        first = lax.sub(multiply(a_parts[1], b_parts[2]), multiply(a_parts[2], b_parts[1]))
+        second = lax.sub(multiply(a_parts[2], b_parts[0]), multiply(a_parts[0], b_parts[2]))
     parts = [lax.expand_dims(one, (one.ndim,)) for one in (first, second, last)]
     return moveaxis(lax.concatenate(parts, parts[0].ndim - 1), -1, axisc)
 
@@ -573,5 +566,6 @@ def cross(
       Array([0, 0, 1], dtype=int32)
     """
     check_arraylike("cross", a, b)
-    axes = (hashable_axis("cross", one) for one in (axisa, axisb, axisc))
-    return _cross(a, b, *axes, None if axis is None else hashable_axis("cross", axis))
+    first, second, result = (hashable_axis("cross", one) for one in (axisa, axisb, axisc))
+    common = None if axis is None else hashable_axis("cross", axis)
+    return _cross(a, b, first, second, result, common)

@@ -23,6 +23,7 @@ from .promotion import (
     promote_args,
     promote_args_inexact,
     result_type_of,
+    scalar_like,
     spread,
 )
 from .reductions import limit
@@ -299,7 +300,7 @@ def isreal(x: Any) -> Array:
       Array(True, dtype=bool)
     """
     part = ensure_array(imag(x))
-    return lax.eq(part, np.zeros((), part.dtype))
+    return lax.eq(part, scalar_like(0, part))
 
 
 @outlined()
@@ -314,7 +315,7 @@ def iscomplex(x: Any) -> Array:
       Array(False, dtype=bool)
     """
     part = ensure_array(imag(x))
-    return lax.ne(part, np.zeros((), part.dtype))
+    return lax.ne(part, scalar_like(0, part))
 
 
 def iscomplexobj(x: Any) -> bool:
@@ -578,7 +579,7 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     """
     check_arraylike("ldexp", x1, x2)
     exponent = ensure_array(x2)
-    if not _is(exponent.dtype, np.integer):
+    if not _is(exponent.dtype, np.integer) and exponent.dtype != np.bool_:
         raise ValueError(f"ldexp: argument 1 must be an integer, got dtype {exponent.dtype}")
     x1, dtype = promote_args_inexact.single("ldexp", x1)
     if _is(dtype, np.complexfloating):

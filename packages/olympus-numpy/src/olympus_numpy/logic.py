@@ -17,6 +17,8 @@ from .promotion import (
     ensure_array,
     promote_args,
     promote_args_inexact,
+    promote_args_numeric,
+    scalar_like,
     spread,
 )
 from .reductions import all as all_of
@@ -154,7 +156,7 @@ def greater_equal(x: Any, y: Any, /) -> Array:
 def truth(x: Any) -> Any:
     """Whether elements are true, or not zero."""
     x = ensure_array(x)
-    return x if x.dtype == np.bool_ else lax.ne(x, np.zeros((), x.dtype))
+    return x if x.dtype == np.bool_ else lax.ne(x, scalar_like(0, x))
 
 
 def _logical(name: str, operation: Any, x: Any, y: Any) -> Any:
@@ -352,7 +354,7 @@ def left_shift(x: Any, y: Any, /) -> Array:
       >>> left_shift(1, 3)
       Array(8, dtype=int32, weak_type=True)
     """
-    x, y, _ = promote_args.pair("left_shift", x, y)
+    x, y, _ = promote_args_numeric.pair("left_shift", x, y)
     return lax.shift_left(x, y)
 
 
@@ -371,7 +373,7 @@ def right_shift(x1: Any, x2: Any, /) -> Array:
       >>> right_shift(-8, 1)
       Array(-4, dtype=int32, weak_type=True)
     """
-    x1, x2, dtype = promote_args.pair("right_shift", x1, x2)
+    x1, x2, dtype = promote_args_numeric.pair("right_shift", x1, x2)
     if dtypes.issubdtype(dtype, np.unsignedinteger):
         return lax.shift_right_logical(x1, x2)
     return lax.shift_right_arithmetic(x1, x2)

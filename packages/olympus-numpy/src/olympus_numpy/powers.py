@@ -19,8 +19,9 @@ from .promotion import (
     promote_args_inexact,
     promote_args_numeric,
     promote_shapes,
-    promote_types_of_numeric,
+    promote_types_of,
     result_type_of,
+    scalar_like,
     spread,
 )
 from .selection import where
@@ -180,12 +181,12 @@ def cbrt(x: Any, /) -> Array:
 
 def _integers(name: str, x1: Any, x2: Any) -> Any:
     check_arraylike(name, x1, x2)
-    x1, x2 = promote_types_of_numeric(name, x1, x2)
+    x1, x2 = promote_types_of(name, x1, x2)
     x1, x2 = ensure_array(x1), ensure_array(x2)
     if not dtypes.issubdtype(x1.dtype, np.integer):
         raise ValueError(f"Arguments to olympus.numpy.{name} must be integers.")
     shape = np.broadcast_shapes(x1.shape, x2.shape)
-    return spread(x1, shape), spread(x2, shape), x1.dtype
+    return spread(x1, shape), spread(x2, shape)
 
 
 @outlined()
@@ -200,8 +201,10 @@ def gcd(x1: Any, x2: Any) -> Any:
       >>> gcd(12, 18)
       Array(6, dtype=int32, weak_type=True)
     """
-    x1, x2, dtype = _integers("gcd", x1, x2)
-    zero = np.zeros((), dtype)
+    x1, x2 = _integers("gcd", x1, x2)
+    if x1.ndim:
+        x1, x2 = convert(x1, x1.dtype), convert(x2, x2.dtype)
+    zero = scalar_like(0, x1)
 
     def unfinished(pair: Any) -> Any:
         return lax.reduce_or(lax.ne(pair[1], zero), tuple(range(pair[1].ndim)))
@@ -213,7 +216,6 @@ def gcd(x1: Any, x2: Any) -> Any:
         remainder = where(go_on, lax.rem(larger, smaller), zero)
         return where(go_on, smaller, larger), remainder
 
-    x1, x2 = convert(x1, dtype), convert(x2, dtype)
     return lax.while_loop(unfinished, euclid, (absolute(x1), absolute(x2)))[0]
 
 
@@ -229,9 +231,9 @@ def lcm(x1: Any, x2: Any) -> Any:
       >>> lcm(4, 6)
       Array(12, dtype=int32, weak_type=True)
     """
-    x1, x2, dtype = _integers("lcm", x1, x2)
+    x1, x2 = _integers("lcm", x1, x2)
     x1, x2 = absolute(x1), absolute(x2)
-    zero = np.zeros((), dtype)
+    zero = scalar_like(0, x1)
     divisor = gcd(x1, x2)
-    safe = where(lax.eq(divisor, zero), np.ones((), dtype), divisor)
+    safe = where(lax.eq(divisor, zero), scalar_like(1, divisor), divisor)
     return where(lax.eq(divisor, zero), zero, lax.mul(x1, lax.div(x2, safe)))

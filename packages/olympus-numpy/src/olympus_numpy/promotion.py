@@ -407,6 +407,15 @@ def constant(value: Any, like: Any) -> Any:
     return convert(value, aval.dtype, aval.weak_type)
 
 
+def scalar_like(value: Any, like: Any) -> Any:
+    """A scalar of the dtype of another operand, and weakly typed where that is a weak scalar.
+
+    Operations with it leave weakly typed scalars weak, and make weakly typed arrays strong.
+    """
+    aval = get_aval(like)
+    return convert(value, aval.dtype, aval.weak_type and not aval.shape)
+
+
 def result_type_of(*values: Any) -> tuple[Any, bool]:
     """The common dtype of operands, and whether it is weak."""
     return lattice_result_type(

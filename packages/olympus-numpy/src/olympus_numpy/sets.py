@@ -130,14 +130,12 @@ def unique(
     check_arraylike("unique", ar)
     ar = ensure_array(ar)
     if size is None:
-        ar = asarray(
-            concrete_or_error(
-                np.asarray,
-                ar,
-                "The error arose for the first argument of olympus.numpy.unique(). To make "
-                "olympus.numpy.unique() compatible with JIT and other transforms, you can specify "
-                "a concrete value for the size argument, which will determine the output size.",
-            )
+        concrete_or_error(
+            np.asarray,
+            ar,
+            "The error arose for the first argument of olympus.numpy.unique(). To make "
+            "olympus.numpy.unique() compatible with JIT and other transforms, you can specify "
+            "a concrete value for the size argument, which will determine the output size.",
         )
     else:
         size = concrete_or_error(

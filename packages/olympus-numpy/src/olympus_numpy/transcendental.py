@@ -15,7 +15,7 @@ from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 
 from .compilation import compiled, inlined, outlined
-from .promotion import convert, ensure_array, promote_args_inexact, spread
+from .promotion import convert, ensure_array, promote_args_inexact, scalar_like, spread
 from .selection import where
 from .ufunc import ufunc
 
@@ -144,13 +144,13 @@ def log10(x: Any, /) -> Array:
       Array(3., dtype=float32, weak_type=True)
     """
     x, _ = promote_args_inexact.single("log10", x)
-    return times_constant(lax.log(x), 1 / float(np.log(10)))
+    x = lax.log(x)
+    return lax.mul(x, np.array(1 / np.log(10), ensure_array(x).dtype))
 
 
 def times_constant(x: Any, factor: float) -> Any:
-    """The product with a constant of the same dtype."""
-    dtype = ensure_array(x).dtype
-    return lax.mul(x, np.array(factor, dtype))
+    """The product with a constant of the same dtype, as weakly typed."""
+    return lax.mul(x, scalar_like(factor, x))
 
 
 def _logaddexp_of_floats(x1: Any, x2: Any) -> Any:
@@ -228,7 +228,7 @@ def _logaddexp2_of_floats(x1: Any, x2: Any) -> Any:
     difference = lax.sub(x1, x2)
     is_nan, total = lax.ne(difference, difference), lax.add(x1, x2)
     small = lax.log1p(lax.exp2(lax.neg(lax.abs(difference))))
-    finite = lax.add(larger, lax.mul(np.array(1 / np.log(2), small.dtype), small))
+    finite = lax.add(larger, lax.mul(scalar_like(1 / float(np.log(2)), small), small))
     return lax.select(is_nan, total, finite)
 
 
@@ -292,7 +292,7 @@ def hypot(x1: Any, x2: Any, /) -> Any:
             "olympus.numpy.hypot is not well defined for complex-valued inputs. For such inputs, "
             "consider using `abs(x)` to get the absolute value."
         )
-    zero, one, infinity = (np.array(value, dtype) for value in (0, 1, np.inf))
+    zero, one, infinity = (scalar_like(value, x1) for value in (0, 1, np.inf))
     x1, x2 = lax.abs(x1), lax.abs(x2)
     infinite = lax.bitwise_or(lax.eq(x1, infinity), lax.eq(x2, infinity))
     larger, smaller = lax.max(x1, x2), lax.min(x1, x2)
@@ -341,8 +341,8 @@ def sinc(x: Any, /) -> Any:
       >>> sinc(0.0)
       Array(1., dtype=float32, weak_type=True)
     """
-    x, dtype = promote_args_inexact.single("sinc", x)
-    is_zero = lax.eq(x, np.zeros((), dtype))
+    x, _ = promote_args_inexact.single("sinc", x)
+    is_zero = lax.eq(x, scalar_like(0, x))
     angle = times_constant(x, np.pi)
-    safe = where(is_zero, np.ones((), dtype), angle)
+    safe = where(is_zero, scalar_like(1, x), angle)
     return where(is_zero, _sinc_at_zero(angle), lax.div(lax.sin(safe), safe))
