@@ -13,7 +13,7 @@ from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.expansion import expansion_rules
 from olympus_ir.olympuspr import ClosedOlympuspr
 from olympus_ir.primitives import Primitive
-from olympus_ir.staging import trace_to_olympuspr
+from olympus_ir.staging import trace_to_olympuspr, varying_alike
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import (
     Trace,
@@ -72,6 +72,10 @@ class JVPTrace(Trace):
     def process_primitive(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
+        if len(args) > 1 and current.axes.varying and primitive.spreads_varying:
+            # Before the rule, so that tangents vary over the mesh axes that values vary over.
+            with set_current_trace(self):
+                args = varying_alike(args)
         primals, tangents, moving = self.split(args)
         if not moving:
             return primitive.bind_with_trace(self.parent, args, params)

@@ -15,7 +15,7 @@ from olympus_ir import pytrees
 from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.olympuspr import Olympuspr
 from olympus_ir.primitives import Primitive
-from olympus_ir.staging import StagingTracer
+from olympus_ir.staging import StagingTracer, varying_alike
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import (
     Trace,
@@ -101,6 +101,10 @@ class LinearizeTrace(Trace):
     def process_primitive(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
+        if len(args) > 1 and current.axes.varying and primitive.spreads_varying:
+            # Before the rule, so that tangents vary over the mesh axes that values vary over.
+            with set_current_trace(self):
+                args = varying_alike(args)
         primals = []
         tangents: list[Any] = []
         moving = False

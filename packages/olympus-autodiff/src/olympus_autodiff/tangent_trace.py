@@ -18,7 +18,7 @@ from olympus_ir.dead_code import dead_code_rules
 from olympus_ir.olympuspr import Atom, Equation, Literal, Olympuspr, Var, unknown_debug_info
 from olympus_ir.primitives import Primitive
 from olympus_ir.source_info import SourceInfo, capture, unknown_source
-from olympus_ir.staging import StagingTrace, StagingTracer
+from olympus_ir.staging import StagingTrace, StagingTracer, varying_alike
 from olympus_ir.tracing import Trace, current, evaluation_trace, set_current_trace
 
 from .zeros import aval_of
@@ -94,6 +94,10 @@ class TangentTrace(StagingTrace):
         return [results[var] for var in equation.outvars]
 
     def record(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        if current.axes.varying and primitive.spreads_varying and len(args) > 1:
+            # The transpose of what is inserted sums cotangents over the devices.
+            with set_current_trace(self):
+                args = varying_alike(args)
         atoms: list[Any] = []
         avals = []
         for arg in args:
