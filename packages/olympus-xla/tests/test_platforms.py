@@ -36,8 +36,10 @@ def lowered(function, *args, platforms=ALL):
 
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_every_rule_lowers_for_all_platforms_at_once(case):
+    # TPUs have no way back into the interpreter.
+    platforms = ("cpu", "cuda") if case.primitive.family == "callbacks" else ALL
     with case.context():
-        text = lowered(case.run, *case.args).as_text()
+        text = lowered(case.run, *case.args, platforms=platforms).as_text()
     assert '{jax.global_constant = "_platform_index"}' in text
 
 
