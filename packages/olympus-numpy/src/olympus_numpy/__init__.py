@@ -18,11 +18,13 @@ from .arithmetic import *  # noqa: F403
 from .array_methods import attach
 from .bit_packing import *  # noqa: F403
 from .calculus import *  # noqa: F403
+from .complex_parts import *  # noqa: F403
 from .constants import *  # noqa: F403
 from .contractions import *  # noqa: F403
 from .creation import *  # noqa: F403
 from .cumulative import *  # noqa: F403
 from .einsum import *  # noqa: F403
+from .flipping import *  # noqa: F403
 from .floats import *  # noqa: F403
 from .gathering import *  # noqa: F403
 from .host import *  # noqa: F403
@@ -58,4 +60,4 @@ bool = bool_  # noqa: F405
 
 attach()
 
-register_library_folder(__path__[0])
+register_library_folder(__path__[0])  # noqa: F405

@@ -13,6 +13,7 @@ from olympus_ir.arrays import attach_methods
 from olympus_ir.tracing import Tracer
 
 from . import (
+    complex_parts,
     contractions,
     creation,
     cumulative,
@@ -284,8 +285,8 @@ _METHODS: dict[str, Any] = {
     "choose": selection.choose,
     "clip": _clip,
     "compress": _compress,
-    "conj": floats.conj,
-    "conjugate": floats.conjugate,
+    "conj": complex_parts.conj,
+    "conjugate": complex_parts.conjugate,
     "copy": _copy,
     "cumprod": cumulative.cumprod,
     "cumsum": cumulative.cumsum,
@@ -332,8 +333,8 @@ _PROPERTIES: dict[str, Any] = {
     "mT": property(_matrix_transposed, doc="The array with its last two dimensions exchanged."),
     "at": property(_updates, doc="Indexed updates, such as ``x.at[0].set(1)``."),
     "flat": property(_Flat, doc="The elements in row-major order."),
-    "real": property(lambda self: floats.real(self), doc="The real parts."),
-    "imag": property(lambda self: floats.imag(self), doc="The imaginary parts."),
+    "real": property(lambda self: complex_parts.real(self), doc="The real parts."),
+    "imag": property(lambda self: complex_parts.imag(self), doc="The imaginary parts."),
 }
 
 

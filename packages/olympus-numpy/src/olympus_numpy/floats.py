@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elementwise functions of the representation of numbers: rounding, parts, special values."""
+"""Elementwise functions of the representation of numbers: rounding, special values, neighbours."""
 
 from __future__ import annotations
 
@@ -23,35 +23,25 @@ from .promotion import (
     promote_args,
     promote_args_inexact,
     result_type_of,
-    scalar_like,
     spread,
 )
 from .reductions import limit
 from .selection import where
 
 __all__ = [
-    "angle",
     "around",
     "ceil",
-    "conj",
-    "conjugate",
     "floor",
     "frexp",
-    "imag",
-    "iscomplex",
-    "iscomplexobj",
     "isfinite",
     "isinf",
     "isnan",
     "isneginf",
     "isposinf",
-    "isreal",
-    "isrealobj",
     "ldexp",
     "modf",
     "nan_to_num",
     "nextafter",
-    "real",
     "rint",
     "round",
     "spacing",
@@ -190,8 +180,8 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
       out: not supported.
 
     Example:
-      >>> round(3.14159, 2)
-      Array(3.1399999, dtype=float32, weak_type=True)
+      >>> round(11.5), round(12.5)
+      (Array(12., dtype=float32, weak_type=True), Array(12., dtype=float32, weak_type=True))
     """
     if out is not None:
         refuse_out("round")
@@ -199,146 +189,6 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
 
 
 around = round
-
-
-# ---- parts of complex numbers ----
-
-
-@inlined()
-def real(val: Any, /) -> Array:
-    """Returns the real parts of numbers.
-
-    Args:
-      val: an array or scalar.
-
-    Example:
-      >>> real(1 + 2j)
-      Array(1., dtype=float32, weak_type=True)
-    """
-    val, dtype = promote_args.single("real", val)
-    return lax.real(val) if _is(dtype, np.complexfloating) else as_array(val)
-
-
-@inlined()
-def imag(val: Any, /) -> Array:
-    """Returns the imaginary parts of numbers, zeros where they are real.
-
-    Args:
-      val: an array or scalar.
-
-    Example:
-      >>> imag(1 + 2j)
-      Array(2., dtype=float32, weak_type=True)
-    """
-    val, dtype = promote_args.single("imag", val)
-    return lax.imag(val) if _is(dtype, np.complexfloating) else lax.full_like(val, 0)
-
-
-@inlined()
-def conjugate(x: Any, /) -> Array:
-    """Returns the complex conjugates of numbers.
-
-    Args:
-      x: an array or scalar.
-
-    Example:
-      >>> conjugate(1 + 2j)
-      Array(1.-2.j, dtype=complex64, weak_type=True)
-    """
-    x, dtype = promote_args.single("conjugate", x)
-    return lax.conj(x) if _is(dtype, np.complexfloating) else as_array(x)
-
-
-conj = conjugate
-
-
-def _parts(z: Any) -> tuple[Any, Any]:
-    if _is(z.dtype, np.complexfloating):
-        return lax.real(z), lax.imag(z)
-    return z, lax.full_like(z, 0)
-
-
-def _angle_of(z: Any, deg: bool = False) -> Any:
-    check_arraylike("angle", z)
-    z = ensure_array(z)
-    x, y, dtype = promote_args_inexact.pair("angle", *_parts(z))
-    result = lax.atan2(y, x)
-    if not _is(z.dtype, np.inexact):
-        result = convert(result, dtype)
-    if deg:
-        result, factor, _ = promote_args.pair("angle", result, 180 / np.pi)
-        result = lax.mul(result, factor)
-    return result
-
-
-_angle = compiled(_angle_of, ("deg",), name="angle")
-
-
-def angle(z: Any, deg: bool = False) -> Array:
-    """Returns the angles of complex numbers.
-
-    Args:
-      z: an array or scalar.
-      deg: whether in degrees rather than radians.
-
-    Example:
-      >>> angle(1j, deg=True)
-      Array(90., dtype=float32, weak_type=True)
-    """
-    return _angle(z, bool(deg))
-
-
-@outlined()
-def isreal(x: Any) -> Array:
-    """Returns whether the imaginary part is zero, elementwise.
-
-    Args:
-      x: an array or scalar.
-
-    Example:
-      >>> isreal(1 + 0j)
-      Array(True, dtype=bool)
-    """
-    part = ensure_array(imag(x))
-    return lax.eq(part, scalar_like(0, part))
-
-
-@outlined()
-def iscomplex(x: Any) -> Array:
-    """Returns whether the imaginary part is not zero, elementwise.
-
-    Args:
-      x: an array or scalar.
-
-    Example:
-      >>> iscomplex(1 + 0j)
-      Array(False, dtype=bool)
-    """
-    part = ensure_array(imag(x))
-    return lax.ne(part, scalar_like(0, part))
-
-
-def iscomplexobj(x: Any) -> bool:
-    """Returns whether the dtype of an array or scalar is complex.
-
-    Example:
-      >>> iscomplexobj(1j)
-      True
-    """
-    if x is None:
-        return False
-    dtype = x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
-    return _is(dtype, np.complexfloating)
-
-
-def isrealobj(x: Any) -> bool:
-    """Returns whether the dtype of an array or scalar is not complex.
-
-    Example:
-      >>> isrealobj(1j)
-      False
-    """
-    return not iscomplexobj(x)
 
 
 # ---- special values ----
@@ -352,8 +202,8 @@ def isfinite(x: Any, /) -> Array:
       x: an array or scalar.
 
     Example:
-      >>> isfinite(float("inf"))
-      Array(False, dtype=bool)
+      >>> bool(isfinite(float("inf")))
+      False
     """
     x, dtype = promote_args.single("isfinite", x)
     if _is(dtype, np.floating):
@@ -400,8 +250,8 @@ def isnan(x: Any, /) -> Array:
       x: an array or scalar.
 
     Example:
-      >>> isnan(float("nan"))
-      Array(True, dtype=bool)
+      >>> bool(isnan(float("nan")))
+      True
     """
     x, _ = promote_args.single("isnan", x)
     return lax.ne(x, x)
@@ -494,7 +344,7 @@ def nan_to_num(
 
     Example:
       >>> nan_to_num(float("nan"))
-      Array(0., dtype=float32, weak_type=True)
+      Array(0., dtype=float32)
     """
     del copy
     return _nan_to_num(x, nan, posinf, neginf)
@@ -575,7 +425,7 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
 
     Example:
       >>> ldexp(0.75, 3)
-      Array(6., dtype=float32, weak_type=True)
+      Array(6., dtype=float32)
     """
     check_arraylike("ldexp", x1, x2)
     exponent = ensure_array(x2)
@@ -634,8 +484,8 @@ def nextafter(x: Any, y: Any, /) -> Array:
       y: an array or scalar of real numbers.
 
     Example:
-      >>> nextafter(0.0, 1.0) > 0
-      Array(True, dtype=bool)
+      >>> float(nextafter(1.0, 2.0)) - 1.0
+      1.1920928955078125e-07
     """
     x, y, _ = promote_args_inexact.pair("nextafter", x, y)
     return lax.nextafter(x, y)
@@ -650,7 +500,7 @@ def spacing(x: Any, /) -> Array:
 
     Example:
       >>> spacing(1.0)
-      Array(1.1920929e-07, dtype=float32, weak_type=True)
+      Array(1.1920929e-07, dtype=float32)
     """
     x, dtype = promote_args_inexact.single("spacing", x)
     _refuse_complex("spacing", dtype)

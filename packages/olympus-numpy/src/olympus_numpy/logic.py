@@ -68,8 +68,8 @@ def equal(x: Any, y: Any, /) -> Array:
       y: an array or scalar.
 
     Example:
-      >>> equal(1, 1.0)
-      Array(True, dtype=bool)
+      >>> bool(equal(1, 1.0))
+      True
     """
     x, y, _ = promote_args.pair("equal", x, y)
     return lax.eq(x, y)
@@ -84,8 +84,8 @@ def not_equal(x: Any, y: Any, /) -> Array:
       y: an array or scalar.
 
     Example:
-      >>> not_equal(1, 2)
-      Array(True, dtype=bool)
+      >>> bool(not_equal(1, 2))
+      True
     """
     x, y, _ = promote_args.pair("not_equal", x, y)
     return lax.ne(x, y)
@@ -111,8 +111,8 @@ def less(x: Any, y: Any, /) -> Array:
       y: an array or scalar.
 
     Example:
-      >>> less(1, 2)
-      Array(True, dtype=bool)
+      >>> bool(less(1, 2))
+      True
     """
     return _compare("less", lax.lt, x, y)
 
@@ -122,8 +122,8 @@ def less_equal(x: Any, y: Any, /) -> Array:
     """Returns whether ``x <= y``, elementwise; see `less`.
 
     Example:
-      >>> less_equal(2, 2)
-      Array(True, dtype=bool)
+      >>> bool(less_equal(2, 2))
+      True
     """
     return _compare("less_equal", lax.le, x, y)
 
@@ -133,8 +133,8 @@ def greater(x: Any, y: Any, /) -> Array:
     """Returns whether ``x > y``, elementwise; see `less`.
 
     Example:
-      >>> greater(1, 2)
-      Array(False, dtype=bool)
+      >>> bool(greater(1, 2))
+      False
     """
     return _compare("greater", lax.gt, x, y)
 
@@ -144,8 +144,8 @@ def greater_equal(x: Any, y: Any, /) -> Array:
     """Returns whether ``x >= y``, elementwise; see `less`.
 
     Example:
-      >>> greater_equal(2, 2)
-      Array(True, dtype=bool)
+      >>> bool(greater_equal(2, 2))
+      True
     """
     return _compare("greater_equal", lax.ge, x, y)
 
@@ -174,8 +174,8 @@ def _logical_and(x: Any, y: Any, /) -> Any:
       y: an array or scalar.
 
     Example:
-      >>> logical_and(1, 0)
-      Array(False, dtype=bool)
+      >>> bool(logical_and(1, 0))
+      False
     """
     return _logical("logical_and", lax.bitwise_and, x, y)
 
@@ -184,8 +184,8 @@ def _logical_or(x: Any, y: Any, /) -> Any:
     """Returns whether one of the elements is true, or not zero; see `logical_and`.
 
     Example:
-      >>> logical_or(1, 0)
-      Array(True, dtype=bool)
+      >>> bool(logical_or(1, 0))
+      True
     """
     return _logical("logical_or", lax.bitwise_or, x, y)
 
@@ -194,8 +194,8 @@ def _logical_xor(x: Any, y: Any, /) -> Any:
     """Returns whether exactly one of the elements is true, or not zero; see `logical_and`.
 
     Example:
-      >>> logical_xor(1, 2)
-      Array(False, dtype=bool)
+      >>> bool(logical_xor(1, 2))
+      False
     """
     return _logical("logical_xor", lax.bitwise_xor, x, y)
 
@@ -251,8 +251,8 @@ def logical_not(x: Any, /) -> Array:
       x: an array or scalar.
 
     Example:
-      >>> logical_not(0)
-      Array(True, dtype=bool)
+      >>> bool(logical_not(0))
+      True
     """
     check_arraylike("logical_not", x)
     return lax.bitwise_not(truth(x))

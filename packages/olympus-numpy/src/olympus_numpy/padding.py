@@ -13,11 +13,11 @@ from olympus_ir.arrays import Array
 from olympus_ir.tracing import Tracer, concrete_or_error
 
 from .compilation import compiled
+from .flipping import flip
 from .floats import round as round_to_even
 from .promotion import check_arraylike, convert, ensure_array, spread
 from .ranges import linspace
 from .reductions import largest, smallest
-from .shaping import flip
 
 __all__ = ["pad"]
 

@@ -96,7 +96,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     Example:
       >>> x = asarray([-1, 0, 1])
       >>> select([x < 0, x > 0], [10, 20], 5)
-      Array([10,  5, 20], dtype=int32)
+      Array([10,  5, 20], dtype=int32, weak_type=True)
     """
     if len(condlist) != len(choicelist):
         raise ValueError(

@@ -121,7 +121,7 @@ def log2(x: Any, /) -> Array:
 
     Example:
       >>> log2(8.0)
-      Array(3., dtype=float32, weak_type=True)
+      Array(3., dtype=float32)
     """
     x, dtype = promote_args_inexact.single("log2", x)
     if dtypes.issubdtype(dtype, np.complexfloating):
@@ -141,7 +141,7 @@ def log10(x: Any, /) -> Array:
 
     Example:
       >>> log10(1000.0)
-      Array(3., dtype=float32, weak_type=True)
+      Array(3., dtype=float32)
     """
     x, _ = promote_args_inexact.single("log10", x)
     x = lax.log(x)
@@ -192,8 +192,8 @@ def _logaddexp(x1: Any, x2: Any, /) -> Any:
       x2: an array or scalar.
 
     Example:
-      >>> logaddexp(-1000.0, -1000.0)
-      Array(-999.30686, dtype=float32, weak_type=True)
+      >>> logaddexp(-1000.0, -2000.0)
+      Array(-1000., dtype=float32, weak_type=True)
     """
     x1, x2, dtype = promote_args_inexact.pair("logaddexp", x1, x2)
     if dtypes.issubdtype(dtype, np.complexfloating):
