@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 OPTIONAL = {
     ("olympus-xla", "libtpu"): "the driver of TPUs, brought by the extra olympus[tpu]",
+    ("olympus-xla", "mpi4py"): "who starts programs with MPI may have it; it then says who is who",
 }
 
 

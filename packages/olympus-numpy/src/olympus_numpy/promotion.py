@@ -451,7 +451,7 @@ def held(value: Any, aval: Any) -> Any:
 
     Literals are values that no device needs to be asked for when the program is compiled.
     """
-    trace = current.trace
+    trace: Any = current.trace
     if trace is not evaluation_trace and not value.shape and not dtypes.is_extended(aval.dtype):
         while trace is not None:
             if trace.__class__ is StagingTrace:

@@ -190,4 +190,5 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
       (True, False)
     """
     from_ = from_.dtype if hasattr(from_, "dtype") else from_
-    return np.can_cast(np.dtype(from_), np.dtype(to), casting=casting)
+    kind: Any = casting
+    return np.can_cast(np.dtype(from_), np.dtype(to), casting=kind)

@@ -267,7 +267,8 @@ def _processes_are_blocks(arranged: np.ndarray) -> bool:
     """Whether the devices of each process are a block of the arrangement."""
     places: dict[int, list[tuple[int, ...]]] = defaultdict(list)
     for place in np.ndindex(*arranged.shape):
-        places[arranged[place].process_index].append(place)
+        device: Any = arranged[place]
+        places[device.process_index].append(place)
     return all(
         math.prod(np.max(own, axis=0) - np.min(own, axis=0) + 1) == len(own)
         for own in places.values()

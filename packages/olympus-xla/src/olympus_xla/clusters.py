@@ -12,6 +12,7 @@ import os
 import re
 import socket
 from collections.abc import Callable, Mapping
+from typing import Any
 
 __all__ = ["Cluster", "complete"]
 
@@ -53,14 +54,16 @@ def complete(given: Cluster, method: str | None) -> Cluster:
     for name in _METHODS if method is None else [method]:
         found = _METHODS[name](os.environ)
         if found is not None:
+
+            def chosen(field: str, found: Cluster = found) -> Any:
+                value = getattr(given, field)
+                return getattr(found, field) if value is None else value
+
             return Cluster(
-                *(
-                    getattr(found if getattr(given, field) is None else given, field)
-                    for field in ("coordinator_address", "num_processes", "process_id")
-                ),
-                found.local_device_ids
-                if given.local_device_ids is None
-                else given.local_device_ids,
+                chosen("coordinator_address"),
+                chosen("num_processes"),
+                chosen("process_id"),
+                chosen("local_device_ids"),
             )
         if method is not None:
             raise ValueError(

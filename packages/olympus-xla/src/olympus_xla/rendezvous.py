@@ -157,6 +157,7 @@ def _gather(
                 )
             connection, _ = listener.accept()
             connection.settimeout(5.0)
+            hello = None
             try:
                 hello = _read_line(connection)
                 process_id = int(hello["process_id"]) if hello else None

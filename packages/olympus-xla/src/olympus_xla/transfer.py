@@ -56,7 +56,6 @@ __all__ = [
 put_handlers: dict[type, Callable[[Any, Any], Any]] = {}
 
 
-
 def _put_extended(array: ExtendedArray, place: Any) -> ExtendedArray:
     return ExtendedArray(put_leaf(array.physical, place), array.aval)
 

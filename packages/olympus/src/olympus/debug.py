@@ -11,10 +11,10 @@ __all__ = [
     "DebugEffect",
     "OrderedDebugEffect",
     "callback",
-    "inspect_array_sharding",
+    "inspect_array_sharding",  # noqa: F822 - looked up below
     "print",
-    "visualize_array_sharding",
-    "visualize_sharding",
+    "visualize_array_sharding",  # noqa: F822
+    "visualize_sharding",  # noqa: F822
 ]
 
 __getattr__, __dir__ = _lazy.lazy_attributes(

@@ -31,7 +31,7 @@ __all__ = [
     "get_abstract_mesh",
     "get_mesh",
     "make_single_device_sharding",
-    "reshard",
+    "reshard",  # noqa: F822 - looked up below
     "set_mesh",
     "use_abstract_mesh",
 ]

@@ -84,7 +84,7 @@ def emit_callback(
 
         result_types = [mlir.aval_type(aval) for aval in result_avals]
         return by_platform(context, emit, result_types, (effect,) if is_ordered else ())
-    (platform,) = context.platforms
+    platform = next(iter(context.platforms))
     target = _TARGETS.get(platform)
     if target is None:
         raise NotImplementedError(

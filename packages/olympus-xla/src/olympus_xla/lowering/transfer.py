@@ -20,5 +20,7 @@ def _device_put(
 ) -> list[Any]:
     if len(operands) > 1:  # of several operands, as of several results, each keeps its place
         return list(operands)
-    (operand,), (place,) = operands, devices
-    return [constrain(context, operand, place) if type(place) is NamedSharding else operand]
+    return [
+        constrain(context, operand, place) if type(place) is NamedSharding else operand
+        for operand, place in zip(operands, devices, strict=True)
+    ]
