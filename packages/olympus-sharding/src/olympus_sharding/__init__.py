@@ -45,6 +45,7 @@ __all__ = [
 # The rules of these load those of batching and differentiation: only who uses them waits.
 _MODULES = {
     "inspect_array_sharding": "inspection",
+    "pmap": "parallel_map",
     "reshard": "constraints",
     "shard_map": "shard_map",
     "smap": "shard_map",

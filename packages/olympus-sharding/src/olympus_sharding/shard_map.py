@@ -151,7 +151,7 @@ def shard_map(
 
     @functools.wraps(f)
     def mapped(*args: Any) -> Any:
-        return _apply(
+        return apply_shard_map(
             f, args, _mesh_in_force(mesh), in_specs, out_specs, frozenset(axis_names), check_vma
         )
 
@@ -211,7 +211,7 @@ def _mesh_in_force(mesh: BaseMesh | None) -> BaseMesh:
     return found
 
 
-def _apply(
+def apply_shard_map(
     f: Callable[..., Any],
     args: tuple,
     mesh: BaseMesh,
@@ -220,6 +220,17 @@ def _apply(
     axis_names: frozenset,
     check_vma: bool,
 ) -> Any:
+    """Calls a function as `shard_map` does.
+
+    Args:
+      f: the function.
+      args: its arguments.
+      mesh: the mesh.
+      in_specs: as for `shard_map`.
+      out_specs: as for `shard_map`, or a function from the types of the results to that.
+      axis_names: as for `shard_map`.
+      check_vma: as for `shard_map`.
+    """
     name = function_name(f)
     unknown = axis_names.difference(mesh.axis_names)
     if unknown:
@@ -249,6 +260,8 @@ def _apply(
     closed_over, closed = separate_constants(ClosedOlympuspr(olympuspr, constants))
     out_tree = flat.out_tree
     out_example = pytrees.tree_unflatten(out_tree, olympuspr.out_avals)
+    if callable(out_specs):
+        out_specs = out_specs(out_example)
     flat_out_specs = _flat_specs("out", out_specs, out_example)
     _check_axes("out", flat_out_specs, mesh, manual)
     _check_results(name, mesh, manual, flat_out_specs, olympuspr.out_avals, check_vma)
