@@ -171,3 +171,24 @@ def test_reshard(devices):
         result = jit(lambda x: lax.neg(reshard(x, P("x", "y"))))(X)
     assert result.sharding == NamedSharding(mesh, P("x", "y"))
     np.testing.assert_array_equal(result, -X)
+
+
+def test_shardings_of_functions_called_inside_others(mesh):
+    rows, columns = NamedSharding(mesh, P("x")), NamedSharding(mesh, P(None, "y"))
+    inner = jit(
+        lambda x, n, y: lax.add(lax.mul(x, n), y),
+        static_argnums=1,
+        in_shardings=(rows, None),
+        out_shardings=columns,
+    )
+    outer = jit(lambda x: lax.neg(inner(x, 2.0, x)))
+    result = outer(X)
+    assert result.sharding.is_equivalent_to(columns, 2)
+    np.testing.assert_array_equal(result, -3 * X)
+    gradient = jit(grad(lambda x: lax.reduce_sum(inner(x, 2.0, x), (0, 1))))(X)
+    np.testing.assert_array_equal(gradient, np.full_like(X, 3.0))
+    with pytest.raises(ValueError, match="in_shardings must be a prefix"):
+        jit(lambda x: jit(lambda x: x, in_shardings=(rows, rows))(x))(X)
+    with pytest.raises(ValueError, match="out_shardings arguments is incompatible"):
+        too_long = NamedSharding(mesh, P(None, None, "x"))
+        jit(lambda x: jit(lambda x: x, out_shardings=too_long)(x))(X)

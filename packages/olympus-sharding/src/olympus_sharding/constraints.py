@@ -29,6 +29,7 @@ from .tiling import axes_of_dimensions
 
 __all__ = [
     "concrete_sharding",
+    "constrain",
     "reshard",
     "reshard_p",
     "sharding_constraint_p",
@@ -107,28 +108,37 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     name = "with_sharding_constraint"
     leaves, tree = pytrees.tree_flatten(x)
     flat = _flat_shardings(name, shardings, x)
-    results = []
-    for leaf, given in zip(leaves, flat, strict=True):
-        aval = get_aval(leaf)
-        sharding = _constraint_sharding(given)
-        if isinstance(sharding, NamedSharding):
-            unconstrained = frozenset(
-                position for position, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED
-            )
-        else:
-            unconstrained = frozenset()
-        # That sizes divide is asked of arrays, not of values inside programs, which may be padded.
-        _check_rank(name, sharding, aval)
-        results.append(
-            sharding_constraint_p.bind(
-                leaf,
-                sharding=sharding,
-                layout=None,
-                context_mesh=_mesh_in_force(),
-                unconstrained_dims=unconstrained,
-            )
-        )
+    results = [
+        constrain(leaf, _constraint_sharding(given), name)
+        for leaf, given in zip(leaves, flat, strict=True)
+    ]
     return pytrees.tree_unflatten(tree, results)
+
+
+def constrain(value: Any, sharding: Any, name: str) -> Any:
+    """Applies the constraint to one value, over axes of any type.
+
+    Args:
+      value: the value.
+      sharding: the sharding; a partition spec means one over the mesh in force.
+      name: who asks, for error messages.
+    """
+    if isinstance(sharding, PartitionSpec):
+        sharding = NamedSharding(_mesh_in_force(), sharding)
+    unconstrained: frozenset[int] = frozenset()
+    if isinstance(sharding, NamedSharding):
+        unconstrained = frozenset(
+            position for position, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED
+        )
+    # That sizes divide is asked of arrays, not of values inside programs, which may be padded.
+    _check_rank(name, sharding, get_aval(value))
+    return sharding_constraint_p.bind(
+        value,
+        sharding=sharding,
+        layout=None,
+        context_mesh=_mesh_in_force(),
+        unconstrained_dims=unconstrained,
+    )
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:

@@ -20,6 +20,7 @@ from olympus_ir.flattening import debug_info_of_tree, function_name
 from olympus_ir.jit import jit
 from olympus_ir.placement import PartitionSpec
 from olympus_ir.pytree_prefix import broadcast_prefix
+from olympus_ir.tracing import current, evaluation_trace
 
 from . import mesh as _mesh
 from .mesh import Mesh
@@ -263,10 +264,12 @@ class _Call:
             size = leaves[self.mapped].shape[self.axes[self.mapped]]
         except (AttributeError, IndexError):
             size = self._common_size(leaves)
-        key = (size, *map(np.ndim, leaves)) if self.counts_from_end else size
+        # Inside another program the parts are cut by what `shard_map` says alone.
+        inside = current.trace is not evaluation_trace
+        key = (size, inside, *map(np.ndim, leaves)) if self.counts_from_end else (size, inside)
         compiled = self._compiled.get(key)
         if compiled is None:
-            compiled = self._compiled[key] = self._compile(leaves)
+            compiled = self._compiled[key] = self._compile(leaves, inside)
         return compiled
 
     # ---- the first call of a kind ----
@@ -305,7 +308,7 @@ class _Call:
             raise ValueError("pmap needs at least one example, and the mapped axis has size 0.")
         return size
 
-    def _compile(self, leaves: Sequence[Any]) -> Any:
+    def _compile(self, leaves: Sequence[Any], inside: bool) -> Any:
         mapping = self.mapping
         axis_name = mapping.axis_name
         mesh = mapping.mesh(self._common_size(leaves))
@@ -343,6 +346,8 @@ class _Call:
             )
 
         run.__name__ = run.__qualname__ = "_fun"
+        if inside:
+            return jit(run)
         shardings = tuple(NamedSharding(mesh, spec) for spec in specs)
         spec_leaves, spec_tree = pytrees.tree_flatten(shardings)
         return jit(

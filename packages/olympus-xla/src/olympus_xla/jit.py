@@ -139,11 +139,16 @@ def _placement(in_shardings: Any, out_shardings: Any, device: Any, backend: str 
 
 def make_jitted(fun: Callable[..., Any], options: JitOptions) -> Any:
     """The C++ function object for a function and its options."""
+    fun_inside = fun
+    if any(name in ("in_shardings", "out_shardings") for name, _ in options.placement):
+        from .nested_shardings import with_constraints  # loads rules of all transformations
+
+        fun_inside = with_constraints(fun, options)
 
     @api_boundary
     def cache_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         if current.trace is not evaluation_trace:
-            return call_under_trace(fun, options, args, kwargs), None, False
+            return call_under_trace(fun_inside, options, args, kwargs), None, False
         program, leaves = trace_call(fun, options, args, kwargs)
         if program.hoisted:
             raise escaped_tracer_error(

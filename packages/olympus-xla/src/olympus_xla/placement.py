@@ -281,30 +281,41 @@ def _flat_shardings(given: Any, tree: Any, count: int, what: str) -> list[Any]:
     """The user's shardings, a prefix of the operands' or results' structure, one a leaf."""
     if given is None:
         return [None] * count
-    prefix_tree, prefix_leaves = given
-    prefix = pytrees.tree_unflatten(prefix_tree, prefix_leaves)
     if what == "in":
-        args_tree, kwargs_tree = tree.children()
-        target = pytrees.tree_unflatten(args_tree, [0] * args_tree.num_leaves)
-        if isinstance(prefix, list):
-            prefix = tuple(prefix)
-    else:
-        kwargs_tree = None
-        target = pytrees.tree_unflatten(tree, [0] * tree.num_leaves)
+        tree, _ = tree.children()
+    target = pytrees.tree_unflatten(tree, [0] * tree.num_leaves)
+    flat = prefix_of_shardings(given, target, f"{what}_shardings")
+    # Keyword arguments go where the others are.
+    flat += [None] * (count - len(flat))
+    return [_concrete_sharding(each, what) for each in flat]
+
+
+def prefix_of_shardings(given: tuple[Any, Sequence[Any]], target: Any, what: str) -> list[Any]:
+    """The leaf of a tree of shardings that each leaf of a target comes under.
+
+    Args:
+      given: the tree, as structure and leaves.
+      target: the positional arguments, or the result.
+      what: the tree's name, ``"in_shardings"`` or ``"out_shardings"``.
+
+    Raises:
+      ValueError: where the tree is no prefix of the target.
+    """
+    prefix = pytrees.tree_unflatten(*given)
+    is_of_arguments = what == "in_shardings"
+    if is_of_arguments and isinstance(prefix, list):
+        prefix = tuple(prefix)
 
     def is_leaf(value: Any) -> bool:
         return value is None or isinstance(value, Sharding | PartitionSpec)
 
     try:
-        flat = broadcast_prefix(prefix, target, is_leaf)
+        return broadcast_prefix(prefix, target, is_leaf)
     except ValueError as error:
         raise ValueError(
-            f"{what}_shardings must be a prefix of the structure of the function's "
-            f"{'arguments' if what == 'in' else 'result'}: {error}"
+            f"{what} must be a prefix of the structure of the function's "
+            f"{'arguments' if is_of_arguments else 'result'}: {error}"
         ) from None
-    if kwargs_tree is not None:
-        flat = [*flat, *[None] * kwargs_tree.num_leaves]
-    return [_concrete_sharding(each, what) for each in flat]
 
 
 def _concrete_sharding(given: Any, what: str) -> Any:
