@@ -21,6 +21,7 @@ from olympus_sharding import (
     set_mesh,
     with_sharding_constraint,
 )
+from olympus_sharding.shard_map import shard_map
 from olympus_xla.jit import jit
 from olympus_xla.transfer import device_put
 
@@ -192,3 +193,21 @@ def test_shardings_of_functions_called_inside_others(mesh):
     with pytest.raises(ValueError, match="out_shardings arguments is incompatible"):
         too_long = NamedSharding(mesh, P(None, None, "x"))
         jit(lambda x: jit(lambda x: x, out_shardings=too_long)(x))(X)
+
+
+def test_together_with_shard_map(mesh, devices):
+    def over_x(part):
+        part = with_sharding_constraint(lax.mul(part, 2.0), NamedSharding(mesh, P(None, "y")))
+        return lax.psum(part, "x")
+
+    partial = shard_map(over_x, mesh=mesh, in_specs=P("x"), out_specs=P(), axis_names={"x"})
+    result = jit(partial)(X)
+    assert result.sharding.is_equivalent_to(NamedSharding(mesh, P(None, "y")), 2)
+    np.testing.assert_allclose(result, 2 * X.reshape(2, 4, 4).sum(0))
+
+    other = Mesh(np.array(devices[:4]), ("z",))
+    total = shard_map(lambda part: lax.psum(part, "z"), mesh=other, in_specs=P("z"), out_specs=P())
+    constrained_first = jit(
+        lambda x: total(with_sharding_constraint(x, NamedSharding(mesh, P("y"))))
+    )
+    np.testing.assert_allclose(constrained_first(X), X.reshape(4, 2, 4).sum(0))

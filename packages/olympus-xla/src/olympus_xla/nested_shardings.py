@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shardings of a compiled function that is called inside another program.
 
-There its operands and results are values of that program, so what `in_shardings` and `out_shardings`
-say of them become constraints, which all transformations know.
+There its operands and results are values of that program, so what `in_shardings` and
+`out_shardings` say of them become constraints, which all transformations know.
 """
 
 from __future__ import annotations

@@ -19,9 +19,11 @@ from .shardings import dimensions_text
 from .tables import lowering_rules
 
 
-def _shardings(specs: Sequence[PartitionSpec], avals: Sequence[Any]) -> Any:
+def _shardings(
+    symbol: str, specs: Sequence[PartitionSpec], avals: Sequence[Any], open_dimensions: bool
+) -> Any:
     each = ", ".join(
-        f"<@mesh, [{dimensions_text(spec, mlir.physical_aval(aval).ndim)}]>"
+        f"<@{symbol}, [{dimensions_text(spec, mlir.physical_aval(aval).ndim, open_dimensions)}]>"
         for spec, aval in zip(specs, avals, strict=True)
     )
     return mlir.parsed(f"#sdy.sharding_per_value<[{each}]>")
@@ -56,13 +58,16 @@ def _shard_map(
         # A region within a region refers to the same mesh, with more of its axes manual.
         axes = saved
     manual = ", ".join(json.dumps(str(a)) for a in mesh.axis_names if a in newly_manual_axes)
+    symbol = module.mesh_symbol(mesh)
+    # The compiler may divide the parts further, over the axes that the function does not see.
+    is_partial = len(newly_manual_axes) < len(mesh.axis_names)
     region = context.operation(
         "sdy.manual_computation",
         context.result_types,
         operands,
         {
-            "in_shardings": _shardings(in_specs, context.avals_in),
-            "out_shardings": _shardings(out_specs, context.avals_out),
+            "in_shardings": _shardings(symbol, in_specs, context.avals_in, is_partial),
+            "out_shardings": _shardings(symbol, out_specs, context.avals_out, is_partial),
             "manual_axes": mlir.parsed(f"#sdy<manual_axes{{{manual}}}>"),
         },
         regions=1,

@@ -45,8 +45,8 @@ def dimensions_text(spec: PartitionSpec, ndim: int, open_dimensions: bool = Fals
             return "{?}"
         if entry is None:
             return "{?}" if open_dimensions else "{}"
-        names = entry if isinstance(entry, tuple) else (entry,)
-        return "{" + ", ".join(map(_quoted, names)) + "}"
+        names = [*map(_quoted, entry if isinstance(entry, tuple) else (entry,))]
+        return "{" + ", ".join([*names, "?"] if open_dimensions else names) + "}"
 
     return ", ".join(map(one, entries))
 
