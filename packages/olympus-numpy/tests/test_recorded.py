@@ -93,6 +93,29 @@ def test_types_of_results(line):
     assert [shown(out) for out in trace(line).out_avals] == expected["results"]
 
 
+HOST_LINES = [
+    line
+    for line, record in {**PROGRAMS, **TYPES}.items()
+    if "error" not in record
+    and line.startswith("jnp.")
+    and not re.search(r"\b[xyzwv](\.|\[)", line)
+    and "*" not in line.partition("|")[2]
+]
+
+
+@pytest.mark.parametrize("line", HOST_LINES)
+@pytest.mark.filterwarnings("ignore")
+def test_arrays_of_the_host_under_a_trace(line):
+    """NumPy arrays that are no arguments of the function traced: the functions meet them as such."""
+    expected = {**PROGRAMS, **TYPES}[line]
+    expression, _, arguments = line.partition("|")
+    values = [np.zeros(one.shape, one.dtype) for one in map(aval, arguments.split())]
+    names = ",".join("xyzwv"[: len(values)])
+    function = eval(f"lambda {names}: {expression}", {"jnp": jnp, "np": np, "lax": lax})
+    closed = trace_to_closed(lambda: pytrees.tree_leaves(function(*values)), [])
+    assert [shown(out) for out in closed.out_avals] == expected["results"]
+
+
 def number(text: str) -> complex:
     return complex(text == "True") if text in ("True", "False") else complex(text)
 

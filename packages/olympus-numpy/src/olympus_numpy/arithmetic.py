@@ -124,23 +124,23 @@ def _negative(x: Any, /) -> Any:
 
 
 def _at_add(a: Any, indices: Any, b: Any) -> Any:
-    return ensure_array(a).at[indices].add(b)
+    return a.at[indices].add(b)
 
 
 def _at_subtract(a: Any, indices: Any, b: Any) -> Any:
-    return ensure_array(a).at[indices].subtract(b)
+    return a.at[indices].subtract(b)
 
 
 def _at_multiply(a: Any, indices: Any, b: Any) -> Any:
-    return ensure_array(a).at[indices].multiply(b)
+    return a.at[indices].multiply(b)
 
 
 def _at_maximum(a: Any, indices: Any, b: Any) -> Any:
-    return ensure_array(a).at[indices].max(b)
+    return a.at[indices].max(b)
 
 
 def _at_minimum(a: Any, indices: Any, b: Any) -> Any:
-    return ensure_array(a).at[indices].min(b)
+    return a.at[indices].min(b)
 
 
 def _sum(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:

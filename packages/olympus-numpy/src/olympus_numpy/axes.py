@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from olympus_ir import dtypes
 from olympus_ir.tracing import Tracer, concrete_or_error
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "hashable_axes",
     "hashable_axis",
     "refuse_out",
+    "requested_dtype",
     "unique_axes",
 ]
 
@@ -85,6 +87,11 @@ def _integer(function: str, axis: Any) -> int:
         raise TypeError(
             f"{function}: `axis` must be an integer, a tuple of integers or None, got {axis!r}"
         ) from None
+
+
+def requested_dtype(function: str, dtype: Any) -> Any:
+    """The dtype that a caller of a public function asks for, as arrays have it."""
+    return dtypes.check_and_canonicalize_user_dtype(dtype, function, stacklevel=4)
 
 
 def refuse_out(function: str) -> NoReturn:

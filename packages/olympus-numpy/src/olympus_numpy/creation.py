@@ -129,7 +129,7 @@ def _make(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
         raise ValueError(f"None is not a valid value for olympus.numpy.{function}")
     if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
         return from_host(np.from_dlpack(value), dtype)
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes | memoryview):
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
         return _from_sequence(function, list(value), dtype)
     return from_host(np.asarray(value), dtype, value)
 

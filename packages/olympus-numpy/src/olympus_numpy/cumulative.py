@@ -45,11 +45,7 @@ def _accumulated(
     axis = canonical_axis(axis, a.ndim)
     if fill_nan is not None and dtypes.issubdtype(a.dtype, np.inexact):
         a = where(lax.ne(a, a), np.array(fill_nan, a.dtype), a)
-    requested = None if dtype is None else dtypes.canonicalize_dtype(dtype)
-    if requested is None:
-        a = convert(a, widened_dtype(a.dtype, promote_integers))
-    else:
-        a = convert(a, requested)
+    a = convert(a, widened_dtype(a.dtype, promote_integers) if dtype is None else dtype)
     if a.dtype == np.bool_:
         a = convert(operation(convert(a, dtypes.default_int_dtype()), axis), a.dtype)
         return a
@@ -92,6 +88,8 @@ _widened_cumprod = compiled(_widened_cumprod_of, _STATIC, name="_cumprod_with_pr
 def _call(name: str, fun: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     if out is not None:
         refuse_out(name)
+    if dtype is not None:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, name, stacklevel=4)
     return fun(a, None if axis is None else hashable_axis(name, axis), dtype)
 
 
@@ -201,6 +199,8 @@ def _standard(
                 f"The input array has rank {x.ndim}, however axis was not set to an explicit "
                 "value. The axis argument is only optional for one-dimensional arrays."
             )
+    if dtype is not None:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, name, stacklevel=4)
     axis = canonical_axis(axis, x.ndim)
     result = fun(x, axis, dtype)
     if include_initial:

@@ -23,6 +23,7 @@ from .promotion import (
     promote_args,
     promote_args_inexact,
     result_type_of,
+    scalar_like,
     spread,
 )
 from .reductions import limit
@@ -160,7 +161,7 @@ def _round_floats(x: Any, decimals: int) -> Any:
     # Half floats have too few digits to be multiplied by powers of ten.
     narrow = dtypes.itemsize_bits(dtype) < 32
     computed = convert(x, np.dtype(np.float32)) if narrow else x
-    factor = np.array(10.0 ** abs(decimals), computed.dtype)
+    factor = scalar_like(10.0 ** abs(decimals), computed)
     if decimals > 0:
         result = lax.div(lax.round(lax.mul(computed, factor), _EVEN), factor)
     else:

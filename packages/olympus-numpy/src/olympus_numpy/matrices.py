@@ -12,7 +12,7 @@ from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import canonicalize_shape
 
-from .axes import canonical_axis, hashable_axis, refuse_out
+from .axes import canonical_axis, hashable_axis, refuse_out, requested_dtype
 from .compilation import compiled, outlined
 from .creation import placed
 from .promotion import check_arraylike, constant, convert, ensure_array, spread
@@ -314,6 +314,8 @@ def trace(
     if np.ndim(a) < 2:
         raise ValueError(f"trace requires an array of at least two dimensions, got {np.ndim(a)}")
     axes = (hashable_axis("trace", axis1), hashable_axis("trace", axis2))
+    if dtype is not None:
+        dtype = requested_dtype("trace", dtype)
     return _trace(a, offset, *axes, dtype)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 
-from .axes import canonical_axes, hashable_axes, refuse_out
+from .axes import canonical_axes, hashable_axes, refuse_out, requested_dtype
 from .compilation import compiled
 from .promotion import (
     check_arraylike,
@@ -52,7 +52,7 @@ def mean_of(
         result_dtype = dtypes.to_inexact_dtype(a.dtype)
         computed = _computation_dtype(a.dtype)
     else:
-        result_dtype = dtypes.canonicalize_dtype(dtype)
+        result_dtype = dtype
         computed = np.dtype(np.float32) if result_dtype in _half_floats else result_dtype
     count = _elements(a.shape, axes, where, computed, keepdims)
     if a.dtype == np.bool_:
@@ -92,6 +92,8 @@ def mean(
         refuse_out("mean")
     if axis is not None and axis.__class__ is not int:
         axis = hashable_axes("mean", axis)
+    if dtype is not None:
+        dtype = requested_dtype("mean", dtype)
     return averaged(a, axis, dtype, keepdims, where)
 
 
@@ -134,7 +136,6 @@ def variance_dtypes(dtype: Any, requested: Any) -> tuple[Any, Any]:
         computed = _computation_dtype(dtype)
         result = dtypes.to_floating_dtype(dtype)
         return computed, result
-    requested = dtypes.canonicalize_dtype(requested)
     if dtypes.issubdtype(dtype, np.complexfloating) and not dtypes.issubdtype(
         requested, np.complexfloating
     ):
@@ -209,6 +210,8 @@ def var(
     if out is not None:
         refuse_out("var")
     correction = combined_correction("var", ddof, correction)
+    if dtype is not None:
+        dtype = requested_dtype("var", dtype)
     return _var(a, hashable_axes("var", axis), dtype, correction, keepdims, where, mean)
 
 
@@ -234,6 +237,8 @@ def std(
     if out is not None:
         refuse_out("std")
     correction = combined_correction("std", ddof, correction)
+    if dtype is not None:
+        dtype = requested_dtype("std", dtype)
     return _std(a, hashable_axes("std", axis), dtype, correction, keepdims, where, mean)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 
-from .axes import canonical_axes, hashable_axes, hashable_axis, refuse_out
+from .axes import canonical_axes, hashable_axes, hashable_axis, refuse_out, requested_dtype
 from .compilation import compiled
 from .moments import padded_shape, variance_dtypes
 from .promotion import check_arraylike, convert, ensure_array, spread
@@ -91,6 +91,8 @@ def nansum(
     """
     if out is not None:
         refuse_out("nansum")
+    if dtype is not None:
+        dtype = requested_dtype("nansum", dtype)
     return _nansum(a, hashable_axes("nansum", axis), dtype, keepdims, initial, where)
 
 
@@ -112,6 +114,8 @@ def nanprod(
     """
     if out is not None:
         refuse_out("nanprod")
+    if dtype is not None:
+        dtype = requested_dtype("nanprod", dtype)
     return _nanprod(a, hashable_axes("nanprod", axis), dtype, keepdims, initial, where)
 
 
@@ -256,7 +260,7 @@ def _nanmean_of(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any = None
     check_arraylike("nanmean", a)
     a = ensure_array(a)
     axes = canonical_axes(axis, a.ndim)
-    dtype = dtypes.to_inexact_dtype(a.dtype) if dtype is None else dtypes.canonicalize_dtype(dtype)
+    dtype = dtypes.to_inexact_dtype(a.dtype) if dtype is None else dtype
     count = _count(a, axes, dtype, keepdims, where)
     return lax.div(_nansum(a, axis, dtype, keepdims, None, where), count)
 
@@ -281,6 +285,8 @@ def nanmean(
     """
     if out is not None:
         refuse_out("nanmean")
+    if dtype is not None:
+        dtype = requested_dtype("nanmean", dtype)
     return _nanmean(a, hashable_axes("nanmean", axis), dtype, keepdims, where)
 
 
@@ -336,6 +342,8 @@ def nanvar(
     """
     if out is not None:
         refuse_out("nanvar")
+    if dtype is not None:
+        dtype = requested_dtype("nanvar", dtype)
     return _nanvar(a, hashable_axes("nanvar", axis), dtype, ddof, keepdims, where, mean)
 
 
@@ -374,4 +382,6 @@ def nanstd(
     """
     if out is not None:
         refuse_out("nanstd")
+    if dtype is not None:
+        dtype = requested_dtype("nanstd", dtype)
     return _nanstd(a, hashable_axes("nanstd", axis), dtype, ddof, keepdims, where, mean)

@@ -33,21 +33,41 @@ def _is_operand(value: Any) -> bool:
     return False
 
 
+# Containers have operators of their own that would succeed, or answer that nothing is equal.
+_CONTAINERS = frozenset({dict, list, set, tuple})
+_SYMBOLS = {"__eq__": "==", "__ne__": "!=", "__add__": "+", "__mul__": "*"}
+_SYMBOLS |= {"__radd__": "+", "__rmul__": "*"}
+
+
+def _refused(symbol: str | None, left: Any, right: Any, other: Any) -> Any:
+    """What an operator answers for an operand that is neither array nor scalar."""
+    if symbol is None or other.__class__ not in _CONTAINERS:
+        return NotImplemented
+    raise TypeError(
+        f"unsupported operand type(s) for {symbol}: {type(left).__name__!r} and "
+        f"{type(right).__name__!r}. Make it an array first, with olympus.numpy.asarray."
+    )
+
+
 def _binary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    symbol = _SYMBOLS.get(name)
+
     def operator(self: Any, other: Any) -> Any:
         if other.__class__ in _operand_types or _is_operand(other):
             return function(self, other)
-        return NotImplemented
+        return _refused(symbol, self, other, other)
 
     operator.__name__ = operator.__qualname__ = name
     return operator
 
 
 def _reflected(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    symbol = _SYMBOLS.get(name)
+
     def operator(self: Any, other: Any) -> Any:
         if other.__class__ in _operand_types or _is_operand(other):
             return function(other, self)
-        return NotImplemented
+        return _refused(symbol, other, self, other)
 
     operator.__name__ = operator.__qualname__ = name
     return operator

@@ -16,7 +16,14 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 
-from .axes import canonical_axes, canonical_axis, hashable_axes, hashable_axis, refuse_out
+from .axes import (
+    canonical_axes,
+    canonical_axis,
+    hashable_axes,
+    hashable_axis,
+    refuse_out,
+    requested_dtype,
+)
 from .compilation import compiled
 from .promotion import check_arraylike, convert, ensure_array
 from .selection import where as choose_where
@@ -88,7 +95,7 @@ def _additive(
         result_dtype = widened_dtype(a.dtype, promote_integers)
         computed = _float32 if result_dtype in _half_floats else result_dtype
     else:
-        result_dtype = computed = dtypes.canonicalize_dtype(dtype)
+        result_dtype = computed = dtype
     shape = a.shape
     if dtypes.issubdtype(a.dtype, np.complexfloating) and not dtypes.issubdtype(
         computed, np.complexfloating
@@ -219,6 +226,8 @@ def sum(
         refuse_out("sum")
     if axis is not None and axis.__class__ is not int:
         axis = hashable_axes("sum", axis)
+    if dtype is not None:
+        dtype = requested_dtype("sum", dtype)
     return summed(a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
@@ -243,6 +252,8 @@ def prod(
         refuse_out("prod")
     if axis is not None and axis.__class__ is not int:
         axis = hashable_axes("prod", axis)
+    if dtype is not None:
+        dtype = requested_dtype("prod", dtype)
     return _prod(a, axis, dtype, keepdims, initial, where, promote_integers)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 
-from .axes import canonical_axis, hashable_axis
+from .axes import canonical_axis, hashable_axis, requested_dtype
 from .compilation import compiled
 from .promotion import check_arraylike, convert, ensure_array
 
@@ -75,7 +75,7 @@ def sort(
 
 def _argsorted(a: Any, axis: int | None, stable: bool, descending: bool, dtype: Any) -> Any:
     a, axis = _flat_or_axis("argsort", a, axis)
-    index_dtype = dtypes.default_int_dtype() if dtype is None else dtypes.canonicalize_dtype(dtype)
+    index_dtype = dtypes.default_int_dtype() if dtype is None else dtype
     places = lax.broadcasted_iota(index_dtype, a.shape, axis)
     # Sorted upwards and read backwards; reversed before so that equal elements keep their order.
     if descending:
@@ -115,6 +115,8 @@ def argsort(
     """
     _check_options("argsort", kind, order)
     axis = axis if axis is None else hashable_axis("argsort", axis)
+    if dtype is not None:
+        dtype = requested_dtype("argsort", dtype)
     return _argsort(a, axis, stable, descending, dtype)
 
 

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from olympus_batching import vmap
-from olympus_ir import dtypes, lax
+from olympus_ir import lax
 from olympus_ir.arrays import Array
 
+from .axes import requested_dtype
 from .compilation import compiled
+from .creation import asarray
 from .promotion import check_arraylike, convert, ensure_array, promote_dtypes
 
 __all__ = ["frompyfunc", "ufunc"]
@@ -135,6 +137,8 @@ class ufunc:
         self._check_binary("reduce")
         if out is not None:
             raise NotImplementedError(f"out argument of {self.__name__}.reduce()")
+        if dtype is not None:
+            dtype = requested_dtype(f"{self.__name__}.reduce", dtype)
         if initial is not None:
             check_arraylike(f"{self.__name__}.reduce", initial)
         if where is not None:
@@ -177,8 +181,8 @@ class ufunc:
             )
         a = in_line(a)
         if dtype is not None:
-            a = convert(a, dtypes.canonicalize_dtype(dtype))
-        if initial is None and self._identity is not None and (length == 0 or mask is not None):
+            a = convert(a, dtype)
+        if initial is None:
             initial = self._identity
         start = 0
         if initial is None:
@@ -197,7 +201,9 @@ class ufunc:
                 return combined
             return lax.select(lax.dynamic_index_in_dim(mask, i, 0, keepdims=False), combined, carry)
 
-        result = lax.fori_loop(start, length, step, convert(carry, a.dtype))
+        result = convert(carry, a.dtype)
+        if start < length:
+            result = lax.fori_loop(start, length, step, result)
         return lax.reshape(result, kept) if keepdims else result
 
     def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
@@ -212,6 +218,8 @@ class ufunc:
         self._check_binary("accumulate")
         if out is not None:
             raise NotImplementedError(f"out argument of {self.__name__}.accumulate()")
+        if dtype is not None:
+            dtype = requested_dtype(f"{self.__name__}.accumulate", dtype)
         if self._accumulate is not None:
             return self._accumulate(a, axis=axis, dtype=dtype)
         return _compiled_method(self, "_loop_accumulate", ("axis", "dtype"))(
@@ -222,7 +230,7 @@ class ufunc:
         check_arraylike(f"{self.__name__}.accumulate", a)
         a = ensure_array(a)
         if dtype is not None:
-            a = convert(a, dtypes.canonicalize_dtype(dtype))
+            a = convert(a, dtype)
         if axis is None or isinstance(axis, tuple):
             raise ValueError("accumulate does not allow multiple axes")
         (axis,) = _canonical_axes(axis, a.ndim)
@@ -252,12 +260,13 @@ class ufunc:
                 "Because OLYMPUS arrays are immutable, olympus.numpy ufunc.at() cannot operate "
                 "inplace like NumPy's: call it with inplace=False and use what it returns."
             )
+        check_arraylike(f"{self.__name__}.at", a)
+        a = asarray(a)
         if self._at is not None:
             return self._at(a, indices, b)
-        reference = ensure_array(a).at[indices]
         if self._nin == 1:
-            return reference.apply(self._function)
-        return self._loop_at(ensure_array(a), indices, b)
+            return a.at[indices].apply(self._function)
+        return self._loop_at(a, indices, b)
 
     def _loop_at(self, a: Any, indices: Any, b: Any) -> Any:
         """Element by element, in order: indices may repeat."""
@@ -265,7 +274,10 @@ class ufunc:
         a, b = promote_dtypes(a, ensure_array(b))
         shape = positions.shape
         values = lax.broadcast_in_dim(b, shape, tuple(range(len(shape) - b.ndim, len(shape))))
-        values, positions = lax.reshape(values, (-1,)), lax.reshape(positions, (-1,))
+        count = math.prod(shape)
+        if not count:
+            return a
+        values, positions = lax.reshape(values, (count,)), lax.reshape(positions, (count,))
         flat = lax.reshape(a, (math.prod(a.shape),))
 
         def step(i: Any, flat: Any) -> Any:
@@ -274,7 +286,7 @@ class ufunc:
             new = self._function(old, lax.dynamic_index_in_dim(values, i, 0, keepdims=False))
             return lax.dynamic_update_index_in_dim(flat, convert(new, flat.dtype), position, 0)
 
-        return lax.reshape(lax.fori_loop(0, math.prod(shape), step, flat), a.shape)
+        return lax.reshape(lax.fori_loop(0, count, step, flat), a.shape)
 
     def reduceat(
         self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
@@ -293,12 +305,14 @@ class ufunc:
         self._check_binary("reduceat")
         if out is not None:
             raise NotImplementedError(f"out argument of {self.__name__}.reduceat()")
+        if dtype is not None:
+            dtype = requested_dtype(f"{self.__name__}.reduceat", dtype)
         if self._reduceat is not None:
             return self._reduceat(a, indices, axis=axis, dtype=dtype)
         check_arraylike(f"{self.__name__}.reduceat", a, indices)
         a, indices = ensure_array(a), ensure_array(indices)
         if dtype is not None:
-            a = convert(a, dtypes.canonicalize_dtype(dtype))
+            a = convert(a, dtype)
         (axis,) = _canonical_axes(axis, a.ndim)
         a = _front(a, axis)
         length = a.shape[0]

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays made of values of all kinds, and what is no array."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import olympus_numpy as jnp
+from olympus_ir import config, make_olympuspr
+from olympus_ir.jit import jit
+
+
+class Convertible:
+    def __array__(self, dtype=None, copy=None):
+        return np.arange(3)
+
+
+class Holder:
+    def __jax_array__(self):
+        return jnp.arange(3)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "weak_type"),
+    [
+        (True, "bool", False),
+        (3, "int32", True),
+        (2.5, "float32", True),
+        (1j, "complex64", True),
+        (np.float16(1), "float16", False),
+        (np.float64(1), "float32", False),
+        (np.int64(1), "int32", False),
+        (ml_dtypes.bfloat16(1), "bfloat16", False),
+        (np.arange(3), "int32", False),
+        (np.ones(2), "float32", False),
+        ([1, 2], "int32", False),
+        ([1, 2.5], "float32", False),
+        ([True, 2], "int32", False),
+        ([1, 2j], "complex64", False),
+        ([np.int8(1), 2], "int8", False),
+        ([np.int8(1), 2.5], "float32", False),
+        ([], "float32", False),
+        (range(3), "int32", False),
+        (bytearray(b"abc"), "uint8", False),
+        (memoryview(b"abc"), "uint8", False),
+        (Convertible(), "int32", False),
+        (Holder(), "int32", False),
+    ],
+)
+@pytest.mark.parametrize("make", [jnp.array, jnp.asarray], ids=["array", "asarray"])
+def test_dtypes_of_values(make, value, dtype, weak_type):
+    result = make(value)
+    assert isinstance(result, jnp.ndarray)
+    assert (str(result.dtype), result.weak_type) == (dtype, weak_type)
+
+
+def test_values():
+    assert jnp.array([[1, 2], [3, 4]]).tolist() == [[1, 2], [3, 4]]
+    assert jnp.array([jnp.arange(2), [5, 6]]).tolist() == [[0, 1], [5, 6]]
+    assert jnp.array([[jnp.int32(1), 2.5]]).tolist() == [[1, 2.5]]
+    assert jnp.array(1.5, dtype=int).item() == 1
+    assert jnp.array([2.5, 0], dtype=bool).tolist() == [True, False]
+    assert jnp.array(1, ndmin=2).shape == (1, 1)
+    assert np.isinf(jnp.array(1e300).item())
+
+
+def test_an_array_is_kept_or_copied():
+    x = jnp.arange(3)
+    assert jnp.asarray(x) is x
+    assert jnp.array(x, copy=False) is x
+    assert jnp.array(x) is not x
+    assert jnp.asarray(x, copy=True) is not x
+    host = np.arange(3)
+    made = jnp.asarray(host)
+    host[0] = 7
+    assert made.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        (None, ValueError, "None is not a valid value"),
+        ([None], ValueError, "None is not a valid value"),
+        ("text", TypeError, "only arrays of numbers"),
+        (["text"], TypeError, "only arrays of numbers"),
+        (b"abc", TypeError, "only arrays of numbers"),
+        ({}, TypeError, "only arrays of numbers"),
+        (object(), TypeError, "only arrays of numbers"),
+        (np.datetime64("2020-01-01"), TypeError, "only arrays of numbers"),
+        ([[1, 2], [3]], ValueError, "inhomogeneous"),
+        (2**40, OverflowError, "int32"),
+    ],
+)
+def test_what_is_no_array(value, error, message):
+    with pytest.raises(error, match=message):
+        jnp.array(value)
+
+
+def test_what_arguments_are_refused():
+    with pytest.raises(NotImplementedError, match="order"):
+        jnp.array([1], order="F")
+    with pytest.raises(NotImplementedError, match="order"):
+        jnp.asarray([1], order="C")
+    with pytest.raises(TypeError, match="dtype"):
+        jnp.array(3, dtype="S")
+    with pytest.raises(TypeError, match="one shape"):
+        jnp.array([jnp.arange(3), 1])
+    with pytest.raises(TypeError, match="complex"):
+        jnp.array(1j, dtype=float)
+
+
+WIDE = [
+    lambda: jnp.array([1, 2], dtype="float64"),
+    lambda: jnp.asarray(1, dtype=np.int64),
+    lambda: jnp.zeros(3, dtype="int64"),
+    lambda: jnp.ones(3, dtype=np.complex128),
+    lambda: jnp.full(3, 1, dtype="uint64"),
+    lambda: jnp.arange(3, dtype="int64"),
+    lambda: jnp.linspace(0, 1, 3, dtype="float64"),
+    lambda: jnp.eye(2, dtype="float64"),
+    lambda: jnp.arange(3).astype("int64"),
+    lambda: jnp.sum(jnp.ones(3), dtype="float64"),
+]
+
+
+@pytest.mark.parametrize("make", WIDE)
+def test_64_bits_asked_for(make):
+    with pytest.warns(UserWarning, match="Explicitly requested dtype"):
+        narrow = make()
+    assert narrow.dtype.itemsize <= 8
+    with config.enable_x64(True):
+        assert make().dtype.itemsize == 2 * narrow.dtype.itemsize
+
+
+@pytest.mark.filterwarnings("error")
+def test_abstract_dtypes_do_not_warn():
+    assert jnp.zeros(3, float).dtype == np.float32
+    assert jnp.zeros(3, int).dtype == np.int32
+    assert jnp.zeros(3, complex).dtype == np.complex64
+    assert jnp.array(np.arange(3)).dtype == np.int32
+
+
+def test_64_bits_enabled():
+    with config.enable_x64(True):
+        assert jnp.arange(3).dtype == np.int64
+        assert jnp.array(1.5).dtype == np.float64
+        assert jnp.array(1.5).weak_type
+        assert jnp.array(2**40).item() == 2**40
+        assert jnp.float64(2).dtype == np.float64
+        assert (jnp.ones(2, "float32") + 1).dtype == np.float32
+        assert jnp.sum(jnp.ones(2, "int8")).dtype == np.int64
+        assert jnp.argmax(jnp.arange(3)).dtype == np.int64
+
+
+def test_filled_arrays():
+    assert jnp.zeros((2, 0)).shape == (2, 0)
+    assert jnp.ones(3, bool).tolist() == [True] * 3
+    assert jnp.full((2, 3), jnp.arange(3)).tolist() == [[0, 1, 2]] * 2
+    assert jnp.full(2, 1.5).weak_type
+    assert jnp.full_like(jnp.arange(2), 2.5).tolist() == [2, 2]
+    assert jnp.full_like(jnp.arange(2), 2.5, dtype=float).tolist() == [2.5, 2.5]
+    assert jnp.zeros_like(jnp.arange(2), shape=(1, 2)).shape == (1, 2)
+    assert jnp.empty((2,)).shape == (2,)
+    for size in (-1, 2.5, (2, "a")):
+        with pytest.raises(TypeError, match="Shapes"):
+            jnp.zeros(size)
+    with pytest.raises(TypeError, match="zeros_like requires"):
+        jnp.zeros_like([1, 2])
+
+
+def test_ranges():
+    assert jnp.arange(5, 1, -2).tolist() == [5, 3]
+    assert jnp.arange(0, 1, 0.25).tolist() == [0, 0.25, 0.5, 0.75]
+    assert jnp.arange(3.5).tolist() == [0, 1, 2, 3]
+    assert jnp.linspace(0, 1, 5, endpoint=False).shape == (5,)
+    assert jnp.linspace(0, 10, 5, dtype=int).tolist() == [0, 2, 5, 7, 10]
+    values, step = jnp.linspace(0, 1, 3, retstep=True)
+    assert (values.tolist(), step.item()) == ([0, 0.5, 1], 0.5)
+    with pytest.raises(ZeroDivisionError):
+        jnp.arange(0, 10, 0)
+    with pytest.raises(ValueError, match="non-negative"):
+        jnp.linspace(0, 1, -1)
+
+
+def test_scalar_types():
+    assert jnp.float32(3).dtype == np.float32
+    assert not jnp.float32(3).weak_type
+    assert jnp.int32([1.5, 2]).tolist() == [1, 2]
+    assert jnp.bfloat16 == ml_dtypes.bfloat16
+    assert np.dtype(jnp.float16) == np.float16
+    assert jnp.float32.dtype == np.dtype("float32")
+    assert len({jnp.float32, np.float32}) == 1
+    assert isinstance(np.float32(1), jnp.floating)
+    assert jnp.issubdtype(jnp.bfloat16, jnp.floating)
+    assert jnp.finfo("bfloat16").bits == 16
+    assert jnp.iinfo("int4").max == 7
+    assert jnp.promote_types("bfloat16", "float16") == np.float32
+    assert jnp.result_type(jnp.int8, 2) == np.int8
+
+
+def test_scalars_made_under_a_trace_are_literals():
+    def function(x):
+        return x + jnp.float32(2) * jnp.array(1.5) + jnp.asarray(np.float16(1))
+
+    program = make_olympuspr(function)(jnp.ones(3, jnp.float32))
+    assert not program.consts
+    assert jit(function)(jnp.ones(2, jnp.float32)).tolist() == [5, 5]
+    assert make_olympuspr(lambda x: x * float(jnp.array(1.5)))(1.0)  # their value is known
+    assert make_olympuspr(lambda: jnp.array(1.5).at[()].set(2.0))().out_avals[0].weak_type
+
+
+def test_device():
+    x = jnp.zeros(3)
+    if not hasattr(x, "devices"):
+        pytest.skip("the reference evaluator knows of no devices")
+    (device,) = x.devices()
+    for made in (
+        jnp.array([1, 2], device=device),
+        jnp.asarray(x, device=device),
+        jnp.zeros(3, device=device),
+        jnp.full(3, 2.0, device=device),
+        jnp.arange(3, device=device),
+        jnp.linspace(0, 1, 3, device=device),
+        jnp.zeros_like(x, device=device),
+    ):
+        assert made.devices() == {device}
