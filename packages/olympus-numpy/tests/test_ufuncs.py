@@ -63,9 +63,7 @@ def test_reduce_of_nothing():
 @pytest.mark.parametrize("axis", [0, 1])
 def test_accumulate(name, axis):
     x = operand(name)
-    close(
-        getattr(jnp, name).accumulate(x, axis=axis), getattr(np, name).accumulate(x, axis=axis)
-    )
+    close(getattr(jnp, name).accumulate(x, axis=axis), getattr(np, name).accumulate(x, axis=axis))
 
 
 @pytest.mark.parametrize("name", ["add", "subtract", "multiply", "maximum", "minimum"])
