@@ -319,6 +319,32 @@ def test_training_the_tour_s_model(run_two, way):
     np.testing.assert_allclose(losses, reference_losses(20), rtol=1e-4)
 
 
+def test_pmap_maps_over_the_devices_of_each_process(run_two):
+    result = run_two(
+        INITIALIZE,
+        """
+        own = np.arange(2.0) + 10 * rank
+        total = olympus.pmap(lambda x: x / lax.psum(x, "i"), "i")
+        show(np.asarray(total(own)).tolist())
+        same = olympus.pmap(lambda x: lax.pmax(x, "i"), "i", out_axes=None)
+        show(np.asarray(same(own)).tolist())
+        again = total(total(own))  # results are operands
+        show(again.is_fully_addressable, again.shape)
+        try:
+            total(np.ones(4))
+        except ValueError as error:
+            show(error)
+        """,
+    )
+    for rank in (0, 1):
+        quotients, largest, again, error = result.shown(rank)
+        own = np.arange(2.0) + 10 * rank
+        np.testing.assert_allclose(eval(quotients), own / 22, rtol=1e-6)
+        assert float(largest) == 11.0
+        assert again == "True (2,)"
+        assert "only 2 devices in each process" in error
+
+
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_death_is_an_exception_in_the_other(run_two, victim):
     """Also the death of process 0, and in the midst of a collective."""

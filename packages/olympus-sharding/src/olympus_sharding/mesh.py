@@ -9,7 +9,7 @@ import operator
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -226,6 +226,27 @@ def set_default_devices(devices: Callable[[], Sequence[Any]]) -> None:
     """Says where `make_mesh` takes devices when none are given; for the package that has some."""
     global _default_devices
     _default_devices = devices
+
+
+class ProcessConversions(NamedTuple):
+    """How arrays of one process become parts of arrays of several, and back.
+
+    Attributes:
+      join: `(array, sharding)`: from what this process has to the array over all devices.
+      part: `(array, sharding)`: from the array over all devices to what this process has.
+    """
+
+    join: Callable[[Any, Any], Any]
+    part: Callable[[Any, Any], Any]
+
+
+_process_conversions: ProcessConversions | None = None
+
+
+def set_process_conversions(conversions: ProcessConversions) -> None:
+    """Says how `pmap` brings arrays of several processes together; for the package that can."""
+    global _process_conversions
+    _process_conversions = conversions
 
 
 def make_mesh(

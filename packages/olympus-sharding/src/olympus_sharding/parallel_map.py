@@ -50,6 +50,9 @@ def pmap(
     As `vmap` does, but the calls run at the same time on different devices, and collectives such as
     `lax.psum` communicate between them. The function is compiled, as by `jit`.
 
+    In a program of several processes each process calls it with examples for its own devices, and
+    gets their results; collectives communicate between all of them.
+
     Args:
       fun: a function of arrays or pytrees of arrays.
       axis_name: by which collectives in ``fun`` refer to the mapped dimension.
@@ -195,7 +198,7 @@ class _Mapping:
         return dynamic, statics
 
     def mesh(self, size: int) -> Mesh:
-        """The devices for a number of examples."""
+        """The devices for a number of examples in each process."""
         devices = self.devices
         if devices is None:
             if _mesh._default_devices is None:
@@ -205,23 +208,21 @@ class _Mapping:
                 )
             default: Any = _mesh._default_devices
             devices = default() if self.backend is None else default(self.backend)
-        if size > len(devices):
+        by_process: dict[int, list[Any]] = {}
+        for device in devices:
+            by_process.setdefault(device.process_index, []).append(device)
+        fewest = min(map(len, by_process.values()))
+        if size > fewest:
+            where = "" if len(by_process) == 1 else " in each process"
             raise ValueError(
                 f"pmap of {function_name(self.fun)} maps over an axis of size {size}, but there "
-                f"are only {len(devices)} devices to map it to. Reshape the arguments to "
+                f"are only {fewest} devices{where} to map it to. Reshape the arguments to "
                 "(devices, size // devices, ...) and use vmap inside, or jit with shardings."
             )
-        chosen = np.empty(size, dtype=object)
-        chosen[:] = devices[:size]
-        mesh = Mesh(chosen, (self.axis_name,))
-        if mesh.is_multi_process:
-            raise ValueError(
-                "pmap runs on the devices of one process, and the default backend has those of "
-                f"{len({device.process_index for device in devices})}: pass "
-                "devices=olympus.local_devices(), or use shard_map or jit with shardings for "
-                "computations over several processes."
-            )
-        return mesh
+        chosen = np.empty((len(by_process), size), dtype=object)
+        for number, process in enumerate(sorted(by_process)):
+            chosen[number] = by_process[process][:size]
+        return Mesh(chosen.ravel(), (self.axis_name,))
 
 
 class _Call:
@@ -299,11 +300,6 @@ class _Call:
                 f"{function_name(self.mapping.fun)}: {listed}. They must be the same."
             )
         size = next(iter(sizes.values()))
-        wanted = self.mapping.axis_size
-        if wanted is not None and wanted != size:
-            raise ValueError(
-                f"Specified axis_size {wanted} doesn't match received axis_size {size}."
-            )
         if size == 0:
             raise ValueError("pmap needs at least one example, and the mapped axis has size 0.")
         return size
@@ -311,7 +307,12 @@ class _Call:
     def _compile(self, leaves: Sequence[Any], inside: bool) -> Any:
         mapping = self.mapping
         axis_name = mapping.axis_name
-        mesh = mapping.mesh(self._common_size(leaves))
+        size, wanted = self._common_size(leaves), mapping.axis_size
+        if wanted is not None and wanted != size:
+            raise ValueError(
+                f"Specified axis_size {wanted} doesn't match received axis_size {size}."
+            )
+        mesh = mapping.mesh(size)
         axes = [
             axis if axis is None or axis >= 0 else axis + np.ndim(leaf)
             for axis, leaf in zip(self.axes, leaves, strict=True)
@@ -350,11 +351,12 @@ class _Call:
             return jit(run)
         shardings = tuple(NamedSharding(mesh, spec) for spec in specs)
         spec_leaves, spec_tree = pytrees.tree_flatten(shardings)
-        return jit(
+        compiled = jit(
             run,
             placement=(("in_shardings", (spec_tree, tuple(spec_leaves))),),
             donate_argnums=self._donated(),
         )
+        return _across_processes(compiled, shardings) if mesh.is_multi_process else compiled
 
     def _call(self, examples: Sequence[Any]) -> Any:
         """The user's function, on one example."""
@@ -375,6 +377,20 @@ class _Call:
         for position, child in zip(self.positions, args_tree.children(), strict=True):
             flags += [position in donated] * child.num_leaves
         return tuple(number for number, flag in enumerate(flags) if flag)
+
+
+def _across_processes(
+    compiled: Callable[..., Any], shardings: Sequence[NamedSharding]
+) -> Callable[..., Any]:
+    """The function of what each process has, of one of arrays over the devices of all."""
+    conversions = _mesh._process_conversions
+    assert conversions is not None, "the runtime that has devices of other processes sets them"
+
+    def run_together(*operands: Any) -> Any:
+        results = compiled(*map(conversions.join, operands, shardings))
+        return pytrees.tree_map(lambda array: conversions.part(array, array.sharding), results)
+
+    return run_together
 
 
 def _spec(axis: int | None, axis_name: Any) -> PartitionSpec:

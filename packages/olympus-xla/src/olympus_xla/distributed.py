@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir.config_flags import cuda_visible_devices, rocm_visible_devices
+from olympus_sharding.mesh import ProcessConversions, set_process_conversions
 
 from . import backends, clusters
 from ._jaxlib import (
@@ -154,8 +155,25 @@ def initialize(
             check_same_program,
             check_no_failure,
         )
+        set_process_conversions(ProcessConversions(_join, _part))
         _membership.monitor.start()
         atexit.register(_leave_at_exit)
+
+
+def _join(array: Any, sharding: Any) -> Any:
+    from .multihost import host_local_array_to_global_array_impl  # loads the rules of primitives
+
+    return host_local_array_to_global_array_impl(
+        array, global_mesh=sharding.mesh, pspec=sharding.spec
+    )
+
+
+def _part(array: Any, sharding: Any) -> Any:
+    from .multihost import global_array_to_host_local_array_impl  # loads the rules of primitives
+
+    return global_array_to_host_local_array_impl(
+        array, global_mesh=sharding.mesh, pspec=sharding.spec
+    )
 
 
 def _show_devices(local_device_ids: int | Sequence[int]) -> None:
