@@ -12,7 +12,7 @@ from olympus_ir import lax
 from olympus_ir.make import make_olympuspr
 from olympus_sharding import Mesh, NamedSharding
 from olympus_sharding import PartitionSpec as P
-from olympus_sharding.shard_map import shard_map
+from olympus_sharding.manual_map import shard_map
 from olympus_xla import devices, jit
 
 pytestmark = pytest.mark.usefixtures("eight_devices")

@@ -23,8 +23,8 @@ from olympus_ir.pytree_prefix import broadcast_prefix
 from olympus_ir.tracing import current, evaluation_trace
 
 from . import mesh as _mesh
+from .manual_map import apply_shard_map
 from .mesh import Mesh
-from .shard_map import apply_shard_map
 from .shardings import NamedSharding
 
 __all__ = ["pmap"]

@@ -114,7 +114,7 @@ _SOURCES = {
     **_lazy.names_from("olympus_ir.tracing", "ensure_compile_time_eval", "typeof"),
     **_lazy.names_from("olympus_sharding.constraints", "reshard"),
     **_lazy.names_from("olympus_sharding.parallel_map", "pmap"),
-    **_lazy.names_from("olympus_sharding.shard_map", "shard_map", "smap"),
+    **_lazy.names_from("olympus_sharding.manual_map", "shard_map", "smap"),
     **_lazy.names_from("olympus_sharding", "NamedSharding", "make_mesh", "set_mesh"),
     **_lazy.names_from("olympus_xla.shards", "Shard"),
     **_lazy.names_from("olympus_xla._jaxlib", "Device"),

@@ -9,7 +9,7 @@ from typing import Any
 
 from olympus_ir.olympuspr import ClosedOlympuspr
 from olympus_ir.placement import PartitionSpec
-from olympus_sharding.shard_map import shard_map_p
+from olympus_sharding.manual_map import shard_map_p
 
 from . import mlir
 from .calls import ordered_effects_of

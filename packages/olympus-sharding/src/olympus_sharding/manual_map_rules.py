@@ -24,7 +24,7 @@ from olympus_ir.placement import PartitionSpec
 from olympus_ir.staging import trace_to_closed
 from olympus_ir.tracing import current
 
-from .shard_map import inside, manual_axes, mentioned_axes, shard_map_p
+from .manual_map import inside, manual_axes, mentioned_axes, shard_map_p
 
 
 def _bind(operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:

@@ -402,4 +402,4 @@ def inside(params: dict[str, Any]) -> Any:
     return extend_axes(sizes, varying=frozenset(sizes) if params["check_vma"] else frozenset())
 
 
-from . import shard_map_rules as shard_map_rules  # noqa: E402 - the rules are made of the above
+from . import manual_map_rules as manual_map_rules  # noqa: E402 - the rules are made of the above
