@@ -142,8 +142,16 @@ def test_what_nobody_takes(other):
 @pytest.mark.parametrize(
     ("function", "arguments", "message"),
     [
-        ("add", ([1, 2], 3), r"add requires ndarray or scalar .*, got .*list.* at position 0"),
-        ("add", (1, (2,)), r"add requires ndarray or scalar .*, got .*tuple.* at position 1"),
+        (
+            "add",
+            ([1, 2], 3),
+            r"add requires ndarray or scalar arguments, got .*list.* at position 0",
+        ),
+        (
+            "add",
+            (1, (2,)),
+            r"add requires ndarray or scalar arguments, got .*tuple.* at position 1",
+        ),
         ("sin", ("text",), "problematic value is of type .*str"),
         ("sum", ([1, 2],), r"sum requires ndarray or scalar arguments, got .*list.* at position 0"),
         ("where", (True, None, 1), "all of the condition, `x` and `y`"),

@@ -106,7 +106,7 @@ HOST_LINES = [
 @pytest.mark.parametrize("line", HOST_LINES)
 @pytest.mark.filterwarnings("ignore")
 def test_arrays_of_the_host_under_a_trace(line):
-    """NumPy arrays that are no arguments of the traced function: functions meet them as such."""
+    """NumPy arrays that are not among the arguments traced."""
     expected = {**PROGRAMS, **TYPES}[line]
     expression, _, arguments = line.partition("|")
     values = [np.zeros(one.shape, one.dtype) for one in map(aval, arguments.split())]

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reductions: sums, products, extremes and truth values along axes.
 
-Sums and products of float16 and bfloat16 are computed in float32 and rounded once. Integers
-narrower than the default are widened to it, so that sums do not overflow at once.
+Sums and products of float16 and bfloat16 are computed in float32. Narrow integers are widened.
 """
 
 from __future__ import annotations

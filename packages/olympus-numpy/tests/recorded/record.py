@@ -7,11 +7,12 @@ Reads ``programs.txt`` (one expression a line, then ``|`` and the types of x, y,
 ``programs.json``: the printed program of each, or the type of its error; and, of the results,
 dtype, shape and weak type. Likewise ``types.txt`` and ``types.json``, without programs; and
 ``values.txt`` and ``values.json``, the values of expressions. Writes ``promotion.json``: result
-types of pairs.
+types of pairs; and ``names.json``: the public names, with the parameters of functions.
 """
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 import pathlib
@@ -99,6 +100,20 @@ def promotions() -> dict:
     return table
 
 
+def names_of(module) -> dict:
+    """The public names of a module and the parameters of those that are functions."""
+    table = {}
+    for name in sorted(name for name in dir(module) if not name.startswith("_")):
+        value = getattr(module, name)
+        is_function = callable(value) and not inspect.isclass(value)
+        if is_function and not isinstance(value, jnp.ufunc):
+            parameters = inspect.signature(value).parameters
+            table[name] = [one for one in parameters if not one.startswith("_")]
+        else:
+            table[name] = None
+    return table
+
+
 def lines_of(name: str) -> list[str]:
     lines = [line.strip() for line in (HERE / name).read_text().splitlines()]
     return [line for line in lines if line and not line.startswith("#")]
@@ -118,6 +133,8 @@ def main() -> None:
     write("types.json", "types", types)
     write("values.json", "values", {line: values(line) for line in lines_of("values.txt")})
     write("promotion.json", "results", promotions())
+    names = {"numpy": names_of(jnp), "numpy.linalg": names_of(jnp.linalg)}
+    (HERE / "names.json").write_text(json.dumps(names, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All names of ``jax.numpy`` are there, with its parameters, but for those listed here."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pathlib
+
+import pytest
+
+import olympus_numpy as jnp
+from olympus_numpy import linalg
+
+RECORDED = json.loads((pathlib.Path(__file__).parent / "recorded" / "names.json").read_text())
+
+# They wait for primitives: convolutions, Bessel functions, decompositions, Fourier transforms.
+MISSING = {
+    "numpy": set("convolve correlate fft i0 kaiser poly polydiv polyfit polymul roots".split()),
+    "numpy.linalg": set(
+        "cholesky cond det eig eigh eigvals eigvalsh inv lstsq matrix_rank pinv qr slogdet solve "
+        "svd svdvals tensorinv tensorsolve".split()
+    ),
+}
+# Ufuncs show the parameters of their functions, which JAX's hide; others differ on purpose.
+OTHER_PARAMETERS = {
+    "array", "clip", "einsum", "issubdtype", "result_type", "set_printoptions", "take_along_axis",
+    "linalg.matmul", "linalg.tensordot",
+}  # fmt: skip
+MODULES = {"numpy": jnp, "numpy.linalg": linalg}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_names(module):
+    missing = {name for name in RECORDED[module] if not hasattr(MODULES[module], name)}
+    assert missing == MISSING[module]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_parameters(module):
+    different = {}
+    for name, parameters in RECORDED[module].items():
+        function = getattr(MODULES[module], name, None)
+        full_name = f"linalg.{name}" if module == "numpy.linalg" else name
+        if not parameters or function is None or full_name in OTHER_PARAMETERS:
+            continue
+        if isinstance(function, jnp.ufunc):
+            continue
+        got = [str(one) for one in inspect.signature(function).parameters]
+        if got != parameters:
+            different[name] = (parameters, got)
+    assert not different
+
+
+def test_everything_is_documented():
+    undocumented = []
+    for module, names in RECORDED.items():
+        for name, parameters in names.items():
+            function = getattr(MODULES[module], name, None)
+            if parameters and function is not None and not inspect.getdoc(function):
+                undocumented.append(name)
+    assert not undocumented
