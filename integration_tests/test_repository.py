@@ -83,6 +83,7 @@ def test_readme_shows_the_package_at_work(package: Path) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom)
     }
     assert package.name.replace("-", "_") in imported
+    assert len(code.splitlines()) >= 5, f"{package.name}: ten lines of use, or so"
 
 
 @packages
