@@ -243,3 +243,22 @@ def test_arrays_without_contents():
         result = identity(nothing)
         assert result.dtype == float0
         assert result.shape == (3,)
+
+
+def test_devices_are_released_at_exit(run_python):
+    # Otherwise threads of the client may compute while the process takes itself apart.
+    code = """
+import atexit, gc
+def check():
+    gc.collect()
+    print([type(each) for each in gc.get_objects() if type(each).__name__ == "Device"])
+atexit.register(check)  # runs after what is registered later
+import numpy as np
+from olympus_ir import lax
+from olympus_xla import jit
+def work():
+    jit(lambda x: lax.sin(lax.dot(x, x)))(np.ones((8, 8), np.float32))
+    lax.sin(1.0)
+work()
+"""
+    assert run_python(code) == "[]"

@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from olympus_ir import pytrees
 from olympus_ir.avals import get_aval
 from olympus_ir.reference import reference_evaluator
 from olympus_testing import assert_close, cases
 from olympus_xla import eager, jit
+from olympus_xla._jaxlib import deserialize_executable, serialize_executable
+from olympus_xla.cache_key import executable_key
+from olympus_xla.dispatch import compile_options
 
 
 def listed(results):
@@ -35,3 +40,30 @@ def test_lowers_for_platforms_that_are_absent(case, platform):
     with case.context():
         lowered = jit(case.run).lower(*case.args, lowering_platforms=(platform,))
         assert lowered.compiler_ir().operation.verify()
+
+
+@pytest.mark.parametrize("case", cases(), ids=str)
+def test_executables_survive_being_files(case):
+    # What the persistent compilation cache relies on.
+    with case.context():
+        lowered = jit(case.run).lower(*case.args)
+        compiled = lowered.compile()
+        executable = compiled._compiled.executable
+        (device,) = executable.loaded.local_devices()
+        options = compile_options([device.id])
+        key = executable_key(lowered.compiler_ir(), [device], options)
+        if executable.calls_python:
+            # The file would not have the Python function, and calling it would end the process.
+            assert key is None
+            return
+        assert key is not None
+        leaves = pytrees.tree_leaves(case.args)
+        expected = compiled._compiled.call(leaves)
+        serialized = serialize_executable(executable.loaded)
+        if serialized is None:
+            assert case.primitive.name in ("sort", "top_k")  # their comparisons cannot be written
+            return
+        executable.loaded = deserialize_executable(serialized, [device], options)
+        actual = compiled._compiled.call(leaves)
+        for one, other in zip(expected, actual, strict=True):
+            assert np.asarray(one).tobytes() == np.asarray(other).tobytes()

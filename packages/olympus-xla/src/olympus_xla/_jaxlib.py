@@ -10,7 +10,9 @@ It creates no client: `prime` completes the registrations with the first client 
 
 from __future__ import annotations
 
+import functools
 import gc
+import hashlib
 import os
 import sys
 import types
@@ -18,7 +20,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-import jaxlib
+import jaxlib.version
 import numpy as np
 from jaxlib import _hlo, _jax, _profile_data, _profiler, xla_client  # pyright: ignore[reportAttributeAccessIssue]  # pyright: ignore[reportAttributeAccessIssue]
 from jaxlib.utils import absl_set_min_log_level
@@ -60,9 +62,11 @@ __all__ = [
     "assemble_array",
     "batched_block_until_ready",
     "batched_device_put",
+    "build_identity",
     "collectives_need_bound",
     "copy_arrays_to_shardings",
     "create_preemption_sync_manager",
+    "deserialize_executable",
     "distributed_runtime_client",
     "distributed_runtime_service",
     "encode_inspect_sharding_callback",
@@ -71,6 +75,7 @@ __all__ = [
     "global_transfer_guard_state",
     "gloo_collectives",
     "hlo_module_cost_analysis",
+    "hlo_without_metadata",
     "import_dlpack",
     "initialize_pjrt_plugin",
     "load_pjrt_plugin",
@@ -88,6 +93,7 @@ __all__ = [
     "register_custom_type",
     "register_custom_type_handler",
     "register_profiler_subprocess",
+    "serialize_executable",
     "serialize_portable_artifact",
     "sharded_to_numpy",
     "start_profiler_server",
@@ -340,6 +346,46 @@ def xla_computation(bytecode: bytes) -> Any:
     return _jax.mlir.mlir_module_to_xla_computation(
         bytecode, use_tuple_args=False, return_tuple=False
     )
+
+
+@functools.cache
+def build_identity() -> str:
+    """What tells this build of jaxlib from all others, wherever and whenever it was installed."""
+    folder = os.path.dirname(os.path.abspath(jaxlib.__file__))
+    digest = hashlib.sha256()
+    libraries = [name for name in sorted(os.listdir(folder)) if "jax_common" in name]
+    for name in libraries or [os.path.basename(_jax.__file__)]:
+        path = os.path.join(folder, name)
+        # Of hundreds of megabytes the ends, which have the linker's identification of the build and
+        # the addresses of everything between.
+        size, ends = os.path.getsize(path), 1 << 16
+        with open(path, "rb") as file:
+            digest.update(size.to_bytes(8, "little") + file.read(ends))
+            file.seek(max(size - ends, 0))
+            digest.update(file.read())
+    return f"{jaxlib.version.__version__} {JAXLIB_VERSION} {digest.hexdigest()}"
+
+
+def serialize_executable(executable: Any) -> bytes | None:
+    """A loaded executable as bytes; None where parts of it cannot be written (sorts on CPUs)."""
+    try:
+        return executable.serialize()
+    except JaxRuntimeError as error:
+        if "UNIMPLEMENTED" in str(error):
+            return None
+        raise
+
+
+def deserialize_executable(serialized: bytes, devices: Sequence[Any], options: Any) -> Any:
+    """Loads what an executable's ``serialize()`` returned. Runs its code: it must be ours."""
+    return devices[0].client.deserialize_executable(serialized, DeviceList(tuple(devices)), options)
+
+
+def hlo_without_metadata(executable: Any) -> list[str]:
+    """The optimised modules of an executable as text, without names and source positions."""
+    options = _hlo.HloPrintOptions()
+    options.print_metadata = False
+    return [module.to_string(options) for module in executable.hlo_modules()]
 
 
 def serialize_portable_artifact(module: Any, version: str) -> bytes:

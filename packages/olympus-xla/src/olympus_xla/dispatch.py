@@ -17,6 +17,7 @@ import numpy as np
 
 from olympus_ir._jaxlib import pytree_registry
 from olympus_ir.avals import ShapedArray
+from olympus_ir.config_cache_flags import compilation_cache_dir
 from olympus_ir.dtypes import float0
 from olympus_ir.extended_arrays import array_of_type, plain_array, plain_aval
 
@@ -160,13 +161,23 @@ def compile_module(
     options = compile_options(
         [device.id for device in devices], partitions=partitions, options=compiler_options
     )
-    try:
-        return devices[0].client.compile_and_load(
-            module, DeviceList(tuple(devices)), options, list(host_callbacks)
-        )
-    except JaxRuntimeError as error:
-        raise_clear_error(error, devices[0].platform)
-        raise
+
+    def compile_with(options: Any) -> Any:
+        try:
+            return devices[0].client.compile_and_load(
+                module, DeviceList(tuple(devices)), options, list(host_callbacks)
+            )
+        except JaxRuntimeError as error:
+            raise_clear_error(error, devices[0].platform)
+            raise
+
+    if compilation_cache_dir.value and not host_callbacks:
+        from . import compilation_cache  # only where a cache is wanted
+
+        cache = compilation_cache.cache_in_use()
+        if cache is not None:
+            return compilation_cache.load_or_compile(cache, module, devices, options, compile_with)
+    return compile_with(options)
 
 
 # Some tens of multi-device CPU programs in flight end the process on jaxlib 0.10; a few are enough

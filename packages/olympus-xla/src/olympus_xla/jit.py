@@ -7,6 +7,7 @@ the Python below runs when a signature is new, and when something is being trace
 
 from __future__ import annotations
 
+import atexit
 import functools
 import time
 from collections.abc import Callable, Sequence
@@ -27,7 +28,7 @@ from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import Tracer, current, escaped_tracer_error, evaluation_trace
 
 from ._jaxlib import PjitFunction
-from .backends import default_sharding
+from .backends import are_backends_initialized, clear_backends, default_sharding
 from .debugging import check_results, checks_results
 from .dispatch import clear_call_caches, make_cpp_function
 from .placement import Placement, committed_sharding, resolve_placement
@@ -243,6 +244,18 @@ def clear_caches() -> None:
         if clear_eager is not None:
             clear_eager()
             primitive.eager = None
+
+
+@atexit.register
+def _release_devices() -> None:
+    """Gives up what holds the clients of devices when the interpreter ends.
+
+    A client that goes away waits for its computations. One that did not would leave threads behind
+    that compute while the process takes itself apart, and end it with a segmentation fault.
+    """
+    if are_backends_initialized():
+        clear_caches()
+        clear_backends()
 
 
 # ---- what jitted functions can do besides being called ----

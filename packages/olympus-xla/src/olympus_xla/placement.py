@@ -19,7 +19,7 @@ from olympus_ir.shape_struct import ShapeDtypeStruct
 from olympus_sharding.context import get_mesh
 
 from ._jaxlib import ArrayImpl, NamedSharding, Sharding
-from .backends import default_device_for, device_sharding
+from .backends import default_device_for, device_sharding, on_clear_backends
 from .program_meshes import incompatible_devices, mesh_of
 from .spec_search import spec_of_hlo
 
@@ -93,6 +93,7 @@ class Placement:
 
 
 _single_device_placements: dict[Any, Placement] = {}
+on_clear_backends(_single_device_placements.clear)
 
 
 def on_one_device(device: Any, committed: bool) -> Placement:

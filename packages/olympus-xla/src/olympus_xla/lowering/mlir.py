@@ -343,6 +343,30 @@ def bytecode(module: Any) -> bytes:
     return out.getvalue()
 
 
+def bytecode_without_locations(module: Any) -> bytes:
+    """A module in MLIR's binary form, without source positions: equal for equal programs."""
+    with lowering_lock, context(), unknown_location():
+        stripped = module.operation.clone()
+        _strip_locations().run(stripped)
+        out = io.BytesIO()
+        stripped.write_bytecode(file=out)
+    return out.getvalue()
+
+
+def _strip_locations() -> Any:
+    from jaxlib.mlir.passmanager import PassManager  # wanted with a compilation cache only
+
+    return _cached(
+        "strip locations",
+        lambda: PassManager.parse("builtin.module(strip-debuginfo)", context=context()),
+    )
+
+
+def module_name(module: Any) -> str:
+    """The name of a module."""
+    return module.operation.attributes["sym_name"].value
+
+
 # ---- portable artifacts ----
 
 

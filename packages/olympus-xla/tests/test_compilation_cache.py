@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The persistent compilation cache: what finds an entry, what does not, and what goes wrong."""
+
+import concurrent.futures
+import logging
+import os
+
+import numpy as np
+import pytest
+
+from olympus_ir import config_cache_flags as flags
+from olympus_ir import lax
+from olympus_ir.lax.callbacks import pure_callback
+from olympus_xla import _jaxlib, cache_key, clear_caches, compilation_cache, jit
+from olympus_xla.dispatch import compile_options
+
+X = np.ones((3, 4), np.float32)
+
+
+@pytest.fixture
+def cache(tmp_path):
+    """A cache that keeps everything; gives its directory."""
+    changed = {
+        flags.compilation_cache_dir: os.fspath(tmp_path / "cache"),
+        flags.persistent_cache_min_compile_time_secs: 0.0,
+        flags.raise_persistent_cache_errors: True,
+    }
+    restored = (*changed, flags.compilation_cache_max_size, flags.enable_compilation_cache,
+                flags.persistent_cache_min_entry_size_bytes,
+                flags.compilation_cache_check_contents,
+                flags.compilation_cache_include_metadata_in_key)  # fmt: skip
+    before = [(flag, flag.value) for flag in restored]
+    for flag, value in changed.items():
+        flag.update(value)
+    compilation_cache.reset_cache()
+    clear_caches()
+    yield tmp_path / "cache"
+    for flag, value in before:
+        flag.update(value)
+    compilation_cache.reset_cache()
+    clear_caches()
+
+
+def entries(directory):
+    return sorted(path.name for path in directory.glob("*")) if directory.exists() else []
+
+
+def hits(caplog):
+    return sum("cache hit" in record.getMessage() for record in caplog.records)
+
+
+def test_second_compilation_is_a_hit(cache, caplog):
+    caplog.set_level(logging.DEBUG, "olympus.compilation_cache")
+    assert np.allclose(jit(lambda x: lax.sin(x))(X), np.sin(X))
+    (name,) = entries(cache)
+    assert name.startswith("jit__lambda-")
+    assert hits(caplog) == 0
+    clear_caches()
+    assert np.allclose(jit(lambda x: lax.sin(x))(X), np.sin(X))
+    assert hits(caplog) == 1
+    assert entries(cache) == [name]
+    assert compilation_cache.is_initialized()
+
+
+def test_other_processes_find_it(run_python, tmp_path):
+    code = """
+import logging, numpy as np
+logging.getLogger("olympus.compilation_cache").setLevel(logging.DEBUG)
+seen = []
+handler = logging.Handler(); handler.emit = lambda record: seen.append(record.getMessage())
+logging.getLogger("olympus.compilation_cache").addHandler(handler)
+from olympus_ir import lax
+from olympus_xla import jit
+print(float(jit(lambda x: lax.reduce_sum(lax.sin(x), (0,)))(np.ones(3, np.float32))))
+print(sum("cache hit" in each for each in seen))
+"""
+    environment = {
+        "OLYMPUS_COMPILATION_CACHE_DIR": os.fspath(tmp_path),
+        "OLYMPUS_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+    first = run_python(code, **environment).split()
+    second = run_python(code, **environment).split()
+    assert first[0] == second[0]
+    assert (first[1], second[1]) == ("0", "1")
+    other = run_python(code, **environment, XLA_FLAGS="--xla_cpu_enable_fast_math=true").split()
+    assert other[1] == "0"
+    dumps = run_python(code, **environment, XLA_FLAGS=f"--xla_dump_to={tmp_path / 'd'}").split()
+    assert dumps[1] == "0"
+    assert any((tmp_path / "d").iterdir())
+
+
+def test_concurrent_processes(run_python, tmp_path):
+    code = """
+import numpy as np
+from olympus_ir import lax
+from olympus_xla import jit
+for n in range(6):
+    assert jit(lambda x: lax.add(x, float(n)))(np.float32(1)) == 1 + n
+"""
+    environment = {
+        "OLYMPUS_COMPILATION_CACHE_DIR": os.fspath(tmp_path),
+        "OLYMPUS_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "OLYMPUS_RAISE_PERSISTENT_CACHE_ERRORS": "1",
+        "OLYMPUS_COMPILATION_CACHE_MAX_SIZE": "8000",
+    }
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for result in [pool.submit(run_python, code, **environment) for _ in range(4)]:
+            result.result()
+    assert not list(tmp_path.glob("*.unfinished"))
+
+
+# ---- the key ----
+
+
+def key_of(function, *args, devices=None, options=None, **stage):
+    lowered = jit(function).lower(*args, **stage)
+    devices = devices or tuple(lowered._placement.devices)
+    options = options or compile_options([device.id for device in devices])
+    return cache_key.executable_key(lowered.compiler_ir(), devices, options)
+
+
+def test_source_positions_do_not_count(cache):
+    def here(x):
+        return lax.sin(x)
+
+    def there(x):
+        return lax.sin(x)
+
+    there.__name__ = "here"
+    assert key_of(here, X) == key_of(there, X)
+    flags.compilation_cache_include_metadata_in_key.update(True)
+    assert key_of(here, X) != key_of(there, X)
+
+
+def test_everything_else_counts(cache, devices, monkeypatch):
+    def function(x):
+        return lax.sin(x)
+
+    base = key_of(function, X)
+    fast = compile_options([0], options={"xla_cpu_enable_fast_math": True})
+    keys = [
+        key_of(function, X[:2]),
+        key_of(lambda x: lax.cos(x), X),
+        key_of(function, X, options=fast),
+        key_of(function, X, devices=(devices[1],)),
+    ]
+    for name, value in (("XLA_FLAGS", "--xla_a=1"), ("LIBTPU_INIT_ARGS", "--b=2")):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            keys.append(key_of(function, X))
+    for where, what in ((_jaxlib, "build_identity"), (cache_key, "processor_identity")):
+        with monkeypatch.context() as patch:
+            patch.setattr(where, what, lambda: "another")
+            keys.append(key_of(function, X))
+    with monkeypatch.context() as patch:
+        patch.setattr(cache_key, "_FORMAT_VERSION", 99)
+        keys.append(key_of(function, X))
+    assert len({base, *keys}) == len(keys) + 1
+    assert key_of(function, X) == base
+
+
+def test_the_order_of_flags_does_not_count(cache, monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_a=1 --xla_b=2")
+    one = key_of(lax.sin, X)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_b=2   --xla_a=1")
+    assert key_of(lax.sin, X) == one
+
+
+def test_unknown_processors_are_not_served(cache, monkeypatch):
+    monkeypatch.setattr(cache_key, "processor_identity", lambda: None)
+    assert key_of(lax.sin, X) is None
+    assert np.allclose(jit(lambda x: lax.sin(x))(X), np.sin(X))
+    assert entries(cache) == []
+
+
+def test_processor_features():
+    cpuinfo = "processor : 0\nmodel name : A\nflags : sse avx\nbogomips : 1.5\n\n"
+    found = cache_key._features(cpuinfo)
+    assert found == "flags : sse avx\nmodel name : A"
+    assert cache_key._features(cpuinfo.replace("1.5", "2.5")) == found
+    assert cache_key._features(cpuinfo.replace("avx", "avx2")) != found
+    assert cache_key._features("processor : 0\nbogomips : 1\n") == ""
+
+
+# ---- what is not stored ----
+
+
+def test_callbacks_are_not_stored(cache):
+    function = jit(lambda x: pure_callback(np.sin, X, x))
+    assert np.allclose(function(X), np.sin(X))
+    assert entries(cache) == []
+
+
+def test_programs_that_xla_cannot_serialize_are_not_stored(cache):
+    def refuse(self):
+        raise _jaxlib.JaxRuntimeError("UNIMPLEMENTED: `LessThan` is not serializable.")
+
+    class Unserializable:
+        serialize = refuse
+
+    assert _jaxlib.serialize_executable(Unserializable()) is None
+    # Errors to write are errors in these tests, and warnings too: nothing is to be said of it.
+    for _ in range(2):
+        clear_caches()
+        assert jit(lambda x: lax.sort(x))(np.float32([3, 1, 2])).tolist() == [1, 2, 3]
+
+
+def test_thresholds(cache):
+    flags.persistent_cache_min_compile_time_secs.update(1000.0)
+    jit(lambda x: lax.sin(x))(X)
+    assert entries(cache) == []
+    flags.persistent_cache_min_compile_time_secs.update(0.0)
+    flags.persistent_cache_min_entry_size_bytes.update(10**9)
+    jit(lambda x: lax.cos(x))(X)
+    assert entries(cache) == []
+
+
+def test_switches(cache):
+    flags.enable_compilation_cache.update(False)
+    jit(lambda x: lax.sin(x))(X)
+    flags.enable_compilation_cache.update(True)
+    flags.compilation_cache_max_size.update(0)
+    jit(lambda x: lax.cos(x))(X)
+    assert entries(cache) == []
+    assert not compilation_cache.is_initialized()
+
+
+def test_set_cache_dir(cache, tmp_path):
+    compilation_cache.set_cache_dir(tmp_path / "other")
+    jit(lambda x: lax.sin(x))(X)
+    assert len(entries(tmp_path / "other")) == 1
+    assert entries(cache) == []
+    compilation_cache.reset_cache()
+    assert not compilation_cache.is_initialized()
+    with pytest.raises(ValueError, match="cannot be at a URL"):
+        compilation_cache.set_cache_dir("gs://bucket/cache")
+        jit(lambda x: lax.cos(x))(X)
+
+
+# ---- size ----
+
+
+def test_what_was_used_longest_ago_goes_first(tmp_path, cache):
+    store = compilation_cache.ProgramCache(os.fspath(cache))
+    contents = os.urandom(1000)  # cannot be compressed
+    flags.compilation_cache_max_size.update(3300)
+    paths = [store.path_of("f", str(n)) for n in range(4)]
+    for age, path in enumerate(paths[:3]):
+        store.put(path, contents)
+        os.utime(path, (1000 + age, 1000 + age))
+    assert store.get(paths[0]) == contents  # now the youngest
+    store.put(paths[3], contents)
+    assert entries(cache) == sorted(path.name for path in (paths[0], paths[2], paths[3]))
+    store.put(store.path_of("f", "huge"), os.urandom(5000))
+    assert len(entries(cache)) == 3
+
+
+def test_abandoned_files_are_removed(cache):
+    store = compilation_cache.ProgramCache(os.fspath(cache))
+    flags.compilation_cache_max_size.update(10**6)
+    store.put(store.path_of("f", "1"), b"x")
+    old, young = cache / "old.unfinished", cache / "young.unfinished"
+    for path in (old, young):
+        path.write_bytes(b"")
+    os.utime(old, (1000, 1000))
+    store.put(store.path_of("f", "2"), b"x")
+    assert not old.exists()
+    assert young.exists()
+
+
+# ---- what goes wrong ----
+
+
+def test_damaged_entries(cache):
+    jit(lambda x: lax.sin(x))(X)
+    (path,) = cache.iterdir()
+    whole = path.read_bytes()
+    for damaged in (whole[:-1], whole[:10], b"", whole[:-1] + b"\0"):
+        path.write_bytes(damaged)
+        clear_caches()
+        with pytest.raises(ValueError, match=r"is damaged|is not an executable of"):
+            jit(lambda x: lax.sin(x))(X)
+    flags.raise_persistent_cache_errors.update(False)
+    clear_caches()
+    with pytest.warns(UserWarning, match="Error reading persistent compilation cache entry"):
+        assert np.allclose(jit(lambda x: lax.sin(x))(X), np.sin(X))
+    assert path.read_bytes() != whole[:-1] + b"\0"  # written anew
+
+
+def test_directories_that_cannot_be_written(cache, tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    compilation_cache.set_cache_dir(tmp_path / "file")
+    with pytest.raises(OSError, match="file"):
+        jit(lambda x: lax.sin(x))(X)
+    flags.raise_persistent_cache_errors.update(False)
+    clear_caches()
+    with pytest.warns(UserWarning, match="persistent compilation cache entry for 'jit__lambda'"):
+        assert np.allclose(jit(lambda x: lax.sin(x))(X), np.sin(X))
+
+
+def test_contents_are_checked_when_asked_to(cache):
+    function = jit(lambda x: lax.sin(x))
+    function(X)
+    flags.compilation_cache_check_contents.update(True)
+    clear_caches()
+    assert np.allclose(jit(lambda x: lax.sin(x))(X), np.sin(X))
+    (path,) = cache.iterdir()
+    other = jit(lambda x: lax.cos(x)).lower(X).compile().runtime_executable().serialize()
+    compilation_cache.ProgramCache(os.fspath(cache)).put(path, other)
+    clear_caches()
+    with pytest.raises(compilation_cache.CacheContentsError, match="differs from the one compiled"):
+        jit(lambda x: lax.sin(x))(X)
+
+
+def test_entries_are_the_users_own(cache):
+    jit(lambda x: lax.sin(x))(X)
+    (path,) = cache.iterdir()
+    assert cache.stat().st_mode & 0o077 == 0
+    assert path.stat().st_mode & 0o077 == 0
