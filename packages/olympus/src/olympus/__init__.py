@@ -35,6 +35,7 @@ _SUBMODULES = (
     "numpy",
     "profiler",
     "random",
+    "scipy",
     "sharding",
     "stages",
     "tree",

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples in docstrings hold."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import olympus_scipy
+
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(olympus_scipy.__path__, "olympus_scipy.")
+    if not module.ispkg
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name):
+    module = importlib.import_module(name)
+    assert doctest.testmod(module).failed == 0

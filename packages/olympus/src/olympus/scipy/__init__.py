@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The SciPy interface: ``olympus.scipy.linalg`` and its siblings, loaded when first used."""
+
+from .. import _lazy
+
+__getattr__, __dir__ = _lazy.lazy_attributes(__name__, {}, ("linalg",))
