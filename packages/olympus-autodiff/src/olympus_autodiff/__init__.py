@@ -22,6 +22,7 @@ from .linearize import linearize
 from .policies import checkpoint_name, checkpoint_policies
 from .programs import linearize_olympuspr
 from .saved_residuals import print_saved_residuals, saved_residuals
+from .solves import custom_linear_solve, custom_root
 from .tables import jvp_rules, linearize_rules, load_rules, transpose_rules
 from .transpose import linear_transpose, transpose_olympuspr
 from .vjp import VJP, fwd_and_bwd, vjp
@@ -42,6 +43,8 @@ __all__ = [
     "closure_convert",
     "custom_gradient",
     "custom_jvp",
+    "custom_linear_solve",
+    "custom_root",
     "custom_vjp",
     "custom_vjp_primal_tree_values",
     "fwd_and_bwd",

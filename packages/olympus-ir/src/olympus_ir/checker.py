@@ -16,6 +16,7 @@ from . import lax
 from .avals import AbstractValue, ShapedArray, get_aval, typematch
 from .effects import no_effects
 from .errors import OlympusprTypeError
+from .lax.control_flow.linear_solves import split_operands
 from .lax.control_flow.primitives import sliced_aval
 from .olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr, Var, olympusprs_in_params
 from .rules import RuleTable
@@ -250,6 +251,17 @@ def _scan(operands: Sequence, results: Sequence, params: dict[str, Any]) -> None
     slices = [sliced_aval(aval) for aval in xs]
     _check_types("operands of `jaxpr`", [*consts, *carry, *slices], body.in_avals)
     _check_types("carry that `jaxpr` returns", body.out_avals[:num_carry], carry)
+
+
+@checking_rules.define(lax.linear_solve_p)
+def _linear_solve(operands: Sequence, results: Sequence, params: dict[str, Any]) -> None:
+    programs = params["jaxprs"]
+    consts, right_hand_sides = split_operands(operands, params["const_lengths"])
+    count = len(right_hand_sides)
+    for name, program, given in zip(programs._fields, programs, consts, strict=True):
+        if program is not None:
+            _check_types(f"operands of `{name}`", [*given, *right_hand_sides], program.in_avals)
+            _check_types(f"results of `{name}`", program.out_avals[:count], results[:count])
 
 
 # ---- messages ----

@@ -286,6 +286,7 @@ class Printer:
         if (
             isinstance(value, tuple | list)
             and value
+            and not hasattr(value, "_fields")  # named tuples show the names of their fields
             and all(isinstance(item, ClosedOlympuspr | Olympuspr) for item in value)
         ):
             items = joined(Break(), [self._value(item) for item in value])

@@ -9,7 +9,11 @@ from olympus_ir.lax import *  # noqa: F403
 from . import _lazy
 
 _lazy_name, _lazy_names = _lazy.lazy_attributes(
-    __name__, _lazy.names_from("olympus_sharding.constraints", "with_sharding_constraint")
+    __name__,
+    {
+        **_lazy.names_from("olympus_autodiff.solves", "custom_linear_solve", "custom_root"),
+        **_lazy.names_from("olympus_sharding.constraints", "with_sharding_constraint"),
+    },
 )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.effects import ordered_effects
 from olympus_ir.evaluation import eval_olympuspr
+from olympus_ir.lax.control_flow.linear_solves import LinearSolveParts, split_operands
 from olympus_ir.olympuspr import ClosedOlympuspr
 from olympus_ir.staging import trace_to_closed
 
@@ -295,3 +296,57 @@ def _scan(
     )
     ys_dims = [1 if each else None for each in batched_out[num_carry:]]
     return outs, [*_with_dims(carry_batched), *ys_dims]
+
+
+# ---- linear solves ----
+
+
+@define_axis_rule(lax.linear_solve_p)
+def _linear_solve(
+    axis: BatchAxis,
+    args: Any,
+    batch_dims: Any,
+    *,
+    const_lengths: LinearSolveParts,
+    jaxprs: LinearSolveParts,
+) -> Any:
+    operands = _fronted(args, batch_dims)
+    batched = [dim is not None for dim in batch_dims]
+    consts_batched, initially_batched = split_operands(batched, const_lengths)
+    count = len(initially_batched)
+    programs = [
+        (program, consts)
+        for program, consts in zip(jaxprs, consts_batched, strict=True)
+        if program is not None
+    ]
+    # The unknowns and the right-hand sides, which each program maps to one another, differ between
+    # the examples where one of the programs makes them differ.
+    unknowns_batched = initially_batched
+    while True:
+        after = unknowns_batched
+        for program, consts in programs:
+            _, out = batch_olympuspr(program, axis, [*consts, *unknowns_batched])
+            after = [a or b for a, b in zip(after, out[:count], strict=True)]
+        if after == unknowns_batched:
+            break
+        unknowns_batched = after
+
+    def batched_program(program: ClosedOlympuspr, consts: Sequence[bool]) -> Any:
+        wanted = [*unknowns_batched, *[False] * (len(program.out_avals) - count)]
+        return batch_olympuspr(program, axis, [*consts, *unknowns_batched], wanted)
+
+    _, batched_out = batched_program(jaxprs.solve, consts_batched.solve)
+    start = len(operands) - count
+    right_hand_sides = _instantiated(axis, operands[start:], initially_batched, unknowns_batched)
+    outs = lax.linear_solve_p.bind(
+        *operands[:start],
+        *right_hand_sides,
+        const_lengths=const_lengths,
+        jaxprs=LinearSolveParts(
+            *(
+                program if program is None else batched_program(program, consts)[0]
+                for program, consts in zip(jaxprs, consts_batched, strict=True)
+            )
+        ),
+    )
+    return outs, _with_dims(batched_out)

@@ -9,6 +9,7 @@ from typing import Any
 from ..avals import get_aval
 from ..evaluation import eval_olympuspr
 from ..lax.broadcasting import expand_dims
+from ..lax.control_flow.linear_solves import LinearSolveParts, linear_solve_p, split_operands
 from ..lax.control_flow.primitives import cond_p, scan_p, stacked_aval, while_p
 from ..lax.conversion import convert_dtype
 from ..lax.creation import empty
@@ -88,3 +89,12 @@ def scan(
         joined = concatenate(stack, 0) if stack else empty(stacked.shape, stacked.dtype)
         ys.append(typed(joined, stacked))
     return [*(typed(v, aval) for v, aval in zip(carry, carry_avals, strict=True)), *ys]
+
+
+@reference_rules.define(linear_solve_p)
+@takes_arrays
+def linear_solve(
+    *operands: Any, const_lengths: LinearSolveParts, jaxprs: LinearSolveParts
+) -> list[Any]:
+    consts, right_hand_sides = split_operands(operands, const_lengths)
+    return run(jaxprs.solve, [*consts.solve, *right_hand_sides])

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from olympus_ir import lax
+from olympus_ir import config, lax
+from olympus_ir.avals import ShapedArray
+from olympus_ir.lax.control_flow.linear_solves import LinearSolveParts
+from olympus_ir.staging import trace_to_closed
 
 from .declarations import Operand, Operation, sample
 from .recording import recorded_params
@@ -114,4 +118,52 @@ sample(
     _scan("unrolled", unroll=2),
     _scan("once", length=1),
     _scan("never", length=0),
+)
+
+
+# ---- linear solves ----
+
+
+def _linear_solve_params(with_transpose: bool) -> Callable[[Any], dict[str, Any]]:
+    """Those of the solve of a diagonal system, whose diagonal is a constant of each program."""
+
+    def params(dtype: Any) -> dict[str, Any]:
+        avals = [ShapedArray(_vector.shape, dtype)] * 2
+        with config.enable_x64(True):
+            product = trace_to_closed(lambda diagonal, x: [lax.mul(diagonal, x)], avals)
+            quotient = trace_to_closed(lambda diagonal, b: [lax.div(b, diagonal)], avals)
+        if with_transpose:
+            return {
+                "const_lengths": LinearSolveParts(1, 1, 1, 1),
+                "jaxprs": LinearSolveParts(product, product, quotient, quotient),
+            }
+        return {
+            "const_lengths": LinearSolveParts(1, 0, 1, 0),
+            "jaxprs": LinearSolveParts(product, None, quotient, None),
+        }
+
+    return params
+
+
+def _diagonal(generator: Any, dtype: Any) -> Any:
+    # The same one for all programs: the derivatives of solutions suppose that they fit together.
+    return np.array([0.5, 1.5, -2.0]).astype(dtype)
+
+
+sample(
+    lax.linear_solve_p,
+    # By the diagonals the solver alone would be differentiated, which has no derivative.
+    Operation(
+        "transposable",
+        (*[_diagonal] * 4, _vector),
+        _linear_solve_params(True),
+        differentiable=(4,),
+    ),
+    Operation(
+        "without_transpose",
+        (*[_diagonal] * 2, _vector),
+        _linear_solve_params(False),
+        differentiable=(2,),
+        modes=("forward",),
+    ),
 )

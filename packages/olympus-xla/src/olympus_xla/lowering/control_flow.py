@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.lax.control_flow.linear_solves import split_operands
 from olympus_ir.olympuspr import ClosedOlympuspr
 
 from . import mlir
@@ -218,3 +219,12 @@ def _scan(
     for offset in range(length - rest, length):
         carry, ys = step(context, context.scalar(offset, _INT32), carry, ys)
     return [*carry, *ys]
+
+
+@lowering_rules.define(lax.linear_solve_p)
+def _linear_solve(
+    context: LoweringContext, *operands: Any, const_lengths: Any, jaxprs: Any
+) -> list[Any]:
+    """The solver in place; the other programs serve derivatives alone."""
+    consts, right_hand_sides = split_operands(operands, const_lengths)
+    return context.lower(jaxprs.solve, [*consts.solve, *right_hand_sides])

@@ -3,6 +3,7 @@
 
 from .associative import associative_scan
 from .conditionals import cond, switch
+from .linear_solves import linear_solve_p
 from .loops import fori_loop, while_loop
 from .primitives import cond_p, scan_p, while_p
 from .scanning import map, scan
@@ -12,6 +13,7 @@ __all__ = [
     "cond",
     "cond_p",
     "fori_loop",
+    "linear_solve_p",
     "map",
     "scan",
     "scan_p",

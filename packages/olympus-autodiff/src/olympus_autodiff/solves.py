@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Solvers as functions with derivatives: of linear systems, and of roots by the implicit function.
+
+A solver is an arbitrary function, an iteration or a factorization. What is differentiated is not
+what it does but the equation that its result satisfies.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir import lax, pytrees
+from olympus_ir.evaluation import eval_olympuspr
+from olympus_ir.lax.control_flow.linear_solves import LinearSolveParts
+from olympus_ir.lax.control_flow.subprograms import Subprogram, trace_subprogram
+from olympus_ir.traceback_filtering import api_boundary
+
+from .custom import custom_jvp
+from .jvp import jvp_flat
+from .linearize import linearize
+from .transpose import linear_transpose
+from .zeros import Zero, aval_of, instantiate
+
+__all__ = ["custom_linear_solve", "custom_root"]
+
+Solver = Callable[[Callable[..., Any], Any], Any]
+
+
+@api_boundary
+def custom_linear_solve(
+    matvec: Callable[[Any], Any],
+    b: Any,
+    solve: Solver,
+    transpose_solve: Solver | None = None,
+    symmetric: bool = False,
+    has_aux: bool = False,
+) -> Any:
+    """Solves ``matvec(x) = b`` by a function of one's own, with the derivatives of the solution.
+
+    The solver is not differentiated: the derivatives follow from the equation, and each takes one
+    more solve.
+
+    Args:
+      matvec: a linear function of arrays or a pytree of arrays. It may close over arrays that are
+        differentiated by.
+      b: the right-hand side, of the structure and types that ``matvec`` takes and returns.
+      solve: ``solve(matvec, b)`` gives a solution; what it closes over has no derivative.
+      transpose_solve: ``transpose_solve(vecmat, x)`` solves with the transposed function; needed
+        for reverse mode unless ``symmetric``.
+      symmetric: whether ``matvec`` is its own transpose, so that ``solve`` serves for both.
+      has_aux: whether the solvers return a pair of the solution and auxiliary results.
+
+    Returns:
+      The result of ``solve``.
+
+    Raises:
+      ValueError: where a function returns another structure or shape than that of ``b``.
+      TypeError: where a gradient is taken and there is no ``transpose_solve``.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> def halve(matvec, b):
+      ...     return lax.div(b, 2.0)
+      >>> custom_linear_solve(lambda x: lax.mul(x, 2.0), 3.0, halve, symmetric=True)
+      Array(1.5, dtype=float32, weak_type=True)
+    """
+    if transpose_solve is None and symmetric:
+        transpose_solve = solve
+    leaves, tree = pytrees.tree_flatten(b)
+    avals = tuple([aval_of(leaf) for leaf in leaves])
+
+    def traced(fun: Callable[..., Any], name: str, with_aux: bool = False) -> Subprogram:
+        subprogram = trace_subprogram(fun, pytrees.treedef_tuple((tree,)), avals, name)
+        _check_shapes(name, subprogram, tree, avals, with_aux)
+        return subprogram
+
+    matvec_part = traced(matvec, "matvec")
+    solve_part = traced(functools.partial(solve, matvec), "solve", has_aux)
+    vecmat_part = transpose_solve_part = None
+    if transpose_solve is not None:
+        vecmat: Callable[[Any], Any] = matvec
+        vecmat_part = matvec_part
+        if not symmetric:
+            vecmat = _transposed(matvec, b)
+            vecmat_part = traced(vecmat, "vecmat")
+        transpose_solve_part = traced(
+            functools.partial(transpose_solve, vecmat), "transpose_solve", has_aux
+        )
+    parts = (matvec_part, vecmat_part, solve_part, transpose_solve_part)
+    results = lax.linear_solve_p.bind(
+        *(value for part in parts if part is not None for value in part.consts),
+        *leaves,
+        const_lengths=LinearSolveParts(
+            *(0 if part is None else len(part.consts) for part in parts)
+        ),
+        jaxprs=LinearSolveParts(*(None if part is None else part.closed for part in parts)),
+    )
+    return pytrees.tree_unflatten(solve_part.out_tree, results)
+
+
+def _transposed(matvec: Callable[[Any], Any], b: Any) -> Callable[[Any], Any]:
+    def vecmat(x: Any) -> Any:
+        (result,) = linear_transpose(matvec, b)(x)
+        return result
+
+    return vecmat
+
+
+def _check_shapes(
+    name: str, subprogram: Subprogram, tree: Any, avals: Sequence[Any], has_aux: bool
+) -> None:
+    """Raises where a function's result is not like the right-hand side."""
+    out_tree, results = subprogram.out_tree, subprogram.closed.out_avals
+    if has_aux:
+        children = pytrees.treedef_children(out_tree)
+        if len(children) != 2 or pytrees.treedef_is_leaf(out_tree):
+            raise ValueError(
+                f"{name}() must return a pair of a solution and auxiliary results, because "
+                f"has_aux=True, but it returned {out_tree}"
+            )
+        out_tree = children[0]
+        results = results[: out_tree.num_leaves]
+    expected, found = [aval.shape for aval in avals], [aval.shape for aval in results]
+    if out_tree != tree or expected != found:
+        given = "" if expected != found else f", in the structures {out_tree} and {tree}"
+        raise ValueError(f"{name}() output shapes must match b, got {found} and {expected}{given}")
+
+
+# ---- roots ----
+
+
+@api_boundary
+def custom_root(
+    f: Callable[[Any], Any],
+    initial_guess: Any,
+    solve: Solver,
+    tangent_solve: Solver,
+    has_aux: bool = False,
+) -> Any:
+    """Finds a root of a function by a function of one's own, with the derivatives of the root.
+
+    The solver is not differentiated: by the implicit function theorem the derivative of the root,
+    with respect to what ``f`` closes over, follows from the derivative of ``f`` there.
+
+    Args:
+      f: a function of arrays or a pytree of arrays, whose root is sought. It may close over arrays
+        that are differentiated by.
+      initial_guess: where the search begins; it has no derivative.
+      solve: ``solve(f, initial_guess)`` gives a root.
+      tangent_solve: ``tangent_solve(g, y)`` solves the linear equation ``g(x) = y``, where ``g`` is
+        the derivative of ``f`` at the root. For reverse mode it must be transposable, as
+        `custom_linear_solve` is.
+      has_aux: whether ``solve`` returns a pair of the root and auxiliary results.
+
+    Returns:
+      The result of ``solve``.
+
+    Raises:
+      TypeError: where a function returns another structure than that of ``initial_guess``.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> def newton(f, x):
+      ...     return lax.fori_loop(0, 9, lambda _, x: lax.sub(x, lax.div(f(x), lax.mul(2.0, x))), x)
+      >>> custom_root(lambda x: lax.sub(lax.mul(x, x), 2.0), 1.0, newton, lambda g, y: y / g(1.0))
+      Array(1.4142135, dtype=float32, weak_type=True)
+    """
+    leaves, tree = pytrees.tree_flatten(initial_guess)
+    avals = tuple([aval_of(leaf) for leaf in leaves])
+    in_tree = pytrees.treedef_tuple((tree,))
+    function = trace_subprogram(f, in_tree, avals, "custom_root")
+    _check_structure("f", function.out_tree, tree, "initial_guess")
+    solver = trace_subprogram(functools.partial(solve, f), in_tree, avals, "solve")
+    root_tree = solver.out_tree
+    if has_aux:
+        children = pytrees.treedef_children(root_tree)
+        if len(children) != 2 or pytrees.treedef_is_leaf(root_tree):
+            raise ValueError(
+                "custom_root expected solve to return a pair of the root and auxiliary results, "
+                f"because has_aux=True, but it returned {root_tree}"
+            )
+        root_tree = children[0]
+    _check_structure("solve", root_tree, tree, "initial_guess")
+
+    def linearize_and_solve(x: Any, y: Any) -> Any:
+        _, derivative = linearize(f, x)
+        return tangent_solve(derivative, y)
+
+    linear = trace_subprogram(
+        linearize_and_solve, pytrees.treedef_tuple((tree, tree)), avals * 2, "tangent_solve"
+    )
+    _check_structure("tangent_solve", linear.out_tree, tree, "x")
+    programs = _RootPrograms(function, solver, linear)
+    results = _custom_root(programs, *function.consts, *solver.consts, *linear.consts, *leaves)
+    return pytrees.tree_unflatten(solver.out_tree, results)
+
+
+def _check_structure(name: str, found: Any, expected: Any, like: str) -> None:
+    if found != expected:
+        raise TypeError(
+            f"{name}() output pytree structure must match {like}, got {found} and {expected}."
+        )
+
+
+class _RootPrograms:
+    """The programs of a root: the function, the solver, and the solver for its derivative."""
+
+    __slots__ = ("function", "linear", "solver")
+
+    def __init__(self, function: Subprogram, solver: Subprogram, linear: Subprogram) -> None:
+        self.function = function
+        self.solver = solver
+        self.linear = linear
+
+    def split(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+        """The constants of each program, and the guess."""
+        first = len(self.function.consts)
+        second = first + len(self.solver.consts)
+        third = second + len(self.linear.consts)
+        return (
+            list(operands[:first]),
+            list(operands[first:second]),
+            list(operands[second:third]),
+            list(operands[third:]),
+        )
+
+
+def _run(part: Subprogram, *operands: Any) -> list[Any]:
+    return eval_olympuspr(part.closed.jaxpr, part.closed.consts, *operands)
+
+
+@functools.partial(custom_jvp, nondiff_argnums=(0,))
+def _custom_root(programs: _RootPrograms, *operands: Any) -> list[Any]:
+    _, consts, _, guess = programs.split(operands)
+    return _run(programs.solver, *consts, *guess)
+
+
+def _root_jvp(
+    programs: _RootPrograms, primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[Any, Any]:
+    results = _custom_root(programs, *primals)
+    consts, _, linear_consts, guess = programs.split(primals)
+    const_tangents, *_ = programs.split(tangents)
+    root, aux = list(results[: len(guess)]), results[len(guess) :]
+    # f(x, a) = 0 implies df/dx dx = - df/da da.
+    _, pushed = jvp_flat(
+        lambda *operands: _run(programs.function, *operands),
+        [*consts, *root],
+        [*const_tangents, *(Zero.of(x) for x in root)],
+    )
+    solved = _run(programs.linear, *linear_consts, *root, *map(instantiate, pushed))
+    root_tangents = [lax.neg(value) for value in solved]
+    return results, [*root_tangents, *(instantiate(Zero.of(value)) for value in aux)]
+
+
+_custom_root.defjvp(_root_jvp)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The primitive of linear solves, whose derivatives are those of the solution, not of the solver.
+
+The function that binds it, `custom_linear_solve`, needs transposition and is in olympus-autodiff.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...avals import AbstractValue
+from ...effects import no_effects
+from ...evaluation import eval_olympuspr
+from ...primitives import instruction
+from ..values import as_array
+
+
+class LinearSolveParts(NamedTuple):
+    """One thing for each of the four programs of a linear solve; None where there is no program.
+
+    Attributes:
+      matvec: of the program that applies the linear map.
+      vecmat: of the one that applies the transposed map.
+      solve: of the one that solves; it may return auxiliary results after the solution.
+      transpose_solve: of the one that solves with the transposed map.
+    """
+
+    matvec: Any
+    vecmat: Any
+    solve: Any
+    transpose_solve: Any
+
+    def transposed(self) -> LinearSolveParts:
+        """The parts of the solve with the transposed map."""
+        return LinearSolveParts(self.vecmat, self.matvec, self.transpose_solve, self.solve)
+
+
+# Printed programs show the type by the name that it has in JAX's.
+LinearSolveParts.__name__ = "_LinearSolveTuple"
+
+# Solves a system of linear equations:
+#   *x, *aux = custom_linear_solve[const_lengths jaxprs]
+#       *matvec_consts *vecmat_consts *solve_consts *transpose_solve_consts *b
+linear_solve_p = instruction(
+    "custom_linear_solve", multiple_results=True, family="control_flow", cache_inference=False
+)
+linear_solve_p.spreads_varying = False
+
+
+@linear_solve_p.def_effectful_abstract_eval
+def _linear_solve_types(
+    *operands: AbstractValue, const_lengths: LinearSolveParts, jaxprs: LinearSolveParts
+) -> tuple[list[AbstractValue], frozenset]:
+    effects = no_effects
+    for program in jaxprs:
+        if program is not None:
+            effects |= program.effects
+    return jaxprs.solve.out_avals, effects
+
+
+def split_operands(
+    operands: Any, const_lengths: LinearSolveParts
+) -> tuple[LinearSolveParts, list[Any]]:
+    """The constants of each program, and the right-hand sides, among operands or their flags."""
+    groups = []
+    start = 0
+    for length in const_lengths:
+        groups.append(list(operands[start : start + length]))
+        start += length
+    return LinearSolveParts(*groups), list(operands[start:])
+
+
+@linear_solve_p.def_impl
+def solve_now(
+    *operands: Any, const_lengths: LinearSolveParts, jaxprs: LinearSolveParts
+) -> list[Any]:
+    """Runs the solver; the other programs serve derivatives alone.
+
+    Equation by equation, because the solver is often a new function at each call, for which a
+    compiled program would never be found again.
+    """
+    consts, right_hand_sides = split_operands(operands, const_lengths)
+    program = jaxprs.solve
+    results = eval_olympuspr(program.jaxpr, program.consts, *consts.solve, *right_hand_sides)
+    return [as_array(result) for result in results]
