@@ -107,7 +107,7 @@ _from_output = {
     lax.erfc_p: lambda t, y, x: product(t, scaled(-TWO_OVER_SQRT_PI, exp(neg(square(x))))),
     lax.erf_inv_p: lambda t, y, x: product(t, scaled(HALF_SQRT_PI, exp(square(y)))),
     lax.lgamma_p: lambda t, y, x: product(t, lax.digamma_p.bind(x)),
-    lax.digamma_p: lambda t, y, x: product(t, trigamma(x)),
+    lax.digamma_p: lambda t, y, x: product(t, lax.polygamma_p.bind(constant(1, x), x)),
 }
 for _primitive, _tangent in _from_output.items():
     jvp_rules.define(_primitive, from_output(_tangent))
@@ -118,40 +118,6 @@ def _acosh_derivative(x: Any) -> Any:
         # sqrt(x^2 - 1) is on another branch than this where the real part is negative.
         return product(rsqrt(sub(x, constant(1, x))), rsqrt(one_plus(x)))
     return rsqrt(sub(square(x), constant(1, x)))
-
-
-# Coefficients B_2k of the asymptotic series of the trigamma function.
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
-_TRIGAMMA_SHIFT = 8
-
-
-def trigamma(x: Any) -> Any:
-    """The derivative of the digamma function.
-
-    By recurrence from x + 8, where the asymptotic series converges to double precision, and for
-    x < 1/2 by reflection: trigamma(x) = pi^2 / sin(pi x)^2 - trigamma(1 - x).
-    """
-    half = constant(0.5, x)
-    reflected = lt(x, half)
-    z = select_n(reflected, x, one_minus(x))
-    total = lax.integer_pow_p.bind(z, y=-2)
-    for step in range(1, _TRIGAMMA_SHIFT):
-        total = add(total, lax.integer_pow_p.bind(add(z, constant(step, z)), y=-2))
-    inverse = div(constant(1, z), add(z, constant(_TRIGAMMA_SHIFT, z)))
-    inverse_square = square(inverse)
-    series = constant(_BERNOULLI[-1], z)
-    for coefficient in reversed(_BERNOULLI[:-1]):
-        series = add(product(series, inverse_square), constant(coefficient, z))
-    # 1/z + 1/(2 z^2) + sum of B_2k / z^(2k+1)
-    tail = add(
-        add(inverse, scaled(0.5, inverse_square)), product(product(inverse, inverse_square), series)
-    )
-    total = add(total, tail)
-    # The reduced argument keeps the sine exact far from zero.
-    fraction = sub(x, lax.round_p.bind(x, rounding_method=lax.RoundingMethod.TO_NEAREST_EVEN))
-    sine = lax.sin_p.bind(scaled(math.pi, fraction))
-    reflection = sub(div(constant(math.pi**2, x), square(sine)), total)
-    return select_n(reflected, total, reflection)
 
 
 @jvp_rules.define(lax.abs_p)
@@ -194,6 +160,9 @@ for _primitive in (
     lax.le_p,
     lax.gt_p,
     lax.ge_p,
+    lax.eq_to_p,
+    lax.lt_to_p,
+    lax.le_to_p,
     lax.stop_gradient_p,
     lax.bitcast_convert_type_p,
 ):
@@ -208,6 +177,7 @@ for _primitive in (
     lax.shift_right_arithmetic_p,
     lax.population_count_p,
     lax.clz_p,
+    lax.mulhi_p,
 ):
     jvp_rules.exempt(_primitive, reason="takes integers only, which have no tangents")
 jvp_rules.exempt(

@@ -90,6 +90,10 @@ for _primitive in (
     lax.le_p,
     lax.gt_p,
     lax.ge_p,
+    lax.eq_to_p,
+    lax.lt_to_p,
+    lax.le_to_p,
+    lax.mulhi_p,
     lax.add_any_p,
 ):
     batching_rules.define(_primitive, elementwise(_primitive))

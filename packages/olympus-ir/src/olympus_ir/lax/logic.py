@@ -35,14 +35,19 @@ __all__ = [
     "clz_p",
     "eq",
     "eq_p",
+    "eq_to_p",
     "ge",
     "ge_p",
     "gt",
     "gt_p",
     "le",
     "le_p",
+    "le_to_p",
     "lt",
     "lt_p",
+    "lt_to_p",
+    "mulhi",
+    "mulhi_p",
     "ne",
     "ne_p",
     "not_p",
@@ -69,10 +74,15 @@ lt_p = binary("lt", Ordered, result=_boolean, numpy_name="less")
 le_p = binary("le", Ordered, result=_boolean, numpy_name="less_equal")
 gt_p = binary("gt", Ordered, result=_boolean, numpy_name="greater")
 ge_p = binary("ge", Ordered, result=_boolean, numpy_name="greater_equal")
+# In the order that is total: of floats, -NaN < -inf < ... < -0 < 0 < ... < inf < NaN.
+eq_to_p = binary("eq_to", Ordered, result=_boolean)
+lt_to_p = binary("lt_to", Ordered, result=_boolean)
+le_to_p = binary("le_to", Ordered, result=_boolean)
 and_p = binary("and", IntegerOrBool, numpy_name="bitwise_and")
 or_p = binary("or", IntegerOrBool, numpy_name="bitwise_or")
 xor_p = binary("xor", IntegerOrBool, numpy_name="bitwise_xor")
 not_p = unary("not", IntegerOrBool)
+mulhi_p = binary("mulhi", Integer)
 shift_left_p = binary("shift_left", Integer, numpy_name="left_shift")
 shift_right_logical_p = binary("shift_right_logical", Integer)
 shift_right_arithmetic_p = binary("shift_right_arithmetic", Integer, numpy_name="right_shift")
@@ -297,6 +307,24 @@ def clz(x: ArrayLike) -> Array:
       Array(31, dtype=int32, weak_type=True)
     """
     return clz_p.bind(x)
+
+
+def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The high bits of the products of integers: what ``x * y`` loses.
+
+    Args:
+      x: an array of integers of n bits.
+      y: an array of the same dtype; scalars and dimensions of size one are spread.
+
+    Returns:
+      The upper n of the 2n bits of each product.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.mulhi(2**30, 2**30)
+      Array(268435456, dtype=int32, weak_type=True)
+    """
+    return mulhi_p.bind(x, y)
 
 
 # ---- choices ----

@@ -202,6 +202,28 @@ define(logic.gt_p, np.greater)
 define(logic.ge_p, np.greater_equal)
 
 
+def _in_total_order(compare: Any) -> Any:
+    def rule(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return compare(_place_in_total_order(x), _place_in_total_order(y))
+
+    return rule
+
+
+def _place_in_total_order(x: np.ndarray) -> np.ndarray:
+    """Integers ordered as the elements are: of floats by sign and magnitude of their bits."""
+    if not dtypes.issubdtype(x.dtype, np.floating):
+        return wide_integer(x)
+    sign_bit = 1 << (dtypes.itemsize_bits(x.dtype) - 1)
+    bits = x.view(np.dtype(f"u{x.dtype.itemsize}"))
+    magnitude = (bits & (sign_bit - 1)).astype(np.int64)
+    return np.where(bits & sign_bit, -1 - magnitude, magnitude)
+
+
+define(logic.eq_to_p, _in_total_order(np.equal))
+define(logic.lt_to_p, _in_total_order(np.less))
+define(logic.le_to_p, _in_total_order(np.less_equal))
+
+
 @define(logic.clamp_p)
 def _clamp(minimum: np.ndarray, x: np.ndarray, maximum: np.ndarray) -> np.ndarray:
     return np.minimum(np.maximum(minimum, x), maximum)
@@ -230,6 +252,14 @@ def _bitwise(function: Any) -> Any:
         return np.asarray(function(*map(wide_integer, operands))).astype(operands[0].dtype)
 
     return rule
+
+
+@define(logic.mulhi_p)
+def _mulhi(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    # In integers of Python, which do not wrap around.
+    product = x.astype(object) * y.astype(object)
+    high = np.asarray(product // 2 ** dtypes.itemsize_bits(x.dtype))
+    return high.astype(np.int64 if x.dtype.kind == "i" else np.uint64).astype(x.dtype)
 
 
 define(logic.and_p, _bitwise(np.bitwise_and))

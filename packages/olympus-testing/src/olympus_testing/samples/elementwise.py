@@ -177,6 +177,10 @@ for _primitive in (lax.lt_p, lax.le_p, lax.gt_p, lax.ge_p):
     sample(
         _primitive, Binary(domain=(-1, 1), dtypes=FLOATS + INTEGERS + BOOLS, differentiable=False)
     )
+for _primitive in (lax.eq_to_p, lax.lt_to_p, lax.le_to_p):
+    sample(
+        _primitive, Binary(domain=(-1, 1), dtypes=FLOATS + INTEGERS + BOOLS, differentiable=False)
+    )
 sample(
     lax.clamp_p,
     Operation(
@@ -218,6 +222,7 @@ for _primitive in (lax.and_p, lax.or_p, lax.xor_p):
 sample(lax.not_p, Unary((-100, 100), dtypes=INTEGERS + BOOLS, differentiable=False))
 sample(lax.population_count_p, Unary((-100, 100), dtypes=INTEGERS, differentiable=False))
 sample(lax.clz_p, Unary((-100, 100), dtypes=INTEGERS, differentiable=False))
+sample(lax.mulhi_p, Binary((-(2**62), 2**62), dtypes=INTEGERS, differentiable=False))
 for _primitive in (lax.shift_left_p, lax.shift_right_logical_p, lax.shift_right_arithmetic_p):
     sample(
         _primitive,

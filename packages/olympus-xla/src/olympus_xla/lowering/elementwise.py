@@ -62,6 +62,7 @@ for _name, _operation in {
     "shift_right_logical": "stablehlo.shift_right_logical",
     "shift_right_arithmetic": "stablehlo.shift_right_arithmetic",
     "population_count": "stablehlo.popcnt",
+    "mulhi": "chlo.mulhi",
     "clz": "stablehlo.count_leading_zeros",
     "erf": "chlo.erf",
     "erfc": "chlo.erfc",
@@ -139,8 +140,7 @@ for _name, _direction in {
 }.items():
     lowering_rules.define(getattr(lax, f"{_name}_p"), _comparison(_direction))
 for _name, _direction in {"eq_to": "EQ", "lt_to": "LT", "le_to": "LE"}.items():
-    if hasattr(lax, f"{_name}_p"):
-        lowering_rules.define(getattr(lax, f"{_name}_p"), _comparison(_direction, total_order=True))
+    lowering_rules.define(getattr(lax, f"{_name}_p"), _comparison(_direction, total_order=True))
 
 
 @lowering_rules.define(lax.sign_p)
