@@ -8,6 +8,9 @@ from .collectives import *  # noqa: F403
 from .contractions import *  # noqa: F403
 from .control_flow import *  # noqa: F403
 from .conversion import *  # noqa: F403
+from .convolution import *  # noqa: F403
+from .convolution_shapes import *  # noqa: F403
+from .convolution_variants import *  # noqa: F403
 from .creation import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .extended import *  # noqa: F403
@@ -21,3 +24,4 @@ from .scattering import *  # noqa: F403
 from .shaping import *  # noqa: F403
 from .sorting import *  # noqa: F403
 from .transfer import *  # noqa: F403
+from .window_shapes import *  # noqa: F403

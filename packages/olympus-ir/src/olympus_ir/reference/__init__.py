@@ -6,6 +6,7 @@ from . import calls as calls
 from . import collectives as collectives
 from . import contractions as contractions
 from . import control_flow as control_flow
+from . import convolution as convolution
 from . import elementwise as elementwise
 from . import indexing as indexing
 from . import reductions as reductions

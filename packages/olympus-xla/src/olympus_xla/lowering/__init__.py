@@ -7,6 +7,7 @@ from . import collectives as collectives
 from . import constraints as constraints
 from . import contractions as contractions
 from . import control_flow as control_flow
+from . import convolution as convolution
 from . import elementwise as elementwise
 from . import export as export
 from . import ffi as ffi

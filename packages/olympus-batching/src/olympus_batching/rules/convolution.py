@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batching of convolutions: the examples join the batch, the features, or the groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_ir import lax
+from olympus_ir.lax.convolution import conv_general_dilated_p
+
+from ..tables import batching_rules, ndim_of, shape_of
+
+
+@batching_rules.define(conv_general_dilated_p)
+def _conv_general_dilated(
+    axis_size: int,
+    args: Any,
+    batch_dims: Any,
+    *,
+    dimension_numbers: Any,
+    feature_group_count: int,
+    batch_group_count: int,
+    **params: Any,
+) -> Any:
+    lhs, rhs = args
+    lhs_dim, rhs_dim = batch_dims
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+
+    def convolve(lhs: Any, rhs: Any, feature_groups: int, batch_groups: int) -> Any:
+        return conv_general_dilated_p.bind(
+            lhs,
+            rhs,
+            dimension_numbers=dimension_numbers,
+            feature_group_count=feature_groups,
+            batch_group_count=batch_groups,
+            **params,
+        )
+
+    if lhs_dim is not None and rhs_dim is not None:
+        # Each example has kernels of its own, so examples are groups that do not mix.
+        groups_of_batch = batch_group_count > 1
+        lhs = merged(lhs, lhs_dim, lhs_spec[0 if groups_of_batch else 1])
+        rhs = merged(rhs, rhs_dim, rhs_spec[0])
+        if groups_of_batch:
+            batch_group_count *= axis_size
+        else:
+            feature_group_count *= axis_size
+        out = convolve(lhs, rhs, feature_group_count, batch_group_count)
+        return split(out, out_spec[1], axis_size), out_spec[1]
+
+    groups = max(feature_group_count, batch_group_count)
+    if lhs_dim is not None:
+        place = lhs_spec[0]
+        if batch_group_count > 1:
+            lhs = merged_within_groups(lhs, lhs_dim, place, groups)
+        else:
+            lhs = merged(lhs, lhs_dim, place)
+        out = convolve(lhs, rhs, feature_group_count, batch_group_count)
+        return split(out, out_spec[0], axis_size), out_spec[0]
+
+    place = rhs_spec[0]
+    if groups == 1:
+        out = convolve(lhs, merged(rhs, rhs_dim, place), feature_group_count, batch_group_count)
+        return split(out, out_spec[1], axis_size), out_spec[1]
+    rhs = merged_within_groups(rhs, rhs_dim, place, groups)
+    out = convolve(lhs, rhs, feature_group_count, batch_group_count)
+    # The result's features are [group, example, feature of the group].
+    place = out_spec[1]
+    out = split(split(out, place, groups), place + 1, axis_size)
+    return merged(out, place, place + 1), place
+
+
+def merged(x: Any, source: int, target: int) -> Any:
+    """An array with one dimension moved in front of another, and made one with it.
+
+    Args:
+      x: the array.
+      source: the dimension that is moved.
+      target: the dimension that it joins, counted without the first.
+    """
+    shape = shape_of(x)
+    order = [dimension for dimension in range(ndim_of(x)) if dimension != source]
+    sizes = [shape[dimension] for dimension in order]
+    sizes[target] *= shape[source]
+    order.insert(target, source)
+    return lax.reshape(x, sizes, order)
+
+
+def split(x: Any, dimension: int, count: int) -> Any:
+    """An array with one dimension divided in two, of which the first has a given size."""
+    shape = shape_of(x)
+    rest = shape[dimension] // count if count else 0
+    return lax.reshape(x, (*shape[:dimension], count, rest, *shape[dimension + 1 :]))
+
+
+def merged_within_groups(x: Any, source: int, target: int, groups: int) -> Any:
+    """As `merged`, where the dimension joined is [group, element] and stays ordered by groups."""
+    place = target + (target >= source)
+    x = split(x, place, groups)
+    source += source > place
+    # Moved between the groups and their elements; then groups and the rest are one dimension.
+    x = merged(x, source, target + 1)
+    first, second = shape_of(x)[target : target + 2]
+    return lax.reshape(x, (*shape_of(x)[:target], first * second, *shape_of(x)[target + 2 :]))

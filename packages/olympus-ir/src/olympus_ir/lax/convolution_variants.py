@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations made of convolutions: transposed ones, patches, kernels that differ by place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .broadcasting import broadcast_in_dim
+from .contractions import Precision, PrecisionLike, dot_general
+from .conversion import convert_dtype
+from .convolution import conv_general_dilated
+from .convolution_shapes import (
+    conv_dimension_numbers,
+    permuted,
+    transposed_padding,
+)
+from .creation import broadcasted_iota
+from .logic import eq
+from .shaping import reshape, rev, transpose
+from .values import Array, ArrayLike, dtype_of, shape_of
+from .window_shapes import dilated_size
+
+__all__ = ["conv_general_dilated_local", "conv_general_dilated_patches", "conv_transpose"]
+
+# By the number of spatial dimensions, the dimension numbers of `conv_transpose`.
+_CHANNELS_LAST = (
+    ("NC", "IO", "NC"),
+    ("NHC", "HIO", "NHC"),
+    ("NHWC", "HWIO", "NHWC"),
+    ("NDHWC", "DHWIO", "NDHWC"),
+)
+
+
+def conv_transpose(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    transpose_kernel: bool = False,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    use_consistent_padding: bool = False,
+) -> Array:
+    """A transposed convolution: one whose result is larger than its input by the strides.
+
+    It is the convolution with an input that is dilated by the strides: what the derivative of a
+    convolution computes.
+
+    Args:
+      lhs: the input.
+      rhs: the kernel.
+      strides: by how much the window of the convolution moves whose transpose this is.
+      padding: ``"SAME"`` or ``"VALID"``: the padding of the convolution that this is the transpose
+        of; or a pair (before, after) a dimension.
+      rhs_dilation: the distance of the kernel's elements.
+      dimension_numbers: as in `conv_general_dilated`; by default features come last.
+      transpose_kernel: whether to exchange the kernel's features and to flip its spatial
+        dimensions, so that the same kernel as of the convolution is given.
+      precision: as in `conv_general_dilated`.
+      preferred_element_type: as in `conv_general_dilated`.
+      use_consistent_padding: whether pairs are the padding of the convolution that this is the
+        transpose of, as words are; otherwise they are the padding of the dilated input.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.conv_transpose(np.ones((1, 3, 2)), np.ones((2, 2, 4)), (2,), "SAME").shape
+      (1, 6, 4)
+    """
+    lhs_shape, rhs_shape = shape_of(lhs), shape_of(rhs)
+    count = len(lhs_shape) - 2
+    if dimension_numbers is None:
+        if not 0 <= count < len(_CHANNELS_LAST):
+            raise ValueError(
+                "No 4+ dimensional dimension_number defaults: conv_transpose needs "
+                f"dimension_numbers for operands of shapes {lhs_shape} and {rhs_shape}."
+            )
+        dimension_numbers = _CHANNELS_LAST[count]
+    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
+    dilations = (1,) * count if rhs_dilation is None else tuple(rhs_dilation)
+    windows = [
+        dilated_size(size, dilation)
+        for size, dilation in zip(permuted(rhs_shape, numbers.rhs_spec)[2:], dilations, strict=True)
+    ]
+    pads: Any = padding
+    if padding in ("SAME", "VALID") or (use_consistent_padding and isinstance(padding, str)):
+        pads = [
+            transposed_padding(window, stride, padding)  # type: ignore[arg-type]
+            for window, stride in zip(windows, strides, strict=True)
+        ]
+    elif use_consistent_padding:
+        pads = [
+            (window - 1 - low, window - 1 - high)
+            for window, (low, high) in zip(windows, padding, strict=True)  # type: ignore[misc]
+        ]
+    if transpose_kernel:
+        order = list(range(len(rhs_shape)))
+        out_feature, in_feature, *spatial = numbers.rhs_spec
+        order[out_feature], order[in_feature] = in_feature, out_feature
+        rhs = transpose(rev(rhs, spatial), order)
+    return conv_general_dilated(
+        lhs,
+        rhs,
+        (1,) * count,
+        pads,
+        strides,
+        dilations,
+        numbers,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def conv_general_dilated_patches(
+    lhs: ArrayLike,
+    filter_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+) -> Array:
+    """The elements of each window that a convolution would sum over, as features.
+
+    Args:
+      lhs: the input.
+      filter_shape: the sizes of the window.
+      window_strides: by how much the window moves.
+      padding: as in `conv_general_dilated`.
+      lhs_dilation: as in `conv_general_dilated`.
+      rhs_dilation: as in `conv_general_dilated`.
+      dimension_numbers: as in `conv_general_dilated`.
+      precision: how exactly accelerators copy the elements.
+      preferred_element_type: the dtype of the result.
+
+    Returns:
+      The patches: for each of the input's features, as many features as a window has elements.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> x = np.arange(4.0).reshape(1, 1, 4)
+      >>> lax.conv_general_dilated_patches(x, (2,), (1,), "VALID")
+      Array([[[0., 1., 2.],
+              [1., 2., 3.]]], dtype=float32)
+    """
+    filter_shape = tuple(filter_shape)
+    shape = shape_of(lhs)
+    numbers = conv_dimension_numbers(shape, (1, 1, *filter_shape), dimension_numbers)
+    features, size = shape[numbers.lhs_spec[1]], math.prod(filter_shape)
+    # The kernel of each output feature has a single one, at the element that it copies.
+    rows, columns = (broadcasted_iota(np.int32, (size, size), axis) for axis in (0, 1))
+    unit = convert_dtype(eq(rows, columns), dtype_of(lhs))
+    kernels = broadcast_in_dim(unit, (features, size, size), (1, 2))
+    kernels = reshape(kernels, (features * size, 1, *filter_shape))
+    places = tuple(numbers.rhs_spec.index(place) for place in range(len(shape)))
+    if precision is not None:
+        # The kernel is exact in any precision.
+        precision = (Precision(precision), Precision.DEFAULT)  # type: ignore[assignment]
+    return conv_general_dilated(
+        lhs,
+        transpose(kernels, places),
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        numbers,
+        feature_group_count=features,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def conv_general_dilated_local(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    filter_shape: Sequence[int],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    precision: PrecisionLike = None,
+) -> Array:
+    """A convolution whose kernel is another one at each place.
+
+    Args:
+      lhs: the input.
+      rhs: the kernels: output features; input features times elements of the window, in the order
+        of `conv_general_dilated_patches`; and the spatial dimensions of the result.
+      window_strides: by how much the window moves.
+      padding: as in `conv_general_dilated`.
+      filter_shape: the sizes of the window.
+      lhs_dilation: as in `conv_general_dilated`.
+      rhs_dilation: as in `conv_general_dilated`.
+      dimension_numbers: as in `conv_general_dilated`.
+      precision: as in `conv_general_dilated`.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> x, kernels = np.ones((1, 1, 4)), np.arange(6.0).reshape(1, 2, 3)
+      >>> lax.conv_general_dilated_local(x, kernels, (1,), "VALID", (2,))
+      Array([[[3., 5., 7.]]], dtype=float32)
+    """
+    numbers = conv_dimension_numbers(shape_of(lhs), shape_of(rhs), dimension_numbers)
+    first = precision[0] if isinstance(precision, tuple | list) else precision
+    patches = conv_general_dilated_patches(
+        lhs,
+        filter_shape,
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        numbers,
+        precision=first,
+    )
+    _, rhs_spec, out_spec = numbers
+    product = dot_general(
+        patches,
+        rhs,
+        (((out_spec[1],), (rhs_spec[1],)), (out_spec[2:], rhs_spec[2:])),
+        precision=precision,
+    )
+    # The product's dimensions: spatial ones, batch, features.
+    order = [0] * len(out_spec)
+    for source, place in enumerate((*out_spec[2:], *out_spec[:2])):
+        order[place] = source
+    return transpose(product, order)

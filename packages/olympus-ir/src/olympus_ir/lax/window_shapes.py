@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How windows fit into padded, dilated arrays: sizes and paddings, for convolutions and pooling."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["padtype_to_pads"]
+
+Padding = tuple[tuple[int, int], ...]
+
+
+def dilated_size(size: int, dilation: int) -> int:
+    """The size of a dimension with ``dilation - 1`` gaps between neighbours."""
+    return 0 if size == 0 else 1 + dilation * (size - 1)
+
+
+def window_count(size: int, window: int, stride: int) -> int:
+    """How many windows of a size fit into a dimension, at multiples of a stride."""
+    return max((size - window) // stride + 1, 0)
+
+
+def window_counts(
+    shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    base_dilation: Sequence[int],
+    window_dilation: Sequence[int],
+) -> tuple[int, ...]:
+    """The number of windows along each dimension of a dilated, padded array."""
+    return tuple(
+        window_count(dilated_size(size, base) + low + high, dilated_size(window, dilation), stride)
+        for size, window, stride, (low, high), base, dilation in zip(
+            shape,
+            window_dimensions,
+            window_strides,
+            padding,
+            base_dilation,
+            window_dilation,
+            strict=True,
+        )
+    )
+
+
+def padtype_to_pads(
+    in_shape: Sequence[int],
+    window_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str,
+) -> list[tuple[int, int]]:
+    """The explicit padding that a word stands for.
+
+    Args:
+      in_shape: the sizes of the dimensions that windows move along.
+      window_shape: the sizes of a window, with its dilation.
+      window_strides: by how much the window moves.
+      padding: ``"VALID"`` pads nothing; ``"SAME"`` pads so that there is one window for each
+        multiple of the stride, with the odd element at the end; ``"SAME_LOWER"`` likewise, with the
+        odd element at the beginning.
+
+    Returns:
+      For each dimension, how many elements are added before and after.
+
+    Raises:
+      RuntimeError: where ``padding`` is another word.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.padtype_to_pads((8, 9), (3, 4), (1, 2), "SAME")
+      [(1, 1), (1, 2)]
+    """
+    if not isinstance(padding, str):
+        raise TypeError(
+            f"Unknown padding type: {padding!r}. Expected 'VALID', 'SAME' or 'SAME_LOWER'."
+        )
+    word = padding.upper()
+    if word == "VALID":
+        return [(0, 0)] * len(in_shape)
+    if word not in ("SAME", "SAME_LOWER"):
+        raise RuntimeError(
+            f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}."
+        )
+    pads = []
+    for size, window, stride in zip(in_shape, window_shape, window_strides):
+        if stride < 1:
+            raise ValueError(f"window strides must be positive, got {tuple(window_strides)}")
+        count = -(-size // stride)
+        missing = max((count - 1) * stride + window - size, 0)
+        smaller = missing // 2
+        larger = missing - smaller
+        pads.append((smaller, larger) if word == "SAME" else (larger, smaller))
+    return pads
+
+
+def integers(name: str, parameter: str, values: Any) -> tuple[int, ...]:
+    """A parameter that is a sequence of integers.
+
+    Raises:
+      TypeError: where it is none.
+    """
+    try:
+        return tuple([operator.index(value) for value in values])
+    except TypeError:
+        raise TypeError(
+            f"{name} {parameter} must be a sequence of integers, one a dimension, got {values!r}"
+        ) from None
+
+
+def integer_pairs(name: str, values: Any) -> Padding:
+    """A padding that is a sequence of pairs of integers.
+
+    Raises:
+      TypeError: where it is none.
+    """
+    try:
+        return tuple([(operator.index(low), operator.index(high)) for low, high in values])
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name} padding must be 'SAME', 'SAME_LOWER', 'VALID' or a sequence of pairs (before, "
+            f"after) of integers, one a dimension, got {values!r}"
+        ) from None
+
+
+def check_positive(name: str, parameter: str, values: Sequence[int]) -> None:
+    """Raises TypeError where one of the integers is not positive."""
+    if any(value <= 0 for value in values):
+        if "dilation" in parameter:
+            raise TypeError(
+                f"{name} {parameter}: All dilations must be positive, got {tuple(values)}."
+            )
+        raise TypeError(
+            f"{name} {parameter} must have every element be strictly positive, got {tuple(values)}."
+        )

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowering of convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.lax.convolution import conv_general_dilated_p
+
+from . import mlir
+from .context import LoweringContext
+from .contractions import precision_attribute
+from .tables import lowering_rules
+
+
+def _dimension_numbers(numbers: Any) -> Any:
+    """Dimension numbers as an attribute, such as ``[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]``."""
+    written = [
+        _letters(spec, letters) for spec, letters in zip(numbers, ("bf", "oi", "bf"), strict=True)
+    ]
+    return mlir.parsed(f"#stablehlo.conv<{written[0]}x{written[1]}->{written[2]}>")
+
+
+def _letters(spec: Sequence[int], letters: str) -> str:
+    names = [*letters, *map(str, range(len(spec) - 2))]
+    placed = [""] * len(spec)
+    for place, name in zip(spec, names, strict=True):
+        placed[place] = name
+    return f"[{', '.join(placed)}]"
+
+
+@lowering_rules.define(conv_general_dilated_p)
+def _conv_general_dilated(
+    context: LoweringContext,
+    lhs: Any,
+    rhs: Any,
+    *,
+    window_strides: tuple,
+    padding: tuple,
+    lhs_dilation: tuple,
+    rhs_dilation: tuple,
+    dimension_numbers: Any,
+    feature_group_count: int,
+    batch_group_count: int,
+    precision: Any,
+    **params: Any,
+) -> Any:
+    aval = context.aval_out
+    if 0 in aval.shape or 0 in context.avals_in[0].shape or 0 in context.avals_in[1].shape:
+        return context.full(0, aval.shape, aval.dtype)
+    count = len(padding)
+    return context.create(
+        "stablehlo.convolution",
+        mlir.aval_type(aval),
+        (lhs, rhs),
+        {
+            "window_strides": mlir.i64_array(window_strides),
+            "padding": mlir.i64_elements(np.reshape(padding, (count, 2))),
+            "lhs_dilation": mlir.i64_array(lhs_dilation),
+            "rhs_dilation": mlir.i64_array(rhs_dilation),
+            "window_reversal": mlir.boolean_array((False,) * count),
+            "dimension_numbers": _dimension_numbers(dimension_numbers),
+            "feature_group_count": mlir.i64(feature_group_count),
+            "batch_group_count": mlir.i64(batch_group_count),
+            "precision_config": precision_attribute(precision),
+        },
+    )
