@@ -45,10 +45,8 @@ RECORDS = json.loads((DATA / "derivatives.json").read_text())
 # JAX differentiates a scan twice as if the rule in its body did not exist the second time; it gives
 # another result for the same loop written out, which is ours.
 JAX_DISAGREES_WITH_ITSELF = {("custom_jvp in scan", "second")}
-# Our instruction set has no polygamma function yet. A few programs keep a call more, or run a part
-# of a loop twice.
+# A few programs keep a call more, or run a part of a loop twice.
 MORE_EQUATIONS = {
-    "digamma": 60,
     "custom_jvp in scan": 1,
     "custom_jvp with scan in its rule": 4,
 }

@@ -61,12 +61,17 @@ def has_tangents(value):
     return get_aval(value).to_tangent_aval().dtype != dtypes.float0
 
 
+_SMOOTH_IN_LAST_ONLY = (lax.zeta_p, lax.polygamma_p, lax.regularized_incomplete_beta_p)
+
+
 def refusal(case):
     """The error of a case that has no forward derivative, and its message."""
     if case.primitive is lax.pure_callback_p:
         return ValueError, "Pure callbacks do not support differentiation"
     if "forward" not in case.modes:
         return TypeError, "can't apply forward-mode autodiff"
+    if case.primitive in _SMOOTH_IN_LAST_ONLY:
+        return ValueError, "cannot be differentiated with respect to"
     # Traces differentiate what brings a rule of its own.
     if case.primitive in jvp_rules.exemptions and case.primitive.bind_equation is None:
         return NotImplementedError, case.primitive.name

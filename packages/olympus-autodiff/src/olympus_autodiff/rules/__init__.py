@@ -14,6 +14,8 @@ from . import (
     reductions,
     shaping,
     sorting,
+    special,
+    tokens,
     transfer,
 )
 
@@ -30,5 +32,7 @@ __all__ = [
     "reductions",
     "shaping",
     "sorting",
+    "special",
+    "tokens",
     "transfer",
 ]

@@ -13,6 +13,8 @@ from . import (
     reductions,
     shaping,
     sorting,
+    special,
+    tokens,
     transfer,
 )
 
@@ -28,5 +30,7 @@ __all__ = [
     "reductions",
     "shaping",
     "sorting",
+    "special",
+    "tokens",
     "transfer",
 ]

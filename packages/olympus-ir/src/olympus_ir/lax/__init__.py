@@ -4,6 +4,7 @@
 from .broadcasting import *  # noqa: F403
 from .callbacks import *  # noqa: F403
 from .calls import *  # noqa: F403
+from .composites import *  # noqa: F403
 from .collectives import *  # noqa: F403
 from .contractions import *  # noqa: F403
 from .control_flow import *  # noqa: F403
@@ -23,5 +24,7 @@ from .reductions import *  # noqa: F403
 from .scattering import *  # noqa: F403
 from .shaping import *  # noqa: F403
 from .sorting import *  # noqa: F403
+from .special import *  # noqa: F403
+from .tokens import *  # noqa: F403
 from .transfer import *  # noqa: F403
 from .window_shapes import *  # noqa: F403

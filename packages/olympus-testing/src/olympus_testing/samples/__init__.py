@@ -12,6 +12,8 @@ from . import indexing as indexing
 from . import reductions as reductions
 from . import shaping as shaping
 from . import sorting as sorting
+from . import special as special
+from . import tokens as tokens
 from . import transfer as transfer
 from .declarations import Binary as Binary
 from .declarations import Case as Case

@@ -4,6 +4,7 @@
 from . import callbacks as callbacks
 from . import calls as calls
 from . import collectives as collectives
+from . import composites as composites
 from . import constraints as constraints
 from . import contractions as contractions
 from . import control_flow as control_flow
@@ -17,5 +18,7 @@ from . import reductions as reductions
 from . import shaping as shaping
 from . import sharding as sharding
 from . import sorting as sorting
+from . import special as special
+from . import tokens as tokens
 from . import transfer as transfer
 from .tables import lowering_rules as lowering_rules

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What expansions of elementwise functions have in common: equal shapes, wide enough floats."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import lax
+from ..dtypes import finfo
+from ..lax.conversion import convert_dtype
+from ..lax.values import dtype_of, shape_of
+
+__all__ = ["any_of", "epsilon", "expansion", "full", "is_double", "polynomial", "where"]
+
+
+def expansion(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function for operands of which some are scalars or have dimensions of size one.
+
+    Floats of 16 bits are computed with 32.
+    """
+
+    @functools.wraps(function)
+    def expanded(*operands: Any) -> Any:
+        shape = np.broadcast_shapes(*map(shape_of, operands))
+        dtype = dtype_of(operands[0])
+        wide = np.dtype(np.float64 if dtype == np.float64 else np.float32)
+        result = function(*(_spread(operand, shape, wide) for operand in operands))
+        return convert_dtype(result, dtype)
+
+    return expanded
+
+
+def _spread(operand: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    operand = lax.convert_element_type(operand, dtype)
+    given = shape_of(operand)
+    if given == shape:
+        return operand
+    return lax.broadcast_in_dim(operand, shape, tuple(range(len(given))))
+
+
+def is_double(x: Any) -> bool:
+    return x.dtype == np.float64
+
+
+def epsilon(x: Any) -> float:
+    """The distance from one to the next number of the operand's dtype."""
+    return float(finfo(x.dtype).eps)
+
+
+def full(x: Any, value: float) -> Any:
+    """A constant of the operand's type."""
+    return lax.full_like(x, value)
+
+
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """A choice for each element; one of the two may be a Python scalar."""
+    if isinstance(x, int | float):
+        x = full(y, x)
+    if isinstance(y, int | float):
+        y = full(x, y)
+    return lax.select(condition, x, y)
+
+
+def any_of(condition: Any) -> Any:
+    return lax.reduce_or(condition, tuple(range(len(shape_of(condition)))))
+
+
+def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
+    """The polynomial whose coefficients are given from the constant one upward."""
+    total = full(x, coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        total = total * x + coefficient
+    return total
