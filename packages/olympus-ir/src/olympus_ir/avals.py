@@ -27,6 +27,7 @@ class AbstractValue:
     """Base of all types of traced values."""
 
     __slots__ = ()
+    is_ref = False  # whether values are mutable references
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """The value's type as the printer and error messages show it."""
@@ -34,6 +35,10 @@ class AbstractValue:
 
     def to_tangent_aval(self) -> AbstractValue:
         raise TypeError(f"values of type {self} have no tangent space")
+
+    def matches(self, other: AbstractValue) -> bool:
+        """Whether another type is equal to this one but for weak types."""
+        return self == other
 
 
 _interned: dict[tuple, weakref.ref] = {}
@@ -378,4 +383,4 @@ def typematch(first: AbstractValue, second: AbstractValue) -> bool:
         return True
     if isinstance(first, ShapedArray) and isinstance(second, ShapedArray):
         return first.strip_weak_type() is second.strip_weak_type()
-    return first == second
+    return first.matches(second)

@@ -14,11 +14,18 @@ import numpy as np
 
 from . import lax
 from .avals import AbstractValue, ShapedArray, get_aval, typematch
-from .effects import no_effects
 from .errors import OlympusprTypeError
 from .lax.control_flow.linear_solves import split_operands
 from .lax.control_flow.primitives import sliced_aval
-from .olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr, Var, olympusprs_in_params
+from .olympuspr import (
+    ClosedOlympuspr,
+    Equation,
+    Literal,
+    Olympuspr,
+    Var,
+    joined_effects,
+    olympusprs_in_params,
+)
 from .rules import RuleTable
 from .source_info import summarize
 
@@ -74,13 +81,12 @@ def _check_program(olympuspr: Olympuspr, checked: set[int]) -> None:
             if var in bound:
                 raise OlympusprTypeError(f"{kind} {place} is bound twice{_in(olympuspr)}")
             bound.add(var)
-    effects = no_effects
     for equation in olympuspr.eqns:
         try:
             _check_equation(equation, bound, checked)
         except Misfit as misfit:
             raise OlympusprTypeError(f"{misfit}{_at(equation)}{_in(olympuspr)}") from None
-        effects |= equation.effects
+    effects = joined_effects(olympuspr.eqns, (*olympuspr.constvars, *olympuspr.invars))
     for place, atom in enumerate(olympuspr.outvars):
         if isinstance(atom, Var) and atom not in bound:
             raise OlympusprTypeError(f"result {place} is a variable without value{_in(olympuspr)}")
@@ -189,6 +195,9 @@ def _call_rule(key: str) -> Callable[..., None]:
 checking_rules.define(lax.closed_call_p, _call_rule("call_jaxpr"))
 checking_rules.define(lax.custom_jvp_call_p, _call_rule("call_jaxpr"))
 checking_rules.define(lax.custom_vjp_call_p, _call_rule("call_jaxpr"))
+
+
+checking_rules.define(lax.composite_p, _call_rule("jaxpr"))
 
 
 @checking_rules.define(lax.jit_p)

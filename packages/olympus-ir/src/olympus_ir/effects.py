@@ -50,6 +50,8 @@ control_flow_allowed_effects = EffectTypeSet()
 custom_derivatives_allowed_effects = EffectTypeSet()
 checkpoint_allowed_effects = EffectTypeSet()
 partial_evaluation_kept_effects = EffectTypeSet()
+# Those of mutable references; they concern only programs that references come into or go out of.
+reference_effects = EffectTypeSet()
 
 
 class DebugEffect(Effect):

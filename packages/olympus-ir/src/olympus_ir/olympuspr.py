@@ -10,7 +10,7 @@ import numpy as np
 
 from . import dtypes
 from .avals import AbstractValue, get_aval
-from .effects import no_effects
+from .effects import no_effects, reference_effects
 from .primitives import Primitive
 from .source_info import FunctionOrigin, SourceInfo, unknown_source
 
@@ -345,12 +345,22 @@ def subolympusprs(olympuspr: Olympuspr) -> Iterator[Olympuspr]:
         yield from olympusprs_in_params(equation.params)
 
 
-def joined_effects(equations: Sequence[Equation]) -> frozenset:
-    """The union of the equations' effects."""
+def joined_effects(equations: Sequence[Equation], inputs: Sequence[Var] | None = None) -> frozenset:
+    """The union of the equations' effects: those of a program.
+
+    Args:
+      equations: the equations.
+      inputs: the program's constants and inputs. Where there is no reference among them, what is
+        done to references stays inside the program.
+    """
     effects: frozenset = no_effects
     for equation in equations:
         if equation.effects:
             effects |= equation.effects
+    if effects and inputs is not None and not any(var.aval.is_ref for var in inputs):
+        inside = reference_effects.filter_in(effects)
+        if inside:
+            effects -= frozenset(inside)
     return effects
 
 

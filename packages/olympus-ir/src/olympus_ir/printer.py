@@ -204,14 +204,14 @@ class Printer:
         head = [
             Text("{ "),
             Text("lambda ", KEYWORD),
-            Nest(2, self._binders(olympuspr.constvars)),
+            Nest(2, self.binders(olympuspr.constvars)),
             Text("; "),
-            Nest(2, self._binders(olympuspr.invars)),
+            Nest(2, self.binders(olympuspr.invars)),
             Text(". "),
             Text("let", KEYWORD),
         ]
         equations = joined(Break("; "), [self.equation(equation) for equation in olympuspr.eqns])
-        results = [self._atom(atom) for atom in olympuspr.outvars]
+        results = [self.atom(atom) for atom in olympuspr.outvars]
         separator = Concatenation([Text(","), _SPACE])
         tail: list[Document] = [
             Nest(2, Concatenation([Break(), equations])),
@@ -225,7 +225,7 @@ class Printer:
             tail.append(Text(f" : {{ {effects} }}"))
         return Group(Nest(2, Concatenation([*head, *tail, Text(" }")])))
 
-    def _binders(self, variables: Sequence[Var]) -> Document:
+    def binders(self, variables: Sequence[Var]) -> Document:
         """Variables with their types, on as many lines as it takes."""
         parts: list[Document] = []
         for var in variables:
@@ -252,10 +252,10 @@ class Printer:
             return params
         parts: list[Document] = []
         if equation.outvars:
-            parts = [Nest(2, self._binders(equation.outvars)), Text(" = ")]
+            parts = [Nest(2, self.binders(equation.outvars)), Text(" = ")]
         parts.append(Text(equation.primitive.name, annotations=self.annotations(equation)))
         parts.append(self.parameters(params))
-        operands = [self._atom(atom) for atom in equation.invars]
+        operands = [self.atom(atom) for atom in equation.invars]
         parts += [Text(" "), Nest(2, joined(_SPACE, operands))]
         return Concatenation(parts)
 
@@ -301,7 +301,8 @@ class Printer:
         name = self._shared.get(id(olympuspr))
         return self.program(olympuspr) if name is None else Text(name)
 
-    def _atom(self, atom: Atom) -> Document:
+    def atom(self, atom: Atom) -> Document:
+        """The name of a variable, or a literal."""
         return Text(format_literal(atom) if isinstance(atom, Literal) else self.name(atom))
 
 

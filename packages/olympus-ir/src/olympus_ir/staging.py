@@ -8,7 +8,7 @@ from typing import Any
 
 from . import config, source_info
 from .avals import AbstractValue, get_aval, is_valid_value, varying_axes
-from .effects import NamedAxisEffect, no_effects
+from .effects import NamedAxisEffect
 from .errors import LeakedTracerError
 from .flattening import result_paths
 from .olympuspr import (
@@ -20,6 +20,7 @@ from .olympuspr import (
     Olympuspr,
     Var,
     is_literalable,
+    joined_effects,
     unknown_debug_info,
 )
 from .primitives import Primitive
@@ -36,6 +37,9 @@ from .tracing import (
 
 # What a few primitives do instead of being recorded as they are: `rule(trace, args, params)`.
 staging_rules: RuleTable = RuleTable("staging", package="olympus_ir", folder="lax")
+
+# From a class of types other than arrays' to the class of tracers for values of such types.
+tracer_types: dict[type, type[StagingTracer]] = {}
 
 
 class StagingTrace(Trace):
@@ -58,13 +62,15 @@ class StagingTrace(Trace):
         """A tracer for a new input of the program."""
         var = Var(aval)
         self.invars.append(var)
-        return StagingTracer(self, var)
+        return tracer_types.get(aval.__class__, StagingTracer)(self, var)
 
     def atom(self, value: Any) -> Atom:
         """The variable or literal for an operand."""
         if value.__class__ is StagingTracer and value._trace is self:
             return value.atom
         if isinstance(value, Tracer):
+            if value._trace is self:
+                return value.atom  # of a class in `tracer_types`
             if value._trace.finished:
                 raise escaped_tracer_error(value)
         else:
@@ -85,7 +91,8 @@ class StagingTrace(Trace):
         """The value as a tracer of this trace."""
         if value.__class__ is StagingTracer and value._trace is self:
             return value
-        return StagingTracer(self, self.atom(value))
+        atom = self.atom(value)
+        return tracer_types.get(atom.aval.__class__, StagingTracer)(self, atom)
 
     # ---- recording ----
 
@@ -194,12 +201,13 @@ class StagingTrace(Trace):
         except TypeError:
             self._check_outputs(outputs, out_tree)
             raise
-        effects: frozenset = no_effects
-        for equation in self.equations:
-            if equation.effects:
-                effects |= equation.effects
         olympuspr = Olympuspr(
-            self.constvars, self.invars, outvars, self.equations, effects, self.debug_info
+            self.constvars,
+            self.invars,
+            outvars,
+            self.equations,
+            joined_effects(self.equations, (*self.constvars, *self.invars)),
+            self.debug_info,
         )
         return olympuspr, self.constant_values
 

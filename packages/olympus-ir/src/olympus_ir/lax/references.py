@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mutable references: making them, reading, writing and adding in place.
+
+The primitives, with operands and parameters as they stand in equations:
+
+- ``get(ref, *leaves, tree)``: what is read; printed ``b:f32[] <- a[0]``.
+- ``swap(ref, value, *leaves, tree)``: writes, and gives what was there; ``a[0] <- c`` where
+  nothing uses that, else ``b:f32[], a[0] <- a[0], c``.
+- ``addupdate(ref, value, *leaves, tree)``: adds in place, no results; ``a[i:i+8,:] += c``.
+- ``new_ref(array, memory_space, kind)``, ``empty_ref(ty, memory_space)``: a new reference.
+- ``freeze(ref)``: ends the life of a reference and gives its array; ``free_ref(ref)`` without.
+
+``tree`` is the structure of a tuple of transforms (`olympus_ir.refs.transforms`, and
+`olympus_ir.refs.indexing.NDIndexer`), whose leaves are the last operands. ``transforms_of`` of an
+equation's operands and parameters puts them together again.
+
+This module is not among those that `olympus_ir.lax` imports: programs without references do not
+wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import dtypes, pytrees
+from ..avals import AbstractValue, ShapedArray, get_aval
+from ..documents import Concatenation, Document, Nest, Text
+from ..olympuspr import Atom, DropVar, Equation
+from ..primitives import instruction
+from ..refs.indexing import NDIndexer, known_integer
+from ..refs.transforms import flatten_transforms, transformed_aval
+from ..refs.types import (
+    AbstractRef,
+    accum_effect,
+    allocation_effect,
+    array_of_ref,
+    read_effect,
+    write_effect,
+)
+from ..tracing import Tracer
+from .conversion import convert_element_type
+from .values import Array, ArrayLike
+
+if TYPE_CHECKING:
+    from ..printer import Printer
+
+__all__ = [
+    "addupdate",
+    "addupdate_p",
+    "empty_ref",
+    "empty_ref_p",
+    "free_ref",
+    "free_ref_p",
+    "freeze",
+    "freeze_p",
+    "get",
+    "get_p",
+    "new_ref",
+    "new_ref_p",
+    "set",
+    "swap",
+    "swap_p",
+]
+
+get_p = instruction("get", family="references")
+swap_p = instruction("swap", family="references")
+addupdate_p = instruction("addupdate", multiple_results=True, family="references")
+new_ref_p = instruction("new_ref", family="references")
+empty_ref_p = instruction("empty_ref", family="references")
+freeze_p = instruction("freeze", family="references")
+free_ref_p = instruction("free_ref", multiple_results=True, family="references")
+
+for _primitive in (get_p, swap_p, addupdate_p, new_ref_p, empty_ref_p, freeze_p, free_ref_p):
+    # What is read varies as the reference does, whatever else is among the operands.
+    _primitive.spreads_varying = False
+
+Types = tuple[Any, frozenset]
+
+
+# ---- shape rules ----
+
+
+def transforms_of(leaves: Sequence[Any], tree: Any) -> tuple:
+    """The transforms of an equation: leaves may be operands, variables, types or anything."""
+    return pytrees.tree_unflatten(tree, leaves)
+
+
+def _view_aval(operation: str, ref: AbstractValue, leaves: Sequence[Any], tree: Any) -> ShapedArray:
+    if not isinstance(ref, AbstractRef):
+        raise ValueError(
+            f"`{operation}` works on a reference, got a value of type {ref.str_short()}"
+        )
+    for leaf in leaves:
+        if not dtypes.issubdtype(leaf.dtype, np.integer):
+            raise TypeError(
+                f"an index of `{operation}` must be of integers, got {leaf.str_short()}"
+            )
+    view = transformed_aval(ref.inner_aval, transforms_of(leaves, tree))
+    varying = view.vma.union(*[leaf.vma for leaf in leaves])
+    return view if varying == view.vma else view.update(vma=varying)
+
+
+def _check_value(operation: str, ref: Any, view: ShapedArray, value: Any, transforms: Any) -> None:
+    if value.shape != view.shape:
+        raise ValueError(
+            f"Invalid shape for `{operation}`. Ref shape: {ref.shape}. Expected shape: "
+            f"{view.shape}. Value shape: {value.shape}. Transforms: {transforms}. Broadcast the "
+            "value to the expected shape."
+        )
+    if value.dtype != view.dtype:
+        raise ValueError(
+            f"Invalid dtype for `{operation}`. Ref dtype: {dtypes.name_of(view.dtype)}. Value "
+            f"dtype: {dtypes.name_of(value.dtype)}. Convert the value, with `astype` for example."
+        )
+
+
+@get_p.def_effectful_abstract_eval
+def _get_types(ref: AbstractValue, *leaves: Any, tree: Any) -> Types:
+    return _view_aval("get", ref, leaves, tree), frozenset({read_effect})
+
+
+@swap_p.def_effectful_abstract_eval
+def _swap_types(ref: AbstractValue, value: Any, *leaves: Any, tree: Any) -> Types:
+    view = _view_aval("swap", ref, leaves, tree)
+    _check_value("swap", ref, view, value, transforms_of(leaves, tree))
+    return view, frozenset({write_effect})
+
+
+@addupdate_p.def_effectful_abstract_eval
+def _addupdate_types(ref: AbstractValue, value: Any, *leaves: Any, tree: Any) -> Types:
+    view = _view_aval("addupdate", ref, leaves, tree)
+    _check_value("addupdate", ref, view, value, transforms_of(leaves, tree))
+    return (), frozenset({accum_effect})
+
+
+@new_ref_p.def_effectful_abstract_eval
+def _new_ref_types(array: AbstractValue, *, memory_space: Any, kind: Any) -> Types:
+    if not isinstance(array, ShapedArray):
+        raise TypeError(f"a reference refers to an array, got a value of type {array.str_short()}")
+    return AbstractRef(array, memory_space, kind), frozenset({allocation_effect})
+
+
+@empty_ref_p.def_effectful_abstract_eval
+def _empty_ref_types(*, ty: ShapedArray, memory_space: Any) -> Types:
+    return AbstractRef(ty, memory_space), frozenset({allocation_effect})
+
+
+@freeze_p.def_effectful_abstract_eval
+def _freeze_types(ref: AbstractValue) -> Types:
+    return array_of_ref(ref), frozenset({allocation_effect})
+
+
+@free_ref_p.def_effectful_abstract_eval
+def _free_ref_types(ref: AbstractValue) -> Types:
+    array_of_ref(ref)
+    return (), frozenset({allocation_effect})
+
+
+# ---- functions ----
+
+
+def _ref_and_transforms(function: str, ref: Any, idx: Any) -> tuple[Any, tuple]:
+    """The reference itself, and the transforms that a view of it and an index come to."""
+    transforms = getattr(ref, "transforms", None)
+    if isinstance(transforms, tuple):
+        ref = ref.ref
+    else:
+        transforms = ()
+    try:
+        aval = get_aval(ref)
+    except TypeError:
+        aval = None
+    if not isinstance(aval, AbstractRef):
+        raise ValueError(f"Can only call `{function}` on a `Ref`: {ref}.")
+    if idx is None or idx is Ellipsis or (type(idx) is tuple and not idx):
+        return ref, transforms
+    shape = transformed_aval(aval.inner_aval, transforms).shape
+    # Where nothing is traced, an index that lies outside is an error; compiled programs take the
+    # nearest element, as those of arrays do.
+    validate = not isinstance(ref, Tracer)
+    indexer = NDIndexer.from_indices_shape(idx, shape, validate)
+    return ref, (*transforms, indexer)
+
+
+def _value_for(ref: Any, value: Any) -> Any:
+    """A value to be written: Python scalars take the dtype of the reference, if it is of a kind."""
+    kind = value.__class__
+    if kind is float or kind is int:
+        dtype = get_aval(ref).dtype
+        group = np.floating if kind is float else np.integer
+        if dtypes.issubdtype(dtype, group) and get_aval(value).dtype != dtype:
+            return convert_element_type(value, dtype)
+    return value
+
+
+def get(ref: Any, idx: Any = None) -> Array:
+    """Reads a reference, or a part of it; ``ref[idx]`` means the same.
+
+    Args:
+      ref: a reference or a view of one.
+      idx: integers, slices, `ds` and integer arrays; None for everything.
+
+    Returns:
+      The array that was read.
+
+    Raises:
+      ValueError: where ``ref`` is not a reference, or the index does not fit it.
+
+    Example:
+      >>> from olympus_ir.lax.references import get, new_ref
+      >>> get(new_ref(np.arange(4)), slice(1, 3))
+      Array([1, 2], dtype=int32)
+    """
+    ref, transforms = _ref_and_transforms("ref_get", ref, idx)
+    leaves, tree = flatten_transforms(transforms)
+    return get_p.bind(ref, *leaves, tree=tree)
+
+
+def swap(ref: Any, idx: Any, value: ArrayLike) -> Array:
+    """Writes a value to a part of a reference and returns what was there.
+
+    Args:
+      ref: a reference or a view of one.
+      idx: as in `get`.
+      value: an array of the shape and dtype of that part.
+
+    Raises:
+      ValueError: where ``ref`` is not a reference, or index or value do not fit it.
+
+    Example:
+      >>> from olympus_ir.lax.references import new_ref, swap
+      >>> ref = new_ref(np.arange(4))
+      >>> swap(ref, 3, 7)
+      Array(3, dtype=int32)
+      >>> ref
+      Ref([0, 1, 2, 7], dtype=int32)
+    """
+    ref, transforms = _ref_and_transforms("ref_swap", ref, idx)
+    leaves, tree = flatten_transforms(transforms)
+    return swap_p.bind(ref, _value_for(ref, value), *leaves, tree=tree)
+
+
+def set(ref: Any, idx: Any, value: ArrayLike) -> None:
+    """Writes a value to a part of a reference; ``ref[idx] = value`` means the same.
+
+    Args:
+      ref: a reference or a view of one.
+      idx: as in `get`.
+      value: an array of the shape and dtype of that part.
+
+    Example:
+      >>> from olympus_ir.lax import references
+      >>> ref = references.new_ref(np.zeros(2))
+      >>> references.set(ref, 0, 1.5)
+      >>> ref
+      Ref([1.5, 0. ], dtype=float32)
+    """
+    swap(ref, idx, value)
+
+
+def addupdate(ref: Any, idx: Any, x: ArrayLike) -> None:
+    """Adds a value to a part of a reference, in place.
+
+    An element that an index array names several times is added to as often.
+
+    Args:
+      ref: a reference or a view of one.
+      idx: as in `get`.
+      x: an array of the shape and dtype of that part.
+
+    Example:
+      >>> from olympus_ir.lax.references import addupdate, new_ref
+      >>> ref = new_ref(np.zeros(3))
+      >>> addupdate(ref, np.array([1, 1]), np.ones(2))
+      >>> ref
+      Ref([0., 2., 0.], dtype=float32)
+    """
+    ref, transforms = _ref_and_transforms("ref_addupdate", ref, idx)
+    leaves, tree = flatten_transforms(transforms)
+    addupdate_p.bind(ref, _value_for(ref, x), *leaves, tree=tree)
+
+
+def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Any:
+    """A new reference that holds a copy of an array.
+
+    Args:
+      init_val: the array.
+      memory_space: the memory it is held in; None for the device's own.
+      kind: what the reference is for, where an interpreter wants to know.
+
+    Returns:
+      A `Ref`: read it with ``ref[...]``, write it with ``ref[...] = value``, end its life and take
+      its array with `freeze`.
+
+    Raises:
+      TypeError: where ``init_val`` is not an array.
+
+    Example:
+      >>> from olympus_ir.lax.references import new_ref
+      >>> ref = new_ref(np.arange(3.0))
+      >>> ref[0] = 5.0
+      >>> ref[...]
+      Array([5., 1., 2.], dtype=float32)
+    """
+    return new_ref_p.bind(init_val, memory_space=memory_space, kind=kind)
+
+
+def empty_ref(ty: Any, memory_space: Any = None) -> Any:
+    """A new reference whose elements are not said to have any particular values.
+
+    Args:
+      ty: the type of the array: anything with shape and dtype.
+      memory_space: the memory it is held in.
+
+    Example:
+      >>> from olympus_ir import ShapedArray
+      >>> from olympus_ir.lax.references import empty_ref
+      >>> empty_ref(ShapedArray((2,), "int32")).shape
+      (2,)
+    """
+    if not isinstance(ty, ShapedArray):
+        ty = ShapedArray(ty.shape, dtypes.canonicalize_dtype(ty.dtype))
+    return empty_ref_p.bind(ty=ty, memory_space=memory_space)
+
+
+def freeze(ref: Any) -> Array:
+    """The array that a reference holds; the reference must not be used any more.
+
+    Example:
+      >>> from olympus_ir.lax.references import freeze, new_ref
+      >>> freeze(new_ref(1.0))
+      Array(1., dtype=float32, weak_type=True)
+    """
+    if not isinstance(get_aval(ref), AbstractRef):
+        raise ValueError(f"Can only call `freeze` on a `Ref`: {ref}.")
+    return freeze_p.bind(ref)
+
+
+def free_ref(ref: Any) -> None:
+    """Ends the life of a reference.
+
+    Example:
+      >>> from olympus_ir.lax.references import free_ref, new_ref
+      >>> free_ref(new_ref(1.0))
+    """
+    if not isinstance(get_aval(ref), AbstractRef):
+        raise ValueError(f"Can only call `free_ref` on a `Ref`: {ref}.")
+    free_ref_p.bind(ref)
+
+
+# ---- printing ----
+
+
+def _shown_ref(printer: Printer, ref: Atom, leaves: Sequence[Any], tree: Any) -> Document:
+    """A reference with its transforms, such as ``a[0,i:i+8]``."""
+    transforms = transforms_of(leaves, tree)
+    shown = "".join(
+        [transform.pretty(lambda leaf: _shown(printer, leaf)) for transform in transforms]
+    )
+    return Concatenation([Text(_shown(printer, ref)), Text(shown or "[...]")])
+
+
+def _shown(printer: Printer, leaf: Any) -> str:
+    if isinstance(leaf, int):
+        return str(leaf)
+    known = known_integer(getattr(leaf, "val", None)) if hasattr(leaf, "val") else None
+    return printer.name(leaf) if known is None else str(known)
+
+
+def _print_get(equation: Equation, printer: Printer) -> Document:
+    ref, *leaves = equation.invars
+    return Concatenation(
+        [
+            Nest(2, printer.binders(equation.outvars)),
+            Text(" <- ", annotations=printer.annotations(equation)),
+            _shown_ref(printer, ref, leaves, equation.params["tree"]),
+        ]
+    )
+
+
+def _print_swap(equation: Equation, printer: Printer) -> Document:
+    ref, value, *leaves = equation.invars
+    (previous,) = equation.outvars
+    place = _shown_ref(printer, ref, leaves, equation.params["tree"])
+    arrow = Text(" <- ", annotations=printer.annotations(equation))
+    if isinstance(previous, DropVar):
+        return Concatenation([place, arrow, printer.atom(value)])
+    results = [Nest(2, printer.binders([previous])), Text(", "), place]
+    return Concatenation([*results, arrow, place, Text(", "), printer.atom(value)])
+
+
+def _print_addupdate(equation: Equation, printer: Printer) -> Document:
+    ref, value, *leaves = equation.invars
+    place = _shown_ref(printer, ref, leaves, equation.params["tree"])
+    sign = Text(" += ", annotations=printer.annotations(equation))
+    return Concatenation([place, sign, printer.atom(value)])
+
+
+get_p.print_rule = _print_get
+swap_p.print_rule = _print_swap
+addupdate_p.print_rule = _print_addupdate
+
+from ..refs import values  # noqa: E402, F401 - the tracers of references, made of these functions

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading and writing the part of an array that an `NDIndexer` selects, with functions of `lax`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..lax.broadcasting import broadcast_in_dim, expand_dims
+from ..lax.conversion import convert_element_type
+from ..lax.creation import iota
+from ..lax.elementwise import add, mul
+from ..lax.gathering import GatherDimensionNumbers, gather
+from ..lax.indexing import dynamic_slice, dynamic_update_slice
+from ..lax.indexing import slice as slice_array
+from ..lax.logic import lt, select_n
+from ..lax.scattering import ScatterDimensionNumbers, scatter, scatter_add
+from ..lax.shaping import concatenate, reshape, squeeze, transpose
+from ..lax.values import dtype_of, shape_of
+
+if TYPE_CHECKING:
+    from .indexing import NDIndexer
+
+
+def _is_slice(index: Any) -> bool:
+    return hasattr(index, "stride") and hasattr(index, "start")
+
+
+def spread(index: Any, shape: tuple[int, ...]) -> Any:
+    """An index array, or an integer, in the common shape of all index arrays."""
+    own = shape_of(index)
+    if own == shape:
+        return index
+    if not own and not hasattr(index, "dtype"):
+        index = np.int32(index)
+    offset = len(shape) - len(own)
+    kept = [place for place, size in enumerate(own) if size == shape[offset + place]]
+    if len(kept) < len(own):
+        index = reshape(index, tuple([own[place] for place in kept]))
+    return broadcast_in_dim(index, shape, tuple([offset + place for place in kept]))
+
+
+def layout(indexer: NDIndexer) -> list[tuple[Any, int]]:
+    """The dimensions of what is selected: pairs of a label and a size.
+
+    A label is the number of the slice's dimension, or ``("array", i)`` for dimension i of the
+    index arrays.
+    """
+    slices = [
+        (dimension, index.size)
+        for dimension, index in enumerate(indexer.indices)
+        if _is_slice(index)
+    ]
+    common = indexer.int_indexer_shape
+    if not common:
+        return slices
+    arrays = [(("array", place), size) for place, size in enumerate(common)]
+    places = [place for place, index in enumerate(indexer.indices) if not _is_slice(index)]
+    if places != list(range(places[0], places[-1] + 1)):
+        return [*arrays, *slices]
+    before = [pair for pair in slices if pair[0] < places[0]]
+    return [*before, *arrays, *slices[len(before) :]]
+
+
+def _is_window(indexer: NDIndexer) -> bool:
+    """Whether it selects one block, of neighbouring elements or at equal distances."""
+    return not indexer.int_indexer_shape
+
+
+def read(array: Any, indexer: NDIndexer) -> Any:
+    """What an index selects of an array."""
+    if not _is_window(indexer):
+        return _gathered(array, indexer)
+    indices = indexer.indices
+    starts = [index.start if _is_slice(index) else index for index in indices]
+    strides = [index.stride if _is_slice(index) else 1 for index in indices]
+    sizes = [index.size if _is_slice(index) else 1 for index in indices]
+    spans = [(size - 1) * stride + 1 if size else 0 for size, stride in zip(sizes, strides)]
+    if all(isinstance(start, int) for start in starts):
+        starts = _known_starts(indexer, starts, spans)
+        limits = [start + span for start, span in zip(starts, spans)]
+        array = slice_array(array, starts, limits, strides if max(strides, default=1) > 1 else None)
+    else:
+        array = dynamic_slice(array, starts, spans)
+        if max(strides, default=1) > 1:
+            array = slice_array(array, (0,) * len(spans), spans, strides)
+    return squeeze(array, [d for d, index in enumerate(indices) if not _is_slice(index)])
+
+
+def _known_starts(indexer: NDIndexer, starts: list, spans: list[int]) -> list[int]:
+    """Starts counted from the beginning; those that lie outside are moved until they fit."""
+    return [
+        min(max(start + size if start < 0 else start, 0), size - span)
+        for start, size, span in zip(starts, indexer.shape, spans, strict=True)
+    ]
+
+
+def write(array: Any, indexer: NDIndexer, value: Any) -> Any:
+    """The array with what an index selects replaced."""
+    indices = indexer.indices
+    if not _is_window(indexer) or any(_is_slice(i) and i.stride != 1 for i in indices):
+        return _scattered(scatter, array, indexer, value)
+    starts = [index.start if _is_slice(index) else index for index in indices]
+    value = expand_dims(value, [d for d, index in enumerate(indices) if not _is_slice(index)])
+    return dynamic_update_slice(array, value, starts)
+
+
+def accumulate(array: Any, indexer: NDIndexer, value: Any) -> Any:
+    """The array with a value added to what an index selects, as often as it selects it."""
+    if indexer.is_trivial:
+        return add(array, value)
+    if not _is_window(indexer):
+        return _scattered(scatter_add, array, indexer, value)
+    return write(array, indexer, add(read(array, indexer), value))
+
+
+# ---- by index vectors ----
+
+
+def _gathered(array: Any, indexer: NDIndexer) -> Any:
+    vectors, mapped, labels, window = _index_vectors(indexer)
+    if not mapped:
+        return array
+    batch = len(shape_of(vectors)) - 1
+    collapsed = [d for d in range(len(indexer.shape)) if d not in window]
+    sizes = [window.get(d, 1) for d in range(len(indexer.shape))]
+    numbers = GatherDimensionNumbers(
+        tuple(range(batch, batch + len(window))), tuple(collapsed), tuple(mapped)
+    )
+    result = gather(array, vectors, numbers, sizes, mode="clip")
+    wanted = [label for label, _ in layout(indexer)]
+    order = [labels.index(label) for label in wanted]
+    return result if order == list(range(len(order))) else transpose(result, order)
+
+
+def _scattered(operation: Any, array: Any, indexer: NDIndexer, value: Any) -> Any:
+    vectors, mapped, labels, window = _index_vectors(indexer)
+    batch = len(shape_of(vectors)) - 1
+    inserted = [d for d in range(len(indexer.shape)) if d not in window]
+    numbers = ScatterDimensionNumbers(
+        tuple(range(batch, batch + len(window))), tuple(inserted), tuple(mapped)
+    )
+    given = [label for label, _ in layout(indexer)]
+    order = [given.index(label) for label in labels]
+    if order != list(range(len(order))):
+        value = transpose(value, order)
+    return operation(array, vectors, value, numbers)
+
+
+def _index_vectors(indexer: NDIndexer) -> tuple[Any, list[int], list, dict[int, int]]:
+    """Index vectors for `gather` and `scatter`.
+
+    Slices of neighbouring elements are windows; those with strides become indices.
+
+    Returns:
+      The index vectors, the dimensions of their components, the labels (see `layout`) of the
+      dimensions of what is gathered, and from each dimension with a window to its size.
+    """
+    batch: list[tuple[Any, int]] = [
+        (("array", place), size) for place, size in enumerate(indexer.int_indexer_shape)
+    ]
+    window: dict[int, int] = {}
+    for dimension, index in enumerate(indexer.indices):
+        if _is_slice(index):
+            if index.stride == 1:
+                window[dimension] = index.size
+            else:
+                batch.append((dimension, index.size))
+    shape = tuple([size for _, size in batch])
+    labels = [label for label, _ in batch]
+    components = []
+    mapped = []
+    num_array_dims = len(indexer.int_indexer_shape)
+    for dimension, (index, size) in enumerate(zip(indexer.indices, indexer.shape, strict=True)):
+        if not _is_slice(index):
+            place = _from_start(index, size)
+            dims = tuple(range(num_array_dims)) if shape_of(place) else ()
+        elif index.stride != 1:
+            steps = mul(iota(np.int32, index.size), np.int32(index.stride))
+            place = add(steps, _as_index(_from_start(index.start, size)))
+            dims = (labels.index(dimension),)
+        elif index.size == size and isinstance(index.start, int):
+            continue
+        else:
+            place = _from_start(index.start, size)
+            dims = ()
+        components.append(broadcast_in_dim(_as_index(place), (*shape, 1), dims))
+        mapped.append(dimension)
+    labels += list(window)
+    return concatenate(components, len(shape)), mapped, labels, window
+
+
+def _as_index(value: Any) -> Any:
+    if isinstance(value, int):
+        return np.int32(value)
+    return value if dtype_of(value) == np.int32 else convert_element_type(value, np.int32)
+
+
+def _from_start(index: Any, size: int) -> Any:
+    """An index, negative ones counted from the end."""
+    if isinstance(index, int):
+        return index + size if index < 0 else index
+    dtype = dtype_of(index)
+    if dtype.kind == "u":
+        return index
+    return select_n(lt(index, np.zeros((), dtype)), index, add(index, np.asarray(size, dtype)))
