@@ -23,6 +23,7 @@ from olympus_ir.pytree_prefix import broadcast_prefix
 from olympus_ir.staging import separate_constants, trace_to_olympuspr
 from olympus_ir.tracing import current, extend_axes
 
+from .agreement import check_collectives_agree
 from .context import _abstract_mesh, _concrete_mesh
 from .shardings import NamedSharding
 from .tiling import axes_of_dimensions
@@ -264,6 +265,8 @@ def apply_shard_map(
         out_specs = out_specs(out_example)
     flat_out_specs = _flat_specs("out", out_specs, out_example)
     _check_axes("out", flat_out_specs, mesh, manual)
+    if check_vma:
+        check_collectives_agree(olympuspr)
     _check_results(name, mesh, manual, flat_out_specs, olympuspr.out_avals, check_vma)
     results = current.trace.process_primitive(
         shard_map_p,

@@ -33,6 +33,7 @@ from ._jaxlib import (
     collectives_need_bound,
     pjit_function,
 )
+from .arrays import check_not_deleted
 from .callback_errors import raise_callback_error
 from .compile_errors import raise_clear_error
 from .transfer import put_leaf
@@ -304,6 +305,9 @@ class Executable:
                 results = self.loaded.execute_sharded(arrays).consume_with_handlers(self.handlers)
         except JaxRuntimeError as error:
             raise_callback_error(error)
+            for operand in operands:
+                if type(operand) is ArrayImpl:
+                    check_not_deleted(operand)
             raise
         if self.extended_results:
             return list(map(_result_of_type, results, self.out_avals))
@@ -311,16 +315,15 @@ class Executable:
 
     def _call_in_order(self, arrays: list[Any]) -> list[Any]:
         """Passes the tokens of ordered effects from the last call to this one and on."""
-        sharding = self.out_shardings[0] if self.out_shardings else None
+        effects, devices = self.ordered_effects, tuple(self.loaded.local_devices())
         with effect_tokens.lock:
-            tokens = effect_tokens.take(self.ordered_effects, self.loaded, sharding)
-            handlers = [*effect_tokens.handlers(self.ordered_effects, self.loaded), *self.handlers]
+            tokens = effect_tokens.take(effects, devices)
+            handlers = [*effect_tokens.handlers(effects, devices), *self.handlers]
             results = self.loaded.execute_sharded([*tokens, *arrays]).consume_with_handlers(
                 handlers
             )
-            count = len(self.ordered_effects)
-            effect_tokens.give(self.ordered_effects, results[:count])
-        return results[count:]
+            effect_tokens.give(effects, results[: len(effects)])
+        return results[len(effects) :]
 
     def _call_bounded(self, arrays: list[Any]) -> list[Any]:
         with _launch_lock:

@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.avals import ShapedArray
+from olympus_ir.placement import PartitionSpec
+from olympus_sharding.mesh import Mesh
+from olympus_sharding.shardings import NamedSharding, SingleDeviceSharding
 
-from ._jaxlib import SingleDeviceSharding, array_result_handler, batched_device_put
+from ._jaxlib import array_result_handler, batched_device_put
 
 lock = threading.RLock()
 _tokens: dict[Any, Any] = {}
@@ -22,28 +25,33 @@ _pending: list[Any] = []
 _TOKEN_AVAL = ShapedArray((0,), np.dtype(np.bool_))
 
 
-def _device(loaded: Any) -> Any:
-    return loaded.local_devices()[0]
+def _place(devices: tuple) -> Any:
+    """The sharding of tokens: the same on all devices of a computation."""
+    if len(devices) == 1:
+        return SingleDeviceSharding(devices[0])
+    return NamedSharding(Mesh(np.array(devices), ("devices",)), PartitionSpec())
 
 
-def take(effects: Sequence[Any], loaded: Any, sharding: Any = None) -> list[Any]:
-    """The tokens that a call must wait for, on the executable's device."""
-    device = _device(loaded)
-    place = SingleDeviceSharding(device)
+def take(effects: Sequence[Any], devices: tuple) -> list[Any]:
+    """The tokens that a computation on some devices must wait for."""
+    place = _place(devices)
     tokens = []
     for effect in effects:
         token = _tokens.get(effect)
         if token is None or token._sharding != place:
+            if token is not None:
+                token.block_until_ready()  # what came before ran on other devices
+            shards = [np.zeros(0, np.bool_) for _ in devices]
             token = batched_device_put(
-                _TOKEN_AVAL, place, [np.zeros(0, np.bool_)], [device], enable_x64=False
+                _TOKEN_AVAL, place, shards, list(devices), enable_x64=False
             )
         tokens.append(token)
     return tokens
 
 
-def handlers(effects: Sequence[Any], loaded: Any) -> list[Any]:
-    """Result handlers for the tokens that a call returns."""
-    place = SingleDeviceSharding(_device(loaded))
+def handlers(effects: Sequence[Any], devices: tuple) -> list[Any]:
+    """Result handlers for the tokens that a computation returns."""
+    place = _place(devices)
     return [array_result_handler(_TOKEN_AVAL, place, True) for _ in effects]
 
 

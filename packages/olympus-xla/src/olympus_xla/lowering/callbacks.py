@@ -21,7 +21,7 @@ from olympus_ir.tracing import evaluation_trace, set_current_trace
 
 from ..callback_errors import remember
 from . import mlir
-from .context import LoweringContext
+from .context import LoweringContext, ModuleLowering
 from .mlir import ir
 from .platforms import by_platform
 from .tables import lowering_rules
@@ -116,11 +116,24 @@ def emit_callback(
         has_side_effect=has_side_effect,
         operand_layouts=no_layout + [row_major(aval) for aval in operand_avals],
         result_layouts=no_layout + [row_major(aval) for aval in result_avals],
+        attributes=_on_first_device(module, len(kinds)),
     )
     if is_ordered:
         context.tokens[effect] = results[0]
         return results[1:]
     return results
+
+
+def _on_first_device(module: ModuleLowering, num_results: int) -> dict[str, Any]:
+    """In a partitioned program the function is called once, on whole arrays, not on their parts.
+
+    Where the program is divided by hand, by `shard_map`, each device calls it with its own.
+    """
+    if module.num_partitions == 1 or module.axis_context is not None:
+        return {}
+    # Also what has no results is placed by one entry.
+    each = ", ".join([f"<@{module.first_device_symbol()}, []>"] * max(num_results, 1))
+    return {"sdy.sharding": mlir.parsed(f"#sdy.sharding_per_value<[{each}]>")}
 
 
 def _debugging(run: Callable[..., Any], effect_of: Callable[[dict[str, Any]], Any]) -> Any:

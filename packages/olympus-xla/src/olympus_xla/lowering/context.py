@@ -49,6 +49,7 @@ class ModuleLowering:
     __slots__ = (
         "_expanded",
         "_functions",
+        "_has_first_device_mesh",
         "_mesh_symbols",
         "_names",
         "axis_context",
@@ -82,6 +83,7 @@ class ModuleLowering:
         self.num_partitions = 1
         self.replicated: Any = None
         self._mesh_symbols: dict[tuple, str] = {}
+        self._has_first_device_mesh = False
         self._names: dict[str, int] = {"main": 1}
         self._expanded: dict[Any, ClosedOlympuspr] = {}
 
@@ -105,16 +107,27 @@ class ModuleLowering:
                 self.mesh = mesh
             symbol = f"mesh_{count - 1}" if count else "mesh"
             self._mesh_symbols[mesh.shape_tuple] = symbol
-            _create_operation(
-                "sdy.mesh",
-                [],
-                [],
-                {"sym_name": mlir.string(symbol), "mesh": mesh_attribute(mesh)},
-                loc=mlir.unknown_location(),
-                ip=self.body,
-                infer_type=False,
-            )
+            self._declare_mesh(symbol, mesh_attribute(mesh))
         return symbol
+
+    def first_device_symbol(self) -> str:
+        """The symbol of a mesh of the first device alone; declares it on first use."""
+        symbol = "maximal_mesh_0"
+        if not self._has_first_device_mesh:
+            self._has_first_device_mesh = True
+            self._declare_mesh(symbol, mlir.parsed("#sdy.mesh<[], device_ids=[0]>"))
+        return symbol
+
+    def _declare_mesh(self, symbol: str, attribute: Any) -> None:
+        _create_operation(
+            "sdy.mesh",
+            [],
+            [],
+            {"sym_name": mlir.string(symbol), "mesh": attribute},
+            loc=mlir.unknown_location(),
+            ip=self.body,
+            infer_type=False,
+        )
 
     def unique_name(self, name: str) -> str:
         """A symbol that no function of the module has yet."""
