@@ -8,12 +8,13 @@ from typing import Any
 
 from olympus_batching.custom_batching import custom_vmap_call_p
 from olympus_ir import lax
+from olympus_ir.evaluation import olympuspr_as_fun
 from olympus_ir.olympuspr import ClosedOlympuspr, close_olympuspr, constants_as_inputs
 from olympus_ir.primitives import Primitive
 from olympus_ir.tracing import set_current_trace
 
 from ..checkpoint import checkpoint_linearization
-from ..jvp import jvp_olympuspr
+from ..jvp import jvp_flat, jvp_olympuspr
 from ..linearize import LinearizeTrace
 from ..programs import linearize_olympuspr
 from ..tables import jvp_rules, linearize_rules, transpose_rules
@@ -165,6 +166,14 @@ def _call_transpose(primitive: Primitive, key: str, make_params: MakeParams) -> 
 
 _define_call(lax.jit_p, "jaxpr", _jit_params)
 _define_call(lax.closed_call_p, "call_jaxpr", _closed_call_params)
+
+
+@jvp_rules.define(lax.composite_p)
+def _composite_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedOlympuspr, **params: Any
+) -> Any:
+    """The derivative of the decomposition, which takes the place of the operation."""
+    return jvp_flat(olympuspr_as_fun(jaxpr), primals, tangents)
 
 
 # ---- functions with rules of their own ----

@@ -261,6 +261,9 @@ def _cond_transpose(
     return [None, *(next(results) if linear and next(flags) else None for linear in linear_in)]
 
 
+jvp_rules.exempt(lax.platform_index_p, reason="it has no operands")
+
+
 # ---- while ----
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.olympuspr import close_olympuspr, constants_as_inputs
 from olympus_ir.placement import NamedSharding, PartitionSpec
 
@@ -88,6 +89,13 @@ def _checkpoint(axis: BatchAxis, args: Any, batch_dims: Any, *, jaxpr: Any, **pa
     batched, out_dims = batch_olympuspr_dims(close_olympuspr(jaxpr), axis, batch_dims)
     program = constants_as_inputs(batched.jaxpr)
     return lax.checkpoint_p.bind(*batched.consts, *args, jaxpr=program, **params), out_dims
+
+
+@define_axis_rule(lax.composite_p)
+def _composite(axis: BatchAxis, args: Any, batch_dims: Any, *, jaxpr: Any, **params: Any) -> Any:
+    """The decomposition takes the place of the operation, which is known for one example only."""
+    batched, out_dims = batch_olympuspr_dims(jaxpr, axis, batch_dims)
+    return eval_olympuspr(batched.jaxpr, batched.consts, *args), out_dims
 
 
 @batching_rules.define(lax.optimization_barrier_p)

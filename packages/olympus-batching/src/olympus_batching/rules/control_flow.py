@@ -20,7 +20,7 @@ from olympus_ir.olympuspr import ClosedOlympuspr
 from olympus_ir.staging import trace_to_closed
 
 from ..programs import batch_olympuspr, uses_axis
-from ..tables import BatchAxis, define_axis_rule, materialize, shape_of, to_front
+from ..tables import BatchAxis, batching_rules, define_axis_rule, materialize, shape_of, to_front
 from ..trace import call_batched
 
 
@@ -126,6 +126,9 @@ def _check_unordered(name: str, programs: Sequence[ClosedOlympuspr]) -> None:
                 f"there is no order in which the effects {ordered} could happen. Use unordered "
                 "callbacks, or lax.map in place of vmap."
             )
+
+
+batching_rules.exempt(lax.platform_index_p, reason="it has no operands")
 
 
 # ---- while ----

@@ -4,8 +4,8 @@
 from .broadcasting import *  # noqa: F403
 from .callbacks import *  # noqa: F403
 from .calls import *  # noqa: F403
-from .composites import *  # noqa: F403
 from .collectives import *  # noqa: F403
+from .composites import *  # noqa: F403
 from .contractions import *  # noqa: F403
 from .control_flow import *  # noqa: F403
 from .conversion import *  # noqa: F403

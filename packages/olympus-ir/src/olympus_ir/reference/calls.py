@@ -15,6 +15,7 @@ from ..lax.calls import (
     jit_p,
     optimization_barrier_p,
 )
+from ..lax.composites import composite_p
 from ..olympuspr import ClosedOlympuspr, Olympuspr, close_olympuspr
 from .control_flow import run
 from .tables import reference_rules, takes_arrays
@@ -35,6 +36,9 @@ reference_rules.define(closed_call_p, call)
 # On values there is nothing to differentiate: the function itself is called.
 reference_rules.define(custom_jvp_call_p, call)
 reference_rules.define(custom_vjp_call_p, call)
+
+
+reference_rules.define(composite_p, jit)
 
 
 @reference_rules.define(checkpoint_p)

@@ -6,10 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..avals import get_aval
 from ..evaluation import eval_olympuspr
 from ..lax.broadcasting import expand_dims
 from ..lax.control_flow.linear_solves import LinearSolveParts, linear_solve_p, split_operands
+from ..lax.control_flow.platforms import index_of_platform, platform_index_p
 from ..lax.control_flow.primitives import cond_p, scan_p, stacked_aval, while_p
 from ..lax.conversion import convert_dtype
 from ..lax.creation import empty
@@ -89,6 +92,11 @@ def scan(
         joined = concatenate(stack, 0) if stack else empty(stacked.shape, stacked.dtype)
         ys.append(typed(joined, stacked))
     return [*(typed(v, aval) for v, aval in zip(carry, carry_avals, strict=True)), *ys]
+
+
+@reference_rules.define(platform_index_p)
+def platform_index(*, platforms: Any) -> np.ndarray:
+    return np.asarray(index_of_platform(platforms, "cpu"), np.int32)
 
 
 @reference_rules.define(linear_solve_p)

@@ -51,6 +51,14 @@ sample(
     Operation("two_results", _operands, lambda dtype: {"call_jaxpr": _program(dtype)}),
 )
 sample(
+    lax.composite_p,
+    Operation(
+        "two_results",
+        _operands,
+        lambda dtype: {"jaxpr": _program(dtype), "name": "my.op", "version": 1, "attributes": ()},
+    ),
+)
+sample(
     lax.checkpoint_p,
     *(
         Operation(

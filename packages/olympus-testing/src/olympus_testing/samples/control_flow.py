@@ -55,6 +55,13 @@ sample(
 )
 
 
+sample(
+    lax.platform_index_p,
+    Operation("cpu_first", (), {"platforms": (("cpu",), ("cuda",), None)}, dtypes=(np.int32,)),
+    Operation("default", (), {"platforms": (("rocm",), None)}, dtypes=(np.int32,)),
+)
+
+
 # ---- while ----
 
 

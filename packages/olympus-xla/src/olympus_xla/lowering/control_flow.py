@@ -14,11 +14,13 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.lax.control_flow.linear_solves import split_operands
+from olympus_ir.lax.control_flow.platforms import index_of_platform
 from olympus_ir.olympuspr import ClosedOlympuspr
 
 from . import mlir
 from .calls import call_program, ordered_effects_of
 from .context import LoweringContext
+from .platforms import by_platform
 from .tables import lowering_rules
 
 _INT32 = np.dtype(np.int32)
@@ -34,11 +36,44 @@ def _enter(context: LoweringContext, effects: Sequence[Any], tokens: Sequence[An
     context.tokens.update(zip(effects, tokens, strict=True))
 
 
+@lowering_rules.define(lax.platform_index_p)
+def _platform_index(context: LoweringContext, *, platforms: Any) -> Any:
+    def emit(inner: LoweringContext) -> list[Any]:
+        return [inner.scalar(index_of_platform(platforms, inner.platforms[0]), _INT32)]
+
+    (index,) = _on_each_platform(context, emit, context.result_types)
+    return index
+
+
+def _on_each_platform(
+    context: LoweringContext, emit: Any, result_types: Sequence[Any], effects: Sequence[Any] = ()
+) -> list[Any]:
+    if len(context.platforms) == 1:
+        return emit(context)
+    return by_platform(context, emit, result_types, effects)
+
+
 @lowering_rules.define(lax.cond_p)
 def _cond(
-    context: LoweringContext, index: Any, *operands: Any, branches: Any, **params: Any
+    context: LoweringContext,
+    index: Any,
+    *operands: Any,
+    branches: Any,
+    branches_platforms: Any = None,
+    **params: Any,
 ) -> list[Any]:
     effects = _ordered(branches)
+    if branches_platforms is not None:
+        # Only the branch of the platform is part of the program: the others may not compile there.
+        def emit(inner: LoweringContext) -> list[Any]:
+            position = index_of_platform(branches_platforms, inner.platforms[0])
+            prefix = inner.name_prefix
+            inner.name_prefix = f"{prefix}/cond/branch_{position}_fun"
+            results = inner.lower(branches[position], operands)
+            inner.name_prefix = prefix
+            return results
+
+        return _on_each_platform(context, emit, context.result_types, effects)
     index_aval = context.avals_in[0]
     if index_aval.dtype == _BOOL:
         index = context.convert(index, (), _INT32)

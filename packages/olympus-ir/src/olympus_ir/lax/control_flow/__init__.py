@@ -5,6 +5,7 @@ from .associative import associative_scan
 from .conditionals import cond, switch
 from .linear_solves import linear_solve_p
 from .loops import fori_loop, while_loop
+from .platforms import platform_dependent, platform_index_p
 from .primitives import cond_p, scan_p, while_p
 from .scanning import map, scan
 
@@ -15,6 +16,8 @@ __all__ = [
     "fori_loop",
     "linear_solve_p",
     "map",
+    "platform_dependent",
+    "platform_index_p",
     "scan",
     "scan_p",
     "switch",

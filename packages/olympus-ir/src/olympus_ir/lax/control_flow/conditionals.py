@@ -75,7 +75,7 @@ def cond(
     if config_states.disable_jit.value and not isinstance(predicate, Tracer):
         return true_fun(*operands) if predicate else false_fun(*operands)
     index = convert_element_type(predicate, np.int32)
-    return _choose(
+    return choose(
         "cond",
         index,
         (false_fun, true_fun),
@@ -170,7 +170,7 @@ def switch(
     index = clamp(np.int32(0), convert_element_type(index, np.int32), np.int32(last))
     order = tuple(range(len(branches)))
     names = tuple(f"branch {place}" for place in order)
-    return _choose("switch", index, branches, order, names, operands)
+    return choose("switch", index, branches, order, names, operands)
 
 
 # ---- from functions to one equation ----
@@ -197,13 +197,14 @@ class _Choice:
         self.forwarded = forwarded
 
 
-def _choose(
+def choose(
     operation: str,
     index: Any,
     functions: tuple[Callable[..., Any], ...],
     order: tuple[int, ...],
     names: tuple[str, ...],
     operands: tuple,
+    **params: Any,
 ) -> Any:
     """Traces the functions and applies `cond_p`.
 
@@ -214,13 +215,14 @@ def _choose(
       order: in which order they are traced.
       names: for error messages, what they are called, in that order.
       operands: their arguments.
+      **params: further parameters of the equation.
     """
     leaves, in_tree = pytrees.tree_flatten(operands)
     avals = tuple([get_aval(leaf) for leaf in leaves])
     subprograms = [trace_subprogram(functions[place], in_tree, avals, operation) for place in order]
     choice = _join(operation, functions[order[0]], subprograms, order, names)
     inputs = [*choice.consts, *leaves]
-    results = cond_p.bind(index, *inputs, branches=choice.branches)
+    results = cond_p.bind(index, *inputs, branches=choice.branches, **params)
     if len(results) < len(choice.forwarded):
         computed = iter(results)
         results = [

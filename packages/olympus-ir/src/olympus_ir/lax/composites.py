@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Composite operations: a name for a function, which a compiler may know and do in its own way."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from .. import pytrees
+from ..avals import AbstractValue, get_aval
+from ..errors import UnexpectedTracerError
+from ..evaluation import eval_olympuspr
+from ..flattening import FlatFunction, debug_info_of_tree
+from ..olympuspr import ClosedOlympuspr
+from ..primitives import instruction
+from ..staging import trace_to_closed
+from ..tracing import Tracer
+from .values import as_array
+
+__all__ = ["composite", "composite_p"]
+
+# *outs = composite[attributes jaxpr name version] *operands
+# The attributes are triples of a name, the leaves and the structure of a value.
+composite_p = instruction("composite", multiple_results=True, family="calls", cache_inference=False)
+composite_p.spreads_varying = False
+
+
+@composite_p.def_effectful_abstract_eval
+def _composite_types(
+    *operands: AbstractValue, jaxpr: ClosedOlympuspr, **params: Any
+) -> tuple[list[AbstractValue], frozenset]:
+    return jaxpr.out_avals, jaxpr.effects
+
+
+# Where nothing is being traced, the decomposition is run equation by equation.
+@composite_p.def_impl
+def _run_decomposition(*operands: Any, jaxpr: ClosedOlympuspr, **params: Any) -> list[Any]:
+    results = eval_olympuspr(jaxpr.jaxpr, jaxpr.consts, *operands)
+    return [as_array(result) for result in results]
+
+
+def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
+    """Makes a function one operation of the compiled program, with the function as its meaning.
+
+    A compiler that knows the operation by its name may put its own implementation in its place;
+    others run the decomposition. Batched or differentiated, the decomposition takes the place of
+    the operation.
+
+    Args:
+      decomposition: the function, of arrays or pytrees of arrays. What it closes over must not be
+        traced.
+      name: the name of the operation, such as ``"my.softmax"``.
+      version: the version of its meaning.
+
+    Returns:
+      A function of the same positional arguments. Keyword arguments become attributes of the
+      operation: numbers, strings, NumPy arrays, or lists and dictionaries of them.
+
+    Raises:
+      UnexpectedTracerError: at a call, where ``decomposition`` closes over a traced value.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> doubled = composite(lambda x, *, by: lax.mul(x, by), "my.scale")
+      >>> doubled(3.0, by=2.0)
+      Array(6., dtype=float32, weak_type=True)
+    """
+
+    version = operator.index(version)
+
+    def of_arguments(*args: Any, **attributes: Any) -> Any:
+        leaves, tree = pytrees.tree_flatten((args, {}))
+        avals = tuple([get_aval(leaf) for leaf in leaves])
+
+        def decomposed(*args: Any) -> Any:
+            return decomposition(*args, **attributes)
+
+        flat = FlatFunction(decomposed, tree)
+        closed = trace_to_closed(flat, avals, debug_info_of_tree("composite", decomposition, tree))
+        if any(isinstance(value, Tracer) for value in closed.consts):
+            raise UnexpectedTracerError(
+                "Found an OLYMPUS Tracer as a constant in the decomposition for the composite op "
+                f"'{name}'. This means that the decomposition function closes over a value that is "
+                "involved in a transformation. Any values that aren't explicitly known at compile "
+                "time must be explicitly passed as arguments to the composite."
+            )
+        results = composite_p.bind(
+            *leaves,
+            name=name,
+            version=version,
+            attributes=tuple(
+                (key, tuple(pytrees.tree_leaves(value)), pytrees.tree_structure(value))
+                for key, value in attributes.items()
+            ),
+            jaxpr=closed,
+        )
+        return pytrees.tree_unflatten(flat.out_tree, results)
+
+    return of_arguments

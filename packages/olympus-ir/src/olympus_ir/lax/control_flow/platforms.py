@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that differ between the platforms that a program may run on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...avals import ShapedArray
+from ...primitives import instruction
+from .conditionals import choose
+
+# The place of the platform that the program runs on in `platforms`: a tuple whose entries are
+# tuples of names, or None for all others. An int32 scalar, known when the program is lowered.
+platform_index_p = instruction("platform_index", family="control_flow")
+
+Platforms = tuple[tuple[str, ...] | None, ...]
+
+
+@platform_index_p.def_abstract_eval
+def _platform_index_type(*, platforms: Platforms) -> ShapedArray:
+    return ShapedArray((), np.dtype(np.int32))
+
+
+def index_of_platform(platforms: Platforms, platform: str) -> int:
+    """The entry that a platform belongs to.
+
+    Raises:
+      NotImplementedError: where there is none.
+    """
+    for place, names in enumerate(platforms):
+        if names is None or platform in names:
+            return place
+    given = [name for names in platforms if names for name in names]
+    raise NotImplementedError(
+        f"lax.platform_dependent: translation rule for primitive 'platform_index' not found for "
+        f"platform {platform}: there are functions for {given} and no `default`. Give one for "
+        f"{platform}, or a default."
+    )
+
+
+def platform_dependent(
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+) -> Any:
+    """Applies the function for the platform that the program is compiled for.
+
+    All functions are traced, also under transformations; that of another platform is not part of
+    the compiled program.
+
+    Args:
+      *args: the arguments of all functions, arrays or pytrees of them.
+      default: the function for platforms that none is given for.
+      **per_platform: the functions by platforms: ``cpu``, ``cuda``, ``rocm``, ``tpu``. They return
+        results of the same structure and types.
+
+    Returns:
+      The result of the function that was chosen.
+
+    Raises:
+      TypeError: where there is no function, or results differ in structure or types.
+      NotImplementedError: at compilation, where there is no function for the platform.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> platform_dependent(2.0, tpu=lax.exp, default=lax.neg)
+      Array(-2., dtype=float32, weak_type=True)
+    """
+    for name, function in per_platform.items():
+        if name == "gpu":
+            raise ValueError("Use 'cuda' or 'rocm' for lax.platform_dependent, not 'gpu'.")
+        if not callable(function):
+            raise TypeError(f"lax.platform_dependent: the '{name}' branch must be a callable.")
+    if default is not None and not callable(default):
+        raise TypeError("lax.platform_dependent: the 'default' branch must be a callable.")
+    # Platforms with one function share a branch.
+    functions: list[Callable[..., Any]] = []
+    names_of: list[Sequence[str] | None] = []
+    for name, function in per_platform.items():
+        if function in functions:
+            place = functions.index(function)
+            names_of[place] = (*(names_of[place] or ()), name)
+        else:
+            functions.append(function)
+            names_of.append((name,))
+    if default is not None:
+        functions.append(default)
+        names_of.append(None)
+    if not functions:
+        raise TypeError("lax.platform_dependent requires at least 1 function, or a default.")
+    platforms = tuple(None if names is None else tuple(names) for names in names_of)
+    order = tuple(range(len(functions)))
+    return choose(
+        "switch",
+        platform_index_p.bind(platforms=platforms),
+        tuple(functions),
+        order,
+        tuple(f"branch {place}" for place in order),
+        args,
+        branches_platforms=platforms,
+    )

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values that carry no data: tokens, which order operations, and sinks, which keep values alive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import pytrees
+from ..avals import AbstractToken, AbstractValue, abstract_token, register_value_type
+from ..effects import (
+    Effect,
+    checkpoint_allowed_effects,
+    control_flow_allowed_effects,
+    custom_derivatives_allowed_effects,
+    lowerable_effects,
+    no_effects,
+)
+from ..primitives import instruction
+
+__all__ = [
+    "Token",
+    "after_all",
+    "after_all_p",
+    "create_token",
+    "create_token_p",
+    "dce_sink",
+    "dce_sink_p",
+]
+
+
+class Token:
+    """A concrete token: what `create_token` returns where nothing is being traced."""
+
+    __slots__ = ()
+
+
+register_value_type(Token, lambda token: abstract_token)
+
+create_token_p = instruction("create_token", family="tokens")
+after_all_p = instruction("after_all", family="tokens")
+dce_sink_p = instruction("dce_sink", family="tokens", multiple_results=True)
+
+
+class NoDceEffect(Effect):
+    """Keeps an equation without results, and what it depends on, in the program."""
+
+    def __repr__(self) -> str:
+        return "NoDCE"
+
+
+no_dce_effect = NoDceEffect()
+for _effects in (
+    lowerable_effects,
+    control_flow_allowed_effects,
+    custom_derivatives_allowed_effects,
+    checkpoint_allowed_effects,
+):
+    _effects.add_type(NoDceEffect)
+
+
+@create_token_p.def_abstract_eval
+def _create_token_type() -> AbstractValue:
+    return abstract_token
+
+
+@after_all_p.def_abstract_eval
+def _after_all_type(*tokens: AbstractValue) -> AbstractValue:
+    for position, token in enumerate(tokens):
+        if not isinstance(token, AbstractToken):
+            raise TypeError(
+                f"Arguments to after_all must be tokens, got {token} at position {position}"
+            )
+    return abstract_token
+
+
+@dce_sink_p.def_effectful_abstract_eval
+def _dce_sink_types(
+    *operands: AbstractValue, prevent_mlir_dce: bool
+) -> tuple[tuple[AbstractValue, ...], frozenset]:
+    return (), no_effects | {no_dce_effect}
+
+
+# Where nothing is being traced, everything is in order and nothing is removed.
+create_token_p.def_impl(Token)
+after_all_p.def_impl(lambda *tokens: Token())
+dce_sink_p.def_impl(lambda *operands, **params: [])
+
+
+def create_token(_: Any = None) -> Any:
+    """A token that depends on nothing.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> from olympus_ir.make import make_olympuspr
+      >>> make_olympuspr(lambda: lax.create_token())()
+      { lambda ; . let a:Tok = create_token  in (a,) }
+    """
+    return create_token_p.bind()
+
+
+def after_all(*operands: Any) -> Any:
+    """A token that there is only after all of some tokens.
+
+    Args:
+      *operands: tokens.
+    """
+    return after_all_p.bind(*operands)
+
+
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+    """Keeps values in the program although nothing uses them.
+
+    Args:
+      val: an array or a pytree of arrays.
+      prevent_mlir_dce: whether the compiler must keep them, too, and not only the tracing.
+    """
+    leaves = pytrees.tree_leaves(val)
+    dce_sink_p.bind(*leaves, prevent_mlir_dce=bool(prevent_mlir_dce))
