@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exceptions raised by Python functions that compiled programs call.
+"""Python functions that compiled programs call: which threads run them, and what they raise.
 
 XLA turns an exception into a message. The original is kept aside by the wrapper of the function
 and raised in place of the message, with the user's traceback.
@@ -8,10 +8,31 @@ and raised in place of the message, with the user's traceback.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+_calls = threading.local()
 _lock = threading.Lock()
 _raised: list[BaseException] = []
 _MOST_KEPT = 16
+
+
+@contextmanager
+def calling_back() -> Iterator[None]:
+    """Marks the thread as one that a compiled program calls Python on; keeps what is raised."""
+    outer, _calls.active = in_callback(), True
+    try:
+        yield
+    except BaseException as error:
+        remember(error)
+        raise
+    finally:
+        _calls.active = outer
+
+
+def in_callback() -> bool:
+    """Whether the thread runs a Python function for a compiled program."""
+    return getattr(_calls, "active", False)
 
 
 def remember(error: BaseException) -> None:

@@ -301,6 +301,10 @@ class Executable:
                 results = self._call_in_order(arrays)
             elif self.needs_bound:
                 results = self._call_bounded(arrays)
+            elif self.calls_python:
+                results = self.loaded.execute_sharded(arrays, with_tokens=True)
+                effect_tokens.watch(results.consume_token())
+                results = results.consume_with_handlers(self.handlers)
             else:
                 results = self.loaded.execute_sharded(arrays).consume_with_handlers(self.handlers)
         except JaxRuntimeError as error:
@@ -330,7 +334,10 @@ class Executable:
             while len(_in_flight) >= _MOST_IN_FLIGHT:
                 _in_flight.popleft().block_until_ready()
             results = self.loaded.execute_sharded(arrays, with_tokens=True)
-            _in_flight.append(results.consume_token())
+            token = results.consume_token()
+            _in_flight.append(token)
+            if self.calls_python:
+                effect_tokens.watch(token)
             return results.consume_with_handlers(self.handlers)
 
     def fastpath(

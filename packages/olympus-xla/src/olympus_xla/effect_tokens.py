@@ -14,12 +14,15 @@ from olympus_ir.placement import PartitionSpec
 from olympus_sharding.mesh import Mesh
 from olympus_sharding.shardings import NamedSharding, SingleDeviceSharding
 
-from ._jaxlib import array_result_handler, batched_device_put
+from ._jaxlib import JaxRuntimeError, array_result_handler, batched_device_put
+from .callback_errors import in_callback, raise_callback_error
 
 lock = threading.RLock()
 _tokens: dict[Any, Any] = {}
-# Arrays or tokens whose readiness means that an unordered effect has happened.
+# Tokens of computations with unordered effects, the oldest first. They do not tell whether they are
+# ready, so the older ones are waited for when they become many.
 _pending: list[Any] = []
+_MOST_PENDING = 1024
 
 # A token crosses the boundary of a computation as an empty array.
 _TOKEN_AVAL = ShapedArray((0,), np.dtype(np.bool_))
@@ -42,9 +45,7 @@ def take(effects: Sequence[Any], devices: tuple) -> list[Any]:
             if token is not None:
                 token.block_until_ready()  # what came before ran on other devices
             shards = [np.zeros(0, np.bool_) for _ in devices]
-            token = batched_device_put(
-                _TOKEN_AVAL, place, shards, list(devices), enable_x64=False
-            )
+            token = batched_device_put(_TOKEN_AVAL, place, shards, list(devices), enable_x64=False)
         tokens.append(token)
     return tokens
 
@@ -64,18 +65,32 @@ def give(effects: Sequence[Any], tokens: Sequence[Any]) -> None:
 def watch(token: Any) -> None:
     """Remembers a computation with unordered effects until the next barrier."""
     with lock:
-        if len(_pending) > 64:
-            _pending[:] = [each for each in _pending if not each.is_ready()]
         _pending.append(token)
+        if len(_pending) < _MOST_PENDING or in_callback():
+            return  # a callback must not wait: perhaps for the computation that it is part of
+        oldest = _pending[: _MOST_PENDING // 2]
+        del _pending[: _MOST_PENDING // 2]
+    for token in oldest:
+        token.block_until_ready()
 
 
 def barrier() -> None:
-    """Waits until all effects of the computations started so far have happened."""
+    """Waits until all effects of the computations started so far have happened.
+
+    Raises what a callback raised, once all have come to their end.
+    """
     with lock:
         waiting = [*_tokens.values(), *_pending]
         _pending.clear()
+    failure = None
     for token in waiting:
-        token.block_until_ready()
+        try:
+            token.block_until_ready()
+        except JaxRuntimeError as error:
+            failure = failure or error
+    if failure is not None:
+        raise_callback_error(failure)
+        raise failure
 
 
 def clear() -> None:

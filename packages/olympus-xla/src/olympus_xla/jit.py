@@ -27,6 +27,7 @@ from olympus_ir.primitives import primitives
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import Tracer, current, escaped_tracer_error, evaluation_trace
 
+from . import effect_tokens
 from ._jaxlib import PjitFunction
 from .backends import are_backends_initialized, clear_backends, default_sharding
 from .debugging import check_results, checks_results
@@ -251,11 +252,15 @@ def _release_devices() -> None:
     """Gives up what holds the clients of devices when the interpreter ends.
 
     A client that goes away waits for its computations. One that did not would leave threads behind
-    that compute while the process takes itself apart, and end it with a segmentation fault.
+    that compute while the process takes itself apart, and end it with a segmentation fault. So
+    would callbacks that find no interpreter.
     """
     if are_backends_initialized():
-        clear_caches()
-        clear_backends()
+        try:
+            effect_tokens.barrier()
+        finally:
+            clear_caches()
+            clear_backends()
 
 
 # ---- what jitted functions can do besides being called ----

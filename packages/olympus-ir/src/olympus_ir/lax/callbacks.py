@@ -408,7 +408,7 @@ def run_callback(
     """Calls the function of a `pure_callback` or `io_callback` and checks what it returns.
 
     Raises:
-      RuntimeError: where number or shapes of the results are not as announced.
+      RuntimeError: where number, shapes or dtypes of the results are not as announced.
     """
     leaves = pytrees.tree_leaves(callback(*arrays))
     if len(leaves) != len(result_avals):
@@ -423,6 +423,11 @@ def run_callback(
             raise RuntimeError(
                 f"Incorrect output shape for return value #{position}: Expected: {aval.shape}, "
                 f"Actual: {array.shape}"
+            )
+        if array.dtype != aval.dtype and dtypes.canonicalize_dtype(array.dtype) != aval.dtype:
+            raise RuntimeError(
+                f"Incorrect output dtype for return value #{position}: Expected: {aval.dtype}, "
+                f"Actual: {dtypes.canonicalize_dtype(array.dtype)}"
             )
         results.append(array.astype(aval.dtype, copy=False))
     return results

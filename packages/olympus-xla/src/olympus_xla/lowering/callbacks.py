@@ -17,13 +17,15 @@ from olympus_ir import lax
 from olympus_ir.avals import ShapedArray
 from olympus_ir.effects import io_effect, ordered_debug_effect, ordered_effects, ordered_io_effect
 from olympus_ir.lax import callbacks
+from olympus_ir.placement import PartitionSpec
 from olympus_ir.tracing import evaluation_trace, set_current_trace
 
-from ..callback_errors import remember
+from ..callback_errors import calling_back
 from . import mlir
 from .context import LoweringContext, ModuleLowering
 from .mlir import ir
 from .platforms import by_platform
+from .shardings import spec_attribute
 from .tables import lowering_rules
 
 _TARGETS = {
@@ -38,14 +40,10 @@ def _wrapper(run: Callable[..., Sequence[Any]], params: dict[str, Any]) -> Calla
     to_array = _array_maker()
 
     def call(*views: Any) -> tuple:
-        try:
-            # XLA's threads have no trace of their own, and the calling thread may be tracing.
-            with set_current_trace(evaluation_trace):
-                operands = [to_array(view) for view in views if view is not None]
-                return tuple(np.asarray(result) for result in run(*operands, **params))
-        except BaseException as error:
-            remember(error)
-            raise
+        # XLA's threads have no trace of their own, and the calling thread may be tracing.
+        with calling_back(), set_current_trace(evaluation_trace):
+            operands = [to_array(view) for view in views if view is not None]
+            return tuple(np.asarray(result) for result in run(*operands, **params))
 
     return call
 
@@ -108,6 +106,9 @@ def emit_callback(
             return (None, *function(*views))
 
         module.host_callbacks[index] = call
+    pinned = _on_first_device(module, len(kinds))
+    if pinned:
+        operands = list(map(_whole, [context] * len(operands), operands, operand_avals))
     results = context.custom_call(
         target,
         kinds,
@@ -116,7 +117,7 @@ def emit_callback(
         has_side_effect=has_side_effect,
         operand_layouts=no_layout + [row_major(aval) for aval in operand_avals],
         result_layouts=no_layout + [row_major(aval) for aval in result_avals],
-        attributes=_on_first_device(module, len(kinds)),
+        attributes=pinned,
     )
     if is_ordered:
         context.tokens[effect] = results[0]
@@ -134,6 +135,20 @@ def _on_first_device(module: ModuleLowering, num_results: int) -> dict[str, Any]
     # Also what has no results is placed by one entry.
     each = ", ".join([f"<@{module.first_device_symbol()}, []>"] * max(num_results, 1))
     return {"sdy.sharding": mlir.parsed(f"#sdy.sharding_per_value<[{each}]>")}
+
+
+def _whole(context: LoweringContext, operand: Any, aval: ShapedArray) -> Any:
+    """The operand on all devices: the partitioner knows no better way to one device."""
+    mesh = context.module.mesh
+    if mesh is None:
+        return operand
+    physical = mlir.physical_aval(aval)
+    attribute = spec_attribute(
+        PartitionSpec(), physical.ndim, mesh=context.module.mesh_symbol(mesh)
+    )
+    return context.operation(
+        "sdy.sharding_constraint", [mlir.aval_type(aval)], (operand,), {"sharding": attribute}
+    ).result
 
 
 def _debugging(run: Callable[..., Any], effect_of: Callable[[dict[str, Any]], Any]) -> Any:
