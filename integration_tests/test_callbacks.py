@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Callbacks under the transformations, alone and together, on one device and on eight."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as jnp
+from olympus import P, grad, jit, lax, shard_map, vmap
+from olympus.experimental import io_callback
+from olympus.sharding import NamedSharding
+
+SCALAR = olympus.ShapeDtypeStruct((), np.float32)
+
+
+@pytest.fixture
+def printed(capsys):
+    """A function that returns the lines printed so far, once all effects have happened."""
+
+    def lines():
+        olympus.effects_barrier()
+        return capsys.readouterr().out.splitlines()
+
+    return lines
+
+
+@pytest.fixture
+def mesh(eight_devices):
+    return olympus.make_mesh((8,), ("x",))
+
+
+def show(text, *values, **options):
+    olympus.debug.print(text, *values, **options)
+
+
+# ---- debug.print ----
+
+
+def test_print_eagerly_and_compiled(printed):
+    show("x {} {y}", jnp.arange(3), y=2.5)
+    assert printed() == ["x [0 1 2] 2.5"]
+    jit(lambda x: show("{x:.3f} {{}} {0!r}", 7, x=x))(1.25)
+    assert printed()[0].startswith("1.250 {} ")
+
+
+def test_print_of_a_batch_prints_each_example(printed):
+    vmap(lambda x: show("x {}", x))(jnp.arange(3))
+    assert sorted(printed()) == ["x 0", "x 1", "x 2"]
+    jit(vmap(lambda x, y: show("x {} {}", x, y), in_axes=(0, None)))(jnp.arange(2), 7)
+    assert sorted(printed()) == ["x 0 7", "x 1 7"]
+
+
+def test_print_while_differentiating_shows_the_primal(printed):
+    def f(x):
+        show("f {}", x)
+        return jnp.sin(x)
+
+    assert float(grad(f)(1.0)) == pytest.approx(np.cos(1.0))
+    assert float(jit(grad(f))(1.0)) == pytest.approx(np.cos(1.0))
+    olympus.jvp(f, (1.0,), (1.0,))
+    assert printed() == ["f 1.0"] * 3
+
+
+def test_ordered_print_in_loops(printed):
+    def body(c, x):
+        show("{} {}", c, x, ordered=True)
+        return c + x, c
+
+    jit(lambda: lax.scan(body, 0, jnp.arange(4)))()
+    assert printed() == ["0 0", "0 1", "1 2", "3 3"]
+
+    def step(c):
+        show("{}", c, ordered=True)
+        return c + 1
+
+    lax.while_loop(lambda c: c < 3, step, 0)
+    assert printed() == ["0", "1", "2"]
+
+
+def test_ordered_prints_keep_their_order_from_call_to_call(printed):
+    @jit
+    def f(x):
+        for i in range(3):
+            show("{}", x + i, ordered=True)
+
+    for x in range(0, 300, 10):
+        f(x)
+    assert printed() == [str(x + i) for x in range(0, 300, 10) for i in range(3)]
+
+
+def test_only_the_branch_that_is_taken_prints(printed):
+    f = jit(lambda p, x: lax.cond(p, lambda x: show("t {}", x), lambda x: show("f {}", x), x))
+    f(True, 1)
+    f(False, 2)
+    assert printed() == ["t 1", "f 2"]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_print_of_a_partitioned_value_shows_all_of_it_once(printed, mesh, ordered):
+    x = olympus.device_put(jnp.arange(8), NamedSharding(mesh, P("x")))
+    doubled = jit(lambda x: (show("{}", x, ordered=ordered), x * 2)[1])(x)
+    assert printed() == ["[0 1 2 3 4 5 6 7]"]
+    assert doubled.sharding.is_equivalent_to(x.sharding, 1)
+
+
+def test_each_device_prints_its_block_in_shard_map(printed, mesh):
+    def body(x):
+        show("{}", x)
+        return x
+
+    jit(shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x")))(jnp.arange(8))
+    assert sorted(printed()) == [f"[{i}]" for i in range(8)]
+
+
+def test_print_that_lacks_or_has_too_many_values():
+    with pytest.raises(IndexError):
+        show("{} {}", 1)
+    with pytest.raises(ValueError, match="Unused positional arguments"):
+        show("{}", 1, 2)
+
+
+# ---- pure_callback ----
+
+
+def host_function(seen):
+    def host(x, y):
+        seen.append((np.shape(x), np.shape(y)))
+        return np.asarray(np.sin(x) + y, np.float32)
+
+    return host
+
+
+@pytest.mark.parametrize(
+    ("method", "shapes"),
+    [
+        ("sequential", [((), ())] * 3),
+        ("sequential_unrolled", [((), ())] * 3),
+        ("expand_dims", [((3,), (1,))]),
+        ("broadcast_all", [((3,), (3,))]),
+        ("legacy_vectorized", [((3,), ())]),
+    ],
+)
+@pytest.mark.parametrize("transform", [lambda f: f, jit])
+def test_pure_callback_under_vmap(method, shapes, transform):
+    seen = []
+    host = host_function(seen)
+
+    def f(x, y):
+        return olympus.pure_callback(host, SCALAR, x, y, vmap_method=method)
+
+    x = jnp.arange(3.0)
+    result = transform(vmap(f, in_axes=(0, None)))(x, 1.0)
+    np.testing.assert_allclose(result, np.sin(np.arange(3.0)) + 1, rtol=1e-6)
+    assert seen == shapes
+    if method != "legacy_vectorized":
+        twice = transform(vmap(vmap(f, in_axes=(None, 0)), in_axes=(0, None)))(x, x)
+        expected = np.sin(np.arange(3.0))[:, None] + np.arange(3.0)
+        np.testing.assert_allclose(twice, expected, rtol=1e-6)
+
+
+def test_pure_callback_without_method_is_not_batched():
+    with pytest.raises(NotImplementedError, match="vmap_method"):
+        vmap(lambda x: olympus.pure_callback(np.sin, SCALAR, x))(jnp.ones(3))
+
+
+def test_pure_callback_of_trees_in_a_scan():
+    def host(t):
+        return {"sum": np.asarray(t["a"]) + np.asarray(t["b"]), "pair": (np.asarray(t["a"]) * 2,)}
+
+    def body(c, x):
+        out = olympus.pure_callback(host, {"sum": SCALAR, "pair": (SCALAR,)}, {"a": c, "b": x})
+        return out["sum"], out["pair"][0]
+
+    total, doubles = lax.scan(body, 0.0, jnp.arange(4.0))
+    assert float(total) == 6
+    assert doubles.tolist() == [0, 0, 2, 6]
+
+
+def test_pure_callback_needs_a_derivative_of_its_own():
+    def f(x):
+        return olympus.pure_callback(np.sin, SCALAR, x, vmap_method="sequential")
+
+    with pytest.raises(ValueError, match="Pure callbacks do not support"):
+        grad(f)(1.0)
+
+    g = olympus.custom_jvp(f)
+    g.defjvp(lambda primals, tangents: (g(*primals), jnp.cos(primals[0]) * tangents[0]))
+    x = jnp.arange(3.0)
+    np.testing.assert_allclose(jit(vmap(grad(g)))(x), np.cos(np.arange(3.0)), rtol=1e-6)
+
+
+def test_pure_callback_of_a_partitioned_value(mesh):
+    seen = []
+
+    def host(x):
+        seen.append(np.shape(x))
+        return np.asarray(x) + 1
+
+    x = olympus.device_put(jnp.arange(16.0).reshape(8, 2), NamedSharding(mesh, P("x")))
+    f = jit(lambda x: olympus.pure_callback(host, x, x) * 2)
+    np.testing.assert_array_equal(f(x), (np.arange(16.0).reshape(8, 2) + 1) * 2)
+    assert seen == [(8, 2)]
+    seen.clear()
+    blocks = shard_map(
+        lambda x: olympus.pure_callback(host, x, x), mesh=mesh, in_specs=P("x"), out_specs=P("x")
+    )
+    np.testing.assert_array_equal(jit(blocks)(x), np.arange(16.0).reshape(8, 2) + 1)
+    assert seen == [(1, 2)] * 8
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jit])
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (np.zeros(5, np.float32), r"Expected: \(3,\), Actual: \(5,\)"),
+        (np.zeros(3, np.int8), "Expected: float32, Actual: int8"),
+        ((1, 2), "Mismatched number of outputs from callback. Expected: 1, Actual: 2"),
+    ],
+)
+def test_callback_that_breaks_its_promise(transform, wrong, message):
+    promised = olympus.ShapeDtypeStruct((3,), np.float32)
+    with pytest.raises(RuntimeError, match=message):
+        transform(lambda: olympus.pure_callback(lambda: wrong, promised))().block_until_ready()
+
+
+# ---- io_callback ----
+
+
+def test_ordered_io_callback():
+    log = []
+
+    def note(v):
+        log.append(int(v))
+        return np.int32(len(log))
+
+    count = olympus.ShapeDtypeStruct((), np.int32)
+    f = jit(lambda x: io_callback(note, count, x, ordered=True))
+    assert [int(f(10 * i)) for i in range(4)] == [1, 2, 3, 4]
+    assert log == [0, 10, 20, 30]
+    with pytest.raises(ValueError, match="ordered IO callback"):
+        vmap(lambda x: io_callback(note, count, x, ordered=True))(jnp.arange(3))
+    with pytest.raises(ValueError, match="IO callbacks do not support"):
+        grad(lambda x: io_callback(np.sin, SCALAR, x))(1.0)
+
+
+def test_io_callback_of_a_batch_without_results():
+    log = []
+    vmap(lambda x: io_callback(lambda v: log.append(int(v)), None, x))(jnp.arange(3))
+    olympus.effects_barrier()
+    assert sorted(log) == [0, 1, 2]
+
+
+# ---- errors ----
+
+
+class UserError(Exception):
+    pass
+
+
+def raise_user_error(x):
+    raise UserError(f"what the user wrote, {float(x)}")
+
+
+def test_an_error_surfaces_with_the_users_traceback():
+    with pytest.raises(UserError, match=r"what the user wrote, 1.0") as caught:
+        jit(lambda x: olympus.pure_callback(raise_user_error, x, x))(1.0).block_until_ready()
+    names = [entry.name for entry in caught.traceback]
+    assert "raise_user_error" in names
+
+
+def test_an_error_without_a_result_surfaces_at_the_barrier():
+    with pytest.raises(UserError):
+        jit(lambda x: olympus.debug.callback(raise_user_error, x))(1.0)
+        olympus.effects_barrier()
+    olympus.effects_barrier()  # is raised once
