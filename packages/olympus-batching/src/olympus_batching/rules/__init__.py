@@ -9,13 +9,17 @@ from . import (
     control_flow,
     convolution,
     elementwise,
+    fft,
     indexing,
+    linalg,
+    random_bits,
     reductions,
     shaping,
     sorting,
     special,
     tokens,
     transfer,
+    windows,
 )
 
 __all__ = [
@@ -26,11 +30,15 @@ __all__ = [
     "control_flow",
     "convolution",
     "elementwise",
+    "fft",
     "indexing",
+    "linalg",
+    "random_bits",
     "reductions",
     "shaping",
     "sorting",
     "special",
     "tokens",
     "transfer",
+    "windows",
 ]

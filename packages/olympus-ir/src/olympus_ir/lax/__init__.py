@@ -15,11 +15,13 @@ from .convolution_variants import *  # noqa: F403
 from .creation import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .extended import *  # noqa: F403
+from .fft import *  # noqa: F403
 from .gathering import *  # noqa: F403
 from .indexing import *  # noqa: F403
 from .logic import *  # noqa: F403
 from .mathematics import *  # noqa: F403
 from .named_axes import *  # noqa: F403
+from .random_bits import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .scattering import *  # noqa: F403
 from .shaping import *  # noqa: F403
@@ -28,3 +30,4 @@ from .special import *  # noqa: F403
 from .tokens import *  # noqa: F403
 from .transfer import *  # noqa: F403
 from .window_shapes import *  # noqa: F403
+from .windows import *  # noqa: F403

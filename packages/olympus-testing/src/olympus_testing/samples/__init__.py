@@ -8,13 +8,17 @@ from . import contractions as contractions
 from . import control_flow as control_flow
 from . import convolution as convolution
 from . import elementwise as elementwise
+from . import fft as fft
 from . import indexing as indexing
+from . import linalg as linalg
+from . import random_bits as random_bits
 from . import reductions as reductions
 from . import shaping as shaping
 from . import sorting as sorting
 from . import special as special
 from . import tokens as tokens
 from . import transfer as transfer
+from . import windows as windows
 from .declarations import Binary as Binary
 from .declarations import Case as Case
 from .declarations import Operand as Operand

@@ -12,8 +12,10 @@ from . import convolution as convolution
 from . import elementwise as elementwise
 from . import export as export
 from . import ffi as ffi
+from . import fft as fft
 from . import indexing as indexing
 from . import inspection as inspection
+from . import random_bits as random_bits
 from . import reductions as reductions
 from . import shaping as shaping
 from . import sharding as sharding
@@ -21,4 +23,5 @@ from . import sorting as sorting
 from . import special as special
 from . import tokens as tokens
 from . import transfer as transfer
+from . import windows as windows
 from .tables import lowering_rules as lowering_rules

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batching of the compiler's generators of random bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_ir import lax
+
+from ..tables import all_at, batching_rules, to_front
+
+
+@batching_rules.define(lax.rng_bit_generator_p)
+def _rng_bit_generator(
+    axis_size: int, args: Any, batch_dims: Any, *, shape: Any, **params: Any
+) -> Any:
+    """All examples' bits come from the first one's key: the generator has a single state.
+
+    So the bits are not those of a loop, and the keys of the other examples stay as they are.
+    """
+    keys = to_front(args[0], batch_dims[0])
+    first = lax.index_in_dim(keys, 0, keepdims=False)
+    new_key, bits = lax.rng_bit_generator_p.bind(first, shape=(axis_size, *shape), **params)
+    new_keys = lax.dynamic_update_index_in_dim(keys, new_key, 0, 0)
+    return [new_keys, bits], [0, 0]
+
+
+@batching_rules.define(lax.rng_uniform_p)
+def _rng_uniform(axis_size: int, args: Any, batch_dims: Any, *, shape: Any) -> Any:
+    """One draw an example, each between bounds of its own."""
+    bounds = tuple(all_at(args, axis_size, batch_dims, 0))
+    return lax.map(lambda pair: lax.rng_uniform_p.bind(*pair, shape=shape), bounds), 0

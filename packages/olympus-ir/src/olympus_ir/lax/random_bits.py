@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compiler's own generators of random bits, and of random numbers."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..avals import ShapedArray, canonicalize_shape
+from ..primitives import instruction
+from .families import check_dtype
+from .values import Array, ArrayLike
+
+__all__ = [
+    "RandomAlgorithm",
+    "rng_bit_generator",
+    "rng_bit_generator_p",
+    "rng_uniform",
+    "rng_uniform_p",
+]
+
+# *new_key, bits = rng_bit_generator[algorithm dtype out_sharding shape] key
+rng_bit_generator_p = instruction("rng_bit_generator", multiple_results=True, family="random_bits")
+rng_uniform_p = instruction("rng_uniform", family="random_bits")
+
+_KEY_TYPES = (((4,), np.dtype(np.uint32)), ((2,), np.dtype(np.uint64)))
+
+
+class RandomAlgorithm(enum.IntEnum):
+    """Which counter-based generator `rng_bit_generator` uses.
+
+    Attributes:
+      RNG_DEFAULT: the one that is fastest on the platform: Philox on CPU and GPU.
+      RNG_THREE_FRY: Threefry 2x32.
+      RNG_PHILOX: Philox 4x32.
+    """
+
+    RNG_DEFAULT = 0
+    RNG_THREE_FRY = 1
+    RNG_PHILOX = 2
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@rng_bit_generator_p.def_abstract_eval
+def _rng_bit_generator_types(
+    key: ShapedArray, *, shape: tuple[int, ...], dtype: Any, algorithm: Any, out_sharding: Any
+) -> list[ShapedArray]:
+    if (key.shape, key.dtype) not in _KEY_TYPES:
+        raise TypeError(
+            "rng_bit_generator requires a key of type uint32[4] or uint64[2], got "
+            f"{key.str_short()}"
+        )
+    if not dtypes.issubdtype(dtype, np.unsignedinteger) or dtypes.itemsize_bits(dtype) < 8:
+        raise TypeError(
+            f"rng_bit_generator: unsupported dtype {dtypes.name_of(dtype)}; it must be one of "
+            "uint8, uint16, uint32 and uint64"
+        )
+    return [key, ShapedArray(shape, dtype, sharding=out_sharding)]
+
+
+def rng_bit_generator(
+    key: ArrayLike,
+    shape: Sequence[int],
+    dtype: Any = np.uint32,
+    algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
+    *,
+    out_sharding: Any = None,
+) -> tuple[Array, Array]:
+    """Random bits by a generator of the compiler, which is fast.
+
+    For the same key the bits may differ between platforms and versions of the compiler. The
+    functions of `olympus.random` promise more.
+
+    Args:
+      key: the state of the generator, of type uint32[4] or uint64[2].
+      shape: the shape of the bits.
+      dtype: an unsigned dtype of integers.
+      algorithm: the generator.
+      out_sharding: how the bits are laid out.
+
+    Returns:
+      The next state, and the bits.
+
+    Raises:
+      TypeError: where key or dtype are of other types.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> key, bits = lax.rng_bit_generator(np.array([1, 2, 3, 4], np.uint32), (2,))
+      >>> bits
+      Array([ 512747620, 1298009047], dtype=uint32)
+    """
+    dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "rng_bit_generator", 3)
+    new_key, bits = rng_bit_generator_p.bind(
+        key,
+        shape=canonicalize_shape(shape),
+        dtype=dtype,
+        algorithm=RandomAlgorithm(algorithm),
+        out_sharding=out_sharding,
+    )
+    return new_key, bits
+
+
+@rng_uniform_p.def_abstract_eval
+def _rng_uniform_type(a: ShapedArray, b: ShapedArray, *, shape: tuple[int, ...]) -> ShapedArray:
+    if a.dtype != b.dtype:
+        raise ValueError(
+            "Arguments to rng_uniform must have identical dtypes, got "
+            f"{dtypes.name_of(a.dtype)} and {dtypes.name_of(b.dtype)}."
+        )
+    if a.shape or b.shape:
+        raise ValueError(
+            f"Arguments to rng_uniform must be scalars; got shapes {a.shape} and {b.shape}."
+        )
+    check_dtype("rng_uniform", a, (np.floating, np.integer))
+    return ShapedArray(shape, a.dtype)
+
+
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
+    """Random numbers of a hidden state: not the same ones at each run, nor under transformations.
+
+    Use `olympus.random.uniform`, unless it does not matter which numbers they are.
+
+    Args:
+      a: the lower bound, a scalar.
+      b: the upper bound, a scalar of the same dtype.
+      shape: the shape of the numbers.
+
+    Raises:
+      ValueError: where the bounds are not scalars or differ in dtype.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.rng_uniform(0.0, 1.0, (3,)).shape
+      (3,)
+    """
+    return rng_uniform_p.bind(a, b, shape=canonicalize_shape(shape))
