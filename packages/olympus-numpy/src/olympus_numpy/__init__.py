@@ -12,6 +12,7 @@ from olympus_ir.promotion import promote_types as promote_types
 from olympus_ir.promotion import result_type as result_type
 from olympus_ir.source_info import register_library_folder
 
+from . import fft as fft
 from . import linalg as linalg
 from .__about__ import __version__ as __version__
 from .arithmetic import *  # noqa: F403

@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from olympus_autodiff import custom_jvp
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.tracing import concrete_or_error
 
-from .compilation import compiled
+from .compilation import compiled, outlined
+from .promotion import convert, promote_args_inexact
 from .selection import where
 
-__all__ = ["bartlett", "blackman", "hamming", "hanning"]
+__all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]
 
 
 def _length(name: str, M: Any) -> int:
@@ -88,3 +90,57 @@ def bartlett(M: int) -> Array:
       Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
     """
     return _triangle_compiled(_length("bartlett", M), dtypes.default_float_dtype())
+
+
+@custom_jvp
+def _i0(x: Any) -> Any:
+    x = lax.abs(x)
+    return lax.mul(lax.exp(x), lax.bessel_i0e(x))
+
+
+@_i0.defjvp
+def _i0_jvp(primals: Any, tangents: Any) -> Any:
+    # The modulus has no derivative at zero, the Bessel function has.
+    (x,), (t,) = primals, tangents
+    return _i0(x), lax.mul(t, lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x)))
+
+
+@outlined()
+def i0(x: Any) -> Array:
+    """Returns the modified Bessel function of the first kind of order zero, elementwise.
+
+    Args:
+      x: an array or scalar of real numbers.
+
+    Example:
+      >>> i0(0.0)
+      Array(1., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("i0", x)
+    if dtypes.issubdtype(x.dtype, np.complexfloating):
+        raise ValueError(
+            f"Unsupported input type to i0: {dtypes.name_of(x.dtype)}. Take the real part."
+        )
+    return _i0(x)
+
+
+def kaiser(M: int, beta: Any) -> Array:
+    """Returns a Kaiser window of length ``M``.
+
+    Args:
+      M: the length.
+      beta: the shape: the larger, the narrower.
+
+    Example:
+      >>> kaiser(3, 0.0)
+      Array([1., 1., 1.], dtype=float32)
+    """
+    dtype = dtypes.default_float_dtype()
+    M = _length("kaiser", M)
+    if M <= 1:
+        return lax.full((M,), np.ones((), dtype))
+    beta = convert(beta, dtype)
+    middle = np.asarray(0.5 * (M - 1), dtype)
+    place = lax.div(lax.sub(lax.iota(dtype, M), middle), middle)
+    inside = lax.sqrt(lax.sub(np.ones((), dtype), lax.integer_pow(place, 2)))
+    return lax.div(i0(lax.mul(beta, inside)), i0(beta))

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of Fourier transforms, which are linear.
+
+The matrix of a transform of complex numbers is symmetric. In one of real numbers the elements that
+are kept stand for themselves and for their conjugates, but for the first one, and of an even length
+the last: that is what the weights 2 and 1 are for.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.jit import jit
+from olympus_ir.lax.fft import FftType
+
+from ..tables import jvp_rules, linear, transpose_rules
+from ..zeros import aval_of
+
+jvp_rules.define(lax.fft_p, linear)
+
+
+@transpose_rules.define(lax.fft_p)
+def _fft_transpose(
+    cotangent: Any, x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]
+) -> list[Any]:
+    if not fft_lengths:  # a mere change between real and complex numbers
+        return [_without_transform(cotangent, fft_type)]
+    if fft_type is FftType.RFFT:
+        return [_rfft_transpose(cotangent, fft_lengths)]
+    if fft_type is FftType.IRFFT:
+        return [_irfft_transpose(cotangent, fft_lengths)]
+    return [lax.fft(cotangent, fft_type, fft_lengths)]
+
+
+def _without_transform(cotangent: Any, fft_type: FftType) -> Any:
+    if fft_type is FftType.RFFT:
+        return lax.real(cotangent)
+    if fft_type is FftType.IRFFT:
+        return lax.complex(cotangent, lax.full_like(cotangent, 0))
+    return cotangent
+
+
+def _multiplicities(shape: tuple[int, ...], length: int, dtype: Any) -> Any:
+    """How many elements each one that is kept stands for."""
+    weights = np.full(shape[-1], 2, dtype)
+    weights[:1] = 1
+    if length % 2 == 0:
+        weights[-1:] = 1
+    return lax.broadcast_in_dim(weights, (1,) * (len(shape) - 1) + shape[-1:], (len(shape) - 1,))
+
+
+def _rfft_transpose_of(cotangent: Any, fft_lengths: tuple[int, ...]) -> Any:
+    aval = aval_of(cotangent)
+    weights = _multiplicities(aval.shape, fft_lengths[-1], aval.dtype)
+    result = lax.fft(lax.div(lax.conj(cotangent), weights), FftType.IRFFT, fft_lengths)
+    size = np.asarray(math.prod(fft_lengths), aval_of(result).dtype)
+    return lax.mul(size, result)
+
+
+_rfft_transpose = jit(_rfft_transpose_of, static_argnums=1, name="_rfft_transpose")
+
+
+def _irfft_transpose_of(cotangent: Any, fft_lengths: tuple[int, ...]) -> Any:
+    transformed = lax.fft(cotangent, FftType.RFFT, fft_lengths)
+    aval = aval_of(transformed)
+    weights = _multiplicities(aval.shape, fft_lengths[-1], aval.dtype)
+    scale = np.asarray(1 / math.prod(fft_lengths), aval.dtype)
+    return lax.conj(lax.mul(lax.mul(scale, weights), transformed))
+
+
+_irfft_transpose = _irfft_transpose_of

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batching of Fourier transforms: they work on the last dimensions, whatever is before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_ir import lax
+
+from ..tables import batching_rules, to_front
+
+
+@batching_rules.define(lax.fft_p)
+def _fft(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
+    return lax.fft_p.bind(to_front(args[0], batch_dims[0]), **params), 0

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Discrete Fourier transforms over the last dimensions."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..avals import ShapedArray
+from ..jit import jit
+from ..primitives import instruction
+from .conversion import convert_dtype
+from .values import Array, ArrayLike, dtype_of
+
+__all__ = ["FftType", "fft", "fft_p"]
+
+MAX_FFT_RANK = 3
+
+
+class FftType(enum.IntEnum):
+    """The kinds of discrete Fourier transforms.
+
+    Attributes:
+      FFT: forward, of complex numbers.
+      IFFT: its inverse.
+      RFFT: forward, of real numbers; of the last dimension half is kept, the rest is conjugate.
+      IRFFT: its inverse.
+    """
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+
+fft_p = instruction("fft", family="fft")
+fft_p.linear_in = True
+
+
+def half_length(length: int) -> int:
+    """How many of the transform's elements are kept where the input is real."""
+    return length // 2 + 1 if length else 0
+
+
+@fft_p.def_abstract_eval
+def _fft_shape(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple) -> ShapedArray:
+    rank = len(fft_lengths)
+    if rank > MAX_FFT_RANK:
+        raise ValueError(
+            f"fft transforms at most {MAX_FFT_RANK} dimensions at once, got fft_lengths "
+            f"{fft_lengths}; olympus.numpy.fft.fftn transforms any number of them."
+        )
+    if x.ndim < rank:
+        raise ValueError(
+            f"FFT input shape {x.shape} must have at least as many input dimensions as "
+            f"fft_lengths {fft_lengths}."
+        )
+    if fft_type is FftType.RFFT:
+        return _rfft_type(x, fft_lengths)
+    if fft_type is FftType.IRFFT:
+        return _irfft_type(x, fft_lengths)
+    if not dtypes.issubdtype(x.dtype, np.complexfloating):
+        raise TypeError(
+            f"{fft_type.name} takes complex numbers, got {x.str_short(short_dtypes=True)}; use "
+            "lax.fft, which converts real numbers."
+        )
+    if rank and x.shape[-rank:] != fft_lengths:
+        raise ValueError(
+            f"FFT input shape {x.shape} minor dimensions must be equal to fft_lengths {fft_lengths}"
+        )
+    return ShapedArray(x.shape, x.dtype, vma=x.vma)
+
+
+def _rfft_type(x: ShapedArray, fft_lengths: tuple) -> ShapedArray:
+    if x.dtype not in (np.float32, np.float64):
+        raise ValueError(
+            f"RFFT input must be float32 or float64, got {dtypes.name_of(x.dtype)}. Convert it "
+            "with lax.convert_element_type."
+        )
+    rank = len(fft_lengths)
+    if rank and x.shape[-rank:] != fft_lengths:
+        raise ValueError(
+            f"RFFT input shape {x.shape} minor dimensions must be equal to fft_lengths "
+            f"{fft_lengths}"
+        )
+    shape = (*x.shape[:-1], half_length(fft_lengths[-1])) if rank else x.shape
+    return ShapedArray(shape, dtypes.to_complex_dtype(x.dtype), vma=x.vma)
+
+
+def _irfft_type(x: ShapedArray, fft_lengths: tuple) -> ShapedArray:
+    if not dtypes.issubdtype(x.dtype, np.complexfloating):
+        raise TypeError(
+            f"IRFFT takes complex numbers, got {x.str_short(short_dtypes=True)}; use lax.fft, "
+            "which converts real numbers."
+        )
+    rank = len(fft_lengths)
+    shape = x.shape
+    if rank:
+        expected = (*fft_lengths[:-1], half_length(fft_lengths[-1]))
+        if x.shape[-rank:] != expected:
+            raise ValueError(
+                f"IRFFT input shape {x.shape} minor dimensions must be equal to all except the "
+                f"last fft_length, and the last one to fft_lengths[-1] // 2 + 1: {expected} for "
+                f"fft_lengths {fft_lengths}"
+            )
+        shape = (*x.shape[:-1], fft_lengths[-1])
+    return ShapedArray(shape, dtypes.to_floating_dtype(x.dtype), vma=x.vma)
+
+
+def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
+    """The discrete Fourier transform over the last dimensions.
+
+    Forward transforms are not scaled; inverse ones are divided by the number of elements.
+
+    Args:
+      x: an array of numbers. Real ones are made complex where the transform takes complex ones.
+      fft_type: which transform, an `FftType` or its name.
+      fft_lengths: the sizes of the transformed dimensions, at most three; for real transforms
+        those of the real side.
+
+    Raises:
+      ValueError: where the kind is unknown, the shape does not fit, or the elements are complex
+        and the transform is one of real numbers.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.fft(np.ones(4, np.float32), "RFFT", (4,))
+      Array([4.+0.j, 0.+0.j, 0.+0.j], dtype=complex64)
+    """
+    return _fft(x, _fft_type(fft_type), tuple(map(int, fft_lengths)))
+
+
+def _fft_type(given: Any) -> FftType:
+    try:
+        return FftType[given.upper()] if isinstance(given, str) else FftType(given)
+    except (KeyError, ValueError):
+        names = ", ".join(kind.name for kind in FftType)
+        raise ValueError(f"Unknown FFT type {given!r}; the types are {names}.") from None
+
+
+def _transform(x: Any, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
+    dtype = dtype_of(x)
+    if fft_type is not FftType.RFFT:
+        x = convert_dtype(x, dtypes.to_complex_dtype(dtype))
+    elif dtypes.issubdtype(dtype, np.complexfloating):
+        raise ValueError(
+            f"only real valued inputs supported for rfft, got {dtypes.name_of(dtype)}; take "
+            "lax.real of it, or use the transform of complex numbers."
+        )
+    elif not dtypes.issubdtype(dtype, np.floating):
+        x = convert_dtype(x, dtypes.to_inexact_dtype(dtype))
+    return fft_p.bind(x, fft_type=fft_type, fft_lengths=fft_lengths)
+
+
+_fft = jit(_transform, static_argnums=(1, 2), name="fft")

@@ -1,0 +1,550 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Discrete Fourier transforms with NumPy's lengths, axes and norms."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import dtypes, lax
+from olympus_ir.arrays import Array
+from olympus_ir.lax.fft import MAX_FFT_RANK, FftType
+from olympus_ir.lax.values import dtype_of, shape_of
+
+from .axes import canonical_axes, canonical_axis
+from .compilation import compiled
+from .creation import placed
+from .flipping import roll
+from .promotion import check_arraylike, ensure_array
+from .shaping import moveaxis
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
+
+_NORMS = ("backward", "ortho", "forward")
+_INVERSE = (FftType.IFFT, FftType.IRFFT)
+
+
+def _checked_norm(norm: Any) -> str:
+    if norm is None:
+        return "backward"
+    if norm not in _NORMS:
+        raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
+    return norm
+
+
+def _swapped_norm(norm: Any) -> str:
+    """The norm of the transform in the other direction."""
+    return {"backward": "forward", "forward": "backward", "ortho": "ortho"}[_checked_norm(norm)]
+
+
+def _scale(kind: FftType, norm: str, size: int) -> float:
+    """What the plain transform, which divides by the size when inverse, is multiplied by."""
+    inverse = kind in _INVERSE
+    if norm == "ortho":
+        return math.sqrt(size) if inverse else 1 / math.sqrt(size)
+    if norm == "forward":
+        return float(size) if inverse else 1 / size
+    return 1.0
+
+
+def _resized(x: Any, axes: Sequence[int], sizes: Sequence[int]) -> Any:
+    """Cuts dimensions off, or fills them up with zeros."""
+    shape = list(x.shape)
+    for axis, size in zip(axes, sizes, strict=True):
+        shape[axis] = size
+    if any(size < given for size, given in zip(shape, x.shape, strict=True)):
+        limits = [min(size, given) for size, given in zip(shape, x.shape, strict=True)]
+        x = lax.slice(x, [0] * x.ndim, limits)
+    missing = [(0, size - given, 0) for size, given in zip(shape, x.shape, strict=True)]
+    if any(high for _, high, _ in missing):
+        x = lax.pad(x, np.zeros((), x.dtype), missing)
+    return x
+
+
+def _plain_transform(x: Any, kind: FftType, lengths: tuple[int, ...]) -> Any:
+    """The transform of the last dimensions, in groups of as many as one operation takes."""
+    if len(lengths) <= MAX_FFT_RANK:
+        return lax.fft(x, kind, lengths)
+    rest, last = lengths[:-MAX_FFT_RANK], lengths[-MAX_FFT_RANK:]
+    # The real side of a transform is its last dimension, on the side of the real numbers.
+    if kind is FftType.IRFFT:
+        return lax.fft(_leading_transform(x, FftType.IFFT, rest, len(last)), kind, last)
+    partial = lax.fft(x, kind, last)
+    leading = FftType.FFT if kind is FftType.RFFT else kind
+    return _leading_transform(partial, leading, rest, len(last))
+
+
+def _leading_transform(x: Any, kind: FftType, lengths: tuple[int, ...], after: int) -> Any:
+    count = len(lengths)
+    source = tuple(range(x.ndim - after - count, x.ndim - after))
+    destination = tuple(range(x.ndim - count, x.ndim))
+    moved = _plain_transform(moveaxis(x, source, destination), kind, lengths)
+    return moveaxis(moved, destination, source)
+
+
+def _transformed(
+    a: Any, kind: FftType, lengths: tuple[int, ...] | None, axes: tuple[int, ...], norm: str
+) -> Any:
+    a = ensure_array(a)
+    if not axes:
+        return a if kind in (FftType.RFFT, FftType.IRFFT) else lax.fft(a, kind, ())
+    last = tuple(range(a.ndim - len(axes), a.ndim))
+    if axes != last:
+        a = moveaxis(a, axes, last)
+    if lengths is None:
+        lengths = a.shape[-len(axes) :]
+        if kind is FftType.IRFFT:
+            lengths = (*lengths[:-1], max(0, 2 * (lengths[-1] - 1)))
+    else:
+        kept = (*lengths[:-1], lengths[-1] // 2 + 1) if kind is FftType.IRFFT else lengths
+        a = _resized(a, last, kept)
+    result = _plain_transform(a, kind, lengths)
+    scale = _scale(kind, norm, math.prod(lengths)) if 0 not in lengths else 1.0
+    if scale != 1.0:
+        result = lax.mul(result, np.asarray(scale, result.dtype))
+    return result if axes == last else moveaxis(result, last, axes)
+
+
+_transform = compiled(
+    _transformed, ("kind", "lengths", "axes", "norm"), inline=True, name="fft_with_norm"
+)
+
+
+def _checked_lengths(lengths: Any) -> tuple[int, ...]:
+    lengths = tuple(map(operator.index, lengths))
+    if any(length < 1 for length in lengths):
+        raise ValueError(f"Shape should be positive, got {lengths}.")
+    return lengths
+
+
+def _check_real(function: str, a: Any, kind: FftType) -> None:
+    if kind is FftType.RFFT and dtypes.issubdtype(dtype_of(a), np.complexfloating):
+        raise ValueError(
+            f"only real valued inputs supported for {function}, got "
+            f"{dtypes.name_of(dtype_of(a))}; take the real part, or use the transform of complex "
+            "numbers."
+        )
+
+
+def _along_one(function: str, kind: FftType, a: Any, n: Any, axis: Any, norm: Any) -> Any:
+    check_arraylike(f"fft.{function}", a)
+    norm = _checked_norm(norm)
+    if not isinstance(axis, int | np.integer):
+        raise ValueError(
+            f"fft.{function} does not support multiple axes. Please use fft.{function}n. "
+            f"Got axis = {axis!r}."
+        )
+    _check_real(function, a, kind)
+    axis = canonical_axis(axis, len(shape_of(a)))
+    lengths = None if n is None else _checked_lengths((n,))
+    return _transform(a, kind=kind, lengths=lengths, axes=(axis,), norm=norm)
+
+
+def _along_several(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) -> Any:
+    check_arraylike(f"fft.{function}", a)
+    norm = _checked_norm(norm)
+    ndim = len(shape_of(a))
+    lengths = None if s is None else _checked_lengths(s)
+    _check_real(function, a, kind)
+    if axes is None:
+        axes = range(ndim) if lengths is None else range(ndim - len(lengths), ndim)
+    axes = tuple(axes)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"fft.{function} does not support repeated axes. Got axes {axes}.")
+    if lengths is not None and len(lengths) != len(axes):
+        raise ValueError(
+            f"Shape and axes have different lengths: s={lengths} and axes={axes} of fft.{function}."
+        )
+    axes = canonical_axes(axes, ndim)
+    return _transform(a, kind=kind, lengths=lengths, axes=axes, norm=norm)
+
+
+def _along_two(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) -> Any:
+    if len(axes) != 2:
+        raise ValueError(f"fft.{function} only supports 2 axes. Got axes = {axes!r}.")
+    return _along_several(function, kind, a, s, axes, norm)
+
+
+# ---- over one dimension ----
+
+
+def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """Returns the discrete Fourier transform along a dimension.
+
+    Args:
+      a: an array of numbers.
+      n: how many elements to transform: more are cut off, missing ones are zeros.
+      axis: the dimension.
+      norm: "backward" does not scale, "forward" divides by the length, "ortho" by its root.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> jnp.fft.fft(jnp.ones(2))
+      Array([2.+0.j, 0.+0.j], dtype=complex64)
+    """
+    return _along_one("fft", FftType.FFT, a, n, axis, norm)
+
+
+def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """Returns the inverse of the discrete Fourier transform along a dimension.
+
+    Args:
+      a: an array of numbers.
+      n: how many elements to transform: more are cut off, missing ones are zeros.
+      axis: the dimension.
+      norm: "backward" divides by the length, "forward" does not, "ortho" divides by its root.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> jnp.fft.ifft(jnp.array([2.0, 0.0]))
+      Array([1.+0.j, 1.+0.j], dtype=complex64)
+    """
+    return _along_one("ifft", FftType.IFFT, a, n, axis, norm)
+
+
+def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """Returns the discrete Fourier transform of real numbers along a dimension.
+
+    The second half of the result, which is the conjugate of the first, is left out.
+
+    Args:
+      a: an array of real numbers.
+      n: how many elements to transform: more are cut off, missing ones are zeros.
+      axis: the dimension.
+      norm: as in `fft`.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> jnp.fft.rfft(jnp.ones(4))
+      Array([4.+0.j, 0.+0.j, 0.+0.j], dtype=complex64)
+    """
+    return _along_one("rfft", FftType.RFFT, a, n, axis, norm)
+
+
+def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """Returns the inverse of `rfft`, real numbers.
+
+    Args:
+      a: an array of numbers, the first half of a transform.
+      n: the length of the result; twice the length of the input less one where it is None.
+      axis: the dimension.
+      norm: as in `ifft`.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> jnp.fft.irfft(jnp.array([4.0, 0.0, 0.0]))
+      Array([1., 1., 1., 1.], dtype=float32)
+    """
+    return _along_one("irfft", FftType.IRFFT, a, n, axis, norm)
+
+
+def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """Returns the transform of an array of which one half is the conjugate of the other.
+
+    Args:
+      a: the first half.
+      n: the length of the result; twice the length of the input less one where it is None.
+      axis: the dimension.
+      norm: as in `fft`.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> jnp.fft.hfft(jnp.array([1.0, 0.0, 0.0]))
+      Array([1., 1., 1., 1.], dtype=float32)
+    """
+    check_arraylike("fft.hfft", a)
+    a = lax.conj(ensure_array(a)) if _is_complex(a) else a
+    return _along_one("hfft", FftType.IRFFT, a, n, axis, _swapped_norm(norm))
+
+
+def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """Returns the inverse of `hfft`: the first half of a symmetric array.
+
+    Args:
+      a: an array of real numbers.
+      n: how many elements to transform: more are cut off, missing ones are zeros.
+      axis: the dimension.
+      norm: as in `ifft`.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> jnp.fft.ihfft(jnp.ones(4)).real
+      Array([1., 0., 0.], dtype=float32)
+    """
+    return lax.conj(_along_one("ihfft", FftType.RFFT, a, n, axis, _swapped_norm(norm)))
+
+
+def _is_complex(a: Any) -> bool:
+    return dtypes.issubdtype(dtype_of(a), np.complexfloating)
+
+
+# ---- over several dimensions ----
+
+
+def fftn(
+    a: Any,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
+    """Returns the discrete Fourier transform along several dimensions.
+
+    Args:
+      a: an array of numbers.
+      s: how many elements to transform along each dimension; all of them where it is None.
+      axes: the dimensions; the last ones, as many as ``s`` has, or all where both are None.
+      norm: as in `fft`.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> jnp.fft.fftn(jnp.ones((1, 2)))
+      Array([[2.+0.j, 0.+0.j]], dtype=complex64)
+    """
+    return _along_several("fftn", FftType.FFT, a, s, axes, norm)
+
+
+def ifftn(
+    a: Any,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
+    """Returns the inverse of the discrete Fourier transform along several dimensions.
+
+    Args:
+      a: an array of numbers.
+      s: as in `fftn`.
+      axes: as in `fftn`.
+      norm: as in `ifft`.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> jnp.fft.ifftn(jnp.array([[2.0, 0.0]]))
+      Array([[1.+0.j, 1.+0.j]], dtype=complex64)
+    """
+    return _along_several("ifftn", FftType.IFFT, a, s, axes, norm)
+
+
+def rfftn(
+    a: Any,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
+    """Returns the transform of real numbers along several dimensions; half of the last is kept.
+
+    Args:
+      a: an array of real numbers.
+      s: as in `fftn`.
+      axes: as in `fftn`.
+      norm: as in `fft`.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> jnp.fft.rfftn(jnp.ones((1, 2)))
+      Array([[2.+0.j, 0.+0.j]], dtype=complex64)
+    """
+    return _along_several("rfftn", FftType.RFFT, a, s, axes, norm)
+
+
+def irfftn(
+    a: Any,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
+    """Returns the inverse of `rfftn`, real numbers.
+
+    Args:
+      a: an array of numbers.
+      s: the shape of the result along the dimensions.
+      axes: as in `fftn`.
+      norm: as in `ifft`.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> jnp.fft.irfftn(jnp.array([[2.0, 0.0]]))
+      Array([[1., 1.]], dtype=float32)
+    """
+    return _along_several("irfftn", FftType.IRFFT, a, s, axes, norm)
+
+
+def fft2(
+    a: Any,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
+    """Returns the discrete Fourier transform along two dimensions; see `fftn`.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> jnp.fft.fft2(jnp.ones((1, 2)))
+      Array([[2.+0.j, 0.+0.j]], dtype=complex64)
+    """
+    return _along_two("fft2", FftType.FFT, a, s, axes, norm)
+
+
+def ifft2(
+    a: Any,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
+    """Returns the inverse of the transform along two dimensions; see `ifftn`.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> jnp.fft.ifft2(jnp.array([[2.0, 0.0]]))
+      Array([[1.+0.j, 1.+0.j]], dtype=complex64)
+    """
+    return _along_two("ifft2", FftType.IFFT, a, s, axes, norm)
+
+
+def rfft2(
+    a: Any,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
+    """Returns the transform of real numbers along two dimensions; see `rfftn`.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> jnp.fft.rfft2(jnp.ones((1, 2)))
+      Array([[2.+0.j, 0.+0.j]], dtype=complex64)
+    """
+    return _along_two("rfft2", FftType.RFFT, a, s, axes, norm)
+
+
+def irfft2(
+    a: Any,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
+    """Returns the inverse of `rfft2`, real numbers; see `irfftn`.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> jnp.fft.irfft2(jnp.array([[2.0, 0.0]]))
+      Array([[1., 1.]], dtype=float32)
+    """
+    return _along_two("irfft2", FftType.IRFFT, a, s, axes, norm)
+
+
+# ---- frequencies ----
+
+
+def _frequencies(function: str, numbers: np.ndarray, n: int, d: Any, dtype: Any, device: Any):
+    if np.size(d) != 1 or isinstance(d, list | tuple):
+        raise ValueError(
+            f"The d argument of fft.{function} only takes a single value. Got d = {d}."
+        )
+    dtype = dtypes.default_float_dtype() if dtype is None else dtypes.canonicalize_dtype(dtype)
+    step = lax.mul(lax.convert_element_type(d, dtype), np.asarray(n, dtype))
+    result = lax.div(ensure_array(numbers.astype(dtype)), step)
+    return placed(result, device)
+
+
+def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+    """Returns the frequencies of the elements of a transform.
+
+    Args:
+      n: the length of the transform.
+      d: the distance between samples.
+      dtype: of the result; the default float dtype where it is None.
+      device: where to put the result.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> jnp.fft.fftfreq(4)
+      Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
+    """
+    n = int(n)
+    positive = (n + 1) // 2
+    numbers = np.concatenate([np.arange(positive), np.arange(-(n // 2), 0)])
+    return _frequencies("fftfreq", numbers, n, d, dtype, device)
+
+
+def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+    """Returns the frequencies of the elements of a transform of real numbers.
+
+    Args:
+      n: the length of the transform.
+      d: the distance between samples.
+      dtype: of the result; the default float dtype where it is None.
+      device: where to put the result.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> jnp.fft.rfftfreq(4)
+      Array([0.  , 0.25, 0.5 ], dtype=float32)
+    """
+    n = int(n)
+    return _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype, device)
+
+
+def _shifted(function: str, x: Any, axes: Any, inverse: bool) -> Any:
+    check_arraylike(f"fft.{function}", x)
+    shape = shape_of(x)
+    if axes is None:
+        axes = tuple(range(len(shape)))
+    elif isinstance(axes, int | np.integer):
+        axes = (int(axes),)
+    axes = canonical_axes(tuple(axes), len(shape))
+    shifts = tuple(-(shape[axis] // 2) if inverse else shape[axis] // 2 for axis in axes)
+    return roll(x, shifts, axes)
+
+
+def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
+    """Returns an array of frequencies in increasing order: the one of zero in the middle.
+
+    Args:
+      x: an array.
+      axes: the dimensions; all where it is None.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> jnp.fft.fftshift(jnp.array([0, 1, -2, -1]))
+      Array([-2, -1,  0,  1], dtype=int32)
+    """
+    return _shifted("fftshift", x, axes, inverse=False)
+
+
+def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
+    """Returns what `fftshift` has put in order, in the order of transforms.
+
+    Args:
+      x: an array.
+      axes: the dimensions; all where it is None.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> jnp.fft.ifftshift(jnp.array([-2, -1, 0, 1]))
+      Array([ 0,  1, -2, -1], dtype=int32)
+    """
+    return _shifted("ifftshift", x, axes, inverse=True)

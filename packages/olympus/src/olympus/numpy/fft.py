@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Discrete Fourier transforms of the NumPy interface."""
+
+from olympus_numpy.fft import *  # noqa: F403
