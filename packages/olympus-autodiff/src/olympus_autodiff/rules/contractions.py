@@ -47,7 +47,9 @@ def _dot_general_transpose(
             ),
             None,
         ]
-    if isinstance(precision, tuple):
+    if isinstance(precision, lax.DotAlgorithm):
+        precision = precision.transposed()
+    elif isinstance(precision, tuple):
         precision = precision[::-1]
     return [
         None,

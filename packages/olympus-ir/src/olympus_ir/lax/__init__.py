@@ -13,6 +13,7 @@ from .convolution import *  # noqa: F403
 from .convolution_shapes import *  # noqa: F403
 from .convolution_variants import *  # noqa: F403
 from .creation import *  # noqa: F403
+from .dot_algorithms import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .extended import *  # noqa: F403
 from .fft import *  # noqa: F403

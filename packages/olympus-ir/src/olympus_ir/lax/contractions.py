@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -14,12 +13,11 @@ from .. import config, dtypes
 from ..avals import ShapedArray
 from ..errors import ShapeError
 from ..primitives import instruction
+from .dot_algorithms import DotAlgorithm, DotAlgorithmPreset
 from .families import result_weak_type
 from .values import Array, ArrayLike, shape_of
 
 __all__ = [
-    "DotAlgorithm",
-    "DotAlgorithmPreset",
     "DotDimensionNumbers",
     "Precision",
     "PrecisionLike",
@@ -67,56 +65,6 @@ _precision_names: dict[object, Precision] = {
     "fastest": Precision.DEFAULT,
     None: Precision.DEFAULT,
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class DotAlgorithm:
-    """An algorithm for products of arrays, spelled out.
-
-    Attributes:
-      lhs_precision_type: the dtype to which elements of the left operand are rounded.
-      rhs_precision_type: likewise, the right operand.
-      accumulation_type: the dtype of sums.
-      lhs_component_count: into how many parts elements of the left operand are split.
-      rhs_component_count: likewise, the right operand.
-      num_primitive_operations: how many products of parts are computed.
-      allow_imprecise_accumulation: whether sums may be less exact for a while.
-    """
-
-    lhs_precision_type: Any
-    rhs_precision_type: Any
-    accumulation_type: Any
-    lhs_component_count: int = 1
-    rhs_component_count: int = 1
-    num_primitive_operations: int = 1
-    allow_imprecise_accumulation: bool = False
-
-
-class DotAlgorithmPreset(enum.Enum):
-    """Algorithms for products of arrays, named for the dtypes of operands and of sums."""
-
-    DEFAULT = enum.auto()
-    ANY_F8_ANY_F8_F32 = enum.auto()
-    ANY_F8_ANY_F8_F32_FAST_ACCUM = enum.auto()
-    ANY_F8_ANY_F8_ANY = enum.auto()
-    ANY_F8_ANY_F8_ANY_FAST_ACCUM = enum.auto()
-    F16_F16_F16 = enum.auto()
-    F16_F16_F32 = enum.auto()
-    BF16_BF16_BF16 = enum.auto()
-    BF16_BF16_F32 = enum.auto()
-    BF16_BF16_F32_X3 = enum.auto()
-    BF16_BF16_F32_X6 = enum.auto()
-    BF16_BF16_F32_X9 = enum.auto()
-    TF32_TF32_F32 = enum.auto()
-    TF32_TF32_F32_X3 = enum.auto()
-    F32_F32_F32 = enum.auto()
-    F64_F64_F64 = enum.auto()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}.{self.name}"
-
-    def __str__(self) -> str:
-        return self.name
 
 
 PrecisionLike: TypeAlias = (

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Algorithms for products of arrays: to which dtypes elements are rounded, and sums are kept in."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+__all__ = ["DotAlgorithm", "DotAlgorithmPreset"]
+
+
+class DotAlgorithm(NamedTuple):
+    """An algorithm for products of arrays, spelled out.
+
+    Not each combination is known to a platform; `DotAlgorithmPreset` has those that some know.
+
+    Attributes:
+      lhs_precision_type: the dtype to which elements of the left operand are rounded.
+      rhs_precision_type: likewise, the right operand.
+      accumulation_type: the dtype of sums.
+      lhs_component_count: into how many parts elements of the left operand are split.
+      rhs_component_count: likewise, the right operand.
+      num_primitive_operations: how many products of parts are computed.
+      allow_imprecise_accumulation: whether sums may be less exact for a while.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.DotAlgorithm("bfloat16", "bfloat16", "float32").num_primitive_operations
+      1
+    """
+
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+    def transposed(self) -> DotAlgorithm:
+        """The algorithm for the operands in the other order."""
+        return self._replace(
+            lhs_precision_type=self.rhs_precision_type,
+            rhs_precision_type=self.lhs_precision_type,
+            lhs_component_count=self.rhs_component_count,
+            rhs_component_count=self.lhs_component_count,
+        )
+
+
+_FLOAT8_TYPES = (
+    ml_dtypes.float8_e4m3fn,
+    ml_dtypes.float8_e5m2,
+    ml_dtypes.float8_e5m2fnuz,
+    ml_dtypes.float8_e4m3fnuz,
+    ml_dtypes.float8_e4m3b11fnuz,
+)
+
+
+class DotAlgorithmPreset(enum.Enum):
+    """Algorithms for products of arrays, named for the dtypes of operands and of sums.
+
+    Operands of other dtypes are converted before and the result after the product.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> lax.dot(np.float32([1, 2]), np.float32([3, 4]), precision="F32_F32_F32")
+      Array(11., dtype=float32)
+    """
+
+    DEFAULT = enum.auto()
+    ANY_F8_ANY_F8_F32 = enum.auto()
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = enum.auto()
+    ANY_F8_ANY_F8_ANY = enum.auto()
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = enum.auto()
+    F16_F16_F16 = enum.auto()
+    F16_F16_F32 = enum.auto()
+    BF16_BF16_BF16 = enum.auto()
+    BF16_BF16_F32 = enum.auto()
+    BF16_BF16_F32_X3 = enum.auto()
+    BF16_BF16_F32_X6 = enum.auto()
+    BF16_BF16_F32_X9 = enum.auto()
+    TF32_TF32_F32 = enum.auto()
+    TF32_TF32_F32_X3 = enum.auto()
+    F32_F32_F32 = enum.auto()
+    F64_F64_F64 = enum.auto()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def takes_any_float8(self) -> bool:
+        """Whether the operands' own dtypes, of eight bits, say how exact products are."""
+        return self.name.startswith("ANY_F8")
+
+    @property
+    def supported_lhs_types(self) -> tuple[type, ...] | None:
+        """The dtypes that the left operand may be stored in; None for any."""
+        return _STORAGE_TYPES.get(self.name)
+
+    @property
+    def supported_rhs_types(self) -> tuple[type, ...] | None:
+        """The dtypes that the right operand may be stored in; None for any."""
+        return _STORAGE_TYPES.get(self.name)
+
+    @property
+    def accumulation_type(self) -> type | None:
+        """The dtype of sums; None where the compiler chooses."""
+        if self.name.startswith("ANY_F8_ANY_F8_F32"):
+            return np.float32
+        return _SUM_TYPES.get(self.name)
+
+    def supported_output_types(self, lhs_dtype: Any, rhs_dtype: Any) -> tuple[type, ...] | None:
+        """The dtypes that the result may be stored in, given those of the operands."""
+        if self.name.startswith("ANY_F8_ANY_F8_F32"):
+            return (np.float32, np.float16, ml_dtypes.bfloat16, *_FLOAT8_TYPES)
+        sums = self.accumulation_type
+        if sums is None:
+            return None
+        narrow = {"F16_F16_F32": np.float16, "BF16_BF16_F32": ml_dtypes.bfloat16}.get(self.name)
+        if narrow is not None and np.dtype(lhs_dtype) == np.dtype(rhs_dtype) == np.dtype(narrow):
+            return (sums, narrow)
+        return (sums,)
+
+
+_BF16 = ml_dtypes.bfloat16
+_STORAGE_TYPES: dict[str, tuple[type, ...]] = {
+    "F16_F16_F16": (np.float16,),
+    "F16_F16_F32": (np.float16,),
+    "BF16_BF16_BF16": (_BF16, np.float32),
+    "BF16_BF16_F32": (_BF16, np.float32),
+    "BF16_BF16_F32_X3": (np.float32,),
+    "BF16_BF16_F32_X6": (np.float32,),
+    "BF16_BF16_F32_X9": (np.float32,),
+    "TF32_TF32_F32": (np.float32,),
+    "TF32_TF32_F32_X3": (np.float32,),
+    "F32_F32_F32": (np.float32,),
+    "F64_F64_F64": (np.float64,),
+}
+_SUM_TYPES: dict[str, type] = {
+    name: {"F16": np.float16, "BF16": _BF16, "F32": np.float32, "F64": np.float64}[
+        name.split("_")[2]
+    ]
+    for name in _STORAGE_TYPES
+}
