@@ -11,12 +11,9 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, pytrees
-from ..avals import ShapedArray, typematch
+from ..avals import ShapedArray
 from ..errors import ShapeError
-from ..flattening import FlatFunction
-from ..olympuspr import ClosedOlympuspr, DebugInfo
 from ..primitives import Primitive, instruction
-from ..staging import trace_to_closed
 from ..tracing import Tracer
 from . import elementwise, logic
 from .conversion import convert_dtype
@@ -27,7 +24,8 @@ from .families import (
     check_dtype,
     reduced_shape,
 )
-from .values import Array, ArrayLike, array_aval, dtype_of
+from .reduction_programs import traced_reduction
+from .values import Array, ArrayLike, dtype_of
 
 __all__ = [
     "argmax",
@@ -325,7 +323,7 @@ def reduce(
             extra = {"out_sharding": out_sharding} if monoid is reduce_sum_p else {}
             result = monoid.bind(flat_operands[0], axes=dimensions, **extra)
             return pytrees.tree_unflatten(tree, [result])
-    closed = _traced_computation(computation, operands, flat_inits)
+    closed = traced_reduction("reduce", computation, operands, flat_inits)
     results = reduce_p.bind(
         *flat_operands,
         *flat_inits,
@@ -395,32 +393,6 @@ _monoids: dict[Any, tuple[Primitive, Callable[[Any], Any]]] = {
     logic.bitwise_or: (reduce_or_p, lambda dtype: 0),
     logic.bitwise_xor: (reduce_xor_p, lambda dtype: 0),
 }
-
-
-def _traced_computation(
-    computation: Callable[..., Any], operands: Any, init_values: Sequence[Any]
-) -> ClosedOlympuspr:
-    avals = [
-        ShapedArray((), dtype_of(operand), _is_weak(operand) and _is_weak(init))
-        for operand, init in zip(pytrees.tree_leaves(operands), init_values, strict=True)
-    ]
-    flat = FlatFunction(computation, pytrees.tree_structure(((operands, operands), {})))
-    closed = trace_to_closed(flat, [*avals, *avals], DebugInfo("reduce", computation))
-    if any(isinstance(constant, Tracer) for constant in closed.consts):
-        raise NotImplementedError(
-            "the function given to lax.reduce closes over a traced value; pass it as an operand"
-        )
-    returned = closed.out_avals
-    if len(returned) != len(avals) or not all(map(typematch, returned, avals)):
-        raise TypeError(
-            "the function given to lax.reduce must return values of the types of its arguments, "
-            f"{[aval.str_short() for aval in avals]}, got {[aval.str_short() for aval in returned]}"
-        )
-    return closed
-
-
-def _is_weak(value: ArrayLike) -> bool:
-    return array_aval(value).weak_type
 
 
 # ---- cumulative operations ----

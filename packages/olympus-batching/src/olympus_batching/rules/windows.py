@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batching of operations on windows: a window has one element of the new dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from olympus_ir.lax import windows
+from olympus_ir.lax.window_folds import fold_windows, scatter_to_selected
+
+from ..tables import BatchAxis, all_at, batching_rules, first_batched
+from ..trace import call_batched
+from ..vmap import vmap
+
+# What a window's parameters are along the new dimension.
+_ALONG_BATCH = {
+    "window_dimensions": 1,
+    "window_strides": 1,
+    "padding": (0, 0),
+    "base_dilation": 1,
+    "window_dilation": 1,
+}
+
+
+def batched_window(params: Any, dim: int) -> dict[str, Any]:
+    """The parameters with a new dimension; those that are not of the window stay."""
+    return {
+        name: (*value[:dim], _ALONG_BATCH[name], *value[dim:]) if name in _ALONG_BATCH else value
+        for name, value in params.items()
+    }
+
+
+def _window_reduction(primitive: Any) -> Callable[..., Any]:
+    def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
+        (operand,), (dim,) = args, batch_dims
+        return primitive.bind(operand, **batched_window(params, dim)), dim
+
+    return rule
+
+
+def _selection(primitive: Any) -> Callable[..., Any]:
+    def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
+        operands = all_at(args, axis_size, batch_dims, 0)
+        return primitive.bind(*operands, **batched_window(params, 0)), 0
+
+    return rule
+
+
+for _primitive in (
+    windows.reduce_window_sum_p,
+    windows.reduce_window_max_p,
+    windows.reduce_window_min_p,
+):
+    batching_rules.define(_primitive, _window_reduction(_primitive))
+for _primitive in (windows.select_and_scatter_add_p, windows.select_and_gather_add_p):
+    batching_rules.define(_primitive, _selection(_primitive))
+
+
+@batching_rules.define(windows.reduce_window_p)
+def _reduce_window(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
+    count = len(args) // 2
+    if any(dim is not None for dim in batch_dims[count:]):
+        # The compiler's operation starts all windows from one value.
+        return _element_by_element(fold_windows, axis_size, args, batch_dims, params)
+    dims = batch_dims[:count]
+    dim = 0 if count > 1 else first_batched(dims)
+    operands = all_at(args[:count], axis_size, dims, dim)
+    results = windows.reduce_window_p.bind(*operands, *args[count:], **batched_window(params, dim))
+    return results, [dim] * count
+
+
+@batching_rules.define(windows.select_and_scatter_p)
+def _select_and_scatter(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
+    operand, source, init_value = args
+    if batch_dims[2] is not None:
+        results, dims = _element_by_element(
+            lambda *args, **params: [scatter_to_selected(*args, **params)],
+            axis_size,
+            args,
+            batch_dims,
+            params,
+        )
+        return results[0], dims[0]
+    operand, source = all_at((operand, source), axis_size, batch_dims[:2], 0)
+    params = batched_window(params, 0)
+    return windows.select_and_scatter_p.bind(operand, source, init_value, **params), 0
+
+
+def _element_by_element(
+    function: Callable[..., Any], axis_size: int, args: Any, batch_dims: Any, params: Any
+) -> Any:
+    return call_batched(
+        lambda *args: function(vmap, *args, **params), BatchAxis(axis_size), args, batch_dims
+    )

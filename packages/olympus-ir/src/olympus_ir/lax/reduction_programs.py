@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tracing the functions of two elements with which arrays are reduced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import pytrees
+from .._jaxlib import config_trace_context
+from ..avals import ShapedArray, typematch
+from ..flattening import FlatFunction, debug_info_of_tree
+from ..function_caches import FunctionCache
+from ..olympuspr import ClosedOlympuspr
+from ..staging import trace_to_closed
+from ..tracing import Tracer, current
+from .values import array_aval
+
+__all__ = ["traced_function", "traced_reduction"]
+
+_programs = FunctionCache()
+
+
+def traced_function(
+    name: str, fun: Callable[..., Any], avals: Sequence[ShapedArray], in_tree: Any
+) -> tuple[ClosedOlympuspr, Any]:
+    """The program of a function of scalars, traced once, and the structure of its result.
+
+    Args:
+      name: the operation that takes the function, for error messages.
+      fun: the function.
+      avals: the types of its leaves.
+      in_tree: the structure of its positional and keyword arguments.
+    """
+    known = _programs.of(fun)
+    key = (name, tuple(avals), in_tree, current.axes, config_trace_context())
+    found = known.get(key)
+    if found is not None:
+        return found
+    flat = FlatFunction(fun, in_tree)
+    closed = trace_to_closed(flat, avals, debug_info_of_tree(name, fun, in_tree))
+    if any(isinstance(constant, Tracer) for constant in closed.consts):
+        raise NotImplementedError(
+            f"the function given to lax.{name} closes over a traced value, which the compiler does "
+            "not take there; pass it as an operand."
+        )
+    known[key] = closed, flat.out_tree
+    return known[key]
+
+
+def traced_reduction(
+    name: str, computation: Callable[..., Any], operands: Any, init_values: Sequence[Any]
+) -> ClosedOlympuspr:
+    """The program of a function of two elements (or pytrees of elements).
+
+    Args:
+      name: the operation, for error messages.
+      computation: the function.
+      operands: the arrays, in the structure that the function takes.
+      init_values: the neutral elements, flat.
+
+    Raises:
+      ValueError: where the function returns another structure than it takes.
+      TypeError: where it returns values of other types.
+    """
+    leaves, tree = pytrees.tree_flatten(operands)
+    avals = []
+    for operand, init_value in zip(leaves, init_values, strict=True):
+        aval = array_aval(operand)
+        weak_type = aval.weak_type and array_aval(init_value).weak_type
+        avals.append(ShapedArray((), aval.dtype, weak_type))
+    in_tree = pytrees.tree_structure(((operands, operands), {}))
+    closed, out_tree = traced_function(name, computation, [*avals, *avals], in_tree)
+    if out_tree != tree:
+        raise ValueError(
+            f"{name} output must have the same tree structure as the operands {tree} vs. {out_tree}"
+        )
+    returned = closed.out_avals
+    if not all(map(typematch, returned, avals)):
+        raise TypeError(
+            f"the function given to lax.{name} must return values of the types of its arguments, "
+            f"{[aval.str_short() for aval in avals]}, got {[aval.str_short() for aval in returned]}"
+        )
+    return closed

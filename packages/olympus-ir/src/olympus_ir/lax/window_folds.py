@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations on windows, written with simpler ones: one step for each element of the window.
+
+The compiler's own operations are faster. These serve where it has none: derivatives and batches of
+reductions by a user's function, and cotangents of extrema of dilated windows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..evaluation import olympuspr_as_fun
+from .broadcasting import broadcast_in_dim
+from .control_flow import scan
+from .creation import full
+from .elementwise import add
+from .indexing import dynamic_index_in_dim, dynamic_update_index_in_dim, slice
+from .logic import bitwise_and, bitwise_not, bitwise_or, eq, ge, lt, select_n
+from .reductions import highest, lowest
+from .shaping import pad, reshape
+from .values import Array, ArrayLike, dtype_of, shape_of
+from .window_shapes import dilated_size, window_counts
+
+__all__: list[str] = []
+
+# From a function of scalars to one of vectors.
+Vectorize = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class Windows:
+    """The windows of an array of some shape.
+
+    Args:
+      shape: the array's shape.
+      window_dimensions: the sizes of a window.
+      window_strides: by how much it moves.
+      padding: a pair (before, after) a dimension.
+      base_dilation: the distance of the array's elements.
+      window_dilation: the distance of the elements of a window.
+
+    Attributes:
+      counts: how many windows there are along each dimension.
+    """
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        window_dimensions: Sequence[int],
+        window_strides: Sequence[int],
+        padding: Sequence[tuple[int, int]],
+        base_dilation: Sequence[int] | None = None,
+        window_dilation: Sequence[int] | None = None,
+    ) -> None:
+        ones = (1,) * len(shape)
+        self.shape = tuple(shape)
+        self.dimensions = window_dimensions
+        self.strides = window_strides
+        self.padding = padding
+        self.base_dilation = ones if base_dilation is None else base_dilation
+        self.dilation = ones if window_dilation is None else window_dilation
+        self.counts = window_counts(
+            shape, window_dimensions, window_strides, padding, self.base_dilation, self.dilation
+        )
+
+    def offsets(self) -> Any:
+        """The places in a window, the last dimension moving fastest."""
+        return np.ndindex(*self.dimensions)
+
+    def padded(self, operand: ArrayLike, fill: ArrayLike) -> Array:
+        """The array with its gaps and its padding."""
+        return pad(
+            operand,
+            fill,
+            [
+                (low, high, step - 1)
+                for (low, high), step in zip(self.padding, self.base_dilation, strict=True)
+            ],
+        )
+
+    def elements(self, padded: Array, offset: Sequence[int]) -> Array:
+        """The elements at one place of all windows; the operand is padded already."""
+        starts = [place * step for place, step in zip(offset, self.dilation, strict=True)]
+        limits = [
+            start + (count - 1) * stride + 1 if count else start
+            for start, count, stride in zip(starts, self.counts, self.strides, strict=True)
+        ]
+        if 0 in self.counts:
+            return full(self.counts, 0, dtype_of(padded))
+        return slice(padded, starts, limits, self.strides)
+
+    def spread(self, elements: Array, offset: Sequence[int]) -> Array:
+        """The transpose of `elements`: an array in the padded shape, with zeros elsewhere."""
+        config = []
+        for size, base, (low, high), place, step, count, stride in zip(
+            self.shape,
+            self.base_dilation,
+            self.padding,
+            offset,
+            self.dilation,
+            self.counts,
+            self.strides,
+            strict=True,
+        ):
+            start = place * step
+            total = dilated_size(size, base) + low + high
+            config.append((start, total - start - dilated_size(count, stride), stride - 1))
+        return pad(elements, np.zeros((), dtype_of(elements)), config)
+
+    def unpadded(self, padded: Array) -> Array:
+        """The transpose of `padded`: the array without gaps and padding."""
+        inner = pad(
+            padded,
+            np.zeros((), dtype_of(padded)),
+            [(-low, -high, 0) for low, high in self.padding],
+        )
+        if all(step == 1 for step in self.base_dilation):
+            return inner
+        shape = shape_of(inner)
+        return slice(inner, (0,) * len(shape), shape, self.base_dilation)
+
+    def places(self, offset: Sequence[int]) -> np.ndarray:
+        """Where in the flat array the elements at one place of all windows are; -1 in padding."""
+        places = np.zeros(self.counts, np.int64)
+        inside = np.ones(self.counts, bool)
+        for axis, (size, place, count) in enumerate(
+            zip(self.shape, offset, self.counts, strict=True)
+        ):
+            along = np.arange(count) * self.strides[axis] + place * self.dilation[axis]
+            along = along - self.padding[axis][0]
+            step = self.base_dilation[axis]
+            legal = (along >= 0) & (along < dilated_size(size, step)) & (along % step == 0)
+            vector = [1] * len(self.shape)
+            vector[axis] = count
+            places = places * size + (along // step).reshape(vector)
+            inside = inside & legal.reshape(vector)
+        return np.where(inside, places, -1).astype(np.int32)
+
+
+def fold_windows(
+    vectorize: Vectorize, *operands_and_inits: Any, jaxpr: Any, consts: tuple, **window: Any
+) -> list[Array]:
+    """What `reduce_window` computes, element after element."""
+    count = len(operands_and_inits) // 2
+    operands, inits = operands_and_inits[:count], operands_and_inits[count:]
+    windows = Windows(shape_of(operands[0]), **window)
+    padded = [windows.padded(x, init) for x, init in zip(operands, inits, strict=True)]
+    size = math.prod(windows.counts)
+    combine = vectorize(olympuspr_as_fun(jaxpr))
+    state = [broadcast_in_dim(init, (size,), ()) for init in inits]
+    for offset in windows.offsets():
+        elements = [reshape(windows.elements(x, offset), (size,)) for x in padded]
+        state = combine(*state, *elements)
+    return [reshape(x, windows.counts) for x in state]
+
+
+def add_to_extrema(source: ArrayLike, operand: ArrayLike, select_prim: Any, **window: Any) -> Array:
+    """The transpose of `select_and_gather_add` in its first operand, for any window."""
+    windows = Windows(shape_of(operand), **window)
+    dtype = dtype_of(operand)
+    identity = np.asarray(neutral_element(select_prim, dtype)).astype(dtype)
+    padded = windows.padded(operand, identity)
+    best = full(windows.counts, identity)
+    selected = full(windows.counts, np.int32(-1))
+    offsets = list(windows.offsets())
+    for number, offset in enumerate(offsets):
+        elements = windows.elements(padded, offset)
+        stays = select_prim.bind(best, elements)
+        best = select_n(stays, elements, best)
+        selected = select_n(stays, full(windows.counts, np.int32(number)), selected)
+    zeros = full(windows.counts, np.zeros((), dtype_of(source)))
+    total = None
+    for number, offset in enumerate(offsets):
+        share = select_n(eq(selected, full(windows.counts, np.int32(number))), zeros, source)
+        spread = windows.spread(share, offset)
+        total = spread if total is None else add(total, spread)
+    assert total is not None, "windows have at least one element"
+    return windows.unpadded(total)
+
+
+def neutral_element(select_prim: Any, dtype: Any) -> Any:
+    """What no selection of a maximum (ge) or minimum (le) prefers to anything."""
+    return lowest(dtype) if select_prim.name == "ge" else highest(dtype)
+
+
+def scatter_to_selected(
+    vectorize: Vectorize,
+    operand: ArrayLike,
+    source: ArrayLike,
+    init_value: ArrayLike,
+    *,
+    select_jaxpr: Any,
+    select_consts: tuple,
+    scatter_jaxpr: Any,
+    scatter_consts: tuple,
+    **window: Any,
+) -> Array:
+    """What `select_and_scatter` computes, window after window."""
+    shape = shape_of(operand)
+    windows = Windows(shape, **window)
+    size = math.prod(windows.counts)
+    padded = windows.padded(operand, init_value)
+    prefer = vectorize(olympuspr_as_fun(select_jaxpr))
+    best = broadcast_in_dim(init_value, (size,), ())
+    selected = full((size,), np.int32(-1))
+    for offset in windows.offsets():
+        elements = reshape(windows.elements(padded, offset), (size,))
+        places = windows.places(offset).reshape(size)
+        none_yet = lt(selected, np.int32(0))
+        (stays,) = prefer(best, elements)
+        takes = bitwise_and(places >= 0, bitwise_or(none_yet, bitwise_not(stays)))
+        best = select_n(takes, best, elements)
+        selected = select_n(takes, selected, places)
+    result = broadcast_in_dim(init_value, (math.prod(shape),), ())
+    if size == 0 or 0 in shape:
+        return reshape(result, shape)
+    combine = olympuspr_as_fun(scatter_jaxpr)
+
+    def step(result: Any, pair: Any) -> Any:
+        place, element = pair
+        # A window that lies in the padding changes nothing.
+        index = select_n(ge(place, np.int32(0)), np.int32(0), place)
+        present = dynamic_index_in_dim(result, index, 0, keepdims=False)
+        (combined,) = combine(present, element)
+        value = select_n(ge(place, np.int32(0)), present, combined)
+        return dynamic_update_index_in_dim(result, value, index, 0), None
+
+    result, _ = scan(step, result, (selected, reshape(source, (size,))))
+    return reshape(result, shape)
