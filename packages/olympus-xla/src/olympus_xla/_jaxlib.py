@@ -92,6 +92,7 @@ __all__ = [
     "register_custom_call_target",
     "register_custom_type",
     "register_custom_type_handler",
+    "register_kernel_dialect",
     "register_profiler_subprocess",
     "serialize_executable",
     "serialize_portable_artifact",
@@ -109,9 +110,10 @@ def refuse_jax() -> None:
     Both attach their own methods to the same C++ class of arrays, so whichever comes second would
     change what the arrays of the first one do.
     """
-    module = sys.modules.get("jax")
-    # Priming publishes an empty module of this name for a moment.
-    if module is not None and getattr(module, "__spec__", None) is not None:
+    spec = getattr(sys.modules.get("jax"), "__spec__", None)
+    # Priming publishes an empty module of this name for a moment, and `olympus.compat` gives the
+    # name to OLYMPUS.
+    if spec is not None and spec.name != "olympus":
         raise ImportError(
             "JAX is imported in this process, and OLYMPUS cannot run beside it: both attach their "
             "own methods to jaxlib's array type. Use them in two processes, or find who imports "
@@ -396,6 +398,50 @@ def serialize_portable_artifact(module: Any, version: str) -> bytes:
 def hlo_module_cost_analysis(client: Any, computation: Any) -> dict[str, float]:
     """Estimates of an XLA computation's cost as it stands."""
     return dict(_jax.hlo_module_cost_analysis(client, computation.get_hlo_module()))
+
+
+# ---- dialects of kernels ----
+
+
+def register_kernel_dialect(context: Any, name: str) -> None:
+    """Makes an MLIR context know a dialect that kernels are written in: Triton's or the TPU's."""
+    # Libraries that few programs need.
+    if name == "triton":
+        from jaxlib.mlir._mlir_libs import _triton_ext as extension
+    elif name == "tpu":
+        from jaxlib.mlir._mlir_libs import _tpu_ext as extension
+    else:
+        raise ValueError(f"there is no dialect of kernels named {name!r}")
+    extension.register_dialect(context, load=True)
+
+
+# ---- routines of linear algebra ----
+
+
+@functools.cache
+def register_lapack() -> None:
+    """Makes LAPACK's routines known to XLA; loads SciPy's, which jaxlib calls."""
+    from jaxlib import cpu_sparse, lapack  # wanted by programs with linear algebra only
+
+    lapack._lapack.initialize()
+    for provider in (lapack, cpu_sparse):
+        _register_targets(provider)
+
+
+def register_gpu_kernels() -> None:
+    """Makes the routines of jaxlib's GPU plugins known to XLA, as far as they are installed."""
+    from jaxlib import gpu_linalg, gpu_prng, gpu_solver, gpu_sparse  # wanted on GPUs only
+
+    for provider in (gpu_linalg, gpu_prng, gpu_solver, gpu_sparse):
+        _register_targets(provider)
+
+
+def _register_targets(provider: Any) -> None:
+    for platform, targets in provider.registrations().items():
+        for name, value, api_version in targets:
+            register_custom_call_target(name, value, platform=platform, api_version=api_version)
+    for name in getattr(provider, "batch_partitionable_targets", list)():
+        register_custom_call_as_batch_partitionable(name)
 
 
 # ---- dlpack ----

@@ -8,4 +8,6 @@ from .. import _lazy
 
 __all__ = ["enable_x64", "io_callback"]
 
-__getattr__, __dir__ = _lazy.lazy_attributes(__name__, {}, ("compilation_cache", "mesh_utils", "multihost_utils"))
+__getattr__, __dir__ = _lazy.lazy_attributes(
+    __name__, {}, ("compilation_cache", "mesh_utils", "multihost_utils", "pallas")
+)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A language of kernels: functions of references that many programs run on blocks of arrays."""
+
+from __future__ import annotations
+
+from olympus_ir.refs.indexing import Slice as Slice
+from olympus_ir.refs.indexing import ds as ds
+from olympus_ir.refs.indexing import dslice as dslice
+from olympus_ir.source_info import register_library_folder
+
+from . import call_lowering as call_lowering
+from . import discharging as discharging
+from .__about__ import __version__ as __version__
+from .block_specs import BlockDim as BlockDim
+from .block_specs import Blocked as Blocked
+from .block_specs import BlockSpec as BlockSpec
+from .block_specs import BoundedSlice as BoundedSlice
+from .block_specs import Buffered as Buffered
+from .block_specs import Element as Element
+from .block_specs import Indirect as Indirect
+from .block_specs import RevisitMode as RevisitMode
+from .block_specs import Squeezed as Squeezed
+from .block_specs import no_block_spec as no_block_spec
+from .block_specs import squeezed as squeezed
+from .control import loop as loop
+from .control import when as when
+from .grids import GridSpec as GridSpec
+from .hints import broadcast_to as broadcast_to
+from .hints import delay as delay
+from .hints import empty as empty
+from .hints import empty_like as empty_like
+from .hints import multiple_of as multiple_of
+from .hints import reciprocal as reciprocal
+from .memory import MemoryRef as MemoryRef
+from .memory import MemorySpace as MemorySpace
+from .pallas_call import CompilerParams as CompilerParams
+from .pallas_call import CostEstimate as CostEstimate
+from .pallas_call import pallas_call as pallas_call
+from .pallas_call import pallas_call_p as pallas_call_p
+from .programs import num_programs as num_programs
+from .programs import program_id as program_id
+from .sizes import align_to as align_to
+from .sizes import cdiv as cdiv
+from .sizes import next_power_of_2 as next_power_of_2
+from .sizes import strides_from_shape as strides_from_shape
+
+ANY = MemorySpace.ANY
+HOST = MemorySpace.HOST
+
+register_library_folder(__path__[0])

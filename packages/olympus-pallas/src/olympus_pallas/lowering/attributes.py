@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types and attributes of kernels by what they say; each is made once."""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_xla._jaxlib import register_kernel_dialect
+from olympus_xla.lowering import mlir
+from olympus_xla.lowering.mlir import ir
+
+__all__ = ["bytecode", "i32_array", "index_type", "parsed_type", "type_attribute", "use_dialect"]
+
+
+@functools.cache
+def use_dialect(name: str) -> None:
+    """Makes a dialect of kernels known: ``"triton"`` or ``"tpu"``. Done before its first use."""
+    register_kernel_dialect(mlir.context(), name)
+
+
+@functools.cache
+def parsed_type(text: str) -> Any:
+    """A type from its text, such as ``!tt.ptr<f32>``."""
+    return ir.Type.parse(text, context=mlir.context())
+
+
+@functools.cache
+def index_type() -> Any:
+    return ir.IndexType.get(context=mlir.context())
+
+
+def i32_array(values: Sequence[int]) -> Any:
+    """A dense array of 32-bit integers."""
+    return _i32_array(tuple(map(int, values)))
+
+
+@functools.cache
+def _i32_array(values: tuple[int, ...]) -> Any:
+    return ir.DenseI32ArrayAttr.get(list(values), context=mlir.context())
+
+
+def type_attribute(mlir_type: Any) -> Any:
+    return ir.TypeAttr.get(mlir_type, context=mlir.context())
+
+
+def bytecode(operation: Any, version: int | None = None) -> bytes:
+    """An operation in MLIR's binary form."""
+    buffer = io.BytesIO()
+    operation.write_bytecode(buffer, desired_version=version)
+    return buffer.getvalue()

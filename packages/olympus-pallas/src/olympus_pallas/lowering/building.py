@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The builder of kernels in MLIR, which the lowerings to Triton and Mosaic specialize."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import dtypes
+from olympus_ir.errors import OlympusError
+from olympus_ir.olympuspr import ClosedOlympuspr, Literal, Olympuspr
+from olympus_ir.rules import RuleTable
+from olympus_ir.source_info import summarize
+from olympus_xla.lowering import mlir
+from olympus_xla.lowering.mlir import ir
+
+from .attributes import index_type
+
+__all__ = ["KernelBuilder", "KernelLoweringError", "element_type"]
+
+INT32 = np.dtype(np.int32)
+BOOL = np.dtype(np.bool_)
+
+
+class KernelLoweringError(OlympusError, NotImplementedError):
+    """A kernel uses something that the language of its platform cannot say."""
+
+
+def element_type(dtype: Any) -> Any:
+    """The MLIR type of an element: integers have no sign, operations do."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "u":
+        dtype = np.dtype(f"i{dtype.itemsize}")
+    return mlir.element_type(dtype)
+
+
+def typed_attribute(value: Any, mlir_type: Any, dtype: Any) -> Any:
+    """A scalar constant as an attribute."""
+    if dtype is None or np.dtype(dtype).kind in "iub":
+        number = int(value)
+        if dtype is not None and np.dtype(dtype).kind == "u":
+            bits = 8 * np.dtype(dtype).itemsize
+            number -= (number >> (bits - 1)) << bits  # the same bits as a signed number
+        if dtype is not None and np.dtype(dtype) == BOOL:
+            number = -int(bool(value))
+        return ir.IntegerAttr.get(mlir_type, number)
+    return ir.FloatAttr.get(mlir_type, float(value), loc=mlir.unknown_location())
+
+
+class KernelBuilder:
+    """A block being filled with operations, and the equation being lowered.
+
+    Attributes:
+      rules: from primitives to `rule(builder, *operands, **params)`.
+      kernel: what belongs to the whole kernel; its class depends on the language.
+      equation: the equation being lowered.
+    """
+
+    rules: RuleTable[Callable[..., Any]]
+    language: str
+
+    __slots__ = ("block", "equation", "insertion_point", "kernel", "location")
+
+    def __init__(self, kernel: Any, block: Any) -> None:
+        self.kernel = kernel
+        self.block = block
+        self.insertion_point = ir.InsertionPoint(block)
+        self.location = mlir.unknown_location()
+        self.equation: Any = None
+
+    # ---- types: what the languages differ in ----
+
+    def shaped_type(self, shape: Sequence[int], mlir_element: Any) -> Any:
+        """The type of an array with elements of an MLIR type; never of rank 0."""
+        raise NotImplementedError(f"{type(self).__name__} must say what arrays are")
+
+    def splat(self, scalar: Any, shape: Sequence[int]) -> Any:
+        """An array whose elements are all one scalar."""
+        raise NotImplementedError(f"{type(self).__name__} must say how scalars are spread")
+
+    def check_aval(self, aval: Any) -> None:
+        """Raises where the language has no such arrays."""
+
+    def value_type(self, aval: Any) -> Any:
+        """The MLIR type of a value."""
+        element = element_type(aval.dtype)
+        return self.shaped_type(aval.shape, element) if aval.shape else element
+
+    def like(self, value: Any, mlir_element: Any) -> Any:
+        """The type of a value's shape with other elements."""
+        shape = self.shape_of(value)
+        return self.shaped_type(shape, mlir_element) if shape else mlir_element
+
+    @staticmethod
+    def shape_of(value: Any) -> tuple[int, ...]:
+        """The shape of an MLIR value; () of scalars."""
+        kind = value.type
+        try:
+            return tuple(ir.ShapedType(kind).shape)
+        except ValueError:
+            return ()
+
+    @property
+    def avals_in(self) -> list[Any]:
+        return [atom.aval for atom in self.equation.invars]
+
+    @property
+    def aval_out(self) -> Any:
+        return self.equation.outvars[0].aval
+
+    # ---- building ----
+
+    def create(
+        self, name: str, result_type: Any, operands: Sequence[Any] = (), attributes: Any = None
+    ) -> Any:
+        """Adds an operation of one result and returns the result."""
+        return ir.Operation.create(
+            name,
+            [result_type],
+            list(operands),
+            attributes,
+            loc=self.location,
+            ip=self.insertion_point,
+            infer_type=False,
+        ).result
+
+    def operation(
+        self,
+        name: str,
+        result_types: Sequence[Any],
+        operands: Sequence[Any] = (),
+        attributes: dict[str, Any] | None = None,
+        *,
+        regions: int = 0,
+    ) -> Any:
+        """Adds an operation with any number of results and regions."""
+        return ir.Operation.create(
+            name,
+            list(result_types),
+            list(operands),
+            attributes,
+            regions=regions,
+            loc=self.location,
+            ip=self.insertion_point,
+            infer_type=False,
+        )
+
+    def region(
+        self, operation: Any, index: int, argument_types: Sequence[Any] = ()
+    ) -> KernelBuilder:
+        """The builder of a new block in one of an operation's regions."""
+        block = operation.regions[index].blocks.append(
+            *argument_types, arg_locs=[self.location] * len(argument_types)
+        )
+        inner = type(self)(self.kernel, block)
+        inner.location = self.location
+        inner.equation = self.equation
+        return inner
+
+    def end(self, results: Sequence[Any] = (), name: str = "scf.yield") -> None:
+        """Ends the block with what it returns."""
+        self.operation(name, [], results)
+
+    def scalar(self, value: Any, dtype: Any) -> Any:
+        """A scalar constant."""
+        mlir_type = element_type(dtype)
+        attribute = typed_attribute(value, mlir_type, dtype)
+        return self.create("arith.constant", mlir_type, (), {"value": attribute})
+
+    def full(self, value: Any, shape: Sequence[int], dtype: Any) -> Any:
+        """An array whose elements are all one constant."""
+        if not len(shape):
+            return self.scalar(value, dtype)
+        mlir_element = element_type(dtype)
+        kind = self.shaped_type(shape, mlir_element)
+        attribute = ir.DenseElementsAttr.get_splat(
+            kind, typed_attribute(value, mlir_element, dtype)
+        )
+        return self.create("arith.constant", kind, (), {"value": attribute})
+
+    def int32(self, value: int) -> Any:
+        return self.scalar(value, INT32)
+
+    def index(self, value: int) -> Any:
+        """A constant of type ``index``."""
+        attribute = ir.IntegerAttr.get(index_type(), value)
+        return self.create("arith.constant", index_type(), (), {"value": attribute})
+
+    def binary(self, name: str, left: Any, right: Any) -> Any:
+        """An operation of two values of one type."""
+        return self.create(name, left.type, (left, right))
+
+    def add(self, left: Any, right: Any) -> Any:
+        return self.binary("arith.addi", left, right)
+
+    def multiply(self, left: Any, right: Any) -> Any:
+        return self.binary("arith.muli", left, right)
+
+    def compare(self, predicate: int, left: Any, right: Any) -> Any:
+        """``arith.cmpi`` with a numbered predicate."""
+        return self.create(
+            "arith.cmpi",
+            self.like(left, element_type(BOOL)),
+            (left, right),
+            {"predicate": mlir.i64(predicate)},
+        )
+
+    def full_operands(self, operands: Sequence[Any], shape: Sequence[int]) -> list[Any]:
+        """The operands with scalars spread over ``shape``."""
+        if not len(shape):
+            return list(operands)
+        return [
+            self.splat(operand, shape) if not self.shape_of(operand) else operand
+            for operand in operands
+        ]
+
+    # ---- programs ----
+
+    def lower(self, program: Olympuspr | ClosedOlympuspr, arguments: Sequence[Any]) -> list[Any]:
+        """Emits a program's operations; returns the values of its results."""
+        consts: Sequence[Any] = ()
+        if isinstance(program, ClosedOlympuspr):
+            program, consts = program.jaxpr, program.consts
+        values: dict[Any, Any] = dict(zip(program.invars, arguments, strict=True))
+        for var, constant in zip(program.constvars, consts, strict=True):
+            values[var] = self.constant(constant)
+
+        def value_of(atom: Any) -> Any:
+            if atom.__class__ is Literal:
+                return self.scalar(atom.val, atom.aval.dtype)
+            return values[atom]
+
+        outer_equation, outer_location = self.equation, self.location
+        for equation in program.eqns:
+            primitive = equation.primitive
+            rule = self.rules.rules.get(primitive)
+            if rule is None:
+                raise KernelLoweringError(
+                    f"`{primitive.name}` has no {self.rules.name} rule: the {self.language} "
+                    f"lowering of kernels does not know it (used at "
+                    f"{summarize(equation.source_info)}). Run the kernel with interpret=True, or "
+                    "write it with other operations."
+                )
+            operands = [value_of(atom) for atom in equation.invars]
+            for var in equation.outvars:
+                self.check_aval(var.aval)
+            self.equation = equation
+            self.location = mlir.traceback_location(equation.source_info.traceback, primitive.name)
+            results = rule(self, *operands, **equation.params)
+            if primitive.multiple_results:
+                values.update(zip(equation.outvars, results, strict=True))
+            else:
+                values[equation.outvars[0]] = results
+        self.equation, self.location = outer_equation, outer_location
+        return [value_of(atom) for atom in program.outvars]
+
+    def constant(self, value: Any) -> Any:
+        """A constant of a program: a scalar, or an array of one value."""
+        array = np.asarray(value)
+        if array.ndim == 0:
+            return self.scalar(array[()], array.dtype)
+        first = array.reshape(-1)[0]
+        if (array == first).all():
+            return self.full(first, array.shape, array.dtype)
+        raise KernelLoweringError(
+            f"kernels cannot hold array constants, got one of type {array.dtype}"
+            f"{list(array.shape)}. Pass it to pallas_call as an input."
+        )
+
+
+def is_float(dtype: Any) -> bool:
+    return dtypes.issubdtype(dtype, np.floating)
+
+
+def is_unsigned(dtype: Any) -> bool:
+    """Whether integers are compared and divided without sign; booleans are."""
+    return np.dtype(dtype).kind in "ub"
+
+
+def bit_width(dtype: Any) -> int:
+    return 1 if np.dtype(dtype) == BOOL else dtypes.itemsize_bits(dtype)
+
+
+def product(sizes: Sequence[int]) -> int:
+    return math.prod(sizes)

@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads and stores with masks, and atomic updates, of references in kernels.
+
+The primitives, with operands flattened as the parameter ``args_tree`` says:
+
+- ``masked_load(ref, transforms, mask, other)``: what is read; where the mask is false, ``other``.
+- ``masked_swap(ref, transforms, value, mask)``: writes where the mask is true, gives what was there.
+- ``atomic_rmw(ref, transforms, value, mask)``: reads, combines and writes in one step.
+- ``atomic_cas(ref, transforms, compared, value)``: writes where what is there equals ``compared``.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import dtypes, lax, pytrees
+from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.documents import Concatenation, Document, Nest, Text
+from olympus_ir.refs.types import AbstractRef
+from olympus_ir.olympuspr import DropVar, Equation
+from olympus_ir.primitives import Primitive
+from olympus_ir.refs.indexing import NDIndexer, known_integer
+from olympus_ir.refs.transforms import transformed_aval
+from olympus_ir.effects import read_effect, write_effect
+
+__all__ = [
+    "AtomicOpType",
+    "atomic_add",
+    "atomic_and",
+    "atomic_cas",
+    "atomic_cas_p",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_rmw_p",
+    "atomic_xchg",
+    "atomic_xor",
+    "load",
+    "load_p",
+    "store",
+    "swap_p",
+]
+
+load_p = Primitive("masked_load")
+swap_p = Primitive("masked_swap")
+atomic_rmw_p = Primitive("atomic_rmw")
+atomic_cas_p = Primitive("atomic_cas")
+for _primitive in (load_p, swap_p, atomic_rmw_p, atomic_cas_p):
+    _primitive.spreads_varying = False
+    _primitive.takes_refs = True
+
+
+class AtomicOpType(enum.Enum):
+    """How an atomic update combines what is there with the new value."""
+
+    XCHG = "xchg"
+    ADD = "add"
+    MAX = "max"
+    MIN = "min"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+
+    def __str__(self) -> str:
+        return f"AtomicOpType.{self.name}"
+
+
+# ---- types ----
+
+
+def _view(operation: str, ref: Any, transforms: Sequence[Any]) -> ShapedArray:
+    if not isinstance(ref, AbstractRef):
+        raise ValueError(f"`{operation}` works on a reference, got a value of type {ref}")
+    return transformed_aval(ref.inner_aval, transforms)
+
+
+def _check_shape(operation: str, what: str, aval: Any, view: ShapedArray) -> None:
+    if aval is not None and aval.shape != view.shape:
+        raise ValueError(
+            f"`{operation}` reads and writes a part of shape {view.shape}, but {what} has the "
+            f"shape {aval.shape}; broadcast it."
+        )
+
+
+def _check_dtype(operation: str, what: str, aval: Any, view: ShapedArray) -> None:
+    if aval.dtype != view.dtype:
+        raise ValueError(
+            f"`{operation}` works on a reference of dtype {dtypes.name_of(view.dtype)}, but {what} "
+            f"has the dtype {dtypes.name_of(aval.dtype)}; convert it, with `astype` for example."
+        )
+
+
+@load_p.def_effectful_abstract_eval
+def _load_types(*flat: Any, args_tree: Any, **params: Any) -> Any:
+    ref, transforms, mask, other = pytrees.tree_unflatten(args_tree, flat)
+    view = _view("load", ref, transforms)
+    _check_shape("load", "the mask", mask, view)
+    if other is not None and other.shape:
+        _check_shape("load", "`other`", other, view)
+    return view, frozenset({read_effect})
+
+
+@swap_p.def_effectful_abstract_eval
+def _swap_types(*flat: Any, args_tree: Any, **params: Any) -> Any:
+    ref, transforms, value, mask = pytrees.tree_unflatten(args_tree, flat)
+    view = _view("store", ref, transforms)
+    _check_shape("store", "the value", value, view)
+    _check_dtype("store", "the value", value, view)
+    _check_shape("store", "the mask", mask, view)
+    return view, frozenset({write_effect})
+
+
+@atomic_rmw_p.def_effectful_abstract_eval
+def _atomic_rmw_types(*flat: Any, args_tree: Any, atomic_type: AtomicOpType) -> Any:
+    ref, transforms, value, mask = pytrees.tree_unflatten(args_tree, flat)
+    name = f"atomic_{atomic_type.value}"
+    view = _view(name, ref, transforms)
+    if atomic_type in (AtomicOpType.AND, AtomicOpType.OR, AtomicOpType.XOR) and not (
+        dtypes.issubdtype(view.dtype, np.integer)
+    ):
+        raise ValueError(f"`{name}` works on integers, got a reference of dtype {view.dtype}")
+    _check_shape(name, "the value", value, view)
+    _check_dtype(name, "the value", value, view)
+    _check_shape(name, "the mask", mask, view)
+    return view, frozenset({write_effect})
+
+
+@atomic_cas_p.def_effectful_abstract_eval
+def _atomic_cas_types(*flat: Any, args_tree: Any) -> Any:
+    ref, transforms, compared, value = pytrees.tree_unflatten(args_tree, flat)
+    view = _view("atomic_cas", ref, transforms)
+    if view.shape:
+        raise ValueError(f"`atomic_cas` works on a scalar, got a reference of shape {view.shape}")
+    for what, aval in (("`cmp`", compared), ("`val`", value)):
+        _check_shape("atomic_cas", what, aval, view)
+        _check_dtype("atomic_cas", what, aval, view)
+    return view, frozenset({write_effect})
+
+
+# ---- functions ----
+
+
+def ref_and_transforms(function: str, ref: Any) -> tuple[Any, tuple]:
+    """A reference, and the transforms that lead from it to a view."""
+    transforms = getattr(ref, "transforms", None)
+    if isinstance(transforms, tuple):
+        ref = ref.ref
+    else:
+        transforms = ()
+    try:
+        is_ref = get_aval(ref).is_ref
+    except TypeError:
+        is_ref = False
+    if not is_ref:
+        raise ValueError(f"Can only call `{function}` on a `Ref`: {ref}.")
+    return ref, transforms
+
+
+def load(
+    ref: Any,
+    *,
+    mask: Any = None,
+    other: Any = None,
+    cache_modifier: str | None = None,
+    eviction_policy: str | None = None,
+    volatile: bool = False,
+) -> Any:
+    """Reads a reference, or a view of one, where a mask is true.
+
+    Args:
+      ref: the reference, or ``ref.at[...]``.
+      mask: booleans of the shape of what is read. Where they are false, memory is not touched, so
+        the place may lie outside of the array.
+      other: what stands where the mask is false; anything, where it is not given.
+      cache_modifier: how caches treat the data, in Triton's terms.
+      eviction_policy: which data caches give up first, in Triton's terms.
+      volatile: whether the memory is read even if its contents seem to be known.
+
+    Returns:
+      The array that was read.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir.make import ShapeDtypeStruct
+      >>> from olympus_pallas import ds, pallas_call
+      >>> def kernel(x_ref, o_ref):
+      ...     o_ref[...] = load(x_ref.at[ds(0, 4)], mask=np.arange(4) < 3, other=-1.0)
+      >>> pallas_call(kernel, ShapeDtypeStruct((4,), "float32"), interpret=True)(
+      ...     np.ones(3, np.float32))
+      Array([ 1.,  1.,  1., -1.], dtype=float32)
+    """
+    ref, transforms = ref_and_transforms("load", ref)
+    if other is not None:
+        dtype = transformed_aval(get_aval(ref).inner_aval, transforms).dtype
+        if get_aval(other).dtype != dtype:
+            other = lax.convert_element_type(other, dtype)
+    flat, tree = pytrees.tree_flatten((ref, transforms, mask, other))
+    return load_p.bind(
+        *flat,
+        args_tree=tree,
+        cache_modifier=cache_modifier,
+        eviction_policy=eviction_policy,
+        is_volatile=volatile,
+    )
+
+
+def _masked_swap(ref: Any, value: Any, mask: Any, eviction_policy: str | None) -> Any:
+    ref, transforms = ref_and_transforms("store", ref)
+    flat, tree = pytrees.tree_flatten((ref, transforms, value, mask))
+    return swap_p.bind(*flat, args_tree=tree, eviction_policy=eviction_policy)
+
+
+def store(ref: Any, val: Any, *, mask: Any = None, eviction_policy: str | None = None) -> None:
+    """Writes a reference, or a view of one, where a mask is true.
+
+    Args:
+      ref: the reference, or ``ref.at[...]``.
+      val: an array of the shape and dtype of what is written.
+      mask: booleans of that shape; where they are false, memory is not touched.
+      eviction_policy: which data caches give up first, in Triton's terms.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir.make import ShapeDtypeStruct
+      >>> from olympus_pallas import pallas_call
+      >>> def kernel(x_ref, o_ref):
+      ...     o_ref[...] = x_ref[...]
+      ...     store(o_ref, -x_ref[...], mask=x_ref[...] > 1)
+      >>> pallas_call(kernel, ShapeDtypeStruct((3,), "int32"), interpret=True)(np.arange(3))
+      Array([ 0,  1, -2], dtype=int32)
+    """
+    _masked_swap(ref, val, mask, eviction_policy)
+
+
+def _atomic(x_ref_or_view: Any, idx: Any, val: Any, mask: Any, kind: AtomicOpType) -> Any:
+    ref, transforms = ref_and_transforms(f"atomic_{kind.value}", x_ref_or_view)
+    aval = transformed_aval(get_aval(ref).inner_aval, transforms)
+    if idx is not None and idx is not Ellipsis and idx != ():
+        transforms = (*transforms, NDIndexer.from_indices_shape(idx, aval.shape, validate=True))
+    if isinstance(val, int | float) and get_aval(val).dtype != aval.dtype:
+        val = lax.convert_element_type(val, aval.dtype)
+    flat, tree = pytrees.tree_flatten((ref, transforms, val, mask))
+    return atomic_rmw_p.bind(*flat, args_tree=tree, atomic_type=kind)
+
+
+def _atomic_function(kind: AtomicOpType, verb: str) -> Any:
+    def function(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any | None = None) -> Any:
+        return _atomic(x_ref_or_view, idx, val, mask, kind)
+
+    function.__name__ = function.__qualname__ = f"atomic_{kind.value}"
+    function.__doc__ = f"""Atomically {verb}; returns what was there.
+
+    Args:
+      x_ref_or_view: the reference or a view of one.
+      idx: which part of it: integers, slices, `ds`, integer arrays; ``()`` for everything.
+      val: an array of the shape and dtype of that part.
+      mask: booleans of that shape; where they are false, nothing happens.
+
+    Returns:
+      The values before.
+    """
+    return function
+
+
+atomic_xchg = _atomic_function(AtomicOpType.XCHG, "replaces a part of a reference")
+atomic_add = _atomic_function(AtomicOpType.ADD, "adds to a part of a reference")
+atomic_max = _atomic_function(AtomicOpType.MAX, "takes the larger of what is there and a value")
+atomic_min = _atomic_function(AtomicOpType.MIN, "takes the smaller of what is there and a value")
+atomic_and = _atomic_function(AtomicOpType.AND, "keeps the bits that a value has too")
+atomic_or = _atomic_function(AtomicOpType.OR, "adds the bits of a value")
+atomic_xor = _atomic_function(AtomicOpType.XOR, "flips the bits of a value")
+
+
+def atomic_cas(ref: Any, cmp: Any, val: Any) -> Any:
+    """Atomically writes a scalar where what is there equals another.
+
+    Args:
+      ref: a reference to a scalar, or a view of one element.
+      cmp: what must be there.
+      val: what is written then.
+
+    Returns:
+      What was there.
+    """
+    ref, transforms = ref_and_transforms("atomic_cas", ref)
+    flat, tree = pytrees.tree_flatten((ref, transforms, cmp, val))
+    return atomic_cas_p.bind(*flat, args_tree=tree)
+
+
+# ---- printing ----
+
+
+def _shown(printer: Any, leaf: Any) -> str:
+    if isinstance(leaf, int):
+        return str(leaf)
+    known = known_integer(getattr(leaf, "val", None)) if hasattr(leaf, "val") else None
+    return printer.name(leaf) if known is None else str(known)
+
+
+def shown_view(printer: Any, ref: Any, transforms: Sequence[Any]) -> Document:
+    """A reference with its transforms, such as ``a[0,i:i+8]``."""
+    text = "".join([each.pretty(lambda leaf: _shown(printer, leaf)) for each in transforms])
+    return Concatenation([printer.atom(ref), Text(text or "[...]")])
+
+
+def _print_load(equation: Equation, printer: Any) -> Document:
+    ref, transforms, mask, other = pytrees.tree_unflatten(
+        equation.params["args_tree"], equation.invars
+    )
+    parts = [
+        Nest(2, printer.binders(equation.outvars)),
+        Text(" <- ", annotations=printer.annotations(equation)),
+        shown_view(printer, ref, transforms),
+    ]
+    if mask is not None:
+        parts += [Text(" mask="), printer.atom(mask)]
+    if other is not None:
+        parts += [Text(" other="), printer.atom(other)]
+    return Concatenation(parts)
+
+
+def _print_swap(equation: Equation, printer: Any) -> Document:
+    ref, transforms, value, mask = pytrees.tree_unflatten(
+        equation.params["args_tree"], equation.invars
+    )
+    (previous,) = equation.outvars
+    place = shown_view(printer, ref, transforms)
+    shown_mask = [] if mask is None else [Text(" mask="), printer.atom(mask)]
+    binders = Text("_") if isinstance(previous, DropVar) else printer.binders([previous])
+    arrow = Text(" <- ", annotations=printer.annotations(equation))
+    return Concatenation(
+        [Nest(2, binders), Text(", "), place, arrow, place, Text(", "), printer.atom(value)]
+        + shown_mask
+    )
+
+
+load_p.print_rule = _print_load
+swap_p.print_rule = _print_swap

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What kernels for GPUs have besides: loads and stores with masks, atomic updates, hints."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from olympus_ir import lax
+from olympus_ir.avals import get_aval
+
+from . import pallas_call as _pallas_call
+from .hints import approx_tanh as approx_tanh
+from .hints import debug_barrier as debug_barrier
+from .hints import elementwise_inline_asm as elementwise_inline_asm
+from .hints import max_contiguous as max_contiguous
+from .memory_access import atomic_add as atomic_add
+from .memory_access import atomic_and as atomic_and
+from .memory_access import atomic_cas as atomic_cas
+from .memory_access import atomic_max as atomic_max
+from .memory_access import atomic_min as atomic_min
+from .memory_access import atomic_or as atomic_or
+from .memory_access import atomic_xchg as atomic_xchg
+from .memory_access import atomic_xor as atomic_xor
+from .memory_access import load as load
+from .memory_access import store as store
+
+__all__ = [
+    "CompilerParams",
+    "approx_tanh",
+    "atomic_add",
+    "atomic_and",
+    "atomic_cas",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_xchg",
+    "atomic_xor",
+    "debug_barrier",
+    "dot",
+    "elementwise_inline_asm",
+    "load",
+    "max_contiguous",
+    "store",
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class CompilerParams(_pallas_call.CompilerParams):
+    """What Triton is told of a kernel.
+
+    Args:
+      num_warps: how many groups of 32 threads run one program; 4 where not given.
+      num_stages: over how many stages loads in loops are spread; 3 where not given.
+
+    Example:
+      >>> CompilerParams(num_warps=8)
+      CompilerParams(num_warps=8, num_stages=None)
+    """
+
+    num_warps: int | None = None
+    num_stages: int | None = None
+
+
+def dot(
+    a: Any,
+    b: Any,
+    trans_a: bool = False,
+    trans_b: bool = False,
+    allow_tf32: bool | None = None,
+    precision: Any = None,
+) -> Any:
+    """The product of two matrices, added up in single precision.
+
+    Args:
+      a: the left matrix.
+      b: the right matrix.
+      trans_a: whether the left one is transposed first.
+      trans_b: whether the right one is.
+      allow_tf32: whether factors of single precision may be rounded to TF32.
+      precision: how exact products are, in place of ``allow_tf32``.
+
+    Raises:
+      ValueError: where the operands are not matrices, or both options are given.
+
+    Example:
+      >>> import numpy as np
+      >>> dot(np.eye(2, dtype=np.float32), np.float32([[1, 2], [3, 4]]), trans_b=True)
+      Array([[1., 3.],
+             [2., 4.]], dtype=float32)
+    """
+    a_aval, b_aval = get_aval(a), get_aval(b)
+    if len(a_aval.shape) != 2 or len(b_aval.shape) != 2:  # type: ignore[attr-defined]
+        raise ValueError("`a` and `b` must be 2D arrays.")
+    if allow_tf32 is not None:
+        if precision is not None:
+            raise ValueError("Only one of allow_tf32 and precision can be specified")
+        precision = lax.Precision.HIGH if allow_tf32 else lax.Precision.HIGHEST
+    accumulator = "int32" if a_aval.dtype.kind in "iu" else "float32"  # type: ignore[attr-defined]
+    dimensions = (((0 if trans_a else 1,), (1 if trans_b else 0,)), ((), ()))
+    return lax.dot_general(
+        a, b, dimensions, precision=precision, preferred_element_type=accumulator
+    )

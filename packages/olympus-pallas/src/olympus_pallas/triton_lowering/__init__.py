@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lowering of kernels to Triton, for NVIDIA's GPUs."""
+
+from . import hints, mathematics, memory, reductions, shaping  # noqa: F401 - they fill the table
