@@ -9,6 +9,7 @@ import pytest
 from olympus_autodiff import jvp, jvp_rules, linearize, load_rules, vjp
 from olympus_ir import dtypes, lax, pytrees
 from olympus_ir.avals import get_aval
+from olympus_ir.lax import linalg
 from olympus_testing import assert_close, cases, check_grads
 from olympus_testing.samples.declarations import BOTH_MODES
 
@@ -72,6 +73,12 @@ def refusal(case):
         return TypeError, "can't apply forward-mode autodiff"
     if case.primitive in _SMOOTH_IN_LAST_ONLY:
         return ValueError, "cannot be differentiated with respect to"
+    if case.primitive in (linalg.qr_p, linalg.svd_p):
+        rows, columns = case.args[0].shape[-2:]
+        if rows < columns and case.primitive is linalg.qr_p:
+            return NotImplementedError, "derivative of a QR decomposition"
+        if rows != columns and case.params["full_matrices"] and case.params.get("compute_uv", True):
+            return NotImplementedError, "full_matrices"
     # Traces differentiate what brings a rule of its own.
     if case.primitive in jvp_rules.exemptions and case.primitive.bind_equation is None:
         return NotImplementedError, case.primitive.name

@@ -104,6 +104,8 @@ class Case:
       modes: the modes of differentiation there are: "forward", "reverse" or both.
       batchable: the positions of operands that may be batched.
       tolerance: the relative tolerance in place of the dtype's.
+      canonical: where results are legal in several forms, such as eigenvectors of any phase: from
+        the results to what all forms have in common.
     """
 
     primitive: Primitive
@@ -115,6 +117,7 @@ class Case:
     modes: tuple[str, ...] = BOTH_MODES
     batchable: tuple[int, ...] = ()
     tolerance: float | None = None
+    canonical: Callable[[list[np.ndarray]], list[np.ndarray]] | None = None
 
     @property
     def args(self) -> tuple[Any, ...]:
@@ -160,6 +163,7 @@ class Operation:
       modes: as in `Case`.
       batchable: whether operands may be batched: all (True), those at some positions, none (False).
       tolerance: the relative tolerance in place of the dtype's.
+      canonical: as in `Case`.
     """
 
     label: str
@@ -173,6 +177,7 @@ class Operation:
     modes: tuple[str, ...] = BOTH_MODES
     batchable: bool | tuple[int, ...] = True
     tolerance: float | None = None
+    canonical: Callable[[list[np.ndarray]], list[np.ndarray]] | None = None
 
     def cases(self, primitive: Primitive) -> list[Case]:
         """One case a dtype."""
@@ -204,6 +209,7 @@ class Operation:
             if isinstance(self.batchable, tuple)
             else tuple(positions) * self.batchable,
             self.tolerance,
+            self.canonical,
         )
 
 

@@ -15,6 +15,7 @@ from . import ffi as ffi
 from . import fft as fft
 from . import indexing as indexing
 from . import inspection as inspection
+from . import linalg as linalg
 from . import random_bits as random_bits
 from . import reductions as reductions
 from . import shaping as shaping

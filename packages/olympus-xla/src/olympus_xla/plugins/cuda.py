@@ -139,6 +139,7 @@ def load_plugin() -> str:
             _jaxlib.register_custom_type(name, value, platform="CUDA")
         for name, value in extension.ffi_handlers().items():
             _jaxlib.register_custom_call_target(name, value, platform="CUDA", api_version=1)
+        _jaxlib.register_gpu_kernels()
     return version
 
 

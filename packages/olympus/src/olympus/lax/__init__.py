@@ -6,7 +6,9 @@ from typing import Any
 import olympus_ir.lax as _lax
 from olympus_ir.lax import *  # noqa: F403
 
-from . import _lazy
+from .. import _lazy
+
+_SUBMODULES = ("linalg",)
 
 _lazy_name, _lazy_names = _lazy.lazy_attributes(
     __name__,
@@ -14,14 +16,17 @@ _lazy_name, _lazy_names = _lazy.lazy_attributes(
         **_lazy.names_from("olympus_autodiff.solves", "custom_linear_solve", "custom_root"),
         **_lazy.names_from("olympus_sharding.constraints", "with_sharding_constraint"),
     },
+    _SUBMODULES,
 )
 
 
 def __getattr__(name: str) -> Any:
-    try:
-        return getattr(_lax, name)
-    except AttributeError:
-        return _lazy_name(name)
+    if name not in _SUBMODULES:
+        try:
+            return getattr(_lax, name)
+        except AttributeError:
+            pass
+    return _lazy_name(name)
 
 
 def __dir__() -> list[str]:

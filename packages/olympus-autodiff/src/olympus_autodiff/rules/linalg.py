@@ -1,0 +1,445 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of factors of matrices and of solutions, from the equations that define them.
+
+Written for a matrix ``x`` with tangent ``dx``. Where a factor is unique up to phases, so is its
+tangent: the derivative of a function of factors means something if the phases do not matter to it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.lax import linalg
+from olympus_ir.lax.linalg import expansions
+from olympus_ir.lax.linalg.matrices import (
+    adjoint,
+    identity_like,
+    is_complex,
+    matmul,
+    permute_rows,
+    swap_last,
+    tril,
+    triu,
+    zeros,
+)
+from olympus_ir.primitives import Primitive
+
+from ..linearize import linearize
+from ..tables import jvp_rules, transpose_rules, zero_derivative
+from ..zeros import UndefinedPrimal, Zero, add_tangents, aval_of, instantiate
+
+# ---- solutions ----
+
+
+def _conjugated(x: Any, condition: bool) -> Any:
+    return lax.conj(x) if condition else x
+
+
+@jvp_rules.define(linalg.triangular_solve_p)
+def _triangular_solve_jvp(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    left_side: bool,
+    lower: bool,
+    transpose_a: bool,
+    conjugate_a: bool,
+    unit_diagonal: bool,
+) -> Any:
+    a, b = primals
+    da, db = tangents
+    params = {
+        "left_side": left_side,
+        "lower": lower,
+        "transpose_a": transpose_a,
+        "conjugate_a": conjugate_a,
+        "unit_diagonal": unit_diagonal,
+    }
+    x = linalg.triangular_solve_p.bind(a, b, **params)
+    change: Any = db
+    if da.__class__ is not Zero:
+        # a @ dx = db - da @ x, where da has the triangle that is looked at and nothing else.
+        part = tril(da, -int(unit_diagonal)) if lower else triu(da, int(unit_diagonal))
+        part = _conjugated(swap_last(part) if transpose_a else part, conjugate_a)
+        product = lax.neg(matmul(part, x) if left_side else matmul(x, part))
+        change = add_tangents(db, product)
+    return x, linalg.triangular_solve_p.bind(a, change, **params)
+
+
+@transpose_rules.define(linalg.triangular_solve_p)
+def _triangular_solve_transpose(
+    cotangent: Any, a: Any, b: Any, *, transpose_a: bool, **params: Any
+) -> list[Any]:
+    if isinstance(a, UndefinedPrimal):
+        raise ValueError("triangular_solve is linear in the right-hand side only")
+    solved = linalg.triangular_solve_p.bind(a, cotangent, transpose_a=not transpose_a, **params)
+    return [None, solved]
+
+
+def _shifted_rows(x: Any, count: int) -> Any:
+    """Rows moved down (or up where negative), with zeros in their place."""
+    aval = aval_of(x)
+    widths = [(0, 0, 0)] * aval.ndim
+    widths[-2] = (count, -count, 0)
+    return lax.pad(x, np.zeros((), aval.dtype), widths)
+
+
+def _shifted_vector(x: Any, count: int) -> Any:
+    widths = [(0, 0, 0)] * (aval_of(x).ndim - 1) + [(count, -count, 0)]
+    return lax.pad(x, np.zeros((), aval_of(x).dtype), widths)
+
+
+def _times_rows(diagonal: Any, x: Any) -> Any:
+    shape = aval_of(x).shape
+    return lax.mul(lax.broadcast_in_dim(diagonal, shape, tuple(range(len(shape) - 1))), x)
+
+
+@jvp_rules.define(linalg.tridiagonal_solve_p)
+def _tridiagonal_solve_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, perturb_singular: bool
+) -> Any:
+    *diagonals, b = primals
+    *diagonal_tangents, change = tangents
+    x = linalg.tridiagonal_solve_p.bind(*diagonals, b, perturb_singular=perturb_singular)
+    for t, shift in zip(diagonal_tangents, (1, 0, -1), strict=True):
+        if t.__class__ is not Zero:
+            neighbour = _shifted_rows(x, shift) if shift else x
+            change = add_tangents(change, lax.neg(_times_rows(t, neighbour)))
+    solved = linalg.tridiagonal_solve_p.bind(
+        *diagonals, instantiate(change), perturb_singular=perturb_singular
+    )
+    return x, solved
+
+
+@transpose_rules.define(linalg.tridiagonal_solve_p)
+def _tridiagonal_solve_transpose(
+    cotangent: Any, dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool
+) -> list[Any]:
+    if any(isinstance(each, UndefinedPrimal) for each in (dl, d, du)):
+        raise ValueError("tridiagonal_solve is linear in the right-hand side only")
+    solved = linalg.tridiagonal_solve_p.bind(
+        _shifted_vector(du, 1),
+        d,
+        _shifted_vector(dl, -1),
+        cotangent,
+        perturb_singular=perturb_singular,
+    )
+    return [None, None, None, solved]
+
+
+# ---- factors ----
+
+jvp_rules.define(linalg.lu_pivots_to_permutation_p, zero_derivative)
+
+
+@jvp_rules.define(linalg.cholesky_p)
+def _cholesky_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    # inv(l) @ dx @ inv(l).H = inv(l) @ dl + its adjoint, of which the lower triangle is wanted.
+    factor = tril(linalg.cholesky_p.bind(*primals))
+    solved = linalg.triangular_solve(
+        factor, tangents[0], left_side=False, lower=True, transpose_a=True, conjugate_a=True
+    )
+    solved = tril(linalg.triangular_solve(factor, solved, left_side=True, lower=True))
+    one = identity_like(factor)
+    halved = lax.div(solved, lax.add(np.ones((), aval_of(factor).dtype), one))
+    return factor, matmul(factor, halved)
+
+
+@jvp_rules.define(linalg.lu_p)
+def _lu_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    # l and u are completed to square matrices by parts of the identity. Then inv(l) @ p @ dx @
+    # inv(u) is inv(l) @ dl, below the diagonal, plus du @ inv(u), on and above it.
+    packed, pivots, permutation = linalg.lu_p.bind(*primals)
+    rows, columns = aval_of(packed).shape[-2:]
+    lower = tril(_fitted(packed, rows, rows), -1)
+    lower = lax.add(lower, identity_like(lower))
+    upper = triu(_fitted(packed, columns, columns))
+    if columns > rows:
+        one = identity_like(upper)
+        aval = aval_of(one)
+        places = lax.broadcasted_iota(np.int32, aval.shape, aval.ndim - 1)
+        beyond = lax.ge(places, lax.full(aval.shape, np.int32(rows)))
+        upper = lax.add(upper, lax.select(beyond, one, zeros(aval.shape, aval.dtype)))
+    solved = linalg.triangular_solve(
+        lower,
+        permute_rows(tangents[0], permutation),
+        left_side=True,
+        lower=True,
+        unit_diagonal=True,
+    )
+    solved = linalg.triangular_solve(upper, solved, left_side=False, lower=False)
+    change = lax.add(matmul(lower, tril(solved, -1)), matmul(triu(solved), upper))
+    return [packed, pivots, permutation], [change, Zero.of(pivots), Zero.of(permutation)]
+
+
+def _fitted(x: Any, rows: int, columns: int) -> Any:
+    """The matrices cut, or filled up with zeros, to a size."""
+    aval = aval_of(x)
+    if aval.shape[-2:] == (rows, columns):
+        return x
+    widths = [(0, 0, 0)] * (aval.ndim - 2)
+    widths += [(0, rows - aval.shape[-2], 0), (0, columns - aval.shape[-1], 0)]
+    return lax.pad(x, np.zeros((), aval.dtype), widths)
+
+
+@jvp_rules.define(linalg.qr_p)
+def _qr_jvp(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    pivoting: bool,
+    full_matrices: bool,
+    use_magma: bool | None,
+) -> Any:
+    rows, columns = aval_of(primals[0]).shape[-2:]
+    if rows < columns or (full_matrices and rows != columns):
+        raise NotImplementedError(
+            "the derivative of a QR decomposition is defined for square matrices, and with "
+            f"full_matrices=False for those with more rows than columns; got {rows} rows and "
+            f"{columns} columns with full_matrices={full_matrices}"
+        )
+    q, r, *pivots = linalg.qr_p.bind(
+        *primals, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma
+    )
+    dx = instantiate(tangents[0])
+    if pivoting:
+        dx = swap_last(permute_rows(swap_last(dx), pivots[0]))
+    # With s = dx @ inv(r): q.H @ s = q.H @ dq + dr @ inv(r), skew-Hermitian plus upper triangular
+    # with a real diagonal.
+    s = linalg.triangular_solve(r, dx, left_side=False, lower=False)
+    projected = matmul(adjoint(q), s)
+    below = tril(projected, -1)
+    skew = lax.sub(below, adjoint(below))
+    if is_complex(skew):
+        real = lax.convert_element_type(lax.real(projected), aval_of(projected).dtype)
+        skew = lax.add(skew, lax.mul(identity_like(skew), lax.sub(projected, real)))
+    dq = lax.add(matmul(q, lax.sub(skew, projected)), s)
+    dr = matmul(lax.sub(projected, skew), r)
+    return [q, r, *pivots], [dq, triu(dr), *map(Zero.of, pivots)]
+
+
+# ---- reflections: the derivative of the algorithm ----
+
+
+def _by_expansion(primitive: Primitive, expansion: Callable[..., Any]) -> None:
+    """Gives a primitive the derivative of a function of lax operations that computes the same."""
+
+    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        # Linearized, not pushed forward: a loop for values and tangents together is not linear.
+        _, derivative = linearize(functools.partial(expansion, **params), *primals)
+        return primitive.bind(*primals, **params), derivative(*map(instantiate, tangents))
+
+    jvp_rules.define(primitive, rule)
+
+
+_by_expansion(linalg.cholesky_update_p, expansions.cholesky_update)
+_by_expansion(linalg.geqrf_p, expansions.geqrf)
+_by_expansion(linalg.hessenberg_p, expansions.hessenberg)
+_by_expansion(linalg.householder_product_p, expansions.householder_product)
+_by_expansion(linalg.ormqr_p, expansions.ormqr)
+_by_expansion(linalg.symmetric_product_p, expansions.symmetric_product)
+_by_expansion(linalg.tridiagonal_p, expansions.tridiagonal)
+
+
+@jvp_rules.define(linalg.geqp3_p)
+def _geqp3_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, use_magma: bool | None) -> Any:
+    packed, order, taus = linalg.geqp3_p.bind(*primals, use_magma=use_magma)
+    places = lax.sub(order, np.int32(1))
+    exchanged = [
+        swap_last(permute_rows(swap_last(each), places)) for each in (primals[0], tangents[0])
+    ]
+    _, derivative = linearize(expansions.geqrf, exchanged[0])
+    packed_change, taus_change = derivative(exchanged[1])
+    return [packed, order, taus], [packed_change, Zero.of(order), taus_change]
+
+
+jvp_rules.exempt(
+    linalg.schur_p,
+    reason="its vectors are determined up to phases that no equation fixes, and for real matrices "
+    "the block structure changes abruptly; functions that do not depend on them have derivatives",
+)
+
+
+# ---- eigenvalues and singular values ----
+
+
+def _columns(vector: Any, like: Any) -> Any:
+    """A number for each column, repeated over rows, in the dtype of a matrix."""
+    aval = aval_of(like)
+    vector = lax.convert_element_type(vector, aval.dtype)
+    return lax.broadcast_in_dim(vector, aval.shape, (*range(aval.ndim - 2), aval.ndim - 1))
+
+
+def _rows(vector: Any, like: Any) -> Any:
+    """A number for each row, repeated over columns, in the dtype of a matrix."""
+    aval = aval_of(like)
+    vector = lax.convert_element_type(vector, aval.dtype)
+    return lax.broadcast_in_dim(vector, aval.shape, tuple(range(aval.ndim - 1)))
+
+
+def _diagonal(x: Any) -> Any:
+    return lax.reduce_sum(lax.mul(x, identity_like(x)), (aval_of(x).ndim - 1,))
+
+
+def _off_diagonal_inverse(differences: Any) -> Any:
+    """The reciprocals of what is beside the diagonal, and zeros on it."""
+    one = identity_like(differences)
+    return lax.sub(lax.integer_pow(lax.add(differences, one), -1), one)
+
+
+@jvp_rules.define(linalg.eigh_p)
+def _eigh_jvp(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    subset_by_index: Any,
+    **params: Any,
+) -> Any:
+    if subset_by_index is not None:
+        raise NotImplementedError(
+            "Derivatives not defined for partial eigen decomposition: leave subset_by_index out "
+            "and take a part of the result."
+        )
+    vectors, values = linalg.eigh_p.bind(*primals, subset_by_index=None, **params)
+    projected = matmul(matmul(adjoint(vectors), tangents[0]), vectors)
+    differences = lax.sub(_columns(values, projected), _rows(values, projected))
+    rotation = lax.mul(_off_diagonal_inverse(differences), projected)
+    change = _diagonal(projected)
+    if is_complex(change):
+        change = lax.real(change)
+    return [vectors, values], [matmul(vectors, rotation), change]
+
+
+@jvp_rules.define(linalg.eig_p)
+def _eig_jvp(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    compute_left_eigenvectors: bool,
+    compute_right_eigenvectors: bool,
+    enable_eigvec_derivs: bool,
+    implementation: Any,
+) -> Any:
+    wants_vectors = compute_left_eigenvectors or compute_right_eigenvectors
+    if wants_vectors and not enable_eigvec_derivs:
+        raise NotImplementedError(
+            "Derivatives of non-symmetric eigenvectors are only valid under assumptions on the "
+            "input that cannot be checked (see the enable_eigvec_derivs argument to "
+            "olympus.lax.linalg.eig). Pass enable_eigvec_derivs=True to olympus.lax.linalg.eig to "
+            "opt in."
+        )
+    values, *vectors = linalg.eig_p.bind(
+        *primals,
+        compute_left_eigenvectors=compute_left_eigenvectors,
+        compute_right_eigenvectors=True,
+        # Derivatives of eigenvalues, of any order, do not depend on the vectors' phases.
+        enable_eigvec_derivs=True,
+        implementation=implementation,
+    )
+    right = vectors[-1]
+    dx = lax.convert_element_type(tangents[0], aval_of(values).dtype)
+    # inv(v) @ dx @ v = dw + inv(v) @ dv @ w - w @ inv(v) @ dv
+    projected = _solve(right, matmul(dx, right))
+    results, changes = [values], [_diagonal(projected)]
+    if compute_left_eigenvectors:
+        left = vectors[0]
+        adjoint_projected = _solve(left, matmul(adjoint(dx), left))
+        results.append(left)
+        changes.append(_eigenvector_tangent(left, lax.conj(values), adjoint_projected))
+    if compute_right_eigenvectors:
+        results.append(right)
+        changes.append(_eigenvector_tangent(right, values, projected))
+    return results, changes
+
+
+def _solve(a: Any, b: Any) -> Any:
+    packed, _, permutation = linalg.lu(a)
+    solved = linalg.triangular_solve(
+        packed, permute_rows(b, permutation), left_side=True, lower=True, unit_diagonal=True
+    )
+    return linalg.triangular_solve(packed, solved, left_side=True, lower=False)
+
+
+def _eigenvector_tangent(vectors: Any, values: Any, projected: Any) -> Any:
+    """The tangent of eigenvectors that stay of length one, their largest component real."""
+    differences = lax.sub(_columns(values, projected), _rows(values, projected))
+    change = matmul(vectors, lax.mul(_off_diagonal_inverse(differences), projected))
+    row_dim = aval_of(vectors).ndim - 2
+    stretch = lax.reduce_sum(lax.real(lax.mul(lax.conj(vectors), change)), (row_dim,))
+    size = lax.abs(vectors)
+    largest = lax.eq(
+        size,
+        lax.broadcast_in_dim(
+            lax.reduce_max(size, (row_dim,)),
+            aval_of(size).shape,
+            (*range(row_dim), row_dim + 1),
+        ),
+    )
+    weight = lax.convert_element_type(largest, aval_of(size).dtype)
+    turned = lax.imag(lax.mul(lax.conj(vectors), change))
+    turn = lax.div(
+        lax.reduce_sum(lax.mul(weight, turned), (row_dim,)),
+        lax.reduce_sum(lax.mul(weight, lax.mul(size, size)), (row_dim,)),
+    )
+    return lax.sub(change, lax.mul(vectors, _columns(lax.complex(stretch, turn), vectors)))
+
+
+@jvp_rules.define(linalg.svd_p)
+def _svd_jvp(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+    subset_by_index: Any,
+    algorithm: Any,
+) -> Any:
+    (x,), (dx,) = primals, tangents
+    rows, columns = aval_of(x).shape[-2:]
+    if compute_uv and full_matrices and rows != columns:
+        raise NotImplementedError(
+            "Singular value decomposition JVP not implemented for full matrices: the columns "
+            "beyond the smaller dimension are arbitrary. Pass full_matrices=False."
+        )
+    if subset_by_index is not None:
+        raise NotImplementedError(
+            "Derivatives not defined for partial singular value decomposition: leave "
+            "subset_by_index out and take a part of the result."
+        )
+    values, left, right = linalg.svd_p.bind(
+        x, full_matrices=False, compute_uv=True, subset_by_index=None, algorithm=algorithm
+    )
+    v = adjoint(right)
+    projected = matmul(matmul(adjoint(left), dx), v)
+    change = _diagonal(projected)
+    change = lax.real(change) if is_complex(change) else change
+    if not compute_uv:
+        return [values], [change]
+    s_columns, s_rows = _columns(values, projected), _rows(values, projected)
+    inverse = _off_diagonal_inverse(lax.mul(lax.add(s_columns, s_rows), lax.sub(s_columns, s_rows)))
+    scaled = lax.mul(projected, s_columns)
+    other = lax.mul(s_rows, projected)
+    rotation = lax.mul(inverse, lax.add(scaled, adjoint(scaled)))
+    right_rotation = lax.mul(inverse, lax.add(other, adjoint(other)))
+    if is_complex(projected):
+        # Phases that cancel in the product; all of the change is given to u.
+        phase = lax.sub(projected, adjoint(projected))
+        phase = lax.div(phase, lax.mul(np.array(2, aval_of(phase).dtype), s_columns))
+        rotation = lax.add(rotation, lax.mul(identity_like(phase), phase))
+    du, dv = matmul(left, rotation), matmul(v, right_rotation)
+    if rows > columns:
+        du = lax.add(du, _outside(left, matmul(dx, v), values))
+    elif columns > rows:
+        dv = lax.add(dv, _outside(v, matmul(adjoint(dx), left), values))
+    return [values, left, right], [change, du, adjoint(dv)]
+
+
+def _outside(basis: Any, moved: Any, values: Any) -> Any:
+    """What of moved singular vectors lies outside their span, divided by the singular values."""
+    rest = lax.sub(moved, matmul(basis, matmul(adjoint(basis), moved)))
+    return lax.div(rest, _columns(values, rest))

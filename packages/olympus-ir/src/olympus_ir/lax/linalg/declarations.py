@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Primitives of linear algebra: checks of ranks, dtypes and batch dimensions that all share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from ...avals import ShapedArray
+from ...primitives import Primitive, instruction
+from ..families import Inexact, check_dtype, check_same_dtypes
+
+__all__ = ["check_square", "declare"]
+
+# The types of the results of one example, shape and dtype of each.
+Results: TypeAlias = list[tuple[tuple[int, ...], Any]]
+
+
+def declare(
+    name: str,
+    *,
+    ranks: Sequence[int] = (2,),
+    accepted: Sequence[type] = Inexact,
+    multiple_results: bool = False,
+    batched: bool = True,
+    linear_in: tuple[int, ...] = (),
+) -> Callable[[Callable[..., Results]], Primitive]:
+    """Declares a primitive that works on the last dimensions of its operands.
+
+    The dimensions before are batch dimensions, the same for all operands.
+
+    Args:
+      name: the primitive's name.
+      ranks: for each operand how many dimensions it has without batch dimensions.
+      accepted: the kinds of dtypes that operands may have; all have one dtype.
+      multiple_results: whether the primitive returns a list.
+      batched: whether there may be batch dimensions.
+      linear_in: the operands that the result is linear in.
+
+    Returns:
+      A decorator for the shape rule of one example: from the operands' shapes without batch
+      dimensions, the dtype and the parameters (keywords) to shapes and dtypes of the results.
+    """
+    primitive = instruction(name, family="linalg", multiple_results=multiple_results)
+    primitive.linear_in = linear_in
+
+    def make(rule: Callable[..., Results]) -> Primitive:
+        def shape_rule(*avals: ShapedArray, **params: Any) -> Any:
+            if len(avals) != len(ranks):
+                raise TypeError(f"{name} takes {len(ranks)} operands, got {len(avals)}")
+            for position, (aval, rank) in enumerate(zip(avals, ranks, strict=True)):
+                check_dtype(name, aval, accepted, position)
+                _check_rank(name, position, aval, rank, batched)
+            check_same_dtypes(name, avals)
+            batch = _batch_shape(name, avals, ranks)
+            shapes = [aval.shape[len(batch) :] for aval in avals]
+            results = [
+                ShapedArray((*batch, *shape), dtype)
+                for shape, dtype in rule(*shapes, avals[0].dtype, **params)
+            ]
+            return results if multiple_results else results[0]
+
+        primitive.def_abstract_eval(shape_rule)
+        return primitive
+
+    return make
+
+
+def _check_rank(name: str, position: int, aval: ShapedArray, rank: int, batched: bool) -> None:
+    if aval.ndim < rank:
+        raise TypeError(
+            f"Input {position} to {name} must have rank at least {rank}, but got shape={aval.shape}"
+        )
+    if not batched and aval.ndim != rank:
+        raise TypeError(
+            f"Input {position} to {name} must have a rank of exactly {rank}, but got "
+            f"shape={aval.shape}; use vmap for several"
+        )
+
+
+def _batch_shape(name: str, avals: Sequence[ShapedArray], ranks: Sequence[int]) -> tuple[int, ...]:
+    counts = [aval.ndim - rank for aval, rank in zip(avals, ranks, strict=True)]
+    if len(set(counts)) > 1:
+        raise TypeError(
+            f"All inputs to {name} must have the same number of batch dimensions, but got "
+            f"{counts} batch dimensions for the inputs."
+        )
+    shapes = [aval.shape[: counts[0]] for aval in avals]
+    if any(shape != shapes[0] for shape in shapes):
+        raise ValueError(
+            f"All inputs to {name} must have the same batch dimensions, but got {shapes} for the "
+            "inputs."
+        )
+    return shapes[0]
+
+
+def check_square(name: str, shape: tuple[int, ...], what: str = "The input to") -> None:
+    """Raises ValueError where a matrix is not square."""
+    if shape[0] != shape[1]:
+        raise ValueError(f"{what} {name} must be a square matrix. Got shape {shape}.")

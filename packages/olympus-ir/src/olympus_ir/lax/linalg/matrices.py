@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small operations on matrices, the last two dimensions, of which linear algebra is composed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes
+from ..broadcasting import broadcast_in_dim, expand_dims
+from ..contractions import Precision, dot_general
+from ..conversion import convert_dtype
+from ..creation import broadcasted_iota
+from ..elementwise import add, conj, div
+from ..gathering import GatherDimensionNumbers, GatherScatterMode, gather
+from ..logic import eq, ge, select_n
+from ..shaping import transpose
+from ..values import Array, array_aval
+
+__all__ = [
+    "adjoint",
+    "eye",
+    "identity_like",
+    "is_complex",
+    "matmul",
+    "permute_rows",
+    "swap_last",
+    "symmetrize",
+    "tril",
+    "triu",
+    "zeros",
+]
+
+
+def is_complex(x: Any) -> bool:
+    """Whether the elements are complex numbers."""
+    return dtypes.issubdtype(array_aval(x).dtype, np.complexfloating)
+
+
+def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
+    """An array of zeros."""
+    return broadcast_in_dim(np.zeros((), dtype), shape, ())
+
+
+def swap_last(x: Any) -> Array:
+    """The transposes of matrices."""
+    ndim = array_aval(x).ndim
+    return transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
+
+
+def adjoint(x: Any) -> Array:
+    """The conjugate transposes of matrices."""
+    x = swap_last(x)
+    return conj(x) if is_complex(x) else x
+
+
+def symmetrize(x: Any) -> Array:
+    """The Hermitian parts of matrices."""
+    total = add(x, adjoint(x))
+    return div(total, np.array(2, array_aval(x).dtype))
+
+
+def matmul(x: Any, y: Any) -> Array:
+    """Products of matrices with equal batch dimensions, in the operands' full precision."""
+    ndim = array_aval(x).ndim
+    batch = tuple(range(ndim - 2))
+    return dot_general(
+        x, y, (((ndim - 1,), (ndim - 2,)), (batch, batch)), precision=Precision.HIGHEST
+    )
+
+
+def _on_or_below(shape: tuple[int, int], diagonal: int) -> Array:
+    dtype = dtypes.default_int_dtype()
+    rows = add(broadcasted_iota(dtype, shape, 0), np.array(diagonal, dtype))
+    return ge(rows, broadcasted_iota(dtype, shape, 1))
+
+
+def _mask_like(x: Any, diagonal: int) -> Array:
+    shape = array_aval(x).shape
+    mask = _on_or_below(shape[-2:], diagonal)
+    if len(shape) > 2:
+        mask = broadcast_in_dim(mask, shape, (len(shape) - 2, len(shape) - 1))
+    return mask
+
+
+def tril(x: Any, diagonal: int = 0) -> Array:
+    """Matrices with zeros above a diagonal."""
+    mask = _mask_like(x, diagonal)
+    aval = array_aval(x)
+    return select_n(mask, zeros(aval.shape, aval.dtype), x)
+
+
+def triu(x: Any, diagonal: int = 0) -> Array:
+    """Matrices with zeros below a diagonal."""
+    mask = _mask_like(x, diagonal - 1)
+    aval = array_aval(x)
+    return select_n(mask, x, zeros(aval.shape, aval.dtype))
+
+
+def eye(size: int, dtype: Any, columns: int | None = None) -> Array:
+    """An identity matrix."""
+    shape = (size, size if columns is None else columns)
+    rows = broadcasted_iota(np.int32, shape, 0)
+    return convert_dtype(eq(rows, broadcasted_iota(np.int32, shape, 1)), dtype)
+
+
+def identity_like(x: Any) -> Array:
+    """Identity matrices of the shape and dtype of others."""
+    aval = array_aval(x)
+    one = eye(aval.shape[-2], aval.dtype, aval.shape[-1])
+    return broadcast_in_dim(one, aval.shape, (aval.ndim - 2, aval.ndim - 1))
+
+
+def permute_rows(x: Any, permutation: Any) -> Array:
+    """The rows of matrices in another order."""
+    shape = array_aval(x).shape
+    batch = tuple(range(len(shape) - 2))
+    numbers = GatherDimensionNumbers(
+        offset_dims=(len(shape) - 1,),
+        collapsed_slice_dims=(len(shape) - 2,),
+        start_index_map=(len(shape) - 2,),
+        operand_batching_dims=batch,
+        start_indices_batching_dims=batch,
+    )
+    return gather(
+        x,
+        expand_dims(permutation, (len(shape) - 1,)),
+        numbers,
+        (*(1,) * (len(shape) - 1), shape[-1]),
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+    )

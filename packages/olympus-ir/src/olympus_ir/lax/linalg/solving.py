@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Systems of linear equations whose matrices are triangular or tridiagonal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...primitives import Primitive
+from ..broadcasting import expand_dims
+from ..elementwise import conj
+from ..shaping import squeeze
+from ..values import Array, ArrayLike, array_aval
+from .declarations import check_square, declare
+from .matrices import is_complex
+
+__all__ = [
+    "triangular_solve",
+    "triangular_solve_p",
+    "tridiagonal_solve",
+    "tridiagonal_solve_p",
+]
+
+
+def _triangular_solve_shape(
+    a: tuple[int, ...], b: tuple[int, ...], dtype: Any, *, left_side: bool, **params: Any
+) -> Any:
+    check_square("triangular_solve", a, "The first input to")
+    if a[0] != b[0 if left_side else 1]:
+        raise ValueError(
+            f"Incompatible shapes for arguments to triangular_solve: {a} and {b}. With "
+            f"left_side={left_side} b must have as many {'rows' if left_side else 'columns'} as a."
+        )
+    return [(b, dtype)]
+
+
+triangular_solve_p: Primitive = declare("triangular_solve", ranks=(2, 2), linear_in=(1,))(
+    _triangular_solve_shape
+)
+
+
+def triangular_solve(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    left_side: bool = False,
+    lower: bool = False,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+    unit_diagonal: bool = False,
+) -> Array:
+    """Solves ``op(a) @ x = b`` or ``x @ op(a) = b`` for triangular ``a``.
+
+    Args:
+      a: triangular matrices; the other triangle is not looked at.
+      b: the right-hand sides, matrices, or vectors where it has one dimension less.
+      left_side: whether ``a`` stands to the left of ``x``.
+      lower: whether ``a`` is lower triangular.
+      transpose_a: whether ``op`` transposes.
+      conjugate_a: whether ``op`` conjugates.
+      unit_diagonal: whether the diagonal of ``a`` is taken for ones and not looked at.
+
+    Returns:
+      An array of the shape of ``b``.
+
+    Example:
+      >>> from olympus_ir.lax import linalg
+      >>> import numpy as np
+      >>> linalg.triangular_solve(
+      ...     np.array([[2.0, 0], [1, 1]]), np.array([[2.0], [3]]), left_side=True, lower=True
+      ... )
+      Array([[1.],
+             [2.]], dtype=float32)
+    """
+    conjugate_a = conjugate_a and is_complex(a)
+    b_ndim = array_aval(b).ndim
+    vectors = b_ndim == array_aval(a).ndim - 1
+    place = b_ndim if left_side else b_ndim - 1
+    if vectors:
+        b = expand_dims(b, (place,))
+    x = triangular_solve_p.bind(
+        a,
+        b,
+        left_side=left_side,
+        lower=lower,
+        transpose_a=transpose_a,
+        conjugate_a=conjugate_a,
+        unit_diagonal=unit_diagonal,
+    )
+    return squeeze(x, (place,)) if vectors else x
+
+
+def conjugated_where(x: Any, conjugate: bool) -> Any:
+    """The conjugate of an array, or the array itself."""
+    return conj(x) if conjugate else x
+
+
+def _tridiagonal_solve_shape(
+    dl: tuple[int, ...],
+    d: tuple[int, ...],
+    du: tuple[int, ...],
+    b: tuple[int, ...],
+    dtype: Any,
+    *,
+    perturb_singular: bool,
+) -> Any:
+    if not dl == d == du:
+        raise TypeError(
+            "tridiagonal_solve requires that all diagonal arguments have the same shape, got "
+            f"{dl}, {d} and {du}."
+        )
+    if b[0] != d[0]:
+        raise TypeError(
+            "tridiagonal_solve requires that the leading ndim-1 dimensions of b equal the "
+            f"dimensions of the diagonal arguments, got {b} and {d}."
+        )
+    return [(b, dtype)]
+
+
+tridiagonal_solve_p: Primitive = declare("tridiagonal_solve", ranks=(1, 1, 1, 2), linear_in=(3,))(
+    _tridiagonal_solve_shape
+)
+
+
+def tridiagonal_solve(
+    dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *, perturb_singular: bool = False
+) -> Array:
+    """Solves ``a @ x = b`` for tridiagonal matrices ``a``.
+
+    Args:
+      dl: the diagonals below the main ones: ``dl[i] = a[i, i - 1]``, the first one is not used.
+      d: the main diagonals: ``d[i] = a[i, i]``.
+      du: the diagonals above: ``du[i] = a[i, i + 1]``, the last one is not used.
+      b: the right-hand sides, matrices.
+      perturb_singular: whether a singular matrix is moved a little, so that the solution is finite;
+        otherwise it is NaN.
+
+    Returns:
+      An array of the shape of ``b``.
+
+    Example:
+      >>> from olympus_ir.lax import linalg
+      >>> import numpy as np
+      >>> ones = np.ones(2)
+      >>> linalg.tridiagonal_solve(ones, 3 * ones, ones, np.array([[5.0], [7]]))
+      Array([[1.],
+             [2.]], dtype=float32)
+    """
+    return tridiagonal_solve_p.bind(dl, d, du, b, perturb_singular=perturb_singular)

@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Eigenvalues and singular values, and the condensed forms on the way to them."""
+
+from __future__ import annotations
+
+import enum
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...primitives import Primitive
+from ..families import real_dtype
+from ..values import Array, ArrayLike, array_aval
+from .declarations import check_square, declare
+from .matrices import symmetrize
+
+__all__ = [
+    "EigImplementation",
+    "EighImplementation",
+    "SvdAlgorithm",
+    "eig",
+    "eig_p",
+    "eigh",
+    "eigh_p",
+    "hessenberg",
+    "hessenberg_p",
+    "schur",
+    "schur_p",
+    "svd",
+    "svd_p",
+    "tridiagonal",
+    "tridiagonal_p",
+]
+
+
+class EigImplementation(enum.Enum):
+    """Whose algorithm computes the eigenvalues of general matrices, where there is a choice."""
+
+    CUSOLVER = "cusolver"
+    MAGMA = "magma"
+    LAPACK = "lapack"
+
+
+class EighImplementation(enum.Enum):
+    """Which algorithm computes the eigenvalues of Hermitian matrices, where there is a choice."""
+
+    QR = "qr"
+    JACOBI = "jacobi"
+    QDWH = "qdwh"
+
+
+class SvdAlgorithm(enum.Enum):
+    """Which algorithm computes singular values, where there is a choice."""
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
+
+
+# ---- eigenvalues ----
+
+
+def complex_dtype(dtype: Any) -> Any:
+    """The complex dtype of a real dtype's precision; a complex dtype itself."""
+    if np.dtype(dtype).kind == "c":
+        return dtype
+    return np.dtype(np.complex128 if dtype == np.float64 else np.complex64)
+
+
+@declare("eig", multiple_results=True)
+def eig_p(
+    shape: tuple[int, ...],
+    dtype: Any,
+    *,
+    compute_left_eigenvectors: bool,
+    compute_right_eigenvectors: bool,
+    enable_eigvec_derivs: bool,
+    implementation: EigImplementation | None,
+) -> Any:
+    check_square("eig", shape)
+    dtype = complex_dtype(dtype)
+    vectors = [(shape, dtype)] * (compute_left_eigenvectors + compute_right_eigenvectors)
+    return [(shape[:1], dtype), *vectors]
+
+
+def eig(
+    x: ArrayLike,
+    *,
+    compute_left_eigenvectors: bool = True,
+    compute_right_eigenvectors: bool = True,
+    enable_eigvec_derivs: bool = False,
+    implementation: EigImplementation | None = None,
+    use_magma: bool | None = None,
+) -> list[Array]:
+    """Eigenvalues and eigenvectors of general matrices.
+
+    Args:
+      x: square matrices.
+      compute_left_eigenvectors: whether vectors with ``v.conj() @ x = w * v.conj()`` are wanted.
+      compute_right_eigenvectors: whether vectors with ``x @ v = w * v`` are wanted.
+      enable_eigvec_derivs: whether eigenvectors may be differentiated. Their derivatives mean
+        something only for what does not depend on the vectors' phases, and for eigenvalues that
+        differ, which nobody checks.
+      implementation: whose algorithm computes on GPUs.
+      use_magma: deprecated in favour of ``implementation``.
+
+    Returns:
+      A list: the eigenvalues, in no particular order, the left eigenvectors and the right ones as
+      columns of matrices, each of length one. All are complex.
+
+    Example:
+      >>> from olympus_ir.lax import linalg
+      >>> import numpy as np
+      >>> w, v = linalg.eig(np.array([[2.0, 0], [0, 3]]), compute_left_eigenvectors=False)
+      >>> w
+      Array([2.+0.j, 3.+0.j], dtype=complex64)
+    """
+    if use_magma is not None:
+        warnings.warn(
+            "use_magma is deprecated, please use implementation=EigImplementation.MAGMA instead.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
+    return eig_p.bind(
+        x,
+        compute_left_eigenvectors=bool(compute_left_eigenvectors),
+        compute_right_eigenvectors=bool(compute_right_eigenvectors),
+        enable_eigvec_derivs=bool(enable_eigvec_derivs),
+        implementation=implementation,
+    )
+
+
+def _checked_subset(name: str, subset: tuple[int, int] | None, size: int) -> tuple[int, int] | None:
+    """The range of indices, or None where it is all of them."""
+    if subset is None:
+        return None
+    start, stop = map(int, subset)
+    if not 0 <= start < stop <= size:
+        raise ValueError(
+            f"{name}: subset_by_index must be a range (start, stop) with 0 <= start < stop <= "
+            f"{size}, got {subset}"
+        )
+    return (start, stop)
+
+
+@declare("eigh", multiple_results=True)
+def eigh_p(
+    shape: tuple[int, ...],
+    dtype: Any,
+    *,
+    lower: bool,
+    sort_eigenvalues: bool,
+    subset_by_index: tuple[int, int] | None,
+    algorithm: EighImplementation | None,
+) -> Any:
+    check_square("eigh", shape)
+    size = shape[0]
+    subset = _checked_subset("eigh", subset_by_index, size)
+    count = size if subset is None else subset[1] - subset[0]
+    return [((size, count), dtype), ((count,), real_dtype(dtype))]
+
+
+def eigh(
+    x: ArrayLike,
+    *,
+    lower: bool = True,
+    symmetrize_input: bool = True,
+    sort_eigenvalues: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    implementation: EighImplementation | None = None,
+) -> tuple[Array, Array]:
+    """Eigenvectors and eigenvalues of Hermitian matrices.
+
+    Args:
+      x: the matrices.
+      lower: which triangle is looked at where the input is not symmetrised.
+      symmetrize_input: whether the Hermitian part of ``x`` is taken.
+      sort_eigenvalues: whether they must be in increasing order.
+      subset_by_index: a range ``(start, stop)`` of eigenvalues, where not all are wanted.
+      implementation: which algorithm computes, where there is a choice.
+
+    Returns:
+      The eigenvectors, columns of unitary matrices, and the eigenvalues, which are real.
+
+    Example:
+      >>> from olympus_ir.lax import linalg
+      >>> import numpy as np
+      >>> linalg.eigh(np.array([[2.0, 1], [1, 2]]))[1]
+      Array([1., 3.], dtype=float32)
+    """
+    shape = array_aval(x).shape
+    if len(shape) < 2:
+        raise TypeError(f"Input 0 to eigh must have rank at least 2, but got shape={shape}")
+    check_square("eigh", shape[-2:])
+    if symmetrize_input:
+        x = symmetrize(x)
+    subset = _checked_subset("eigh", subset_by_index, shape[-1])
+    vectors, values = eigh_p.bind(
+        x,
+        lower=bool(lower),
+        sort_eigenvalues=bool(sort_eigenvalues),
+        subset_by_index=None if subset == (0, shape[-1]) else subset,
+        algorithm=None if implementation is None else EighImplementation(implementation),
+    )
+    return vectors, values
+
+
+# ---- singular values ----
+
+
+@declare("svd", multiple_results=True)
+def svd_p(
+    shape: tuple[int, ...],
+    dtype: Any,
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+    subset_by_index: tuple[int, int] | None,
+    algorithm: SvdAlgorithm | None,
+) -> Any:
+    rows, columns = shape
+    count = min(shape)
+    subset = _checked_subset("svd", subset_by_index, count)
+    if subset is not None:
+        if full_matrices and subset != (0, count):
+            raise ValueError(
+                "full_matrices and subset_by_index cannot both be set: a part of the singular "
+                "values has no full matrices"
+            )
+        count = subset[1] - subset[0]
+    values = ((count,), real_dtype(dtype))
+    if not compute_uv:
+        return [values]
+    left, right = (rows, columns) if full_matrices else (count, count)
+    return [values, ((rows, left), dtype), ((right, columns), dtype)]
+
+
+def svd(
+    x: ArrayLike,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
+) -> Any:
+    """Singular value decomposition: ``x = u @ diag(s) @ vh``.
+
+    Args:
+      x: matrices.
+      full_matrices: whether ``u`` and ``vh`` are square.
+      compute_uv: whether ``u`` and ``vh`` are wanted.
+      subset_by_index: a range ``(start, stop)`` of singular values, where not all are wanted.
+      algorithm: which algorithm computes, where there is a choice.
+
+    Returns:
+      ``u``, the singular values ``s`` in decreasing order and ``vh``; or ``s`` alone.
+
+    Example:
+      >>> from olympus_ir.lax import linalg
+      >>> import numpy as np
+      >>> linalg.svd(np.array([[3.0, 0], [0, 4]]), compute_uv=False)
+      Array([4., 3.], dtype=float32)
+    """
+    shape = array_aval(x).shape
+    if subset_by_index is not None and len(shape) >= 2:
+        count = min(shape[-2:])
+        subset_by_index = _checked_subset("svd", subset_by_index, count)
+        if subset_by_index == (0, count):
+            subset_by_index = None
+    results = svd_p.bind(
+        x,
+        full_matrices=bool(full_matrices),
+        compute_uv=bool(compute_uv),
+        subset_by_index=subset_by_index,
+        algorithm=None if algorithm is None else SvdAlgorithm(algorithm),
+    )
+    if not compute_uv:
+        return results[0]
+    values, left, right = results
+    return left, values, right
+
+
+# ---- condensed forms ----
+
+
+@declare("hessenberg", multiple_results=True)
+def hessenberg_p(shape: tuple[int, ...], dtype: Any) -> Any:
+    if shape[0] != shape[1] or not shape[0]:
+        raise ValueError(
+            f"Argument to Hessenberg reduction must have shape [..., n, n] with n > 0, got {shape}"
+        )
+    return [(shape, dtype), ((shape[0] - 1,), dtype)]
+
+
+def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
+    """Reduces square matrices to upper Hessenberg form: zeros below the first subdiagonal.
+
+    Args:
+      a: square matrices.
+
+    Returns:
+      Matrices with the form on and above the first subdiagonal, and below it the vectors of the
+      reflections that led to it; and the reflections' factors. See `householder_product`.
+
+    Example:
+      >>> from olympus_ir.lax import linalg
+      >>> import numpy as np
+      >>> linalg.hessenberg(np.ones((3, 3)))[0].shape
+      (3, 3)
+    """
+    packed, taus = hessenberg_p.bind(a)
+    return packed, taus
+
+
+@declare("schur", multiple_results=True)
+def schur_p(
+    shape: tuple[int, ...],
+    dtype: Any,
+    *,
+    compute_schur_vectors: bool,
+    sort_eig_vals: bool,
+    select_callable: Callable[..., Any] | None,
+) -> Any:
+    check_square("schur", shape)
+    return [(shape, dtype)] * (2 if compute_schur_vectors else 1)
+
+
+def schur(
+    x: ArrayLike,
+    *,
+    compute_schur_vectors: bool = True,
+    sort_eig_vals: bool = False,
+    select_callable: Callable[..., Any] | None = None,
+) -> list[Array]:
+    """Schur decomposition: ``x = z @ t @ z.conj().T`` with unitary ``z``.
+
+    Args:
+      x: square matrices.
+      compute_schur_vectors: whether ``z`` is wanted.
+      sort_eig_vals: LAPACK's reordering of eigenvalues, which is not supported.
+      select_callable: the eigenvalues that reordering puts first; not supported either.
+
+    Returns:
+      A list: ``t``, which is upper triangular, or with blocks of two rows on the diagonal for pairs of
+      complex eigenvalues of real matrices; and ``z``.
+
+    Raises:
+      NotImplementedError: where eigenvalues shall be reordered.
+
+    Example:
+      >>> from olympus_ir.lax import linalg
+      >>> import numpy as np
+      >>> linalg.schur(np.array([[1.0, 2], [0, 3]]), compute_schur_vectors=False)
+      [Array([[1., 2.],
+             [0., 3.]], dtype=float32)]
+    """
+    if sort_eig_vals or select_callable is not None:
+        raise NotImplementedError(
+            "The sort feature of LAPACK's gees routine is not implemented: leave sort_eig_vals "
+            "False and select_callable None."
+        )
+    return schur_p.bind(
+        x,
+        compute_schur_vectors=bool(compute_schur_vectors),
+        sort_eig_vals=False,
+        select_callable=None,
+    )
+
+
+def _tridiagonal_shape(shape: tuple[int, ...], dtype: Any, *, lower: bool) -> Any:
+    if shape[0] != shape[1] or not shape[0]:
+        raise ValueError(
+            "The input to tridiagonal must be a square matrix that is not empty. Got shape "
+            f"{shape}."
+        )
+    size, real = shape[0], real_dtype(dtype)
+    return [(shape, dtype), ((size,), real), ((size - 1,), real), ((size - 1,), dtype)]
+
+
+tridiagonal_p: Primitive = declare("tridiagonal", multiple_results=True)(_tridiagonal_shape)
+
+
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
+    """Reduces Hermitian matrices to tridiagonal form by reflections.
+
+    Args:
+      a: Hermitian matrices.
+      lower: which triangle is looked at.
+
+    Returns:
+      Matrices that hold the vectors of the reflections, the diagonals, the diagonals beside them
+      and the reflections' factors.
+
+    Example:
+      >>> from olympus_ir.lax import linalg
+      >>> import numpy as np
+      >>> linalg.tridiagonal(np.eye(3))[1]
+      Array([1., 1., 1.], dtype=float32)
+    """
+    packed, diagonal, beside, taus = tridiagonal_p.bind(a, lower=bool(lower))
+    return packed, diagonal, beside, taus
