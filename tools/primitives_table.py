@@ -20,7 +20,7 @@ from olympus_ir import RuleTable, primitives
 from olympus_ir.expansion import expansion_rules
 from olympus_ir.primitives import Primitive
 from olympus_ir.reference.tables import reference_rules
-from olympus_xla.lowering import lowering_rules
+from olympus_xla.lowering import load_rules, lowering_rules
 
 PAGE = Path(__file__).parent.parent / "docs" / "primitives.md"
 
@@ -62,6 +62,7 @@ def page() -> str:
     """The text of the page."""
     olympus_autodiff.load_rules()
     olympus_batching.tables.load_rules()
+    load_rules()
     lines = [HEADER + "| primitive | family | reference | jvp | transpose | batching | lowering |"]
     lines.append("| --- | --- | --- | --- | --- | --- | --- |")
     tables = {

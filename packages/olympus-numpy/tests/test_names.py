@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 import pathlib
+import subprocess
+import sys
 
 import pytest
 
 import olympus_numpy as jnp
-from olympus_numpy import linalg
+from olympus_numpy import later, linalg
 
 RECORDED = json.loads((pathlib.Path(__file__).parent / "recorded" / "names.json").read_text())
 
@@ -50,6 +53,32 @@ def test_parameters(module):
         if got != parameters:
             different[name] = (parameters, got)
     assert not different
+
+
+@pytest.mark.parametrize("module", sorted(later.MODULES))
+def test_modules_that_are_loaded_later(module):
+    names = importlib.import_module(f"olympus_numpy.{module}").__all__
+    assert later.MODULES[module].split() == sorted(names)
+    # The import system would put the module in the place of a function of the same name.
+    assert module not in later.MODULE_OF
+
+
+def test_names_of_later_modules_are_listed():
+    code = "import olympus_numpy as jnp; print('polyval' in vars(jnp), 'polyval' in dir(jnp))"
+    listed = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert listed.stdout.split() == [b"False", b"True"]
+    assert jnp.polyval is importlib.import_module("olympus_numpy.polynomials").polyval
+    with pytest.raises(AttributeError, match="has no attribute 'polyvil'"):
+        _ = jnp.polyvil
+
+
+def test_importing_loads_no_derivatives():
+    code = (
+        "import sys, olympus_numpy as jnp; jnp.add(1.0, 2.0); "
+        "print([name for name in sys.modules if name.startswith('olympus_autodiff')])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert loaded.stdout.strip() == b"[]"
 
 
 def test_everything_is_documented():

@@ -7,7 +7,9 @@ import olympus_ir.lax  # noqa: F401 - declares the instruction set
 from olympus_ir import primitives
 from olympus_ir.expansion import expansion_rules
 from olympus_testing import assert_complete
-from olympus_xla.lowering import lowering_rules
+from olympus_xla.lowering import load_rules, lowering_rules
+
+load_rules()
 
 
 def test_every_primitive_has_a_lowering_rule():

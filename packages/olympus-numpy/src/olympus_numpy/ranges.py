@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from olympus_batching import vmap
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.tracing import Tracer, concrete_or_error
@@ -424,6 +423,8 @@ def fromfunction(
       Array([[0, 1],
              [1, 2]], dtype=int32)
     """
+    from olympus_batching import vmap  # here, since arange must not wait for it
+
     shape = shape_of(shape)
 
     def call(*args: Any) -> Any:

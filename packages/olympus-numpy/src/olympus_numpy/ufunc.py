@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.arrays import Array
 
@@ -319,6 +318,8 @@ class ufunc:
         ends = lax.concatenate(
             [lax.slice_in_dim(indices, 1, None, axis=0), np.full((1,), length, indices.dtype)], 0
         )
+
+        from olympus_batching import vmap  # here, since importing this module must stay quick
 
         def one(start: Any, end: Any) -> Any:
             first = lax.dynamic_index_in_dim(a, start, 0, keepdims=False)

@@ -12,8 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olympus_ir import config_states
 from olympus_ir.config_flags import (
@@ -30,6 +29,9 @@ from olympus_sharding.mesh import set_default_devices
 
 from . import _jaxlib
 from ._jaxlib import Client, Device, SingleDeviceSharding
+
+if TYPE_CHECKING:
+    from .distributed import DistributedRuntime
 
 __all__ = [
     "Platform",
@@ -63,11 +65,10 @@ _logger = logging.getLogger("olympus.backends")
 ALIASES = {"gpu": ("cuda", "rocm")}
 
 
-@dataclass(frozen=True)
 class Platform:
     """How a platform is brought up.
 
-    Attributes:
+    Args:
       name: as in ``devices(name)`` and ``OLYMPUS_PLATFORMS``, such as "cuda".
       make_client: makes the client, or raises an exception that says why it cannot.
       is_installed: says, cheaply, whether its plugin is there.
@@ -78,22 +79,36 @@ class Platform:
         is the default.
     """
 
-    name: str
-    make_client: Callable[[], Client]
-    is_installed: Callable[[], bool] = lambda: True
-    is_present: Callable[[], bool] = lambda: True
-    priority: int = 100
-    hint: Callable[[], str | None] = lambda: None
+    __slots__ = ("hint", "is_installed", "is_present", "make_client", "name", "priority")
+
+    def __init__(
+        self,
+        name: str,
+        make_client: Callable[[], Client],
+        is_installed: Callable[[], bool] = lambda: True,
+        is_present: Callable[[], bool] = lambda: True,
+        priority: int = 100,
+        hint: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        self.name = name
+        self.make_client = make_client
+        self.is_installed = is_installed
+        self.is_present = is_present
+        self.priority = priority
+        self.hint = hint
 
 
-@dataclass(frozen=True)
 class _Backends:
-    """The clients of the process."""
+    """The clients of the process, and why platforms are missing that were tried."""
 
-    clients: dict[str, Client]
-    default: Client
-    # Why platforms are missing that were tried.
-    failures: dict[str, str]
+    __slots__ = ("clients", "default", "failures")
+
+    def __init__(
+        self, clients: dict[str, Client], default: Client, failures: dict[str, str]
+    ) -> None:
+        self.clients = clients
+        self.default = default
+        self.failures = failures
 
 
 _platforms: dict[str, Platform] = {}
@@ -212,30 +227,6 @@ def _make_cpu_client() -> Client:
             "collectives": _cpu_collectives(distributed.client),
         }
     return _jaxlib.make_cpu_client(**options)
-
-
-@dataclass(frozen=True)
-class DistributedRuntime:
-    """What the clients of a program of several processes must know of it.
-
-    Attributes:
-      client: the client of XLA's coordination service.
-      process_id: the number of this process.
-      num_processes: how many there are.
-      slice_index: the number of the slice of devices that this process belongs to.
-      partition_index: the number of its partition within the slice.
-      check_same_program: called with a computation's name and text before it is compiled for the
-        devices of several processes; raises where they do not all compile it.
-      check_no_failure: raises where a process has died.
-    """
-
-    client: Any
-    process_id: int
-    num_processes: int
-    slice_index: int | None = None
-    partition_index: int | None = None
-    check_same_program: Callable[[str, str], None] = lambda name, text: None
-    check_no_failure: Callable[[], None] = lambda: None
 
 
 # Set by the package's distributed runtime before the backends are brought up.

@@ -14,7 +14,8 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from olympus_ir.config_flags import cuda_visible_devices, rocm_visible_devices
@@ -31,10 +32,34 @@ from .coordination_service import CoordinationServiceProcess
 from .process_monitor import ProcessFailureError, ProcessMonitor
 from .rendezvous import join, split_address
 
-__all__ = ["ProcessFailureError", "initialize", "is_initialized", "shutdown"]
+__all__ = ["DistributedRuntime", "ProcessFailureError", "initialize", "is_initialized", "shutdown"]
 
 _logger = logging.getLogger("olympus.distributed")
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+@dataclass(frozen=True)
+class DistributedRuntime:
+    """What the clients of a program of several processes must know of it.
+
+    Attributes:
+      client: the client of XLA's coordination service.
+      process_id: the number of this process.
+      num_processes: how many there are.
+      slice_index: the number of the slice of devices that this process belongs to.
+      partition_index: the number of its partition within the slice.
+      check_same_program: called with a computation's name and text before it is compiled for the
+        devices of several processes; raises where they do not all compile it.
+      check_no_failure: raises where a process has died.
+    """
+
+    client: Any
+    process_id: int
+    num_processes: int
+    slice_index: int | None = None
+    partition_index: int | None = None
+    check_same_program: Callable[[str, str], None] = lambda name, text: None
+    check_no_failure: Callable[[], None] = lambda: None
 
 
 class _Membership:
@@ -146,7 +171,7 @@ def initialize(
             "shutdown": shutdown_timeout_seconds,
         }
         _membership = _connect(address, count, number, timeouts, coordinator_bind_address)
-        backends.distributed_runtime = backends.DistributedRuntime(
+        backends.distributed_runtime = DistributedRuntime(
             _membership.client,
             number,
             count,

@@ -239,10 +239,9 @@ class Lowered(Stage):
         Raises:
           ValueError: where there is no such dialect.
         """
-        ir = self.compiler_ir(dialect)
-        if dialect == "hlo":
-            return ir.as_hlo_text()
-        return ir.operation.get_asm(enable_debug_info=debug_info)
+        if dialect is None or dialect == "stablehlo":
+            return self._lowered.module.operation.get_asm(enable_debug_info=debug_info)
+        return self.compiler_ir(dialect).as_hlo_text()
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """The module as an object.
@@ -255,7 +254,7 @@ class Lowered(Stage):
           ValueError: where there is no such dialect.
         """
         if dialect is None or dialect == "stablehlo":
-            return self._lowered.module
+            return mlir.with_dialect_classes(self._lowered.module)
         if dialect == "hlo":
             return xla_computation(mlir.bytecode(self._lowered.module))
         raise ValueError(f"unknown dialect: {dialect}; there are {', '.join(_DIALECTS)}")

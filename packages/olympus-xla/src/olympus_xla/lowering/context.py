@@ -26,7 +26,7 @@ from .custom_calls import custom_call_attributes
 from .mlir import ir
 from .platforms import index_attributes, index_type, rule_by_platform
 from .shardings import mesh_attribute
-from .tables import lowering_rules, platform_rules
+from .tables import load_rules, lowering_rules, platform_rules
 
 _create_operation = ir.Operation.create
 
@@ -491,6 +491,9 @@ class LoweringContext:
     def find_rule(self, primitive: Any) -> Any:
         """The rule where the common table alone does not decide."""
         rule = lowering_rules.rules.get(primitive)
+        if rule is None:
+            load_rules()
+            rule = lowering_rules.rules.get(primitive)
         if rule is None:
             expansion = expansion_rules.rules.get(primitive)
             if expansion is not None:

@@ -16,6 +16,7 @@ import ml_dtypes
 import numpy as np
 from jaxlib.mlir import ir as _ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
+from jaxlib.mlir._mlir_libs._mlir import globals as _bindings  # type: ignore[attr-defined]
 from jaxlib.mlir._mlir_libs._mlir.ir import _Context as _RawContext  # type: ignore[attr-defined]
 
 from olympus_ir import dtypes, source_info
@@ -29,6 +30,18 @@ sdy = _sdy
 
 # The stubs of the bindings know less than the bindings do.
 ir: Any = _ir
+
+# The bindings import the Python module of a dialect (8 ms for those of a first program) when they
+# first show an operation or a type of it, unless there is nowhere to look for it. Lowering needs
+# none of them; `with_dialect_classes` is for those who look at a module.
+_dialect_packages = list(_bindings.dialect_search_modules)
+_bindings.dialect_search_modules = []
+
+
+def with_dialect_classes(module: Any) -> Any:
+    """The module; from now on operations are shown as instances of their dialects' classes."""
+    _bindings.dialect_search_modules = _dialect_packages
+    return module
 
 
 class _Context(_RawContext):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from olympus_ir.placement import PartitionSpec
@@ -52,4 +51,6 @@ def dimensions_text(spec: PartitionSpec, ndim: int, open_dimensions: bool = Fals
 
 
 def _quoted(name: Any) -> str:
+    import json  # here: a program without a mesh has no use for it
+
     return json.dumps(str(name))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,18 @@ LoweringRule = Callable[..., Any]
 lowering_rules: RuleTable[LoweringRule] = RuleTable(
     "lowering", package="olympus_xla", folder="lowering"
 )
+
+# Rules for primitives that few programs have. Importing them brings in derivatives and shardings
+# (10 ms of the benchmark "first result of a jitted function"), so it waits until a program has a
+# primitive for which there is no rule yet.
+_RULES_ON_DEMAND = ("constraints", "export", "ffi", "inspection", "sharding", "special")
+
+
+def load_rules() -> None:
+    """Imports the rules that wait for a program with their primitives."""
+    for name in _RULES_ON_DEMAND:
+        importlib.import_module(f"{__package__}.{name}")
+
 
 # Rules for one platform, which win over those for all: platform -> table.
 platform_rules: dict[str, dict[Primitive, LoweringRule]] = {

@@ -9,8 +9,10 @@ from typing import Any
 from olympus_ir import lax
 
 from .._jaxlib import NamedSharding
-from .constraints import constrain
+from ..spec_search import spec_of_hlo
+from . import mlir
 from .context import LoweringContext
+from .shardings import spec_attribute
 from .tables import lowering_rules
 
 
@@ -24,3 +26,24 @@ def _device_put(
         constrain(context, operand, place) if type(place) is NamedSharding else operand
         for operand, place in zip(operands, devices, strict=True)
     ]
+
+
+def constrain(context: LoweringContext, operand: Any, sharding: Any) -> Any:
+    """Asks the partitioner to lay a value out as a sharding says."""
+    module = context.module
+    if module.mesh is None:
+        return operand  # on one device there is nothing to divide
+    aval = context.aval_out
+    if type(sharding) is not NamedSharding:
+        spec = spec_of_hlo(sharding._to_xla_hlo_sharding(aval.ndim), module.mesh, aval.ndim)
+        if spec is None:
+            raise ValueError(
+                f"with_sharding_constraint cannot express {sharding} over the mesh of the program, "
+                f"{module.mesh}. Use a NamedSharding."
+            )
+        sharding = NamedSharding(module.mesh, spec)
+    ndim = mlir.physical_aval(aval).ndim
+    attribute = spec_attribute(sharding.spec, ndim, mesh=module.mesh_symbol(sharding.mesh))
+    return context.create(
+        "sdy.sharding_constraint", mlir.aval_type(aval), (operand,), {"sharding": attribute}
+    )

@@ -8,7 +8,9 @@ from olympus_numpy import *  # noqa: F403
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_numpy, name)
+    # What olympus-numpy loads when it is first used; kept, so that this runs once for each name.
+    value = globals()[name] = getattr(_numpy, name)
+    return value
 
 
 def __dir__() -> list[str]:
