@@ -278,7 +278,7 @@ class FlatBackward:
         """The leaves of a cotangent in which None stands for subtrees of zeros."""
         dummy = pytrees.tree_unflatten(tree, range(tree.num_leaves))
         try:
-            return pytrees.broadcast_prefix(value, dummy, is_leaf=_is_none)
+            return pytrees.spread_prefix(value, dummy, is_leaf=_is_none)
         except ValueError:
             self._raise_structure(returned)
             raise

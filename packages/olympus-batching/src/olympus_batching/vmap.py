@@ -146,7 +146,7 @@ def _flat_axes(name: str, tree: Any, axes: Any) -> list[Any]:
         return [axes] * tree.num_leaves
     full = pytrees.tree_unflatten(tree, [object()] * tree.num_leaves)
     try:
-        return pytrees.broadcast_prefix(axes, full, is_leaf=lambda axis: axis is None)
+        return pytrees.spread_prefix(axes, full, is_leaf=lambda axis: axis is None)
     except ValueError:
         errors = pytrees.prefix_errors(axes, full, is_leaf=lambda axis: axis is None)
         details = "\n".join(f"  {error(name)}" for error in errors)

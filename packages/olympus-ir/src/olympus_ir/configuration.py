@@ -234,6 +234,7 @@ class Configuration:
 
     def __init__(self) -> None:
         self._flags: dict[str, Flag] = {}
+        self._other_prefixes: tuple[str, ...] = ()
         self._environment = {
             name: value for name, value in os.environ.items() if name.startswith("OLYMPUS_")
         }
@@ -243,6 +244,9 @@ class Configuration:
         if flag.flag_name in self._flags:
             raise ValueError(f"The configuration flag {flag.flag_name} is declared twice.")
         self._flags[flag.flag_name] = flag
+        self._read_environment(flag)
+
+    def _read_environment(self, flag: Flag) -> None:
         text = self._environment.get(flag.flag_name.upper())
         if text is not None:
             try:
@@ -252,12 +256,34 @@ class Configuration:
                     f"The environment variable {flag.flag_name.upper()} is {text!r}: {error}"
                 ) from None
 
+    def answer_to(self, prefix: str) -> None:
+        """Lets flags be called ``<prefix><name>`` too, and reads the variables so named.
+
+        A variable with OLYMPUS's own name comes first. The words of the rest of a name are taken
+        as they are, except that ``jaxpr`` is ``olympuspr``.
+
+        Args:
+            prefix: in small letters, such as ``"jax_"``.
+        """
+        if prefix in self._other_prefixes:
+            return
+        self._other_prefixes += (prefix,)
+        for variable, text in os.environ.items():
+            if variable.startswith(prefix.upper()):
+                name = self._own_name(variable.lower())
+                if name.upper() not in self._environment:
+                    self._environment[name.upper()] = text
+                    if name in self._flags:
+                        self._read_environment(self._flags[name])
+
     def flag(self, name: str) -> Flag:
         """Returns the flag object called ``name``, or raises an error that names similar ones."""
-        try:
-            return self._flags[name]
-        except KeyError:
-            raise AttributeError(self._unknown(name), name=name, obj=self) from None
+        flag = self._flags.get(name)
+        if flag is None:
+            flag = self._flags.get(self._own_name(name))
+        if flag is None:
+            raise AttributeError(self._unknown(name), name=name, obj=self)
+        return flag
 
     def update(self, name: str, value: Any) -> None:
         """Sets the flag ``name`` for the whole process.
@@ -300,10 +326,9 @@ class Configuration:
         return self._flags["olympus_enable_x64"].value
 
     def __getattr__(self, name: str) -> Any:
-        flag = self.__dict__["_flags"].get(name)
-        if flag is None:
-            raise AttributeError(self._unknown(name), name=name, obj=self)
-        return flag.value
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.flag(name).value
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_"):
@@ -329,6 +354,12 @@ class Configuration:
             if flag.value != flag.default
         ]
         return f"<olympus configuration: {', '.join(changed) or 'all defaults'}>"
+
+    def _own_name(self, name: str) -> str:
+        for prefix in self._other_prefixes:
+            if name.startswith(prefix):
+                return PREFIX + name.removeprefix(prefix).replace("jaxpr", "olympuspr")
+        return name
 
     def _unknown(self, name: str) -> str:
         # difflib takes milliseconds to import and serves this message only.

@@ -17,6 +17,7 @@ __all__ = [
     "equality_errors",
     "equality_errors_of_structures",
     "prefix_errors",
+    "spread_prefix",
     "structure_mismatch",
     "tree_broadcast",
 ]
@@ -49,6 +50,27 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = 
     result: list[Any] = []
     for leaf, subtree in zip(prefix_leaves, subtrees, strict=True):
         result.extend([leaf] * _flatten(subtree, is_leaf)[1].num_leaves)
+    return result
+
+
+def spread_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
+    """As `broadcast_prefix`, with an ``is_leaf`` that is about the prefix alone.
+
+    Options such as axes have None for a leaf, where None in what they are about is a node without
+    leaves.
+
+    Example:
+        >>> spread_prefix((0, None), ("a", ("b", None)), lambda axis: axis is None)
+        [0, None]
+    """
+    prefix_leaves, prefix_treedef = _flatten(prefix_tree, is_leaf)
+    try:
+        subtrees = prefix_treedef.flatten_up_to(full_tree)
+    except ValueError as error:
+        raise structure_mismatch("prefix_tree", prefix_tree, full_tree, is_leaf, error) from None
+    result: list[Any] = []
+    for leaf, subtree in zip(prefix_leaves, subtrees, strict=True):
+        result.extend([leaf] * _flatten(subtree)[1].num_leaves)
     return result
 
 

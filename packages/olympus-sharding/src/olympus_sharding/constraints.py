@@ -19,7 +19,7 @@ from olympus_ir import config_states, lax, pytrees
 from olympus_ir.avals import get_aval
 from olympus_ir.placement import UNCONSTRAINED, AbstractMesh, AxisType, BaseMesh, PartitionSpec
 from olympus_ir.primitives import Primitive
-from olympus_ir.pytree_prefix import broadcast_prefix
+from olympus_ir.pytree_prefix import spread_prefix
 from olympus_ir.reference.tables import reference_rules
 
 from .context import get_abstract_mesh
@@ -212,7 +212,7 @@ def _flat_shardings(name: str, shardings: Any, target: Any) -> list[Any]:
                 "values that are to stay as they are do not go through it."
             )
     try:
-        return broadcast_prefix(shardings, target, _is_leaf)
+        return spread_prefix(shardings, target, _is_leaf)
     except ValueError as error:
         raise ValueError(
             f"the shardings of {name} must be a tree prefix of the structure of the values: {error}"

@@ -19,7 +19,7 @@ from olympus_ir.flattening import FlatFunction, debug_info_of_tree, function_nam
 from olympus_ir.olympuspr import ClosedOlympuspr
 from olympus_ir.placement import AbstractMesh, BaseMesh, PartitionSpec
 from olympus_ir.primitives import Primitive
-from olympus_ir.pytree_prefix import broadcast_prefix
+from olympus_ir.pytree_prefix import spread_prefix
 from olympus_ir.staging import separate_constants, trace_to_olympuspr
 from olympus_ir.tracing import current, extend_axes
 
@@ -308,7 +308,7 @@ def _flat_specs(what: str, specs: Any, target: Any) -> list[PartitionSpec]:
             "was None. Instead of None, did you mean to use `P()`?"
         )
     try:
-        flat = broadcast_prefix(specs, target, is_leaf)
+        flat = spread_prefix(specs, target, is_leaf)
     except ValueError as error:
         raise ValueError(
             f"shard_map {what}_specs must be a prefix of the structure of the "

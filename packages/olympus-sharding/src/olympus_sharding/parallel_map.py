@@ -19,7 +19,7 @@ from olympus_ir.avals import get_aval
 from olympus_ir.flattening import debug_info_of_tree, function_name
 from olympus_ir.jit import jit
 from olympus_ir.placement import PartitionSpec
-from olympus_ir.pytree_prefix import broadcast_prefix
+from olympus_ir.pytree_prefix import spread_prefix
 from olympus_ir.tracing import current, evaluation_trace
 
 from . import mesh as _mesh
@@ -242,7 +242,7 @@ class _Call:
         if isinstance(in_axes, tuple) and len(in_axes) == count:
             in_axes = tuple(in_axes[position] for position in self.positions)
         try:
-            axes = broadcast_prefix(in_axes, args, _is_leaf)
+            axes = spread_prefix(in_axes, args, _is_leaf)
         except ValueError as error:
             raise ValueError(
                 "pmap in_axes must be a tree prefix of the tuple of positional arguments: "
@@ -408,7 +408,7 @@ class _OutAxes:
         """The results of one example with the mapped dimension, of size one."""
         leaves, tree = pytrees.tree_flatten(results)
         try:
-            axes = broadcast_prefix(self.given, results, _is_leaf)
+            axes = spread_prefix(self.given, results, _is_leaf)
         except ValueError as error:
             raise ValueError(
                 f"pmap out_axes must be a tree prefix of the structure of the results: {error}"

@@ -18,7 +18,7 @@ from olympus_ir import lax, pytrees
 from olympus_ir.avals import ShapedArray
 from olympus_ir.placement import AxisType, PartitionSpec
 from olympus_ir.primitives import Primitive
-from olympus_ir.pytree_prefix import broadcast_prefix
+from olympus_ir.pytree_prefix import spread_prefix
 from olympus_sharding.mesh import Mesh
 
 from . import backends
@@ -232,7 +232,7 @@ def _specs(pspecs: Any, tree: Any) -> list[PartitionSpec]:
     def is_leaf(value: Any) -> bool:
         return value is None or isinstance(value, PartitionSpec)
 
-    specs = broadcast_prefix(pspecs, tree, is_leaf)
+    specs = spread_prefix(pspecs, tree, is_leaf)
     return [PartitionSpec() if spec is None else spec for spec in specs]
 
 

@@ -14,7 +14,7 @@ from olympus_ir import pytrees
 from olympus_ir.extended_arrays import plain_array
 from olympus_ir.jit import JitOptions
 from olympus_ir.placement import PartitionSpec
-from olympus_ir.pytree_prefix import broadcast_prefix
+from olympus_ir.pytree_prefix import spread_prefix
 from olympus_ir.shape_struct import ShapeDtypeStruct
 from olympus_sharding.context import get_mesh
 
@@ -109,7 +109,7 @@ def committed_sharding(value: Any) -> Any:
     """Where an operand must be computed with; None where it goes along with the others."""
     if type(value) is ArrayImpl:
         return value._sharding if value._committed else None
-    value = plain_array(value)
+    value = plain_array(getattr(value, "_array", value))  # what a reference holds
     if type(value) is ArrayImpl:
         return value._sharding if value._committed else None
     # The type of an array that is to be, in an ahead-of-time compilation.
@@ -311,7 +311,7 @@ def prefix_of_shardings(given: tuple[Any, Sequence[Any]], target: Any, what: str
         return value is None or isinstance(value, Sharding | PartitionSpec)
 
     try:
-        return broadcast_prefix(prefix, target, is_leaf)
+        return spread_prefix(prefix, target, is_leaf)
     except ValueError as error:
         raise ValueError(
             f"{what} must be a prefix of the structure of the function's "

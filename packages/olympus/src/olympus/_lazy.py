@@ -4,12 +4,30 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+# JAX's words in names and what they are here, the longer ones first. Modules answer to both.
+_WORDS = (("jaxpr", "olympuspr"), ("Jaxpr", "Olympuspr"), ("JAX", "OLYMPUS"), ("Jax", "Olympus"))
+
+
+def own_spelling(name: str) -> str:
+    """Returns ``name`` with JAX's words replaced: ``make_jaxpr`` is ``make_olympuspr``.
+
+    Example:
+        >>> own_spelling("ClosedJaxpr")
+        'ClosedOlympuspr'
+    """
+    for word, own in _WORDS:
+        name = name.replace(word, own)
+    return name.replace("jax", "olympus")
 
 
 def lazy_attributes(
-    module_name: str, sources: Mapping[str, str], submodules: tuple[str, ...] = ()
+    module_name: str,
+    sources: Mapping[str, str],
+    submodules: Iterable[str] = (),
+    fallback: Callable[[str], Any] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The ``__getattr__`` and ``__dir__`` of a module whose names live elsewhere.
 
@@ -17,19 +35,35 @@ def lazy_attributes(
       module_name: the module's ``__name__``.
       sources: from a name to ``"module"`` that has it, or ``"module:other_name"``.
       submodules: modules below this one.
+      fallback: has the names that are not among these, or raises `AttributeError`.
 
     Returns:
       The two functions; what they find is kept in the module, so they run once for each name.
     """
 
-    def __getattr__(name: str) -> Any:
+    def find(name: str) -> Any:
         if name in submodules:
             return importlib.import_module(f"{module_name}.{name}")
         source = sources.get(name)
-        if source is None:
-            raise AttributeError(f"module {module_name!r} has no attribute {name!r}")
-        where, _, attribute = source.partition(":")
-        value = getattr(importlib.import_module(where), attribute or name)
+        if source is not None:
+            where, _, attribute = source.partition(":")
+            return getattr(importlib.import_module(where), attribute or name)
+        # Importlib asks for private names of modules; they are never elsewhere.
+        if not name.startswith("__"):
+            own = own_spelling(name)
+            if own != name:
+                return getattr(importlib.import_module(module_name), own)
+            if fallback is not None:
+                try:
+                    return fallback(name)
+                except AttributeError:
+                    pass
+        raise AttributeError(
+            f"module {module_name!r} has no attribute {name!r}: OLYMPUS does not have it"
+        )
+
+    def __getattr__(name: str) -> Any:
+        value = find(name)
         setattr(importlib.import_module(module_name), name, value)
         return value
 

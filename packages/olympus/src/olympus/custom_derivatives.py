@@ -1,21 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivative rules for user's functions."""
 
-from olympus_autodiff import (
-    SymbolicZero,
-    closure_convert,
-    custom_gradient,
-    custom_jvp,
-    custom_vjp,
-)
-from olympus_ir.lax import custom_jvp_call_p, custom_vjp_call_p
+from . import _lazy
 
-__all__ = [
-    "SymbolicZero",
-    "closure_convert",
-    "custom_gradient",
-    "custom_jvp",
-    "custom_jvp_call_p",
-    "custom_vjp",
-    "custom_vjp_call_p",
-]
+__getattr__, __dir__ = _lazy.lazy_attributes(
+    __name__,
+    {
+        **_lazy.names_from(
+            "olympus_autodiff",
+            "CustomVJPPrimal",
+            "SymbolicZero",
+            "closure_convert",
+            "custom_gradient",
+            "custom_jvp",
+            "custom_vjp",
+            "custom_vjp_primal_tree_values",
+            "zero_from_primal",
+        ),
+        **_lazy.names_from(
+            "olympus_autodiff.linear_call",
+            "linear_call",
+        ),
+        **_lazy.names_from(
+            "olympus_ir.lax",
+            "custom_jvp_call_p",
+            "custom_vjp_call_p",
+        ),
+    },
+)

@@ -4,8 +4,14 @@
 from .__about__ import __version__ as __version__
 
 
-def _version_info(version: str) -> tuple[int, ...]:
+def version_info(version: str) -> tuple[int, ...]:
+    """The numbers of a version.
+
+    Example:
+        >>> version_info("0.10.2")
+        (0, 10, 2)
+    """
     return tuple(int(part) for part in version.split(".")[:3])
 
 
-__version_info__ = _version_info(__version__)
+__version_info__ = version_info(__version__)

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`linear_call`: a linear function that comes with its transpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_batching import batching_rules, vmap
+from olympus_batching.dimensions import materialize
+from olympus_ir import pytrees
+from olympus_ir.avals import AbstractValue
+from olympus_ir.expansion import expansion_rules
+from olympus_ir.flattening import FlatFunction
+from olympus_ir.primitives import Primitive
+from olympus_ir.staging import trace_to_closed
+from olympus_ir.traceback_filtering import api_boundary
+
+from .tables import jvp_rules, transpose_rules
+from .zeros import Zero, aval_of, instantiate
+
+__all__ = ["linear_call", "linear_call_p"]
+
+# Operands: residuals, and then those that the function is linear in. Parameters: ``fun`` and
+# ``transpose``, functions of flat residuals and of flat operands or cotangents; ``num_res``, the
+# number of residuals; ``out_avals``, the results' types.
+linear_call_p = Primitive("linear_call", multiple_results=True, cache_inference=False)
+
+
+@linear_call_p.def_abstract_eval
+def _linear_call_types(
+    *avals: AbstractValue, out_avals: Sequence[AbstractValue], **params: Any
+) -> Sequence[AbstractValue]:
+    return out_avals
+
+
+@expansion_rules.define(linear_call_p)
+def _run_linear_call(*operands: Any, fun: Callable[..., Any], **params: Any) -> Any:
+    return fun(*operands)
+
+
+@jvp_rules.define(linear_call_p)
+def _linear_call_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, num_res: int, **params: Any
+) -> Any:
+    if any(tangent.__class__ is not Zero for tangent in tangents[:num_res]):
+        raise ValueError(
+            "linear_call cannot be differentiated by its residual arguments: it says how the "
+            "result depends on the linear ones only"
+        )
+    residuals = primals[:num_res]
+    results = linear_call_p.bind(*primals, num_res=num_res, **params)
+    linear = map(instantiate, tangents[num_res:])
+    return results, linear_call_p.bind(*residuals, *linear, num_res=num_res, **params)
+
+
+@transpose_rules.define(linear_call_p)
+def _linear_call_transpose(
+    cotangents: Sequence[Any],
+    *operands: Any,
+    fun: Callable[..., Any],
+    transpose: Callable[..., Any],
+    num_res: int,
+    out_avals: Sequence[AbstractValue],
+) -> list[Any]:
+    residuals, linear = operands[:num_res], operands[num_res:]
+    results = linear_call_p.bind(
+        *residuals,
+        *map(instantiate, cotangents),
+        fun=transpose,
+        transpose=fun,
+        num_res=num_res,
+        out_avals=tuple(operand.aval for operand in linear),
+    )
+    return [None] * num_res + list(results)
+
+
+@batching_rules.define(linear_call_p)
+def _linear_call_batching(
+    axis_size: int,
+    args: Sequence[Any],
+    batch_dims: Sequence[Any],
+    *,
+    fun: Callable[..., Any],
+    transpose: Callable[..., Any],
+    num_res: int,
+    out_avals: Sequence[AbstractValue],
+) -> Any:
+    residual_dims = tuple(batch_dims[:num_res])
+    linear = [
+        materialize(arg, axis_size, dim)
+        for arg, dim in zip(args[num_res:], batch_dims[num_res:], strict=True)
+    ]
+    fun_dims = residual_dims + (0,) * len(linear)
+    transpose_dims = residual_dims + (0,) * len(out_avals)
+    results = linear_call_p.bind(
+        *args[:num_res],
+        *linear,
+        fun=vmap(fun, fun_dims, axis_size=axis_size),
+        transpose=vmap(transpose, transpose_dims, axis_size=axis_size),
+        num_res=num_res,
+        out_avals=tuple(aval.update(shape=(axis_size, *aval.shape)) for aval in out_avals),
+    )
+    return results, [0] * len(out_avals)
+
+
+@api_boundary
+def linear_call(
+    fun: Callable[..., Any],
+    fun_transpose: Callable[..., Any],
+    residual_args: Any,
+    linear_args: Any,
+) -> Any:
+    """Calls a linear function whose transpose is given.
+
+    Args:
+      fun: ``fun(residual_args, linear_args)``, linear in the second argument.
+      fun_transpose: ``fun_transpose(residual_args, cotangents)``, its transpose: the cotangents
+        have the structure of the result, what is returned that of ``linear_args``.
+      residual_args: what the function depends on otherwise; there is no derivative by it.
+      linear_args: what it is linear in.
+
+    Returns:
+      The function's result.
+
+    Raises:
+      TypeError: the transpose does not return the structure of ``linear_args``.
+
+    Example:
+      >>> from olympus_autodiff import grad
+      >>> halve = lambda x: linear_call(lambda r, t: t / r, lambda r, t: t / r, 2.0, x)
+      >>> float(grad(halve)(3.0))
+      0.5
+    """
+    residuals, residual_tree = pytrees.tree_flatten(residual_args)
+    linear, linear_tree = pytrees.tree_flatten(linear_args)
+    no_keywords = pytrees.tree_structure({})
+    in_tree = pytrees.treedef_tuple(
+        (pytrees.treedef_tuple((residual_tree, linear_tree)), no_keywords)
+    )
+    flat_fun = FlatFunction(fun, in_tree)
+    closed = trace_to_closed(flat_fun, [aval_of(value) for value in (*residuals, *linear)])
+    out_tree = flat_fun.out_tree
+
+    def transpose(*operands: Any) -> list[Any]:
+        given = pytrees.tree_unflatten(residual_tree, operands[: len(residuals)])
+        cotangents = pytrees.tree_unflatten(out_tree, operands[len(residuals) :])
+        leaves, tree = pytrees.tree_flatten(fun_transpose(given, cotangents))
+        if tree != linear_tree:
+            raise TypeError(
+                "linear_call: the transpose must return the structure of the linear arguments, "
+                f"{linear_tree}, but returned {tree}"
+            )
+        return leaves
+
+    results = linear_call_p.bind(
+        *residuals,
+        *linear,
+        fun=flat_fun,
+        transpose=transpose,
+        num_res=len(residuals),
+        out_avals=tuple(closed.out_avals),
+    )
+    return pytrees.tree_unflatten(out_tree, results)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events that are told to listeners: what happened, how long it took, and other figures.
+
+An event is named by a path such as ``"/olympus/compilation"``. Listeners get what was recorded and
+the recorder's keyword arguments; without listeners, recording does nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = [
+    "clear_event_listeners",
+    "record_event",
+    "record_event_duration_secs",
+    "record_event_time_span",
+    "record_scalar",
+    "register_event_duration_secs_listener",
+    "register_event_listener",
+    "register_event_time_span_listener",
+    "register_scalar_listener",
+    "unregister_event_duration_listener",
+    "unregister_event_listener",
+    "unregister_event_time_span_listener",
+    "unregister_scalar_listener",
+]
+
+Listener = Callable[..., Any]
+
+_events: list[Listener] = []
+_durations: list[Listener] = []
+_time_spans: list[Listener] = []
+_scalars: list[Listener] = []
+
+
+def record_event(event: str, **kwargs: str | int) -> None:
+    """Says that something has happened.
+
+    Args:
+      event: its name.
+      **kwargs: what else is known of it.
+    """
+    for listener in _events:
+        listener(event, **kwargs)
+
+
+def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
+    """Says how long something has taken, in seconds."""
+    for listener in _durations:
+        listener(event, duration, **kwargs)
+
+
+def record_event_time_span(
+    event: str, start_time: float, end_time: float, **kwargs: str | int
+) -> None:
+    """Says from when to when something has lasted, in seconds since the epoch."""
+    for listener in _time_spans:
+        listener(event, start_time, end_time, **kwargs)
+
+
+def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
+    """Says what a figure is."""
+    for listener in _scalars:
+        listener(event, value, **kwargs)
+
+
+def register_event_listener(callback: Listener) -> None:
+    """Calls ``callback(event, **kwargs)`` at each event.
+
+    Example:
+      >>> heard = []
+      >>> register_event_listener(lambda event, **_: heard.append(event))
+      >>> record_event("/example/started")
+      >>> heard
+      ['/example/started']
+      >>> clear_event_listeners()
+    """
+    _events.append(callback)
+
+
+def register_event_duration_secs_listener(callback: Listener) -> None:
+    """Calls ``callback(event, duration, **kwargs)`` at each duration."""
+    _durations.append(callback)
+
+
+def register_event_time_span_listener(callback: Listener) -> None:
+    """Calls ``callback(event, start_time, end_time, **kwargs)`` at each time span."""
+    _time_spans.append(callback)
+
+
+def register_scalar_listener(callback: Listener) -> None:
+    """Calls ``callback(event, value, **kwargs)`` at each figure."""
+    _scalars.append(callback)
+
+
+def _unregister(listeners: list[Listener], callback: Listener) -> None:
+    if callback not in listeners:
+        raise ValueError(f"{callback} is not registered as a listener of this kind")
+    listeners.remove(callback)
+
+
+def unregister_event_listener(callback: Listener) -> None:
+    """Takes back a `register_event_listener`."""
+    _unregister(_events, callback)
+
+
+def unregister_event_duration_listener(callback: Listener) -> None:
+    """Takes back a `register_event_duration_secs_listener`."""
+    _unregister(_durations, callback)
+
+
+def unregister_event_time_span_listener(callback: Listener) -> None:
+    """Takes back a `register_event_time_span_listener`."""
+    _unregister(_time_spans, callback)
+
+
+def unregister_scalar_listener(callback: Listener) -> None:
+    """Takes back a `register_scalar_listener`."""
+    _unregister(_scalars, callback)
+
+
+def clear_event_listeners() -> None:
+    """Takes back all registrations."""
+    for listeners in (_events, _durations, _time_spans, _scalars):
+        listeners.clear()

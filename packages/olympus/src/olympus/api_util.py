@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments of transformed functions: which are traced, donated or fixed, and their leaves."""
+
+from . import _lazy
+
+__getattr__, __dir__ = _lazy.lazy_attributes(
+    __name__,
+    {
+        **_lazy.names_from(
+            "olympus_ir.construction",
+            "argnums_partial",
+            "donation_vector",
+            "flatten_axes",
+            "rebase_donate_argnums",
+            "shaped_abstractify",
+        ),
+        **_lazy.names_from(
+            "olympus_ir.flattening",
+            "debug_info",
+        ),
+        **_lazy.names_from(
+            "olympus_ir._jaxlib",
+            "safe_map",
+        ),
+        **_lazy.names_from(
+            "olympus_ir.wrapped_functions",
+            "flatten_fun",
+            "flatten_fun_nokwargs",
+        ),
+    },
+)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running programs that are written for JAX: ``import jax`` means OLYMPUS.
+
+From the command line, ``python -m olympus.compat program.py`` or ``python -m olympus.compat -m
+module``; inside a program, `install` before the first ``import jax``.
+
+The modules are the same objects under both names, so ``jax.numpy is olympus.numpy``. Their names
+are JAX's: ``jax.make_jaxpr``, ``jax.core.Jaxpr``, the flags ``jax_*`` of ``jax.config`` and the
+environment variables ``JAX_*``. What OLYMPUS does not have is an `ImportError` or an
+`AttributeError` that says so.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import olympus
+from olympus import version
+from olympus_ir.config import config
+
+from .finder import AliasFinder
+from .private_modules import private_modules
+
+__all__ = ["JAX_VERSION", "install", "installed"]
+
+JAX_VERSION = "0.10.2"
+"""The version of JAX whose interface OLYMPUS has, and which ``jax.__version__`` says."""
+
+_SUBPROCESSES = str(Path(__file__).parent / "subprocesses")
+
+
+def installed() -> bool:
+    """Whether ``import jax`` means OLYMPUS in this process.
+
+    Example:
+        >>> installed()
+        False
+    """
+    return any(isinstance(finder, AliasFinder) for finder in sys.meta_path)
+
+
+def install(*, subprocesses: bool = True) -> ModuleType:
+    """Makes ``import jax`` mean OLYMPUS, in this process and in those that it starts.
+
+    Calling it again does nothing. It is not undone: what has been imported as ``jax`` stays.
+
+    Args:
+      subprocesses: whether Python processes started from here do the same. It puts a folder with a
+        package ``jax`` in front of ``PYTHONPATH``.
+
+    Returns:
+      OLYMPUS, which is ``jax`` from now on.
+
+    Raises:
+      ImportError: JAX itself is imported already. Both attach their methods to the arrays of
+        jaxlib, so a process can have one of them.
+
+    Example:
+        >>> import olympus.compat
+        >>> jax = olympus.compat.install()  # doctest: +SKIP
+        >>> import jax.numpy as jnp  # doctest: +SKIP
+    """
+    if installed():
+        return olympus
+    _refuse_imported_jax()
+    config.answer_to("jax_")
+    olympus.__version__ = version.__version__ = JAX_VERSION
+    olympus.__version_info__ = version.__version_info__ = version.version_info(JAX_VERSION)
+    sys.meta_path.insert(0, AliasFinder(JAX_VERSION, private_modules()))
+    sys.modules["jax"] = olympus
+    # Records go on to the handlers and filters that are attached to JAX's logger.
+    logging.getLogger("olympus").parent = logging.getLogger("jax")
+    if subprocesses:
+        _alias_in_subprocesses()
+    return olympus
+
+
+def _refuse_imported_jax() -> None:
+    if "jax" in sys.modules:
+        raise ImportError(
+            "olympus.compat.install() comes too late: JAX is imported in this process already, "
+            "from "
+            f"{getattr(sys.modules['jax'], '__file__', 'an unknown place')}. Call it before the "
+            "first `import jax`, or start the program with `python -m olympus.compat`."
+        )
+
+
+def _alias_in_subprocesses() -> None:
+    folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if _SUBPROCESSES not in folders:
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_SUBPROCESSES, *folders]))

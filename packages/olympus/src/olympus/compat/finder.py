@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The import hook that finds OLYMPUS's modules under JAX's names."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+JAX = "jax"
+PRIVATE = "jax._src"
+
+# NumPy's interface goes by JAX's name: libraries compare ``xp.__name__`` to tell NumPy-like
+# namespaces from one another.
+_NAMED_AS_IN_JAX = ("jax.numpy",)
+
+
+def own_name(name: str) -> str:
+    """The module of OLYMPUS that has the public names of a module of JAX.
+
+    Example:
+        >>> own_name("jax.numpy.linalg")
+        'olympus.numpy.linalg'
+    """
+    return "olympus" + name.removeprefix(JAX)
+
+
+class AliasFinder(MetaPathFinder):
+    """Finds ``jax`` and all modules below it, before any other finder can.
+
+    Args:
+      version: what the metadata of the distribution ``jax`` says.
+      private_modules: from names below ``jax._src`` to functions that make the module.
+    """
+
+    def __init__(self, version: str, private_modules: Mapping[str, Callable[[], ModuleType]]):
+        self._version = version
+        self._private_modules = private_modules
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,
+    ) -> ModuleSpec | None:
+        if fullname != JAX and not fullname.startswith(f"{JAX}."):
+            return None
+        if fullname == PRIVATE or fullname.startswith(f"{PRIVATE}."):
+            return self._find_private(fullname)
+        own = own_name(fullname)
+        spec = importlib.util.find_spec(own)
+        if spec is None:
+            raise ModuleNotFoundError(
+                f"OLYMPUS has no module {fullname!r} (it would be {own!r})", name=fullname
+            )
+        return ModuleSpec(
+            fullname,
+            AliasLoader(own),
+            origin=spec.origin,
+            is_package=spec.submodule_search_locations is not None,
+        )
+
+    def _find_private(self, fullname: str) -> ModuleSpec:
+        make = self._private_modules.get(fullname)
+        if make is None:
+            raise ModuleNotFoundError(
+                f"OLYMPUS has no module {fullname!r}: of JAX's private modules it has only the "
+                "names that libraries are known to use",
+                name=fullname,
+            )
+        return ModuleSpec(fullname, PrivateLoader(make), is_package=True)
+
+    def find_distributions(
+        self, context: DistributionFinder.Context | None = None
+    ) -> Iterable[Distribution]:
+        """The distribution ``jax``, for libraries that ask `importlib.metadata` for its version."""
+        if context is not None and context.name == JAX:
+            yield JaxDistribution(self._version)
+
+
+class AliasLoader(Loader):
+    """Gives a module that has another name already, unchanged."""
+
+    def __init__(self, own: str):
+        self._own = own
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(self._own)
+        if spec.name in _NAMED_AS_IN_JAX:
+            module.__name__ = spec.name
+        # Importlib writes its specification into what it gets; `exec_module` puts back this one.
+        self._own_spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._own_spec
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """The code, for ``python -m``."""
+        spec = importlib.util.find_spec(self._own)
+        loader: Any = spec.loader if spec is not None else None
+        return loader.get_code(self._own)
+
+
+class PrivateLoader(Loader):
+    """Gives a module that a function makes."""
+
+    def __init__(self, make: Callable[[], ModuleType]):
+        self._make = make
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self._make()
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
+class JaxDistribution(Distribution):
+    """The metadata of a distribution ``jax`` without files."""
+
+    def __init__(self, version: str):
+        self._version = version
+
+    def read_text(self, filename: str) -> str | None:
+        if filename == "METADATA":
+            return f"Metadata-Version: 2.1\nName: {JAX}\nVersion: {self._version}\n"
+        return None
+
+    def locate_file(self, path: Any) -> Any:
+        return Path(path)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of JAX's private modules that libraries are known to use, and what they are here.
+
+JAX's private modules are no interface, yet released libraries import from them. What they import is
+listed; each name is looked up when it is first used. A module that is not listed does not exist,
+and a name that is not listed is an `AttributeError`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from olympus import _lazy
+
+from .finder import PRIVATE
+
+_PRIMITIVES = "olympus.extend.core.primitives"
+
+# From a module below `jax._src` to a module of OLYMPUS whose names it has too, or None.
+_WHOLE_MODULES: dict[str, str | None] = {
+    "": None,
+    "ad_util": None,
+    "api": "olympus",
+    "api_util": "olympus.api_util",
+    "array": None,
+    "callback": None,
+    "checkify": "olympus.experimental.checkify",
+    "compiler": None,
+    "config": "olympus_ir.config",
+    "core": "olympus.extend.core",
+    "custom_batching": "olympus.custom_batching",
+    "custom_derivatives": "olympus.custom_derivatives",
+    "debugging": "olympus.debug",
+    "dispatch": None,
+    "dtypes": "olympus_ir.dtypes",
+    "earray": None,
+    "effects": "olympus_ir.effects",
+    "errors": "olympus.errors",
+    "flatten_util": "olympus.flatten_util",
+    "interpreters": None,
+    "interpreters.ad": "olympus.interpreters.ad",
+    "interpreters.batching": "olympus.interpreters.batching",
+    "interpreters.mlir": "olympus.interpreters.mlir",
+    "interpreters.partial_eval": "olympus.interpreters.partial_eval",
+    "interpreters.pxla": "olympus.interpreters.pxla",
+    "interpreters.xla": "olympus.interpreters.xla",
+    "lax": "olympus.lax",
+    "lax.control_flow": "olympus.lax",
+    "lax.lax": "olympus.lax",
+    "lax.parallel": "olympus.lax",
+    "lax.slicing": "olympus.lax",
+    "linear_util": "olympus.extend.linear_util",
+    "literals": None,
+    "mesh": "olympus.sharding",
+    "named_sharding": "olympus.sharding",
+    "nn": "olympus.nn",
+    "nn.initializers": "olympus.nn.initializers",
+    "numpy": "olympus.numpy",
+    "numpy.util": None,
+    "partition_spec": "olympus.sharding",
+    "pjit": None,
+    "prng": None,
+    "public_test_util": "olympus.test_util",
+    "random": "olympus.random",
+    "sharding": "olympus.sharding",
+    "sharding_impls": "olympus.sharding",
+    "source_info_util": "olympus.extend.source_info_util",
+    "stages": "olympus.stages",
+    "state": None,
+    "state.types": None,
+    "traceback_util": "olympus_ir.traceback_filtering",
+    "tree_util": "olympus.tree_util",
+    "typing": "olympus.typing",
+    "util": None,
+    "xla_bridge": "olympus.extend.backend",
+}
+
+# Names that these do not have, by module.
+_NAMES: dict[str, dict[str, str]] = {
+    "ad_util": {
+        **_lazy.names_from("olympus_autodiff.zeros", "SymbolicZero", "Zero"),
+        **_lazy.names_from("olympus_autodiff.zeros", "instantiate", "zeros_like_aval"),
+        **_lazy.names_from("olympus.interpreters.ad", "add_olympusvals", "add_olympusvals_p"),
+        **_lazy.names_from(_PRIMITIVES, "stop_gradient_p"),
+    },
+    "array": _lazy.names_from("olympus_xla._jaxlib", "ArrayImpl"),
+    "core": {
+        **_lazy.names_from("olympus.core", "AbstractValue", "ShapedArray", "Trace", "Tracer"),
+        **_lazy.names_from("olympus.core", "Atom", "ensure_compile_time_eval", "eval_context"),
+        **_lazy.names_from("olympus.core", "eval_olympuspr", "max_dim", "min_dim"),
+        **_lazy.names_from("olympus_ir.avals", "get_aval"),
+        **_lazy.names_from("olympus_ir.tracing", "typeof", "is_constant_dim"),
+        **_lazy.names_from("olympus_ir.trace_state", "trace_state_clean"),
+        **_lazy.names_from(_PRIMITIVES, "call_p", "closed_call_p"),
+    },
+    "dispatch": {
+        **_lazy.names_from("olympus_xla.effect_tokens", "wait_for_tokens=barrier"),
+        **_lazy.names_from("olympus.interpreters.xla", "apply_primitive"),
+    },
+    "dtypes": {
+        **_lazy.names_from("olympus_ir.promotion", "TypePromotionError", "result_type"),
+        **_lazy.names_from("olympus_ir.dtypes", "DType", "DTypeLike", "extended", "finfo"),
+        **_lazy.names_from("olympus_ir.extended_dtypes", "ExtendedDType"),
+    },
+    "flatten_util": {},
+    "interpreters": {},
+    "literals": {
+        **_lazy.names_from("olympus.compat.literals", "LiteralArray", "TypedComplex"),
+        **_lazy.names_from("olympus.compat.literals", "TypedFloat", "TypedInt", "TypedNdArray"),
+    },
+    "numpy.util": _lazy.names_from("olympus_numpy.promotion", "promote_dtypes"),
+    "pjit": _lazy.names_from(_PRIMITIVES, "jit_p"),
+    "prng": _lazy.names_from("olympus.extend.random", "threefry_2x32", "threefry_prng_impl"),
+    "sharding_impls": _lazy.names_from("olympus.sharding", "make_single_device_sharding"),
+    "state.types": _lazy.names_from("olympus.ref", "AbstractRef"),
+    "tree_util": {"_registry": "olympus.compat.pytree_registry:registry"},
+    "util": {
+        **_lazy.names_from("olympus_ir._jaxlib", "safe_map", "safe_zip"),
+        **_lazy.names_from("functools", "partial", "wraps"),
+    },
+    "xla_bridge": {"_backends": "olympus_xla.backends:created_backends"},
+}
+
+
+def private_modules() -> dict[str, Callable[[], ModuleType]]:
+    """From the names of modules to functions that make them."""
+    return {
+        f"{PRIVATE}.{below}" if below else PRIVATE: _maker(below, whole)
+        for below, whole in _WHOLE_MODULES.items()
+    }
+
+
+def _maker(below: str, whole: str | None) -> Callable[[], ModuleType]:
+    name = f"{PRIVATE}.{below}" if below else PRIVATE
+    prefix = f"{below}." if below else ""
+    submodules = tuple(
+        other.removeprefix(prefix)
+        for other in _WHOLE_MODULES
+        if other and other.startswith(prefix) and "." not in other.removeprefix(prefix)
+    )
+
+    def fallback(attribute: str) -> Any:
+        if whole is None:
+            raise AttributeError(attribute)
+        return getattr(importlib.import_module(whole), attribute)
+
+    def make() -> ModuleType:
+        module = ModuleType(name, "Names of OLYMPUS under those of a private module of JAX.")
+        attributes: Any = module
+        attributes.__getattr__, attributes.__dir__ = _lazy.lazy_attributes(
+            name, _NAMES.get(below, {}), submodules, fallback
+        )
+        return module
+
+    return make

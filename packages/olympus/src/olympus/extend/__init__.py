@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What libraries build on: primitives, their rules, and the machinery of compilation."""
+
+from .. import _lazy
+
+__getattr__, __dir__ = _lazy.lazy_attributes(
+    __name__, {}, ("backend", "core", "linear_util", "random", "source_info_util")
+)

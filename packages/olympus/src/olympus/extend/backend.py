@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Backends: the platforms that there are, and the registration of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from olympus_xla import backends as _backends
+from olympus_xla.backends import backends as backends
+from olympus_xla.backends import clear_backends as clear_backends
+from olympus_xla.backends import get_backend as get_backend
+from olympus_xla.jit import clear_caches as clear_in_memory_compilation_cache
+
+from .. import _lazy
+
+__all__ = [
+    "backend_xla_version",
+    "backends",
+    "clear_backends",
+    "clear_in_memory_compilation_cache",
+    "get_backend",
+    "get_default_device",
+    "register_backend_cache",
+]
+
+__getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
+
+
+def get_default_device() -> Any:
+    """Returns the device on which computations run that say nothing of devices.
+
+    Example:
+      >>> get_default_device().platform
+      'cpu'
+    """
+    return _backends.default_device()
+
+
+def backend_xla_version(platform: str | None = None) -> int | None:
+    """Returns the version of XLA in a platform's plugin; None where it does not say.
+
+    Args:
+      platform: the platform; None for the default one.
+    """
+    return getattr(get_backend(platform), "xla_version", None)
+
+
+def register_backend_cache(cache: Any, for_what: str) -> None:
+    """Empties a cache when backends are taken down: it holds what belongs to them.
+
+    Args:
+      cache: has a method ``cache_clear``.
+      for_what: what it holds.
+    """
+    clear: Callable[[], None] = cache.cache_clear
+    _backends.on_clear_backends(clear)

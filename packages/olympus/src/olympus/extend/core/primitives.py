@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All primitives, by the names ``<primitive>_p``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import olympus_ir.lax as _lax
+from olympus_ir.primitives import primitives as _instruction_set
+
+from ... import _lazy
+
+# Those that are called otherwise than the primitive.
+_SOURCES = {
+    **_lazy.names_from("olympus_ir.lax", "add_olympusvals_p=add_any_p"),
+    **_lazy.names_from("olympus_ir.lax.calls", "closed_call_p", "jit_p", "remat_p=checkpoint_p"),
+    **_lazy.names_from("olympus_autodiff.custom_linear", "custom_lin_p"),
+    **_lazy.names_from("olympus_autodiff.policies", "name_p"),
+    **_lazy.names_from("olympus_ir.lax.linalg", "lu_p"),
+}
+
+
+def _by_name(name: str) -> Any:
+    """The primitive whose name, as programs print it, is the first part of a name."""
+    if hasattr(_lax, name):
+        return getattr(_lax, name)
+    printed = name.removesuffix("_p")
+    for primitive in _instruction_set():
+        if primitive.name.replace("-", "_") == printed:
+            return primitive
+    raise AttributeError(name)
+
+
+__getattr__, _names = _lazy.lazy_attributes(__name__, _SOURCES, fallback=_by_name)
+
+
+def __dir__() -> list[str]:
+    found = {name for name in dir(_lax) if name.endswith("_p")}
+    found |= {f"{primitive.name.replace('-', '_')}_p" for primitive in _instruction_set()}
+    return sorted({*_names(), *found})

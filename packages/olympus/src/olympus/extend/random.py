@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random bit generators: those that there are, and the definition of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir import lax
+from olympus_random.implementations import PRNGImpl, register_prng
+from olympus_random.keys import key as _key
+from olympus_random.threefry import _hash_flat as _threefry_of_vector
+from olympus_random.threefry import threefry2x32_p as threefry2x32_p
+from olympus_random.threefry import threefry_implementation as threefry_prng_impl
+
+from .. import _lazy
+
+__all__ = [
+    "define_prng_impl",
+    "random_seed",
+    "seed_with_impl",
+    "threefry2x32_p",
+    "threefry_2x32",
+    "threefry_prng_impl",
+]
+
+__getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
+
+
+def define_prng_impl(
+    *,
+    key_shape: Sequence[int],
+    seed: Callable[[Any], Any],
+    split: Callable[[Any, Any], Any],
+    random_bits: Callable[[Any, int, Any], Any],
+    fold_in: Callable[[Any, Any], Any],
+    name: str = "<unnamed>",
+    tag: str = "?",
+) -> PRNGImpl:
+    """Defines a bit generator by functions of the data of one key.
+
+    Args:
+      key_shape: the shape of the uint32 array that is one key's data.
+      seed: from an integer to a key's data.
+      split: from a key's data and a shape to the data of that many keys.
+      random_bits: from a key's data, a bit width and a shape to unsigned integers.
+      fold_in: from a key's data and an integer to a key's data.
+      name: by which the generator is chosen; the default makes it known by itself only.
+      tag: by which key types are printed.
+    """
+    implementation = PRNGImpl(tuple(key_shape), seed, split, random_bits, fold_in, name, tag)
+    return implementation if name == "<unnamed>" else register_prng(implementation)
+
+
+def random_seed(seeds: Any, impl: Any) -> Any:
+    """Returns the key of a seed.
+
+    Args:
+      seeds: an integer.
+      impl: the bit generator, or its name.
+    """
+    return _key(seeds, impl=impl)
+
+
+def seed_with_impl(impl: Any, seed: Any) -> Any:
+    """As `random_seed`, with its arguments the other way round."""
+    return _key(seed, impl=impl)
+
+
+def threefry_2x32(keypair: Any, count: Any) -> Any:
+    """Encrypts counters by a key.
+
+    Args:
+      keypair: two words of uint32.
+      count: counters of uint32, of any shape.
+
+    Returns:
+      As many words as counters.
+
+    Example:
+      >>> import olympus.numpy as jnp
+      >>> threefry_2x32(jnp.array([1, 2], "uint32"), jnp.arange(2, dtype="uint32")).shape
+      (2,)
+    """
+    counts = lax.reshape(count, (count.size,))
+    return lax.reshape(_threefry_of_vector(keypair, counts), count.shape)

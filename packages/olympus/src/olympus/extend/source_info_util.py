@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where equations come from: the lines of the user's program, and the names of scopes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_ir import source_info as _source_info
+from olympus_ir import tracing as _tracing
+from olympus_ir.source_info import SourceInfo as SourceInfo
+from olympus_ir.traceback_filtering import register_exclusion as register_exclusion
+from olympus_ir.tracing import extend_name_stack as extend_name_stack
+
+from .. import _lazy
+
+__all__ = [
+    "SourceInfo",
+    "current",
+    "current_name_stack",
+    "extend_name_stack",
+    "new_source_info",
+    "register_exclusion",
+    "summarize",
+]
+
+__getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
+
+
+def current() -> SourceInfo:
+    """Returns the place from which this is called, or that of the equation being applied."""
+    source = _tracing.current.source
+    return SourceInfo(_source_info.capture(), current_name_stack()) if source is None else source
+
+
+def new_source_info() -> SourceInfo:
+    """Returns a place that nothing is known of."""
+    return SourceInfo(None)
+
+
+def current_name_stack() -> tuple[str, ...]:
+    """Returns the names of the scopes around, outermost first."""
+    return _tracing.current.name_stack
+
+
+def summarize(source_info: Any, num_frames: int = 1) -> str:
+    """Returns the innermost lines of the user's program as text.
+
+    Args:
+      source_info: the place.
+      num_frames: how many lines.
+    """
+    return _source_info.summarize(source_info, num_frames)

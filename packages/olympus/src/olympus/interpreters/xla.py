@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evaluation by XLA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_ir.avals import aval_getters as canonicalize_dtype_handlers
+from olympus_ir.primitives import Primitive
+from olympus_xla._jaxlib import Client as Backend
+from olympus_xla.eager import evaluate
+
+from .. import _lazy
+
+__all__ = ["Backend", "apply_primitive", "canonicalize_dtype_handlers"]
+
+__getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
+
+
+def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
+    """Evaluates a primitive: compiles it for the operands' types, and runs it."""
+    return evaluate(prim, args, params)
