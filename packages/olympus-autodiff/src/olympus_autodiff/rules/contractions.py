@@ -85,8 +85,8 @@ def _cotangent_of_factor(
     """
     contracting, batch = dimensions
     other_contracting, other_batch = other_dimensions
-    free = _others(aval.ndim, contracting, batch)
-    other_free = _others(aval_of(other).ndim, other_contracting, other_batch)
+    free = free_dimensions(aval.ndim, contracting, batch)
+    other_free = free_dimensions(aval_of(other).ndim, other_contracting, other_batch)
     first = len(batch) + (len(free) if is_left else 0)
     summed = tuple(range(first, first + len(other_free)))
     result = lax.dot_general_p.bind(
@@ -106,6 +106,7 @@ def _cotangent_of_factor(
     return result
 
 
-def _others(ndim: int, contracting: Sequence[int], batch: Sequence[int]) -> tuple[int, ...]:
+def free_dimensions(ndim: int, contracting: Sequence[int], batch: Sequence[int]) -> tuple[int, ...]:
+    """The dimensions that are neither summed over nor paired."""
     used = {*contracting, *batch}
     return tuple(axis for axis in range(ndim) if axis not in used)

@@ -22,6 +22,7 @@ from .indexing import *  # noqa: F403
 from .logic import *  # noqa: F403
 from .mathematics import *  # noqa: F403
 from .named_axes import *  # noqa: F403
+from .ragged import *  # noqa: F403
 from .random_bits import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .scattering import *  # noqa: F403

@@ -14,7 +14,7 @@ from .tables import reference_rules
 
 
 @reference_rules.define(contractions.dot_general_p)
-def _dot_general(
+def dot_general(
     lhs: np.ndarray,
     rhs: np.ndarray,
     *,
