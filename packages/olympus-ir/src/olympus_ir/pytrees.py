@@ -37,6 +37,7 @@ from .pytree_prefix import (
     equality_errors,
     equality_errors_of_structures,
     prefix_errors,
+    spread_prefix,
     structure_mismatch,
     tree_broadcast,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "register_pytree_with_keys",
     "register_pytree_with_keys_class",
     "register_static",
+    "spread_prefix",
     "static_field",
     "structure_mismatch",
     "tree_all",

@@ -45,7 +45,6 @@ _WHOLE_MODULES: dict[str, str | None] = {
     "interpreters.batching": "olympus.interpreters.batching",
     "interpreters.mlir": "olympus.interpreters.mlir",
     "interpreters.partial_eval": "olympus.interpreters.partial_eval",
-    "interpreters.pxla": "olympus.interpreters.pxla",
     "interpreters.xla": "olympus.interpreters.xla",
     "lax": "olympus.lax",
     "lax.control_flow": "olympus.lax",
