@@ -98,14 +98,14 @@ def _ragged_dot_general_shape(
     numbers = ragged_dot_dimension_numbers
     _check_ragged(lhs, rhs, group_sizes, numbers)
     kind = ragged_kind(numbers)
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     if kind is RaggedKind.FREE:
         # The groups' dimension disappears, so the product is that of one group.
         (group,) = numbers.rhs_group_dimensions
         rhs = rhs.update(shape=(*rhs.shape[:group], *rhs.shape[group + 1 :]))
-    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
-    if kind is RaggedKind.FREE:
         rhs_contracting = tuple(dim - (dim > group) for dim in rhs_contracting)
         rhs_batch = tuple(dim - (dim > group) for dim in rhs_batch)
+    result: Any
     ((result,), _) = dot_general_p.infer(
         (lhs, rhs),
         {

@@ -91,7 +91,7 @@ def _ragged(
 
 sample(
     lax.ragged_dot_general_p,
-    _ragged("rows", (5, 3), (2, 3, 4), [2, 3], ((1,), (1,)), dtypes=FLOATS + (np.int32,)),
+    _ragged("rows", (5, 3), (2, 3, 4), [2, 3], ((1,), (1,)), dtypes=(*FLOATS, np.int32)),
     _ragged("rows_left_over", (5, 3), (3, 3, 4), [1, 0, 2], ((1,), (1,))),
     _ragged(
         "rows_of_batches", (2, 5, 3), (2, 2, 3, 4), [2, 2], ((2,), (2,)), ((0,), (0,)), 1, (1,)

@@ -133,15 +133,10 @@ class _AlgorithmPlan(NamedTuple):
 
 def _algorithm_plan(algorithm: Any, left: Any, right: Any) -> _AlgorithmPlan:
     if isinstance(algorithm, lax.DotAlgorithm):
-        left_type, right_type, sums = (
-            np.dtype(algorithm.lhs_precision_type),
-            np.dtype(algorithm.rhs_precision_type),
-            np.dtype(algorithm.accumulation_type),
-        )
-        text = _algorithm_attribute(
-            *map(mlir.element_type, (left_type, right_type, sums)), algorithm
-        )
-        return _AlgorithmPlan(text, (left_type,), (right_type,), (sums,))
+        types: list[Any] = [np.dtype(kind) for kind in algorithm[:3]]
+        left_type, right_type, sums = [mlir.element_type(kind) for kind in types]
+        text = _algorithm_attribute(left_type, right_type, sums, algorithm)
+        return _AlgorithmPlan(text, (types[0],), (types[1],), (types[2],))
     if algorithm.takes_any_float8:
         if dtypes.itemsize_bits(left) != 8 or dtypes.itemsize_bits(right) != 8:
             raise ValueError(
