@@ -39,6 +39,7 @@ _SUBMODULES = (
     "monitoring",
     "nn",
     "numpy",
+    "ops",
     "profiler",
     "random",
     "scipy",
