@@ -66,7 +66,9 @@ __all__ = [
     "collectives_need_bound",
     "copy_arrays_to_shardings",
     "create_preemption_sync_manager",
+    "described_devices",
     "deserialize_executable",
+    "devices_of_description",
     "distributed_runtime_client",
     "distributed_runtime_service",
     "encode_inspect_sharding_callback",
@@ -78,6 +80,7 @@ __all__ = [
     "hlo_without_metadata",
     "import_dlpack",
     "initialize_pjrt_plugin",
+    "is_description",
     "load_pjrt_plugin",
     "make_cpu_client",
     "make_plugin_client",
@@ -94,6 +97,7 @@ __all__ = [
     "register_custom_type_handler",
     "register_kernel_dialect",
     "register_profiler_subprocess",
+    "run_mlir_passes",
     "serialize_executable",
     "serialize_portable_artifact",
     "sharded_to_numpy",
@@ -335,9 +339,31 @@ def prime_profile_data() -> None:
 
 def load_pjrt_plugin(name: str, path: str) -> Any:
     """Loads the library of a PJRT plugin, and lets traces record its devices."""
-    api = xla_client.load_pjrt_plugin_dynamically(name, path)
+    api = _plugins[name] = xla_client.load_pjrt_plugin_dynamically(name, path)
     _profiler.register_plugin_profiler(api)
     return api
+
+
+_plugins: dict[str, Any] = {}
+
+
+def devices_of_description(plugin: str, name: str, options: dict[str, str]) -> list[Any]:
+    """The devices of a machine that a loaded plugin describes; programs compile for them."""
+    api = _plugins[plugin]
+    topology = xla_client.make_c_api_device_topology(api, name, **options)
+    return topology._make_compile_only_devices()
+
+
+def described_devices(devices: Sequence[Any]) -> list[Any]:
+    """The like of some devices, to compile for and not to run on; CPUs stand for themselves."""
+    if devices[0].platform == "cpu":
+        return list(devices)  # the CPU's compiler wants a client that runs programs
+    return _jax.get_topology_for_devices(list(devices))._make_compile_only_devices()
+
+
+def is_description(device: Any) -> bool:
+    """Whether a device is one to compile for only."""
+    return isinstance(device.client, _jax.CompileOnlyPyClient)
 
 
 # ---- programs ----
@@ -413,6 +439,19 @@ def register_kernel_dialect(context: Any, name: str) -> None:
     else:
         raise ValueError(f"there is no dialect of kernels named {name!r}")
     extension.register_dialect(context, load=True)
+
+
+def run_mlir_passes(operation: Any, pipeline: str) -> None:
+    """Changes an MLIR operation by passes; the names of operations need not be known after it."""
+    from jaxlib.mlir import passmanager  # wanted by kernels only
+
+    context = operation.context
+    allowed = context.allow_unregistered_dialects
+    context.allow_unregistered_dialects = True
+    try:
+        passmanager.PassManager.parse(pipeline, context=context).run(operation)
+    finally:
+        context.allow_unregistered_dialects = allowed
 
 
 # ---- routines of linear algebra ----

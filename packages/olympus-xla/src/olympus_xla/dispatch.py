@@ -31,6 +31,7 @@ from ._jaxlib import (
     PjitFunctionCache,
     array_result_handler,
     collectives_need_bound,
+    is_description,
     pjit_function,
 )
 from .arrays import check_not_deleted
@@ -165,6 +166,11 @@ def compile_module(
 
     def compile_with(options: Any) -> Any:
         try:
+            if is_description(devices[0]):
+                from .topologies import CompileOnlyExecutable  # few programs compile for these
+
+                client, order = devices[0].client, DeviceList(tuple(devices))
+                return CompileOnlyExecutable(client.compile(module, order, options))
             return devices[0].client.compile_and_load(
                 module, DeviceList(tuple(devices)), options, list(host_callbacks)
             )
@@ -172,7 +178,7 @@ def compile_module(
             raise_clear_error(error, devices[0].platform)
             raise
 
-    if compilation_cache_dir.value and not host_callbacks:
+    if compilation_cache_dir.value and not host_callbacks and not is_description(devices[0]):
         from . import compilation_cache  # only where a cache is wanted
 
         cache = compilation_cache.cache_in_use()
@@ -245,6 +251,7 @@ class Executable:
         "keep_alive",
         "loaded",
         "needs_bound",
+        "num_devices",
         "ordered_effects",
         "out_avals",
         "out_shardings",
@@ -276,7 +283,8 @@ class Executable:
         self.committed = committed
         self.ordered_effects = tuple(ordered_effects)
         self.keep_alive = keep_alive
-        self.several_devices = len(loaded.local_devices()) > 1
+        self.num_devices = len(loaded.local_devices())
+        self.several_devices = self.num_devices > 1
         self.needs_bound = (
             self.several_devices and collectives_need_bound and _has_collectives(loaded)
         )
@@ -290,6 +298,8 @@ class Executable:
         """Runs the executable on the operands that it takes; puts them in place first."""
         if self.spans_processes and backends.distributed_runtime is not None:
             backends.distributed_runtime.check_no_failure()
+        if not self.num_devices:
+            self.loaded.execute_sharded()  # says that there are no devices to run on
         arrays = [
             operand
             if type(operand) is ArrayImpl and operand._sharding is sharding

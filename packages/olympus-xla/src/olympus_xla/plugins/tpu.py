@@ -34,7 +34,12 @@ def has_tpu() -> bool:
     )
 
 
-def _make_client() -> Any:
+def load_plugin() -> None:
+    """Loads the library.
+
+    Raises:
+      RuntimeError: where it is not installed.
+    """
     library = plugin_library()
     if library is None:
         raise RuntimeError(
@@ -43,6 +48,10 @@ def _make_client() -> Any:
     if not _jaxlib.pjrt_plugin_loaded("tpu"):
         _jaxlib.load_pjrt_plugin("tpu", library)
         _jaxlib.initialize_pjrt_plugin("tpu")
+
+
+def _make_client() -> Any:
+    load_plugin()
     return _jaxlib.make_plugin_client("tpu", None, None)
 
 

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Descriptions of machines that are not there, to compile for."""
+
+from olympus_xla._jaxlib import Device
+from olympus_xla.topologies import (
+    TopologyDescription,
+    get_attached_topology,
+    get_topology_desc,
+    make_mesh,
+)
+
+__all__ = [
+    "Device",
+    "TopologyDescription",
+    "get_attached_topology",
+    "get_topology_desc",
+    "make_mesh",
+]
