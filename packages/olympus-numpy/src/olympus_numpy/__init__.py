@@ -50,11 +50,13 @@ if TYPE_CHECKING:
     from . import linalg as linalg
     from .bit_packing import *  # noqa: F403
     from .calculus import *  # noqa: F403
+    from .convolutions import *  # noqa: F403
     from .flipping import *  # noqa: F403
     from .host import *  # noqa: F403
     from .index_tricks import *  # noqa: F403
     from .nan_reductions import *  # noqa: F403
     from .padding import *  # noqa: F403
+    from .polynomial_roots import *  # noqa: F403
     from .polynomials import *  # noqa: F403
     from .quantiles import *  # noqa: F403
     from .ranges import *  # noqa: F403

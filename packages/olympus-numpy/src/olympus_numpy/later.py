@@ -12,6 +12,7 @@ __all__ = ["MODULES", "MODULE_OF"]
 MODULES = {
     "bit_packing": "packbits unpackbits",
     "calculus": "diff ediff1d gradient interp trapezoid unwrap",
+    "convolutions": "convolve correlate",
     "flipping": "flip fliplr flipud roll rot90",
     "host": (
         "ComplexWarning array_repr array_str from_dlpack fromfile fromiter fromstring "
@@ -25,7 +26,8 @@ MODULES = {
     ),
     "nan_reductions": "nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar",
     "padding": "pad",
-    "polynomials": "polyadd polyder polyint polysub polyval",
+    "polynomials": "poly polyadd polyder polydiv polyint polymul polysub polyval",
+    "polynomial_roots": "polyfit roots",
     "quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
     "ranges": "arange fromfunction geomspace indices linspace logspace meshgrid",
     "sets": (

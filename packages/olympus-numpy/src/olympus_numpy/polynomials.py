@@ -14,6 +14,7 @@ from olympus_ir.tracing import concrete_or_error
 
 from .arithmetic import add, subtract
 from .compilation import compiled
+from .convolutions import convolve
 from .joining import concatenate
 from .promotion import (
     check_arraylike,
@@ -25,7 +26,7 @@ from .promotion import (
 )
 from .shaping import atleast_1d
 
-__all__ = ["polyadd", "polyder", "polyint", "polysub", "polyval"]
+__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval"]
 
 
 def _horner(p: Any, x: Any, unroll: int) -> Any:
@@ -186,3 +187,140 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     if constants.shape[0] not in (1, m):
         raise ValueError("k must be a scalar or a rank-1 array of length 1 or m.")
     return _polyint(atleast_1d(p), constants, m)
+
+
+# ---- products and quotients ----
+
+
+def _without_leading_zeros(name: str, p: Any, tolerance: float = 0.0) -> Any:
+    """The polynomial without leading coefficients that are zero, or within a tolerance of it."""
+    known = concrete_or_error(
+        np.asarray, p, f"Error arose in the coefficients that {name} trims: trim_leading_zeros"
+    )
+    places = np.flatnonzero(~(np.abs(known) <= tolerance))  # NaN is not zero
+    return p[places[0] :] if places.size else p[:0]
+
+
+def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
+    """Returns the product of two polynomials.
+
+    Args:
+      a1: the coefficients of the first.
+      a2: the coefficients of the second.
+      trim_leading_zeros: whether leading zeros are taken off before, as NumPy does. That needs
+        concrete values, so it does not work in compiled functions.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> polymul(array([1.0, 2.0]), array([1.0, 3.0]))
+      Array([1., 5., 6.], dtype=float32)
+    """
+    check_arraylike("polymul", a1, a2)
+    a1, a2 = promote_dtypes_inexact(ensure_array(a1), ensure_array(a2))
+    _at_most_vectors("polymul", a1, a2)
+    if trim_leading_zeros:
+        a1, a2 = (_without_leading_zeros("polymul", p) for p in (a1, a2))
+    a1, a2 = (p if p.shape[0] else lax.full((1,), np.zeros((), p.dtype)) for p in (a1, a2))
+    return convolve(a1, a2, mode="full")
+
+
+def _at_most_vectors(name: str, *polynomials: Any) -> None:
+    for p in polynomials:
+        if p.ndim != 1:
+            raise (TypeError if p.ndim == 0 else ValueError)(
+                f"{name} takes vectors of coefficients, got an array of shape {p.shape}"
+            )
+
+
+def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
+    """Returns the quotient and the remainder of two polynomials.
+
+    Args:
+      u: the coefficients of the dividend.
+      v: the coefficients of the divisor, of which the first is not zero.
+      trim_leading_zeros: whether leading coefficients of the remainder that are nearly zero are
+        taken off, as NumPy does. That needs concrete values, so it does not work in compiled
+        functions.
+
+    Returns:
+      The quotient, and the remainder with as many coefficients as the dividend has.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> polydiv(array([1.0, 5.0, 6.0]), array([1.0, 2.0]))
+      (Array([1., 3.], dtype=float32), Array([0., 0., 0.], dtype=float32))
+    """
+    check_arraylike("polydiv", u, v)
+    u, v = promote_dtypes_inexact(ensure_array(u), ensure_array(v))
+    _at_most_vectors("polydiv", u, v)
+    if v.shape[0] == 0:
+        raise IndexError("polydiv: the divisor has no coefficients: index is out of bounds")
+    if u.shape[0] < v.shape[0]:
+        return lax.full((1,), np.zeros((), u.dtype)), u
+    quotient, remainder = _divided(u, v)
+    if trim_leading_zeros:
+        tolerance = float(np.sqrt(dtypes.finfo(remainder.dtype).eps))
+        remainder = _without_leading_zeros("polydiv", remainder, tolerance)
+    return quotient, remainder
+
+
+def _long_division(u: Any, v: Any) -> Any:
+    """Long division: a window of the dividend moves on by one coefficient a step."""
+    count = v.shape[0]
+    scale = lax.div(np.ones((), v.dtype), v[0])
+    window, later = lax.slice_in_dim(u, 0, count), lax.slice_in_dim(u, count, u.shape[0])
+    later = lax.pad(later, np.zeros((), u.dtype), [(0, 1, 0)])
+
+    def step(window: Any, following: Any) -> Any:
+        factor = lax.mul(scale, window[0])
+        rest = lax.add(window, lax.mul(lax.neg(factor), v))
+        moved = lax.concatenate([rest[1:], lax.expand_dims(following, (0,))], 0)
+        return moved, (factor, rest[0])
+
+    window, (quotient, consumed) = lax.scan(step, window, later)
+    return quotient, lax.concatenate([consumed, lax.slice_in_dim(window, 0, count - 1)], 0)
+
+
+_divided = compiled(_long_division, name="polydiv")
+
+
+def poly(seq_of_zeros: Any) -> Array:
+    """Returns the polynomial with given roots, or the characteristic polynomial of a matrix.
+
+    Args:
+      seq_of_zeros: the roots, or a square matrix, whose eigenvalues they are.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> poly(array([1.0, 2.0]))
+      Array([ 1., -3.,  2.], dtype=float32)
+    """
+    check_arraylike("poly", seq_of_zeros)
+    return _poly(ensure_array(seq_of_zeros))
+
+
+def _product_of_factors(roots: Any) -> Any:
+    (roots,) = promote_dtypes_inexact(roots)
+    roots = atleast_1d(roots)
+    shape = roots.shape
+    if len(shape) == 2 and shape[0] == shape[1] and shape[0] != 0:
+        from .linalg import eigvals  # linear algebra is loaded when it is first used
+
+        roots = eigvals(roots)
+    elif len(shape) != 1:
+        raise ValueError(
+            f"input must be 1d or non-empty square 2d array, got an array of shape {shape}."
+        )
+    dtype = roots.dtype
+    if not roots.shape[0]:
+        return lax.full((), np.ones((), dtype))
+    product = lax.full((1,), np.ones((), dtype))
+    for position in range(roots.shape[0]):
+        negative = lax.neg(roots[position])
+        one = lax.full((1,), np.ones((), dtype))
+        factor = lax.concatenate([one, lax.expand_dims(negative, (0,))], 0)
+        product = convolve(product, factor, mode="full")
+    return product
+
+
+_poly = compiled(_product_of_factors, name="poly")

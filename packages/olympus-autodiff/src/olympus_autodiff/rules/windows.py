@@ -74,8 +74,8 @@ def _extremum_jvp(primitive: Any, select_prim: Any) -> Callable[..., Any]:
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x,), (t,) = primals, tangents
-        tangent = windows.select_and_gather_add_p.bind(t, x, select_prim=select_prim, **params)
-        return primitive.bind(x, **params), tangent
+        result = primitive.bind(x, **params)
+        return result, windows.select_and_gather_add_p.bind(t, x, select_prim=select_prim, **params)
 
     return rule
 

@@ -9,7 +9,7 @@ from typing import Any
 from olympus_ir.lax import windows
 from olympus_ir.lax.window_folds import fold_windows, scatter_to_selected
 
-from ..tables import BatchAxis, all_at, batching_rules, first_batched
+from ..tables import BatchAxis, all_at, batching_rules
 from ..trace import call_batched
 from ..vmap import vmap
 
@@ -63,11 +63,9 @@ def _reduce_window(axis_size: int, args: Any, batch_dims: Any, **params: Any) ->
     if any(dim is not None for dim in batch_dims[count:]):
         # The compiler's operation starts all windows from one value.
         return _element_by_element(fold_windows, axis_size, args, batch_dims, params)
-    dims = batch_dims[:count]
-    dim = 0 if count > 1 else first_batched(dims)
-    operands = all_at(args[:count], axis_size, dims, dim)
-    results = windows.reduce_window_p.bind(*operands, *args[count:], **batched_window(params, dim))
-    return results, [dim] * count
+    operands = all_at(args[:count], axis_size, batch_dims[:count], 0)
+    results = windows.reduce_window_p.bind(*operands, *args[count:], **batched_window(params, 0))
+    return results, [0] * count
 
 
 @batching_rules.define(windows.select_and_scatter_p)

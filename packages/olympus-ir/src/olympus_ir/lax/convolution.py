@@ -201,7 +201,6 @@ def conv_general_dilated(
     batch_group_count: int = 1,
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
-    *,
     out_sharding: Any = None,
 ) -> Array:
     """The convolution, in the sense of neural networks (no flip), of an array with a kernel.
