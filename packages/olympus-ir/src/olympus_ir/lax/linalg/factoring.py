@@ -11,7 +11,7 @@ from ...avals import ShapedArray
 from ...primitives import instruction
 from ..elementwise import add
 from ..families import Floating
-from ..values import Array, ArrayLike, array_aval
+from ..values import Array, ArrayLike
 from .declarations import check_square, declare
 from .matrices import swap_last, symmetrize, tril
 
@@ -65,18 +65,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
       Array([[2., 0.],
              [1., 1.]], dtype=float32)
     """
-    if symmetrize_input:
-        _check_matrix("cholesky", x)
-        x = symmetrize(x)
-    return tril(cholesky_p.bind(x))
-
-
-def _check_matrix(name: str, x: ArrayLike) -> None:
-    """As the shape rule does, where something is computed before the primitive is met."""
-    shape = array_aval(x).shape
-    if len(shape) < 2:
-        raise TypeError(f"Input 0 to {name} must have rank at least 2, but got shape={shape}")
-    check_square(name, shape[-2:])
+    return tril(cholesky_p.bind(symmetrize("cholesky", x) if symmetrize_input else x))
 
 
 @declare("cholesky_update", ranks=(2, 1), accepted=Floating, batched=False)

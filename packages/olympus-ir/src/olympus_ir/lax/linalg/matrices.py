@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes
+from ...errors import ShapeError
 from ..broadcasting import broadcast_in_dim, expand_dims
 from ..contractions import Precision, dot_general
 from ..conversion import convert_dtype
@@ -55,8 +56,13 @@ def adjoint(x: Any) -> Array:
     return conj(x) if is_complex(x) else x
 
 
-def symmetrize(x: Any) -> Array:
-    """The Hermitian parts of matrices."""
+def symmetrize(name: str, x: Any) -> Array:
+    """The Hermitian parts of matrices that are operands of the function ``name``."""
+    shape = array_aval(x).shape
+    if len(shape) < 2:
+        raise ShapeError(f"Input 0 to {name} must have rank at least 2, but got shape={shape}")
+    if shape[-1] != shape[-2]:
+        raise ShapeError(f"The input to {name} must be a square matrix. Got shape {shape}.")
     total = add(x, adjoint(x))
     return div(total, np.array(2, array_aval(x).dtype))
 

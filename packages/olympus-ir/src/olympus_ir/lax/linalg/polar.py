@@ -133,7 +133,7 @@ def qdwh(
     u, count, converged = lax.while_loop(unfinished, polish, start)
     # One step of Newton and Schulz brings the columns to orthogonality in full precision.
     u = _scaled(0.5, lax.sub(_scaled(3.0, u), matmul(u, matmul(adjoint(u), u))))
-    return u, symmetrize(matmul(adjoint(u), x)), count, converged
+    return u, symmetrize("qdwh", matmul(adjoint(u), x)), count, converged
 
 
 def _masked(x: Any, shape: tuple[Any, Any]) -> Any:

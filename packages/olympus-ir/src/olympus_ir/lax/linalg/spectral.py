@@ -193,18 +193,18 @@ def eigh(
       >>> linalg.eigh(np.array([[2.0, 1], [1, 2]]))[1]
       Array([1., 3.], dtype=float32)
     """
-    shape = array_aval(x).shape
-    if len(shape) < 2:
-        raise TypeError(f"Input 0 to eigh must have rank at least 2, but got shape={shape}")
-    check_square("eigh", shape[-2:])
     if symmetrize_input:
-        x = symmetrize(x)
-    subset = _checked_subset("eigh", subset_by_index, shape[-1])
+        x = symmetrize("eigh", x)
+    if subset_by_index is not None:
+        size = array_aval(x).shape[-1]
+        subset_by_index = _checked_subset("eigh", subset_by_index, size)
+        if subset_by_index == (0, size):
+            subset_by_index = None
     vectors, values = eigh_p.bind(
         x,
         lower=bool(lower),
         sort_eigenvalues=bool(sort_eigenvalues),
-        subset_by_index=None if subset == (0, shape[-1]) else subset,
+        subset_by_index=subset_by_index,
         algorithm=None if implementation is None else EighImplementation(implementation),
     )
     return vectors, values
@@ -346,8 +346,8 @@ def schur(
       select_callable: the eigenvalues that reordering puts first; not supported either.
 
     Returns:
-      A list: ``t``, which is upper triangular, or with blocks of two rows on the diagonal for pairs of
-      complex eigenvalues of real matrices; and ``z``.
+      A list: ``t``, which is upper triangular, or has blocks of two rows on the diagonal for pairs
+      of complex eigenvalues of real matrices; and ``z``.
 
     Raises:
       NotImplementedError: where eigenvalues shall be reordered.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra: norms and products of matrices."""
+"""Products and powers of matrices."""
 
 from __future__ import annotations
 
@@ -10,170 +10,27 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
+from olympus_ir import lax
 from olympus_ir.arrays import Array
 
-from . import contractions, matrices, shaping
-from .arithmetic import absolute
-from .axes import canonical_axes, hashable_axes
-from .compilation import compiled
-from .einsum import einsum
-from .powers import power, sqrt
-from .promotion import check_arraylike, convert, ensure_array, promote_dtypes_inexact
-from .reductions import largest, smallest, sum_along
+from .. import contractions, matrices, shaping
+from ..compilation import compiled
+from ..einsum import einsum
+from ..promotion import check_arraylike, ensure_array
+from .solving import inv
 
 __all__ = [
     "cross",
     "diagonal",
     "matmul",
-    "matrix_norm",
     "matrix_power",
     "matrix_transpose",
     "multi_dot",
-    "norm",
     "outer",
     "tensordot",
     "trace",
     "vecdot",
-    "vector_norm",
 ]
-
-
-# ---- norms ----
-
-
-def _magnitude_squares(x: Any) -> Any:
-    if dtypes.issubdtype(x.dtype, np.complexfloating):
-        return lax.real(lax.mul(x, lax.conj(x)))
-    return lax.mul(x, x)
-
-
-def _sum(x: Any, axes: Any, keepdims: bool) -> Any:
-    return sum_along(x, axes, None, keepdims, None, None)
-
-
-def _norm_of(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
-    check_arraylike("linalg.norm", x)
-    (x,) = promote_dtypes_inexact(ensure_array(x))
-    x = ensure_array(x)
-    if axis is None:
-        if ord is None:
-            return sqrt(_sum(_magnitude_squares(x), None, keepdims))
-        axes = tuple(range(x.ndim))
-    else:
-        axes = canonical_axes(axis, x.ndim)
-    if len(axes) == 1:
-        return _vector_norm(x, ord, axes, keepdims)
-    if len(axes) == 2:
-        return _matrix_norm(x, ord, axes, keepdims)
-    raise ValueError(f"Improper number of dimensions to norm: axis={axes}")
-
-
-def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
-    if ord is None or ord == 2:
-        return sqrt(_sum(_magnitude_squares(x), axes, keepdims))
-    if isinstance(ord, str):
-        raise ValueError(f"Invalid order '{ord}' for vector norm.")
-    if ord == np.inf:
-        return largest(absolute(x), axes, keepdims)
-    if ord == -np.inf:
-        return smallest(absolute(x), axes, keepdims)
-    if ord == 0:
-        nonzero = convert(lax.ne(x, np.zeros((), x.dtype)), dtypes.to_floating_dtype(x.dtype))
-        return _sum(nonzero, axes, keepdims)
-    magnitude = absolute(x)
-    if ord == 1:
-        return _sum(magnitude, axes, keepdims)
-    order = np.array(ord, magnitude.dtype)
-    total = _sum(power(magnitude, order), axes, keepdims)
-    return power(total, np.array(1 / ord, magnitude.dtype))
-
-
-def _matrix_norm(x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any:
-    rows, columns = axes
-    if ord is None or ord in ("f", "fro"):
-        return sqrt(_sum(_magnitude_squares(x), axes, keepdims))
-    if ord in (1, -1, np.inf, -np.inf):
-        inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
-        sums = _sum(absolute(x), (inner,), True)
-        extreme = largest if ord > 0 else smallest
-        result = extreme(sums, (outer,), True)
-        return result if keepdims else lax.squeeze(result, axes)
-    if ord in (2, -2, "nuc"):
-        raise NotImplementedError(
-            f"linalg.norm: order {ord!r} of matrices needs singular values, which this version of "
-            "olympus-numpy does not compute; use 'fro', 1, -1, inf or -inf"
-        )
-    raise ValueError(f"Invalid order {ord!r} for matrix norm.")
-
-
-_norm = compiled(_norm_of, ("ord", "axis", "keepdims"), name="norm")
-
-
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
-    """Returns the norm of vectors or matrices.
-
-    Args:
-      x: an array.
-      ord: the order: of vectors a number, 2 where not given; of matrices ``"fro"`` (where not
-        given), 1, -1, inf or -inf.
-      axis: one axis for vectors, two for matrices; where not given, the array is a vector or
-        matrix, or flattened where ``ord`` is not given either.
-      keepdims: whether the axes are kept with size one.
-
-    Example:
-      >>> from olympus_numpy import array
-      >>> norm(array([3.0, 4.0]))
-      Array(5., dtype=float32)
-    """
-    return _norm(x, ord, hashable_axes("linalg.norm", axis), bool(keepdims))
-
-
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
-    """Returns the norm of vectors.
-
-    Args:
-      x: an array.
-      axis: the axis or axes whose elements form a vector; all where not given.
-      keepdims: whether the axes are kept with size one.
-      ord: the order.
-
-    Example:
-      >>> from olympus_numpy import array
-      >>> vector_norm(array([3.0, 4.0]), ord=1)
-      Array(7., dtype=float32)
-    """
-    check_arraylike("linalg.vector_norm", x)
-    return _all_vector_norm(x, ord, hashable_axes("linalg.vector_norm", axis), bool(keepdims))
-
-
-def _vector_norm_of(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
-    (x,) = promote_dtypes_inexact(ensure_array(x))
-    x = ensure_array(x)
-    return _vector_norm(x, ord, canonical_axes(axis, x.ndim), keepdims)
-
-
-_all_vector_norm = compiled(_vector_norm_of, ("ord", "axis", "keepdims"), name="vector_norm")
-
-
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
-    """Returns the norm of matrices, the last two dimensions.
-
-    Args:
-      x: an array.
-      keepdims: whether the two dimensions are kept with size one.
-      ord: the order; see `norm`.
-
-    Example:
-      >>> from olympus_numpy import array
-      >>> matrix_norm(array([[3.0, 4.0]]))
-      Array(5., dtype=float32)
-    """
-    check_arraylike("linalg.matrix_norm", x)
-    return norm(x, ord=ord, keepdims=keepdims, axis=(-2, -1))
-
-
-# ---- products ----
 
 
 def matrix_power(a: Any, n: int) -> Array:
@@ -181,7 +38,7 @@ def matrix_power(a: Any, n: int) -> Array:
 
     Args:
       a: matrices.
-      n: the exponent, not negative.
+      n: the exponent; negative ones are powers of the inverses.
 
     Example:
       >>> from olympus_numpy import array
@@ -190,22 +47,22 @@ def matrix_power(a: Any, n: int) -> Array:
              [0, 1]], dtype=int32)
     """
     check_arraylike("linalg.matrix_power", a)
-    n = operator.index(n)
+    try:
+        n = operator.index(n)
+    except TypeError:
+        raise TypeError(f"exponent must be an integer, got {n}") from None
     if np.ndim(a) < 2 or np.shape(a)[-1] != np.shape(a)[-2]:
         raise TypeError(
             "Last 2 dimensions of the array to matrix_power must be square, got shape "
             f"{np.shape(a)}"
-        )
-    if n < 0:
-        raise NotImplementedError(
-            "matrix_power: negative exponents need inverse matrices, which this version of "
-            "olympus-numpy does not compute"
         )
     return _matrix_power(a, n)
 
 
 def _powers(a: Any, n: int) -> Any:
     a = ensure_array(a)
+    if n < 0:
+        a, n = inv(a), -n
     if n == 0:
         return lax.broadcast_in_dim(
             matrices.eye(a.shape[-1], dtype=a.dtype), a.shape, (a.ndim - 2, a.ndim - 1)

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Determinants and their logarithms."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from olympus_ir import dtypes, lax
+from olympus_ir.arrays import Array
+from olympus_ir.lax import linalg as lax_linalg
+from olympus_ir.lax.families import real_dtype
+from olympus_ir.lax.linalg.matrices import permute_rows
+
+from .. import matrices, selection
+from ..compilation import compiled
+from ..custom_derivatives import custom_jvp
+from ..promotion import check_arraylike
+from .factoring import floating
+from .solving import solve
+
+__all__ = ["det", "slogdet"]
+
+
+class SlogdetResult(NamedTuple):
+    """What `slogdet` returns."""
+
+    sign: Array
+    logabsdet: Array
+
+
+def _diagonal(x: Any) -> Any:
+    return matrices.diagonal(x, axis1=-2, axis2=-1)
+
+
+def _unit(x: Any) -> Any:
+    """Numbers divided by their magnitude; where they are zero, zero."""
+    return lax.sign(x)
+
+
+def _parity(pivots: Any, dtype: Any) -> Any:
+    """The sign of the permutation that exchanges of rows amount to."""
+    rows = lax.broadcasted_iota(np.int32, pivots.shape, pivots.ndim - 1)
+    odd = (pivots != rows).astype(np.int32).sum(axis=-1) % 2
+    return (1 - 2 * odd).astype(dtype)
+
+
+# ---- logarithms ----
+
+
+@custom_jvp
+def _slogdet_lu(a: Any) -> tuple[Any, Any]:
+    packed, pivots, _ = lax_linalg.lu(a)
+    diagonal = _diagonal(packed)
+    sign = _parity(pivots, a.dtype) * _unit(diagonal).prod(axis=-1)
+    sign = selection.where((diagonal == 0).any(axis=-1), 0, sign)
+    return sign, lax.log(lax.abs(diagonal)).sum(axis=-1)
+
+
+@custom_jvp
+def _slogdet_qr(a: Any) -> tuple[Any, Any]:
+    packed, taus = lax_linalg.geqrf(a)
+    diagonal = _diagonal(packed)
+    # A reflection has determinant -1, one with factor zero is the identity; of complex ones the
+    # determinant is that of the product's adjoint on the vectors' lines: 1 - tau * |v|**2.
+    vectors = matrices.tril(packed, -1)
+    lengths = 1 + (lax.abs(vectors) ** 2).sum(axis=-2)[..., : taus.shape[-1]]
+    reflections = (1 - taus * lengths.astype(taus.dtype)).prod(axis=-1)
+    sign = _unit(diagonal).prod(axis=-1) * _unit(reflections)
+    return sign, lax.log(lax.abs(diagonal)).sum(axis=-1)
+
+
+def _slogdet_jvp(function: Any, primals: Any, tangents: Any) -> Any:
+    (a,), (da,) = primals, tangents
+    sign, logarithm = function(a)
+    change = _diagonal(solve(a, da)).sum(axis=-1)
+    if not dtypes.issubdtype(a.dtype, np.complexfloating):
+        return (sign, logarithm), (lax.full_like(sign, 0), change)
+    turn = lax.complex(lax.full_like(logarithm, 0), lax.imag(change))
+    return (sign, logarithm), (turn * sign, lax.real(change))
+
+
+for _function in (_slogdet_lu, _slogdet_qr):
+    _function.defjvp(
+        lambda primals, tangents, _function=_function: _slogdet_jvp(_function, primals, tangents)
+    )
+
+_METHODS = {"lu": _slogdet_lu, None: _slogdet_lu, "qr": _slogdet_qr}
+
+
+def _slogdet_of(a: Any, method: str | None) -> Any:
+    (a,) = floating("slogdet", a)
+    if a.ndim < 2 or a.shape[-2] != a.shape[-1]:
+        raise ValueError(f"Argument to slogdet() must have shape [..., n, n], got {a.shape}")
+    if not a.shape[-1]:
+        real = real_dtype(a.dtype)
+        return lax.full(a.shape[:-2], 1, a.dtype), lax.full(a.shape[:-2], 0, real)
+    return _METHODS[method](a)
+
+
+_slogdet = compiled(_slogdet_of, ("method",), name="slogdet")
+
+
+def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
+    """Returns the signs of determinants, and the logarithms of their magnitudes.
+
+    Args:
+      a: square matrices.
+      method: ``"lu"``, which is the default, or ``"qr"``.
+
+    Returns:
+      The pair of signs (of complex matrices, numbers of magnitude one) and logarithms.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> slogdet(array([[0.0, 1], [1, 0]]))
+      SlogdetResult(sign=Array(-1., dtype=float32), logabsdet=Array(0., dtype=float32))
+    """
+    check_arraylike("jnp.linalg.slogdet", a)
+    if method not in _METHODS:
+        raise ValueError(
+            f"Unknown slogdet method '{method}'. Supported methods are 'lu' (`None`), and 'qr'."
+        )
+    return SlogdetResult(*_slogdet(a, method))
+
+
+# ---- determinants ----
+
+
+@custom_jvp
+def _det(a: Any) -> Any:
+    sign, logarithm = _slogdet(a, None)
+    return sign * lax.exp(logarithm).astype(sign.dtype)
+
+
+@_det.defjvp
+def _det_jvp(primals: Any, tangents: Any) -> Any:
+    """The derivative is the trace of ``adjugate(a) @ da``, which exists for singular matrices, too.
+
+    With ``p @ a = l @ u`` the adjugate of ``u`` is a product of all but the last number on its
+    diagonal, and of the inverse of ``u`` with a one for the last. Elimination with exchanges leaves
+    zeros at the end, so these have no zero among them unless the adjugate vanishes.
+    """
+    (a,), (da,) = primals, tangents
+    packed, pivots, permutation = lax_linalg.lu(a)
+    diagonal = _diagonal(packed)
+    size = a.shape[-1]
+    sign = _parity(pivots, a.dtype)
+    partial = sign * diagonal[..., :-1].prod(axis=-1)
+    last = diagonal[..., -1]
+    at_end = lax.iota(np.int32, size) == size - 1
+    replaced = selection.where(at_end | (diagonal == 0), 1, diagonal)
+    on_diagonal = matrices.eye(size, dtype=bool)
+    upper = selection.where(on_diagonal, replaced[..., None, :], packed)
+    x = permute_rows(da, permutation)
+    x = lax_linalg.triangular_solve(packed, x, left_side=True, lower=True, unit_diagonal=True)
+    x = selection.where(at_end[:, None], x, last[..., None, None] * x)
+    x = lax_linalg.triangular_solve(upper, x, left_side=True, lower=False)
+    return partial * last, partial * _diagonal(x).sum(axis=-1)
+
+
+def _det_of(a: Any) -> Any:
+    (a,) = floating("det", a)
+    if a.ndim < 2 or a.shape[-2] != a.shape[-1]:
+        raise ValueError(f"Argument to _det() must have shape [..., n, n], got {a.shape}")
+    size = a.shape[-1]
+    if size == 2:
+        return a[..., 0, 0] * a[..., 1, 1] - a[..., 0, 1] * a[..., 1, 0]
+    if size == 3:
+        return (
+            a[..., 0, 0] * a[..., 1, 1] * a[..., 2, 2]
+            + a[..., 0, 1] * a[..., 1, 2] * a[..., 2, 0]
+            + a[..., 0, 2] * a[..., 1, 0] * a[..., 2, 1]
+            - a[..., 0, 2] * a[..., 1, 1] * a[..., 2, 0]
+            - a[..., 0, 0] * a[..., 1, 2] * a[..., 2, 1]
+            - a[..., 0, 1] * a[..., 1, 0] * a[..., 2, 2]
+        )
+    return _det(a) if size else lax.full(a.shape[:-2], 1, a.dtype)
+
+
+_compiled_det = compiled(_det_of, name="det")
+
+
+def det(a: Any) -> Array:
+    """Returns the determinants of matrices.
+
+    Args:
+      a: square matrices.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> det(array([[1.0, 2], [3, 4]]))
+      Array(-2., dtype=float32)
+    """
+    check_arraylike("jnp.linalg.det", a)
+    return _compiled_det(a)

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Factors, eigenvalues and singular values of matrices."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_ir.lax import linalg as lax_linalg
+from olympus_ir.lax.linalg.matrices import adjoint, swap_last
+
+from ..compilation import compiled
+from ..gathering import take_along_axis
+from ..promotion import check_arraylike, ensure_array, promote_dtypes_inexact
+
+__all__ = [
+    "cholesky",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "qr",
+    "svd",
+    "svdvals",
+]
+
+
+class EigResult(NamedTuple):
+    """What `eig` returns."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class EighResult(NamedTuple):
+    """What `eigh` returns."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class QRResult(NamedTuple):
+    """What `qr` returns."""
+
+    Q: Array
+    R: Array
+
+
+class SVDResult(NamedTuple):
+    """What `svd` returns."""
+
+    U: Array
+    S: Array
+    Vh: Array
+
+
+def floating(function: str, *arrays: Any) -> list[Any]:
+    """The operands as arrays of one dtype that is floating or complex."""
+    check_arraylike(f"jnp.linalg.{function}", *arrays)
+    return promote_dtypes_inexact(*map(ensure_array, arrays))
+
+
+# ---- Cholesky and QR ----
+
+
+def _cholesky_of(a: Any, upper: bool, symmetrize_input: bool) -> Any:
+    (a,) = floating("cholesky", a)
+    factor = lax_linalg.cholesky(a, symmetrize_input=symmetrize_input)
+    return adjoint(factor) if upper else factor
+
+
+_cholesky = compiled(_cholesky_of, ("upper", "symmetrize_input"), name="cholesky")
+
+
+def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
+    """Returns the triangular factors of Hermitian positive definite matrices.
+
+    Args:
+      a: the matrices.
+      upper: whether the factor ``u`` with ``a = u.conj().T @ u`` is wanted; otherwise the lower
+        triangular ``l`` with ``a = l @ l.conj().T``.
+      symmetrize_input: whether the Hermitian part of ``a`` is factored; otherwise its upper
+        triangle is not looked at.
+
+    Returns:
+      Triangular matrices; NaNs where a matrix is not positive definite.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> cholesky(array([[4.0, 2], [2, 2]]))
+      Array([[2., 0.],
+             [1., 1.]], dtype=float32)
+    """
+    check_arraylike("jnp.linalg.cholesky", a)
+    return _cholesky(a, bool(upper), bool(symmetrize_input))
+
+
+_QR_MODES = {"reduced": False, "r": False, "full": False, "complete": True}
+
+
+def _qr_of(a: Any, mode: str) -> Any:
+    (a,) = floating("qr", a)
+    if mode == "raw":
+        packed, taus = lax_linalg.geqrf(a)
+        return swap_last(packed), taus
+    q, r = lax_linalg.qr(a, pivoting=False, full_matrices=_QR_MODES[mode])
+    return r if mode == "r" else (q, r)
+
+
+_qr = compiled(_qr_of, ("mode",), name="qr")
+
+
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """Factors matrices: ``a = q @ r`` with orthonormal columns in ``q`` and triangular ``r``.
+
+    Args:
+      a: matrices.
+      mode: ``"reduced"``, where ``q`` has no more columns than ``a``; ``"complete"``, where it is
+        square; ``"r"`` for ``r`` alone; ``"raw"`` for the reflections that `geqrf` finds.
+
+    Returns:
+      The pair ``(Q, R)``, or what the mode says.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> qr(array([[3.0], [4.0]])).R
+      Array([[-5.]], dtype=float32)
+    """
+    check_arraylike("jnp.linalg.qr", a)
+    if mode not in _QR_MODES and mode != "raw":
+        raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
+    result = _qr(a, mode)
+    return result if mode == "r" else QRResult(*result)
+
+
+# ---- eigenvalues ----
+
+
+def eig(a: Any) -> EigResult:
+    """Returns eigenvalues and eigenvectors of general matrices, complex ones.
+
+    Args:
+      a: square matrices.
+
+    Returns:
+      The pair of the eigenvalues, in no particular order, and the eigenvectors, as columns.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> eig(array([[2.0, 0], [0, 3]])).eigenvalues
+      Array([2.+0.j, 3.+0.j], dtype=complex64)
+    """
+    (a,) = floating("eig", a)
+    values, vectors = lax_linalg.eig(a, compute_left_eigenvectors=False)
+    return EigResult(values, vectors)
+
+
+def _eigvals_of(a: Any) -> Any:
+    (a,) = floating("eigvals", a)
+    return lax_linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
+
+
+_eigvals = compiled(_eigvals_of, name="eigvals")
+
+
+def eigvals(a: Any) -> Array:
+    """Returns the eigenvalues of general matrices, complex ones in no particular order.
+
+    They can be differentiated wherever they differ from each other.
+
+    Args:
+      a: square matrices.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> eigvals(array([[2.0, 0], [0, 3]]))
+      Array([2.+0.j, 3.+0.j], dtype=complex64)
+    """
+    check_arraylike("jnp.linalg.eigvals", a)
+    return _eigvals(a)
+
+
+def _is_lower(UPLO: str | None) -> bool:
+    if UPLO not in (None, "L", "U"):
+        raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
+    return UPLO != "U"
+
+
+def _eigh_of(a: Any, lower: bool, symmetrize_input: bool) -> Any:
+    (a,) = floating("eigh", a)
+    vectors, values = lax_linalg.eigh(a, lower=lower, symmetrize_input=symmetrize_input)
+    return values, vectors
+
+
+_eigh = compiled(_eigh_of, ("lower", "symmetrize_input"), name="eigh")
+
+
+def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
+    """Returns eigenvalues and eigenvectors of Hermitian matrices.
+
+    Args:
+      a: the matrices.
+      UPLO: ``"L"`` or ``"U"``: which triangle is looked at where the input is not symmetrised.
+      symmetrize_input: whether the Hermitian part of ``a`` is taken.
+
+    Returns:
+      The pair of the eigenvalues, in increasing order, and the eigenvectors, as columns.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> eigh(array([[2.0, 1], [1, 2]])).eigenvalues
+      Array([1., 3.], dtype=float32)
+    """
+    check_arraylike("jnp.linalg.eigh", a)
+    return EighResult(*_eigh(a, _is_lower(UPLO), bool(symmetrize_input)))
+
+
+def _eigvalsh_of(a: Any, lower: bool, symmetrize_input: bool) -> Any:
+    return _eigh_of(a, lower, symmetrize_input)[0]
+
+
+_eigvalsh = compiled(_eigvalsh_of, ("lower", "symmetrize_input"), name="eigvalsh")
+
+
+def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
+    """Returns the eigenvalues of Hermitian matrices, in increasing order.
+
+    Args:
+      a: the matrices.
+      UPLO: as in `eigh`.
+      symmetrize_input: as in `eigh`.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> eigvalsh(array([[2.0, 1], [1, 2]]))
+      Array([1., 3.], dtype=float32)
+    """
+    check_arraylike("jnp.linalg.eigvalsh", a)
+    return _eigvalsh(a, _is_lower(UPLO), bool(symmetrize_input))
+
+
+# ---- singular values ----
+
+
+def _svd_of(
+    a: Any,
+    full_matrices: bool,
+    compute_uv: bool,
+    hermitian: bool,
+    subset_by_index: tuple[int, int] | None,
+) -> Any:
+    (a,) = floating("svd", a)
+    if hermitian:
+        return _svd_of_hermitian(a, compute_uv)
+    return lax_linalg.svd(
+        a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index
+    )
+
+
+def _svd_of_hermitian(a: Any, compute_uv: bool) -> Any:
+    vectors, values = lax_linalg.eigh(a)
+    sizes = lax.abs(values)
+    last = values.ndim - 1
+    places = lax.broadcasted_iota(np.uint32, values.shape, last)
+    sizes, places, signs = lax.sort((sizes, places, lax.sign(values)), last, num_keys=1)
+    sizes, places, signs = (lax.rev(each, (last,)) for each in (sizes, places, signs))
+    if not compute_uv:
+        return sizes
+    left = take_along_axis(vectors, lax.expand_dims(places, (last,)), axis=-1)
+    signs = lax.expand_dims(lax.convert_element_type(signs, left.dtype), (last,))
+    return left, sizes, adjoint(left * signs)
+
+
+_svd = compiled(
+    _svd_of, ("full_matrices", "compute_uv", "hermitian", "subset_by_index"), name="svd"
+)
+
+
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Any:
+    """Singular value decomposition: ``a = u @ diag(s) @ vh``.
+
+    Args:
+      a: matrices.
+      full_matrices: whether ``u`` and ``vh`` are square.
+      compute_uv: whether ``u`` and ``vh`` are wanted.
+      hermitian: whether ``a`` is Hermitian, which makes it quicker.
+      subset_by_index: a range ``(start, stop)`` of singular values, where not all are wanted.
+
+    Returns:
+      The triple ``(U, S, Vh)`` with the singular values in decreasing order, or ``S`` alone.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> svd(array([[3.0, 0], [0, 4]])).S
+      Array([4., 3.], dtype=float32)
+    """
+    check_arraylike("jnp.linalg.svd", a)
+    if hermitian and subset_by_index is not None:
+        raise ValueError("svd: subset_by_index is not supported with hermitian=True")
+    if subset_by_index is not None:
+        start, stop = subset_by_index
+        subset_by_index = (int(start), int(stop))
+    result = _svd(a, bool(full_matrices), bool(compute_uv), bool(hermitian), subset_by_index)
+    return SVDResult(*result) if compute_uv else result
+
+
+def svdvals(x: Any, /) -> Array:
+    """Returns the singular values of matrices, in decreasing order.
+
+    Args:
+      x: matrices.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> svdvals(array([[3.0, 0], [0, 4]]))
+      Array([4., 3.], dtype=float32)
+    """
+    check_arraylike("jnp.linalg.svdvals", x)
+    return svd(x, compute_uv=False)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Norms of vectors and matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import dtypes, lax
+from olympus_ir.arrays import Array
+from olympus_ir.lax import linalg as lax_linalg
+
+from ..arithmetic import absolute
+from ..axes import canonical_axes, hashable_axes
+from ..compilation import compiled
+from ..powers import power, sqrt
+from ..promotion import check_arraylike, convert, ensure_array, promote_dtypes_inexact
+from ..reductions import largest, smallest, sum_along
+
+__all__ = ["matrix_norm", "norm", "vector_norm"]
+
+
+def _magnitude_squares(x: Any) -> Any:
+    if dtypes.issubdtype(x.dtype, np.complexfloating):
+        return lax.real(lax.mul(x, lax.conj(x)))
+    return lax.mul(x, x)
+
+
+def _sum(x: Any, axes: Any, keepdims: bool) -> Any:
+    return sum_along(x, axes, None, keepdims, None, None)
+
+
+def _norm_of(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
+    check_arraylike("linalg.norm", x)
+    (x,) = promote_dtypes_inexact(ensure_array(x))
+    x = ensure_array(x)
+    if axis is None:
+        if ord is None:
+            return sqrt(_sum(_magnitude_squares(x), None, keepdims))
+        axes = tuple(range(x.ndim))
+    else:
+        axes = canonical_axes(axis, x.ndim)
+    if len(axes) == 1:
+        return _vector_norm(x, ord, axes, keepdims)
+    if len(axes) == 2:
+        return _matrix_norm(x, ord, axes, keepdims)
+    raise ValueError(f"Improper number of dimensions to norm: axis={axes}")
+
+
+def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
+    if ord is None or ord == 2:
+        return sqrt(_sum(_magnitude_squares(x), axes, keepdims))
+    if isinstance(ord, str):
+        raise ValueError(f"Invalid order '{ord}' for vector norm.")
+    if ord == np.inf:
+        return largest(absolute(x), axes, keepdims)
+    if ord == -np.inf:
+        return smallest(absolute(x), axes, keepdims)
+    if ord == 0:
+        nonzero = convert(lax.ne(x, np.zeros((), x.dtype)), dtypes.to_floating_dtype(x.dtype))
+        return _sum(nonzero, axes, keepdims)
+    magnitude = absolute(x)
+    if ord == 1:
+        return _sum(magnitude, axes, keepdims)
+    order = np.array(ord, magnitude.dtype)
+    total = _sum(power(magnitude, order), axes, keepdims)
+    return power(total, np.array(1 / ord, magnitude.dtype))
+
+
+def _matrix_norm(x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any:
+    rows, columns = axes
+    if ord is None or ord in ("f", "fro"):
+        return sqrt(_sum(_magnitude_squares(x), axes, keepdims))
+    if ord in (1, -1, np.inf, -np.inf):
+        inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
+        sums = _sum(absolute(x), (inner,), True)
+        extreme = largest if ord > 0 else smallest
+        result = extreme(sums, (outer,), True)
+        return result if keepdims else lax.squeeze(result, axes)
+    if ord in (2, -2, "nuc"):
+        others = [axis for axis in range(x.ndim) if axis not in axes]
+        moved = lax.transpose(x, (*others, rows, columns))
+        values = lax_linalg.svd(moved, compute_uv=False)
+        last = (values.ndim - 1,)
+        if ord == "nuc":
+            result = _sum(values, last, False)
+        else:
+            extreme = largest if ord > 0 else smallest
+            result = extreme(values, last, False)
+        return lax.expand_dims(result, tuple(sorted(axes))) if keepdims else result
+    raise ValueError(f"Invalid order '{ord}' for matrix norm.")
+
+
+_norm = compiled(_norm_of, ("ord", "axis", "keepdims"), name="norm")
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+    """Returns the norm of vectors or matrices.
+
+    Args:
+      x: an array.
+      ord: the order: of vectors a number, 2 where not given; of matrices ``"fro"`` (where not
+        given), ``"nuc"``, 1, -1, 2, -2, inf or -inf.
+      axis: one axis for vectors, two for matrices; where not given, the array is a vector or
+        matrix, or flattened where ``ord`` is not given either.
+      keepdims: whether the axes are kept with size one.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> norm(array([3.0, 4.0]))
+      Array(5., dtype=float32)
+    """
+    return _norm(x, ord, hashable_axes("linalg.norm", axis), bool(keepdims))
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
+    """Returns the norm of vectors.
+
+    Args:
+      x: an array.
+      axis: the axis or axes whose elements form a vector; all where not given.
+      keepdims: whether the axes are kept with size one.
+      ord: the order.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> vector_norm(array([3.0, 4.0]), ord=1)
+      Array(7., dtype=float32)
+    """
+    check_arraylike("linalg.vector_norm", x)
+    return _all_vector_norm(x, ord, hashable_axes("linalg.vector_norm", axis), bool(keepdims))
+
+
+def _vector_norm_of(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
+    (x,) = promote_dtypes_inexact(ensure_array(x))
+    x = ensure_array(x)
+    return _vector_norm(x, ord, canonical_axes(axis, x.ndim), keepdims)
+
+
+_all_vector_norm = compiled(_vector_norm_of, ("ord", "axis", "keepdims"), name="vector_norm")
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+    """Returns the norm of matrices, the last two dimensions.
+
+    Args:
+      x: an array.
+      keepdims: whether the two dimensions are kept with size one.
+      ord: the order; see `norm`.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> matrix_norm(array([[3.0, 4.0]]))
+      Array(5., dtype=float32)
+    """
+    check_arraylike("linalg.matrix_norm", x)
+    return norm(x, ord=ord, keepdims=keepdims, axis=(-2, -1))

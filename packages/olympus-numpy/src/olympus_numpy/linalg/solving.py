@@ -1,0 +1,427 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Solutions of systems of linear equations, inverses, and how far matrices are from singular."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import dtypes, lax
+from olympus_ir.arrays import Array
+from olympus_ir.lax import linalg as lax_linalg
+from olympus_ir.lax.families import real_dtype
+from olympus_ir.lax.linalg.matrices import adjoint, permute_rows
+
+from .. import contractions, matrices, selection, shaping
+from ..compilation import compiled
+from ..custom_derivatives import custom_jvp
+from ..promotion import check_arraylike, ensure_array, promote_dtypes_inexact
+from ..reductions import largest, sum_along
+from ..vectorization import vectorize
+from .factoring import floating, svd
+from .norms import norm
+
+__all__ = [
+    "cond",
+    "inv",
+    "lstsq",
+    "matrix_rank",
+    "pinv",
+    "solve",
+    "tensorinv",
+    "tensorsolve",
+]
+
+_matmul = functools.partial(contractions.matmul, precision=lax.Precision.HIGHEST)
+
+
+# ---- solutions ----
+
+
+def lu_solution(packed: Any, permutation: Any, b: Any, trans: int) -> Any:
+    """Solves with the factors of one matrix.
+
+    Args:
+      packed: the factors, as `lax.linalg.lu` returns them.
+      permutation: the permutation of rows.
+      b: the right-hand side, a vector or a matrix.
+      trans: whether the matrix is taken as it is (0), transposed (1) or adjoint (2).
+    """
+    vector = b.ndim == 1
+    x = b[:, None] if vector else b
+    solve_with = functools.partial(lax_linalg.triangular_solve, packed, left_side=True)
+    if trans == 0:
+        x = permute_rows(x, permutation)
+        x = solve_with(x, lower=True, unit_diagonal=True)
+        x = solve_with(x, lower=False)
+    else:
+        options = {"transpose_a": True, "conjugate_a": trans == 2}
+        x = solve_with(x, lower=False, **options)
+        x = solve_with(x, lower=True, unit_diagonal=True, **options)
+        places = lax.iota(np.int32, permutation.shape[0])
+        inverse = lax.sort((permutation, places), 0, num_keys=1)[1]
+        x = permute_rows(x, inverse)
+    return x[:, 0] if vector else x
+
+
+def _solution(a: Any, b: Any) -> Any:
+    """The solution for one matrix, whose derivatives follow from the equation."""
+    from olympus_autodiff.solves import custom_linear_solve  # not wanted at import time
+
+    if not a.size:
+        return b
+    packed, _, permutation = lax_linalg.lu(lax.stop_gradient(a))
+    return custom_linear_solve(
+        lambda x: _matmul(a, x),
+        b,
+        solve=lambda _, b: lu_solution(packed, permutation, b, trans=0),
+        transpose_solve=lambda _, b: lu_solution(packed, permutation, b, trans=1),
+    )
+
+
+_solve_vectors = vectorize(_solution, signature="(m,m),(m)->(m)")
+_solve_matrices = vectorize(_solution, signature="(m,m),(m,n)->(m,n)")
+
+
+def _solve_of(a: Any, b: Any) -> Any:
+    a, b = promote_dtypes_inexact(ensure_array(a), ensure_array(b))
+    if a.ndim < 2:
+        raise ValueError(f"left hand array must be at least two dimensional; got a.shape={a.shape}")
+    # As in NumPy 2, b is a vector only where it has one dimension.
+    if b.ndim == a.ndim - 1 and b.ndim > 1 and a.shape[-1] == b.shape[-1] != b.shape[-2]:
+        raise ValueError(
+            f"Invalid shapes for solve: {a.shape}, {b.shape}. Several right-hand sides that are "
+            "vectors are given by solve(a, b[..., None]).squeeze(-1)."
+        )
+    return (_solve_vectors if b.ndim == 1 else _solve_matrices)(a, b)
+
+
+_solve = compiled(_solve_of, inline=True, name="solve")
+
+
+def solve(a: Any, b: Any) -> Array:
+    """Solves ``a @ x = b``.
+
+    Args:
+      a: square matrices.
+      b: the right-hand sides: a vector, or matrices.
+
+    Returns:
+      An array ``x``; infinities or NaNs where ``a`` is singular.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> solve(array([[2.0, 0], [1, 1]]), array([2.0, 3]))
+      Array([1., 2.], dtype=float32)
+    """
+    check_arraylike("jnp.linalg.solve", a, b)
+    return _solve(a, b)
+
+
+def _inv_of(a: Any) -> Any:
+    (a,) = floating("inv", a)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise ValueError(f"Argument to inv must have shape [..., n, n], got {a.shape}.")
+    one = matrices.eye(a.shape[-1], dtype=a.dtype)
+    return _solve_of(a, lax.broadcast(one, a.shape[:-2]))
+
+
+_inv = compiled(_inv_of, inline=True, name="inv")
+
+
+def inv(a: Any) -> Array:
+    """Returns the inverses of matrices.
+
+    Args:
+      a: square matrices.
+
+    Returns:
+      The inverses; infinities or NaNs where a matrix is singular.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> inv(array([[2.0, 0], [0, 4]]))
+      Array([[0.5 , 0.  ],
+             [0.  , 0.25]], dtype=float32)
+    """
+    check_arraylike("jnp.linalg.inv", a)
+    return _inv(a)
+
+
+# ---- least squares ----
+
+
+def _precision(dtype: Any) -> float:
+    return float(dtypes.finfo(dtype).eps)
+
+
+def _pinv_of(a: Any, rtol: Any, hermitian: bool) -> Any:
+    if not a.size:
+        return lax.full((*a.shape[:-2], a.shape[-1], a.shape[-2]), 0, a.dtype)
+    u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
+    cutoff = lax.expand_dims(ensure_array(rtol), (np.ndim(rtol),)) * s[..., :1]
+    s = selection.where(s > cutoff, s, np.inf)
+    return _matmul(adjoint(vh), adjoint(u) / s[..., None].astype(u.dtype))
+
+
+@functools.cache
+def _pseudo_inverse(hermitian: bool) -> Any:
+    function = compiled(functools.partial(_pinv_of, hermitian=hermitian), name="_pinv")
+
+    @custom_jvp
+    def _pinv(a: Any, rtol: Any) -> Any:
+        return function(a, rtol)
+
+    @_pinv.defjvp
+    def _pinv_jvp(primals: Any, tangents: Any) -> Any:
+        # Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
+        # problems whose variables separate" (1973): true where the rank stays the same.
+        a, rtol = primals
+        da = tangents[0]
+        p = _pinv(a, rtol)
+        ph, dah = adjoint(p), adjoint(da)
+        rows = _matmul(_matmul(p, ph), dah)
+        columns = _matmul(dah, _matmul(ph, p))
+        change = -_matmul(_matmul(p, da), p)
+        change = change + rows - _matmul(_matmul(rows, a), p)
+        return p, change + columns - _matmul(p, _matmul(a, columns))
+
+    return _pinv
+
+
+def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
+    """Returns the pseudo-inverses of matrices.
+
+    Args:
+      a: matrices.
+      rtol: singular values are taken for zero up to this fraction of the largest one; where not
+        given, ten times the larger of the two sizes, in units of the dtype's precision.
+      hermitian: whether ``a`` is Hermitian, which makes it quicker.
+      rcond: another name for ``rtol``.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> pinv(array([[2.0], [0.0]]))
+      Array([[0.5, 0. ]], dtype=float32)
+    """
+    (a,) = floating("pinv", a)
+    if rcond is not None:
+        if rtol is not None:
+            raise ValueError("pinv: only one of rtol and rcond may be specified.")
+        rtol = rcond
+    if a.ndim < 2:
+        raise ValueError(f"pinv takes matrices, got an array of shape {a.shape}")
+    if rtol is None:
+        rtol = 10.0 * max(a.shape[-2:]) * _precision(a.dtype)
+    real = real_dtype(a.dtype)
+    return _pseudo_inverse(bool(hermitian))(a, ensure_array(rtol).astype(real))
+
+
+def _lstsq_of(a: Any, b: Any, rcond: Any, numpy_resid: bool) -> Any:
+    a, b = promote_dtypes_inexact(ensure_array(a), ensure_array(b))
+    if not a.ndim or not b.ndim or a.shape[0] != b.shape[0]:
+        raise ValueError(
+            f"Leading dimensions of input arrays must match; got shapes {a.shape} and {b.shape}"
+        )
+    if a.ndim != 2:
+        raise TypeError(f"{a.ndim}-dimensional array given. Array must be two-dimensional")
+    vector = b.ndim == 1
+    if not vector and b.ndim != 2:
+        raise TypeError(f"{b.ndim}-dimensional array given. Array must be one or two-dimensional")
+    b = b[:, None] if vector else b
+    rows, columns = a.shape
+    real = real_dtype(a.dtype)
+    if not a.size:
+        s = lax.full((0,), 0, real)
+        rank = np.zeros((), np.int32)
+        x = lax.full((columns, b.shape[1]), 0, a.dtype)
+    else:
+        if rcond is None:
+            rcond = _precision(a.dtype) * max(rows, columns)
+        else:
+            rcond = selection.where(rcond < 0, _precision(a.dtype), rcond)
+        u, s, vh = svd(a, full_matrices=False)
+        mask = (s > 0) & (s >= ensure_array(rcond).astype(real) * s[0])
+        rank = sum_along(mask.astype(np.int32), None, None, False, None, None)
+        safe = selection.where(mask, s, 1)
+        inverse = selection.where(mask, 1 / safe, 0)[:, None].astype(a.dtype)
+        x = _matmul(adjoint(vh), inverse * _matmul(adjoint(u), b))
+    if numpy_resid and (not a.size or rows <= columns):
+        residual = lax.full((0,), 0, real)
+    else:
+        residual = norm(b - _matmul(a, x), axis=0) ** 2
+    return x[:, 0] if vector else x, residual, rank, s
+
+
+_lstsq = compiled(_lstsq_of, ("numpy_resid",), name="_lstsq")
+
+
+def lstsq(
+    a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False
+) -> tuple[Array, Array, Array, Array]:
+    """Solves ``a @ x = b`` as well as possible: the shortest ``x`` with the smallest error.
+
+    Args:
+      a: a matrix.
+      b: the right-hand side, a vector or a matrix.
+      rcond: singular values are taken for zero up to this fraction of the largest one; the dtype's
+        precision times the larger of the two sizes where not given.
+      numpy_resid: whether the residuals are empty where the rank is not full, as NumPy's are. This
+        depends on the values, so the function cannot be compiled then.
+
+    Returns:
+      The solution, the sums of squares of the errors, the rank of ``a`` and its singular values.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> lstsq(array([[1.0], [1.0]]), array([1.0, 3.0]))[0]
+      Array([2.], dtype=float32)
+    """
+    check_arraylike("jnp.linalg.lstsq", a, b)
+    if not numpy_resid:
+        return _lstsq(a, b, rcond, False)
+    x, residual, rank, s = _lstsq_of(a, b, rcond, True)
+    if int(rank) < np.shape(a)[1]:
+        residual = lax.full((0,), 0, residual.dtype)
+    return x, residual, rank, s
+
+
+# ---- rank and condition ----
+
+
+def _matrix_rank_of(M: Any, rtol: Any, hermitian: bool) -> Any:
+    (M,) = floating("matrix_rank", M)
+    if M.ndim < 2:
+        return (M != 0).any().astype(np.int32)
+    s = svd(M, full_matrices=False, compute_uv=False, hermitian=hermitian)
+    if rtol is None:
+        bound = largest(s, (s.ndim - 1,), False) * max(M.shape[-2:]) * _precision(s.dtype)
+    else:
+        bound = ensure_array(rtol)
+    above = s > bound[..., None]
+    return sum_along(above.astype(np.int32), (s.ndim - 1,), None, False, None, None)
+
+
+_matrix_rank = compiled(_matrix_rank_of, ("hermitian",), name="matrix_rank")
+
+
+def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
+    """Returns the ranks of matrices: how many singular values are not zero.
+
+    Args:
+      M: matrices.
+      rtol: singular values are taken for zero up to this bound; where not given, the largest one
+        times the larger of the two sizes, in units of the dtype's precision.
+      hermitian: whether ``M`` is Hermitian, which makes it quicker.
+      tol: another name for ``rtol``.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> matrix_rank(array([[1.0, 2], [2, 4]]))
+      Array(1, dtype=int32)
+    """
+    check_arraylike("jnp.linalg.matrix_rank", M)
+    if tol is not None:
+        if rtol is not None:
+            raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
+        rtol = tol
+    return _matrix_rank(M, rtol, bool(hermitian))
+
+
+def _cond_of(x: Any, p: Any) -> Any:
+    (x,) = promote_dtypes_inexact(ensure_array(x))
+    if p in (None, 2, -2):
+        s = svd(x, compute_uv=False)
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    ratio = norm(x, ord=p, axis=(-2, -1)) * norm(inv(x), ord=p, axis=(-2, -1))
+    # The inverse of a matrix of NaNs is not to be told from that of a singular one.
+    broken = (x != x).any(axis=(-2, -1))
+    return selection.where((ratio != ratio) & ~broken, np.inf, ratio)
+
+
+_cond = compiled(_cond_of, ("p",), name="cond")
+
+
+def cond(x: Any, p: Any = None) -> Array:
+    """Returns the condition numbers of matrices.
+
+    Args:
+      x: matrices.
+      p: the norm, as the order of `norm`; the ratio of singular values where not given.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> cond(array([[2.0, 0], [0, 1]]))
+      Array(2., dtype=float32)
+    """
+    check_arraylike("cond", x)
+    shape = np.shape(x)
+    if len(shape) < 2:
+        raise ValueError(f"jnp.linalg.cond: input array must be at least 2D; got arr.shape={shape}")
+    if 0 in shape:
+        raise ValueError(f"jnp.linalg.cond: input array must not be empty; got arr.shape={shape}")
+    if p not in (None, 2, -2) and shape[-1] != shape[-2]:
+        raise ValueError(f"jnp.linalg.cond: for {p=}, array must be square; got arr.shape={shape}")
+    return _cond(x, p)
+
+
+# ---- tensors ----
+
+
+def tensorinv(a: Any, ind: int = 2) -> Array:
+    """Returns the inverse of a linear map of arrays.
+
+    Args:
+      a: the map: ``tensordot(a, x, x.ndim)`` is its value.
+      ind: how many of the dimensions, from the first, are those of its values.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> tensorinv(array([[[2.0], [0]], [[0], [4]]]), ind=1).shape
+      (2, 1, 2)
+    """
+    check_arraylike("tensorinv", a)
+    if ind <= 0:
+        raise ValueError(f"ind must be a positive integer; got {ind=}")
+    (a,) = promote_dtypes_inexact(ensure_array(a))
+    first, rest = a.shape[:ind], a.shape[ind:]
+    size = int(np.prod(first))
+    if size != int(np.prod(rest)):
+        raise ValueError(
+            "tensorinv is only possible when the product of the first `ind` dimensions equals that "
+            f"of the remaining dimensions. got arr.shape={a.shape} with ind={ind}."
+        )
+    return inv(a.reshape(size, size)).reshape(*rest, *first)
+
+
+def tensorsolve(a: Any, b: Any, axes: tuple[int, ...] | None = None) -> Array:
+    """Solves ``tensordot(a, x, x.ndim) = b``.
+
+    Args:
+      a: a linear map of arrays.
+      b: the right-hand side.
+      axes: dimensions of ``a`` that are moved to the end first.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> tensorsolve(array([[[2.0, 0]], [[0, 4.0]]]), array([2.0, 4.0]))
+      Array([[1., 1.]], dtype=float32)
+    """
+    check_arraylike("tensorsolve", a, b)
+    a, b = promote_dtypes_inexact(ensure_array(a), ensure_array(b))
+    if axes is not None:
+        a = shaping.moveaxis(a, axes, range(a.ndim - len(axes), a.ndim))
+    if a.shape[: b.ndim] != b.shape:
+        raise ValueError(
+            "After moving axes to end, leading shape of a must match shape of b. got "
+            f"a.shape={a.shape}, b.shape={b.shape}"
+        )
+    shape = a.shape[b.ndim :]
+    if int(np.prod(shape)) != b.size:
+        raise ValueError(
+            "Input arrays must have prod(a.shape[:b.ndim]) == prod(a.shape[b.ndim:]); got "
+            f"a.shape={a.shape}, b.ndim={b.ndim}."
+        )
+    return solve(a.reshape(b.size, b.size), b.ravel()).reshape(shape)
