@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images, or arrays of any number of dimensions, sampled at other places: `resize`.
+
+Along each dimension the new samples are weighted sums of the old ones; the weights come from a
+kernel, a function of the distance between an old and a new sample. So a resampling is one matrix
+product a dimension, linear in the image and differentiable in scale and translation.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import dtypes, lax
+from olympus_ir.arrays import Array
+from olympus_ir.jit import jit
+from olympus_numpy.axes import canonical_axis
+
+__all__ = ["ResizeMethod", "resize", "scale_and_translate"]
+
+
+class ResizeMethod(enum.Enum):
+    """How new samples are computed from old ones.
+
+    NEAREST takes the nearest old sample; LINEAR interpolates between two; CUBIC is the cubic
+    convolution of Keys with the parameter -1/2 and CUBIC_PYTORCH that with -3/4; LANCZOS3 and
+    LANCZOS5 are windowed sinc functions; AREA averages what a new sample covers.
+
+    References:
+      R. G. Keys, Cubic convolution interpolation for digital image processing, IEEE Transactions
+      on Acoustics, Speech, and Signal Processing 29 (1981).
+      C. E. Duchon, Lanczos filtering in one and two dimensions, Journal of Applied Meteorology 18
+      (1979).
+
+    Example:
+      >>> from olympus_scipy.images import ResizeMethod
+      >>> ResizeMethod.from_string("bicubic")
+      <ResizeMethod.CUBIC: 4>
+    """
+
+    NEAREST = 0
+    LINEAR = 1
+    LANCZOS3 = 2
+    LANCZOS5 = 3
+    CUBIC = 4
+    CUBIC_PYTORCH = 5
+    AREA = 6
+
+    @staticmethod
+    def from_string(s: str) -> ResizeMethod:
+        """The method of a name such as ``"linear"``.
+
+        Raises:
+          ValueError: where there is no such method.
+        """
+        method = _NAMES.get(s)
+        if method is None:
+            raise ValueError(
+                f'Unknown resize method "{s}"; there are {", ".join(sorted(_NAMES))}, and the '
+                "members of olympus.image.ResizeMethod"
+            )
+        return method
+
+
+_NAMES = {
+    "nearest": ResizeMethod.NEAREST,
+    "linear": ResizeMethod.LINEAR,
+    "bilinear": ResizeMethod.LINEAR,
+    "trilinear": ResizeMethod.LINEAR,
+    "triangle": ResizeMethod.LINEAR,
+    "lanczos3": ResizeMethod.LANCZOS3,
+    "lanczos5": ResizeMethod.LANCZOS5,
+    "cubic": ResizeMethod.CUBIC,
+    "bicubic": ResizeMethod.CUBIC,
+    "tricubic": ResizeMethod.CUBIC,
+    "area": ResizeMethod.AREA,
+}
+
+
+# ---- kernels: functions of the distance, in old samples ----
+
+
+def _triangle(distance: Any) -> Array:
+    return onp.maximum(0, 1 - distance)
+
+
+def _cubic_convolution(a: float, distance: Any) -> Array:
+    near = ((a + 2) * distance - (a + 3)) * distance**2 + 1
+    far = a * (((distance - 5) * distance + 8) * distance - 4)
+    return onp.where(distance < 1, near, onp.where(distance < 2, far, 0))
+
+
+def _lanczos(radius: int, distance: Any) -> Array:
+    window = onp.where(distance < radius, onp.sinc(distance / radius), 0)
+    return onp.sinc(distance) * window
+
+
+_KERNELS: dict[ResizeMethod, Callable[[Any], Array]] = {
+    ResizeMethod.LINEAR: _triangle,
+    ResizeMethod.LANCZOS3: functools.partial(_lanczos, 3),
+    ResizeMethod.LANCZOS5: functools.partial(_lanczos, 5),
+    ResizeMethod.CUBIC: functools.partial(_cubic_convolution, -0.5),
+    ResizeMethod.CUBIC_PYTORCH: functools.partial(_cubic_convolution, -0.75),
+}
+
+
+def _weights(
+    method: ResizeMethod, old: int, new: int, scale: Any, translation: Any, antialias: bool
+) -> Array:
+    """The weight of each old sample (rows) in each new one (columns)."""
+    dtype = scale.dtype
+    # The sample at position i covers the interval from i to i + 1, and lies in its middle.
+    spacing = 1 / scale
+    places = ((onp.arange(new, dtype=dtype) + 0.5) - translation) * spacing - 0.5
+    positions = onp.arange(old, dtype=dtype)[:, None]
+    if method is ResizeMethod.AREA:
+        end = onp.minimum(positions + 0.5, places + spacing / 2)
+        weights = onp.maximum(0, end - onp.maximum(positions - 0.5, places - spacing / 2))
+    else:
+        # Fewer samples than before: wider kernels let no high frequency through.
+        width = onp.maximum(spacing, 1) if antialias else 1
+        weights = _KERNELS[method](onp.abs(places - positions) / width)
+    total = onp.sum(weights, axis=0)
+    enough = onp.abs(total) > 1000 * float(dtypes.finfo(np.float32).eps)
+    weights = onp.where(enough, weights / onp.where(enough, total, 1), 0)
+    return onp.where((places >= -0.5) & (places <= old - 0.5), weights, 0)
+
+
+# ---- resampling ----
+
+
+def _method(method: str | ResizeMethod) -> ResizeMethod:
+    return method if isinstance(method, ResizeMethod) else ResizeMethod.from_string(method)
+
+
+@functools.partial(jit, static_argnums=(1, 2, 5, 6, 7))
+def _resample(
+    image: Any,
+    shape: tuple[int, ...],
+    dimensions: tuple[int, ...],
+    scale: Any,
+    translation: Any,
+    method: ResizeMethod,
+    antialias: bool,
+    precision: Any,
+) -> Array:
+    for position, dimension in enumerate(dimensions):
+        weights = _weights(
+            method,
+            image.shape[dimension],
+            shape[dimension],
+            scale[position],
+            translation[position],
+            antialias,
+        ).astype(image.dtype)
+        image = onp.moveaxis(
+            onp.tensordot(image, weights, ((dimension,), (0,)), precision=precision), -1, dimension
+        )
+    return image
+
+
+def scale_and_translate(
+    image: Any,
+    shape: Sequence[int],
+    spatial_dims: Sequence[int],
+    scale: Any,
+    translation: Any,
+    method: str | ResizeMethod,
+    antialias: bool = True,
+    precision: Any = lax.Precision.HIGHEST,
+) -> Array:
+    """Samples an image that is stretched and moved.
+
+    The place x of the image goes to ``x * scale + translation``; places count from the edge of the
+    first sample, whose middle is at 1/2. What lies outside of the image is zero.
+
+    Args:
+      image: an array, of shape (..., n, ...).
+      shape: the shape of the result; it differs from the image's along ``spatial_dims`` only.
+      spatial_dims: the dimensions to sample.
+      scale: the factor for each of these dimensions, of shape (len(spatial_dims),).
+      translation: the shift of each, in new samples, of the same shape.
+      method: a `ResizeMethod` or its name: linear, cubic, lanczos3, lanczos5, area.
+      antialias: whether to remove, when there are fewer samples than before, what they cannot show.
+      precision: of the products, as for `lax.dot_general`.
+
+    Returns:
+      The samples; of integers and booleans as floats.
+
+    Raises:
+      ValueError: where shapes do not fit or the method is unknown or ``"nearest"``.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_scipy.images import scale_and_translate
+      >>> one = np.array([1.0], np.float32)
+      >>> scale_and_translate(np.arange(4.0), (4,), (0,), one, one, "linear")
+      Array([0., 0., 1., 2.], dtype=float32)
+    """
+    image = onp.asarray(image)
+    shape = _checked_shape(image, shape)
+    method = _method(method)
+    if method is ResizeMethod.NEAREST:
+        raise ValueError(
+            "Nearest neighbor resampling is not currently supported for scale_and_translate. Use "
+            "another method, or olympus.image.resize."
+        )
+    if not dtypes.issubdtype(image.dtype, np.inexact):
+        image = image.astype(dtypes.default_float_dtype())
+    dimensions = tuple(canonical_axis(dimension, image.ndim) for dimension in spatial_dims)
+    if len(set(dimensions)) != len(dimensions):
+        raise ValueError(f"spatial_dims must differ from each other, got {tuple(spatial_dims)}")
+    scale, translation = _inexact(scale), _inexact(translation)
+    for name, values in (("scale", scale), ("translation", translation)):
+        if values.shape != (len(dimensions),):
+            raise ValueError(
+                f"{name} needs one entry for each of the {len(dimensions)} spatial_dims "
+                f"{dimensions}, got shape {values.shape}"
+            )
+    for dimension, (old, new) in enumerate(zip(image.shape, shape, strict=True)):
+        if old != new and dimension not in dimensions:
+            raise ValueError(
+                f"shape {shape} differs from the image's, {image.shape}, along dimension "
+                f"{dimension}, which is not one of spatial_dims {dimensions}"
+            )
+    return _resample(
+        image, shape, dimensions, scale, translation, method, bool(antialias), precision
+    )
+
+
+def _inexact(values: Any) -> Array:
+    values = onp.asarray(values)
+    if dtypes.issubdtype(values.dtype, np.floating):
+        return values
+    return values.astype(dtypes.default_float_dtype())
+
+
+def _checked_shape(image: Array, shape: Sequence[int]) -> tuple[int, ...]:
+    shape = tuple(shape)
+    if len(shape) != image.ndim:
+        raise ValueError(
+            "shape must have length equal to the number of dimensions of x;  "
+            f"{shape} vs {image.shape}"
+        )
+    return shape
+
+
+def resize(
+    image: Any,
+    shape: Sequence[int],
+    method: str | ResizeMethod,
+    antialias: bool = True,
+    precision: Any = lax.Precision.HIGHEST,
+) -> Array:
+    """Samples an image anew, so that it has another shape.
+
+    Args:
+      image: an array of any number of dimensions.
+      shape: the shape of the result, of as many dimensions.
+      method: a `ResizeMethod` or its name: nearest, linear (or bilinear, trilinear, triangle),
+        cubic (bicubic, tricubic), lanczos3, lanczos5, area.
+      antialias: whether to remove, when there are fewer samples than before, what they cannot
+        show; ``"nearest"`` and ``"area"`` take no notice.
+      precision: of the products, as for `lax.dot_general`.
+
+    Returns:
+      The array of the new shape; of integers and booleans as floats, except for ``"nearest"``.
+
+    Raises:
+      ValueError: where the number of dimensions differs, a dimension is to grow from nothing, or
+        the method is unknown.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_scipy.images import resize
+      >>> resize(np.arange(4.0), (2,), "area")
+      Array([0.5, 2.5], dtype=float32)
+    """
+    image = onp.asarray(image)
+    shape = _checked_shape(image, shape)
+    method = _method(method)
+    changed = tuple(d for d in range(image.ndim) if image.shape[d] != shape[d])
+    for dimension in changed:
+        if not image.shape[dimension]:
+            raise ValueError(
+                f"an image of shape {image.shape} has nothing to sample along dimension {dimension}"
+            )
+    if method is ResizeMethod.NEAREST:
+        return _nearest(image, shape, changed)
+    if not dtypes.issubdtype(image.dtype, np.inexact):
+        image = image.astype(dtypes.default_float_dtype())
+    if not changed:
+        return image
+    if not all(shape[d] for d in changed):
+        return onp.zeros(shape, image.dtype)
+    factors = [shape[d] / image.shape[d] for d in changed]
+    scale = onp.asarray(factors, dtype=np.float32)
+    return _resample(
+        image, shape, changed, scale, onp.zeros_like(scale), method, bool(antialias), precision
+    )
+
+
+@functools.partial(jit, static_argnums=(1, 2))
+def _nearest(image: Any, shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Array:
+    for dimension in dimensions:
+        old, new = image.shape[dimension], shape[dimension]
+        places = np.floor((np.arange(new) + 0.5) * np.float32(old / new)).astype(np.int32)
+        image = onp.take(image, np.minimum(places, old - 1), axis=dimension)
+    return image
