@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from olympus_ir import config, lax, pytrees
+from olympus_ir.effects import reference_effects
 from olympus_ir.errors import ConcretizationTypeError
 from olympus_ir.evaluation import bind_equation, eval_olympuspr
 from olympus_ir.flattening import FlatFunction, debug_info_of_tree
@@ -295,6 +296,9 @@ def _recomputation(
         equation = producers.get(var)
         if equation is None:
             frontier.append(var)
+            continue
+        if equation.effects and reference_effects.filter_in(equation.effects):
+            frontier.append(var)  # what a reference holds may be something else later
             continue
         if id(equation) not in decisions:
             decisions[id(equation)] = _decision(policy, equation)

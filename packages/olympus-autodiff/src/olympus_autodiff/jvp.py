@@ -25,7 +25,7 @@ from olympus_ir.tracing import (
 
 from .custom_linear import custom_lin_p
 from .memory import remembered
-from .tables import jvp_rules, load_rules
+from .tables import concerns_refs, jvp_rules, load_rules
 from .zeros import SymbolicZero, Zero, aval_of, has_tangents, instantiate
 
 __all__ = ["JVPTrace", "JVPTracer", "jvp", "jvp_flat", "jvp_olympuspr"]
@@ -72,6 +72,12 @@ class JVPTrace(Trace):
     def process_primitive(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
+        if primitive.takes_refs and concerns_refs(primitive, args):
+            from .references import apply_to_refs  # most programs have no references
+
+            result = apply_to_refs(self, primitive, args, params)
+            if result is not NotImplemented:
+                return result
         if len(args) > 1 and current.axes.varying and primitive.spreads_varying:
             # Before the rule, so that tangents vary over the mesh axes that values vary over.
             with set_current_trace(self):

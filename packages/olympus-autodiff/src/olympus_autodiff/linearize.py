@@ -36,7 +36,7 @@ from .jvp import (
     tangent_aval_of,
     tangents_for_rule,
 )
-from .tables import jvp_rules, linearize_rules, load_rules
+from .tables import concerns_refs, jvp_rules, linearize_rules, load_rules
 from .tangent_trace import TangentTrace
 from .zeros import SymbolicZero, Zero, aval_of, has_tangents, zeros_like_aval
 
@@ -101,6 +101,12 @@ class LinearizeTrace(Trace):
     def process_primitive(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
+        if primitive.takes_refs and concerns_refs(primitive, args):
+            from .references import apply_to_refs  # most programs have no references
+
+            result = apply_to_refs(self, primitive, args, params)
+            if result is not NotImplemented:
+                return result
         if len(args) > 1 and current.axes.varying and primitive.spreads_varying:
             # Before the rule, so that tangents vary over the mesh axes that values vary over.
             with set_current_trace(self):

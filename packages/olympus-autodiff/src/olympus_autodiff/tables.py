@@ -84,6 +84,11 @@ def load_rules() -> None:
         _loaded = True
 
 
+def concerns_refs(primitive: Primitive, args: Sequence[Any]) -> bool:
+    """Whether a primitive makes references or is applied to some."""
+    return primitive.family == "references" or any(getattr(arg, "is_ref", False) for arg in args)
+
+
 # ---- values in rules ----
 
 

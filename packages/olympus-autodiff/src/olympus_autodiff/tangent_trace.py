@@ -21,6 +21,7 @@ from olympus_ir.source_info import SourceInfo, capture, unknown_source
 from olympus_ir.staging import StagingTrace, StagingTracer, varying_alike
 from olympus_ir.tracing import Trace, current, evaluation_trace, set_current_trace
 
+from .tables import concerns_refs
 from .zeros import aval_of
 
 __all__ = ["TangentTrace", "lift_constants", "live_equations"]
@@ -46,6 +47,12 @@ class TangentTrace(StagingTrace):
     def process_primitive(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
+        if primitive.takes_refs and concerns_refs(primitive, args):
+            from .references import apply_to_refs  # most programs have no references
+
+            result = apply_to_refs(self, primitive, args, params)
+            if result is not NotImplemented:
+                return result
         for arg in args:
             if arg.__class__ is StagingTracer and arg._trace is self:
                 if primitive in dead_code_rules.rules:

@@ -37,6 +37,8 @@ def unbatched_aval(aval: AbstractValue, batch_dim: BatchDim) -> AbstractValue:
     """The type of one example, given the type of all of them."""
     if batch_dim is None:
         return aval
+    if aval.is_ref:
+        return aval.update(inner_aval=unbatched_aval(aval.inner_aval, batch_dim))  # type: ignore[attr-defined]
     assert isinstance(aval, ShapedArray), aval
     shape = aval.shape
     placement = _placement(aval, lambda spec: (*spec[:batch_dim], *spec[batch_dim + 1 :]))
@@ -49,6 +51,8 @@ def batched_aval(aval: AbstractValue, batch_dim: BatchDim, axis: BatchAxis) -> A
     """The type of all examples, given the type of one."""
     if batch_dim is None:
         return aval
+    if aval.is_ref:
+        return aval.update(inner_aval=batched_aval(aval.inner_aval, batch_dim, axis))  # type: ignore[attr-defined]
     assert isinstance(aval, ShapedArray), aval
     shape = aval.shape
     placement = _placement(
@@ -100,6 +104,12 @@ def move_dim(value: Any, source: int, target: int) -> Any:
     source, target = source % ndim, target % ndim
     if source == target:
         return value
+    if get_aval(value).is_ref:
+        raise ValueError(
+            f"control flow and calls under vmap need a reference to be mapped over axis 0 (or, "
+            f"where a scan runs over it, axis 1), and it is mapped over axis {source}: "
+            f"{get_aval(value)}."
+        )
     permutation = [dim for dim in range(ndim) if dim != source]
     permutation.insert(target, source)
     return lax.transpose(value, tuple(permutation))

@@ -52,7 +52,7 @@ class BatchTrace(Trace):
         dims = []
         batched = False
         for arg in args:
-            if arg.__class__ is BatchTracer and arg._trace is self:
+            if isinstance(arg, BatchTracer) and arg._trace is self:
                 values.append(arg.value)
                 dims.append(arg.batch_dim)
                 batched = True
@@ -61,6 +61,10 @@ class BatchTrace(Trace):
                 dims.append(None)
         axis_rule = _axis_rules.get(primitive)
         if not batched and (axis_rule is None or self.axis.name is None):
+            if primitive.family == "references":
+                made = self._make_ref(primitive, args, params)
+                if made is not None:
+                    return made
             return primitive.bind_with_trace(self.parent, args, params)
         if axis_rule is not None:
             with set_current_trace(self.parent):
@@ -76,7 +80,16 @@ class BatchTrace(Trace):
                 value if dim is None else BatchTracer(self, value, dim)
                 for value, dim in zip(out, out_dims, strict=True)
             ]
-        return out if out_dims is None else BatchTracer(self, out, out_dims)
+        return out if out_dims is None else tracer_of(self, out, out_dims)
+
+    def _make_ref(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """A new reference, which is batched whatever it holds; None for other primitives."""
+        if primitive.name not in ("new_ref", "empty_ref"):
+            return None
+        rule = _batching_rules[primitive]
+        with set_current_trace(self.parent):
+            ref, dim = rule(self.axis.size, args, [None] * len(args), **params)
+        return tracer_of(self, ref, dim)
 
     def _expand(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Batches what a primitive stands for, where it has no rule of its own."""
@@ -142,7 +155,7 @@ class BatchTrace(Trace):
         values: list[Any] = []
         dims: list[BatchDim] = []
         for arg in args:
-            if arg.__class__ is BatchTracer and arg._trace is self:
+            if isinstance(arg, BatchTracer) and arg._trace is self:
                 values.append(arg.value)
                 dims.append(arg.batch_dim)
             else:
@@ -153,7 +166,7 @@ class BatchTrace(Trace):
     def wrap(self, values: Sequence[Any], dims: Sequence[BatchDim]) -> list[Any]:
         """Tracers for the batched values; the others as they are."""
         return [
-            value if dim is None else BatchTracer(self, value, dim)
+            value if dim is None else tracer_of(self, value, dim)
             for value, dim in zip(values, dims, strict=True)
         ]
 
@@ -190,6 +203,15 @@ class BatchTracer(Tracer):
     def __repr__(self) -> str:
         batched = get_aval(self.value).str_short()
         return f"VmapTracer(aval={self.aval.str_short()}, batched={batched})"
+
+
+def tracer_of(trace: BatchTrace, value: Any, batch_dim: int) -> BatchTracer:
+    """The tracer for a batched value, an array or a reference."""
+    if getattr(value, "is_ref", False):
+        from .ref_tracers import BatchRefTracer  # loaded already where there are references
+
+        return BatchRefTracer(trace, value, batch_dim)
+    return BatchTracer(trace, value, batch_dim)
 
 
 # ---- running a function of one example on all of them ----

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from . import lax
-from .effects import NamedAxisEffect
+from .effects import AccumEffect, NamedAxisEffect, RefEffect, WriteEffect
 from .olympuspr import (
     ClosedOlympuspr,
     DropVar,
@@ -57,10 +57,13 @@ def dce_olympuspr(
         for atom, used in zip(olympuspr.outvars, used_outputs, strict=True)
         if used and isinstance(atom, Var)
     }
+    # References among the inputs are seen from outside, and so is what is written to them.
+    refs = {var for var in (*olympuspr.constvars, *olympuspr.invars) if var.aval.is_ref}
+    live |= refs
     kept: list[Equation] = []
     for equation in reversed(olympuspr.eqns):
         used_results = [var in live for var in equation.outvars]
-        if not any(used_results) and not _has_lasting_effects(equation):
+        if not any(used_results) and not has_lasting_effects(equation, live):
             continue
         rule = dead_code_rules.rules.get(equation.primitive)
         if not all(used_results):
@@ -73,6 +76,8 @@ def dce_olympuspr(
     wanted = (
         instantiate if not isinstance(instantiate, bool) else [instantiate] * len(olympuspr.invars)
     )
+    if refs:
+        live -= refs.difference(*[equation.invars for equation in kept])
     used_inputs = [
         var in live or bool(keep) for var, keep in zip(olympuspr.invars, wanted, strict=True)
     ]
@@ -81,7 +86,7 @@ def dce_olympuspr(
         _chosen(olympuspr.invars, used_inputs),
         _chosen(olympuspr.outvars, used_outputs),
         kept,
-        joined_effects(kept),
+        joined_effects(kept, (*olympuspr.constvars, *olympuspr.invars)),
         olympuspr.debug_info,
     )
     if not all(used_inputs) or not all(used_outputs):
@@ -122,9 +127,22 @@ def _chosen(items: Sequence[Any], flags: Flags) -> list[Any]:
     return [item for item, flag in zip(items, flags, strict=True) if flag]
 
 
-def _has_lasting_effects(equation: Equation) -> bool:
-    # That a named axis must be bound is no reason to compute what nobody needs.
-    return any(not isinstance(effect, NamedAxisEffect) for effect in equation.effects)
+def has_lasting_effects(equation: Equation, live: Container[Any]) -> bool:
+    """Whether an equation must be kept even where nothing uses its results.
+
+    Args:
+      equation: the equation.
+      live: the variables that are used later, and references that are seen from outside.
+    """
+    for effect in equation.effects:
+        if isinstance(effect, WriteEffect | AccumEffect):
+            # What is written to a reference that nobody reads any more is of no use.
+            if any(atom.aval.is_ref and atom in live for atom in equation.invars):
+                return True
+        elif not isinstance(effect, NamedAxisEffect | RefEffect):
+            # That a named axis must be bound is no reason to compute what nobody needs.
+            return True
+    return False
 
 
 def _without_unused_names(equation: Equation, used_results: Flags) -> Equation:

@@ -120,3 +120,64 @@ lowerable_effects.add_type(NamedAxisEffect)
 control_flow_allowed_effects.add_type(NamedAxisEffect)
 custom_derivatives_allowed_effects.add_type(NamedAxisEffect)
 checkpoint_allowed_effects.add_type(NamedAxisEffect)
+
+
+class RefEffect(Effect):
+    """Use of a mutable reference.
+
+    An equation says what it does to references among its operands.
+    """
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+class ReadEffect(RefEffect):
+    """Reading a reference."""
+
+    __slots__ = ()
+
+
+class WriteEffect(RefEffect):
+    """Writing a reference."""
+
+    __slots__ = ()
+
+
+class AccumEffect(RefEffect):
+    """Adding to what a reference holds."""
+
+    __slots__ = ()
+
+
+class AllocationEffect(RefEffect):
+    """Making a reference, or ending its life; also of a program with references inside."""
+
+    __slots__ = ()
+
+
+read_effect = ReadEffect("Read")
+write_effect = WriteEffect("Write")
+accum_effect = AccumEffect("Accum")
+allocation_effect = AllocationEffect("Allocate")
+
+for _effects in (
+    lowerable_effects,
+    control_flow_allowed_effects,
+    custom_derivatives_allowed_effects,
+    checkpoint_allowed_effects,
+    partial_evaluation_kept_effects,
+    reference_effects,
+):
+    _effects.add_type(RefEffect)

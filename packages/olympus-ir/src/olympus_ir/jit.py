@@ -20,7 +20,7 @@ from .flattening import FlatFunction, debug_info_of_tree, function_name, result_
 from .function_caches import FunctionCache
 from .olympuspr import ClosedOlympuspr
 from .staging import separate_constants, trace_to_olympuspr
-from .tracing import current
+from .tracing import current, find_tracers
 
 
 class JitOptions:
@@ -83,6 +83,11 @@ class JitOptions:
             placement,
             compiler_options,
         )
+
+    def replace(self, **changes: Any) -> JitOptions:
+        """The same options with some changed."""
+        fields = {name: getattr(self, name) for name in self.__slots__ if name != "_key"}
+        return JitOptions(**{**fields, **changes})
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, JitOptions) and self._key == other._key)
@@ -234,11 +239,22 @@ class TracedProgram:
       closed: the program. Its first inputs are the ``hoisted`` values.
       out_tree: the structure of the result.
       params: the parameters of the `jit` equation that calls it.
-      hoisted: tracers of outer traces that the function closes over.
+      hoisted: tracers of outer traces, and references, that the function closes over.
+      has_refs: whether there are references among its inputs.
+      pure: the evaluator's form of a program with references, without them.
       in_tree: the structure of ``(args, kwargs)`` without static ones; None for flat operands.
     """
 
-    __slots__ = ("closed", "executables", "hoisted", "in_tree", "out_tree", "params")
+    __slots__ = (
+        "closed",
+        "executables",
+        "has_refs",
+        "hoisted",
+        "in_tree",
+        "out_tree",
+        "params",
+        "pure",
+    )
 
     def __init__(
         self,
@@ -253,6 +269,8 @@ class TracedProgram:
         self.out_tree = out_tree
         self.params = params
         self.hoisted = hoisted
+        self.has_refs = any(var.aval.is_ref for var in closed.jaxpr.invars)
+        self.pure: Any = None
         # The evaluator's compiled forms.
         self.executables: dict[Any, Any] = {}
 
@@ -298,9 +316,17 @@ def trace_call(
     if program is None:
         program = _trace_program(fun, fun_called, options, in_tree, avals, positions)
         # A program that closes over tracers of this very moment is of no use later.
-        if not program.hoisted:
+        if not find_tracers(program.hoisted):
             programs[key] = program
+    if program.has_refs:
+        _check_references(program, leaves)
     return program, leaves
+
+
+def _check_references(program: TracedProgram, leaves: Sequence[Any]) -> None:
+    from .refs.aliasing import check_aliases  # loaded already where there are references
+
+    check_aliases(program.closed.debug_info, program.hoisted, leaves)
 
 
 def bind_statics(fun: Any, options: JitOptions, args: tuple, kwargs: dict[str, Any]) -> Any:

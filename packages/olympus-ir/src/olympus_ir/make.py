@@ -59,6 +59,10 @@ def make_olympuspr(
             olympuspr, constants = trace_to_olympuspr(flat, avals, info)
         out_tree = flat.out_tree
         olympuspr.debug_info = info.with_result_paths(lambda: result_paths(out_tree))
+        if any(aval.is_ref for aval in avals):
+            from .refs.aliasing import check_aliases  # loaded already where there are references
+
+            check_aliases(info, constants, leaves)
         drop_unused_results(olympuspr)
         closed = ClosedOlympuspr(olympuspr, constants)
         return (closed, _structs(closed, out_tree)) if return_shape else closed

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import dtypes
 from .avals import AbstractValue, get_aval
-from .effects import no_effects, reference_effects
+from .effects import allocation_effect, no_effects, reference_effects
 from .primitives import Primitive
 from .source_info import FunctionOrigin, SourceInfo, unknown_source
 
@@ -350,8 +350,8 @@ def joined_effects(equations: Sequence[Equation], inputs: Sequence[Var] | None =
 
     Args:
       equations: the equations.
-      inputs: the program's constants and inputs. Where there is no reference among them, what is
-        done to references stays inside the program.
+      inputs: the program's constants and inputs. Where there is no reference among them, reading
+        and writing references stays inside the program; that there are some is stated all the same.
     """
     effects: frozenset = no_effects
     for equation in equations:
@@ -360,7 +360,7 @@ def joined_effects(equations: Sequence[Equation], inputs: Sequence[Var] | None =
     if effects and inputs is not None and not any(var.aval.is_ref for var in inputs):
         inside = reference_effects.filter_in(effects)
         if inside:
-            effects -= frozenset(inside)
+            effects = effects.difference(inside) | {allocation_effect}
     return effects
 
 

@@ -54,6 +54,8 @@ class Primitive:
         self.family = family
         if multiple_results:
             self.multiple_results = True
+        # Whether references may be operands: of calls and control flow they may.
+        self.takes_refs = not cache_inference
         if not cache_inference:
             self.infer = self._infer_anew  # type: ignore[method-assign]
         # Which operands it is linear in: all (True), some (their indices), none (empty).
@@ -137,6 +139,13 @@ class Primitive:
                 f"Abstract evaluation of `{self.name}` is not defined. "
                 f"Give it a shape rule with `{self.name}_p.def_abstract_eval`."
             )
+        if not self.takes_refs:
+            for aval in avals:
+                if getattr(aval, "is_ref", False):
+                    raise ValueError(
+                        f"Attempting to pass a Ref {aval.str_short()} to a primitive: {self.name} "
+                        "-- did you forget to unpack ([...]) the ref?"
+                    )
         if self.spreads_varying:
             varying = varying_axes(avals)
             if varying:

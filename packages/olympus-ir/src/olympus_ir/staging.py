@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from . import config, source_info
 from .avals import AbstractValue, get_aval, is_valid_value, varying_axes
@@ -62,7 +62,7 @@ class StagingTrace(Trace):
         """A tracer for a new input of the program."""
         var = Var(aval)
         self.invars.append(var)
-        return tracer_types.get(aval.__class__, StagingTracer)(self, var)
+        return self.tracer_of(var)
 
     def atom(self, value: Any) -> Atom:
         """The variable or literal for an operand."""
@@ -91,7 +91,10 @@ class StagingTrace(Trace):
         """The value as a tracer of this trace."""
         if value.__class__ is StagingTracer and value._trace is self:
             return value
-        atom = self.atom(value)
+        return self.tracer_of(self.atom(value))
+
+    def tracer_of(self, atom: Atom) -> StagingTracer:
+        """The tracer that stands for a variable or literal of this program."""
         return tracer_types.get(atom.aval.__class__, StagingTracer)(self, atom)
 
     # ---- recording ----
@@ -201,6 +204,9 @@ class StagingTrace(Trace):
         except TypeError:
             self._check_outputs(outputs, out_tree)
             raise
+        for position, atom in enumerate(outvars):
+            if atom.aval.is_ref:
+                self._raise_returned_ref(position, atom, out_tree)
         olympuspr = Olympuspr(
             self.constvars,
             self.invars,
@@ -222,6 +228,26 @@ class StagingTrace(Trace):
                     f"{self.debug_info.traced_for} returned a value of type {type(output)}"
                     f"{where if path != 'result' else ''}, which is not a valid OLYMPUS type"
                 ) from None
+
+    def _raise_returned_ref(self, position: int, atom: Any, out_tree: Any) -> NoReturn:
+        info = self.debug_info
+        path = result_paths(out_tree)[position] if out_tree is not None else "result"
+        where = f" at output tree path {path}" if path != "result" else ""
+        if atom in self.invars:
+            names, place = info.arg_names or (), self.invars.index(atom)
+            name = names[place] if place < len(names) else f"number {place}"
+            origin = f"passed in as the argument {name}"
+        elif atom in self.constvars:
+            origin = "closed over"
+        else:
+            makers = [eqn.source_info for eqn in self.equations if atom in eqn.outvars]
+            origin = f"created on line {source_info.summarize(makers[0])}"
+        raise ValueError(
+            f"function {info.func_src_info} traced for {info.traced_for} returned a mutable array "
+            f"reference of type {atom.aval.str_short()}{where}, but mutable array references "
+            f"cannot be returned. Return what it holds, `ref[...]`.\n\nThe returned mutable array was "
+            f"{origin}."
+        )
 
     def finish(self) -> None:
         """Marks the trace as over; its tracers are errors from now on."""
@@ -394,10 +420,13 @@ def trace_to_closed(
 def separate_constants(closed: ClosedOlympuspr) -> tuple[list[Any], ClosedOlympuspr]:
     """The tracers among a program's constants, and the program that takes them as first inputs.
 
-    Constants that are values stay constants; tracers of outer traces must become operands of the
-    equation that holds the program.
+    Constants that are values stay constants; tracers of outer traces, and references, must become
+    operands of the equation that holds the program.
     """
-    is_tracer = [isinstance(value, Tracer) for value in closed.consts]
+    is_tracer = [
+        isinstance(value, Tracer) or var.aval.is_ref
+        for value, var in zip(closed.consts, closed.jaxpr.constvars, strict=True)
+    ]
     if not any(is_tracer):
         return [], closed
     olympuspr = closed.jaxpr

@@ -15,10 +15,11 @@ from typing import Any
 
 from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.dead_code import dce_olympuspr
+from olympus_ir.effects import allocation_effect
 from olympus_ir.olympuspr import ClosedOlympuspr
 
 from . import backends
-from ._jaxlib import ArrayImpl, GSPMDSharding, JaxRuntimeError, NamedSharding
+from ._jaxlib import ArrayImpl, GSPMDSharding, JaxRuntimeError, NamedSharding, is_description
 from .callback_errors import raise_callback_error
 from .dispatch import Executable, compile_module
 from .lowering import mlir
@@ -96,6 +97,10 @@ def lower(
       placement: how operands and results lie over the devices, where there are several.
       inline_constants: whether the module holds all constants, the large ones too.
     """
+    if allocation_effect in closed.effects:
+        from olympus_ir.refs.discharge import discharge_closed  # only for programs with references
+
+        closed = discharge_closed(closed).closed
     olympuspr = closed.jaxpr
     in_avals, out_avals = olympuspr.in_avals, olympuspr.out_avals
     donated = tuple(donated or (False,) * len(in_avals))
@@ -273,7 +278,7 @@ def compile_lowered(
         raise
     constant_shardings = [placement.constant_sharding(value) for value in lowered.constants]
     constants = [
-        put_leaf(value, sharding)
+        value if is_description(placement.devices[0]) else put_leaf(value, sharding)
         for value, sharding in zip(lowered.constants, constant_shardings, strict=True)
     ]
     in_avals = [aval for aval, keep in zip(lowered.in_avals, lowered.kept, strict=True) if keep]

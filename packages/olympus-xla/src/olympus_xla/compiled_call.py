@@ -29,6 +29,11 @@ def make_compiled_call(
     def run(*args: Any, **kwargs: Any) -> Any:
         leaves, given_tree = pytrees.tree_flatten((args, kwargs))
         _check_arguments(program, in_tree, compiled, leaves, given_tree)
+        if program.has_refs:
+            from .references import pure_program  # only for programs with references
+
+            results = pure_program(program).run(compiled.call, [*program.hoisted, *leaves])
+            return pytrees.tree_unflatten(program.out_tree, results)
         results = compiled.call(leaves)
         if checks_results():
             check_results(program, leaves, results)
@@ -37,7 +42,7 @@ def make_compiled_call(
     def cache_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         result = run(*args, **kwargs)
         fastpath = None
-        if not checks_results():
+        if not checks_results() and not program.has_refs:
             fastpath = compiled.executable.fastpath(
                 program.out_tree, compiled.lowered.kept, compiled.constants
             )
@@ -64,7 +69,8 @@ def _check_arguments(
         _raise_tree_mismatch(in_tree, given_tree)
     names = _argument_names(program, len(leaves))
     mismatches = []
-    for name, leaf, aval in zip(names, leaves, program.closed.in_avals, strict=True):
+    in_avals = program.closed.in_avals[len(program.hoisted) :]
+    for name, leaf, aval in zip(names, leaves, in_avals, strict=True):
         given = get_aval(leaf)
         if given.shape != aval.shape or given.dtype != aval.dtype:
             mismatches.append(
@@ -77,7 +83,8 @@ def _check_arguments(
             "you are calling the compiled executable with a different enable_x64 mode than when it "
             "was AOT compiled? The mismatches are:\n" + "\n".join(mismatches)
         )
-    _check_shardings(program, compiled, leaves, names)
+    if not program.has_refs:
+        _check_shardings(program, compiled, leaves, names)
 
 
 def _raise_tree_mismatch(compiled_for: Any, given: Any) -> None:

@@ -33,7 +33,9 @@ def evaluate(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) 
     """Applies a primitive to concrete operands."""
     eager = primitive.eager
     if eager is None:
-        eager = primitive.eager = _make_eager(primitive, tuple(params))
+        if primitive.family == "references":
+            from . import references as references  # sets `eager` of those that make references
+        eager = primitive.eager = primitive.eager or _make_eager(primitive, tuple(params))
     return eager(*args, **params)
 
 
@@ -46,6 +48,9 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
             if isinstance(arg, Tracer):
                 raise escaped_tracer_error(arg, f"was passed to `{primitive.name}`")
         avals = tuple([get_aval(arg) for arg in args])
+        if any(aval.is_ref for aval in avals):
+            results = _evaluate_with_refs(primitive, args, avals, params, programs)
+            return (results if primitive.multiple_results else results[0]), None
         key = (avals, tuple(params.items()), config.trace_context())
         program = programs.get(key)
         if program is None:
@@ -64,7 +69,10 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
 
     @api_boundary
     def cache_miss(*args: Any, **params: Any) -> tuple[Any, Any, bool]:
-        result, (program, compiled) = run(*args, **params)
+        result, called = run(*args, **params)
+        if called is None:
+            return result, None, False
+        program, compiled = called
         if known.issuperset(params) and not checks_results():
             fastpath = compiled.executable.fastpath(
                 program.out_tree, compiled.lowered.kept, compiled.constants
@@ -78,20 +86,59 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
     )
 
 
-def _program(primitive: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> TracedProgram:
-    """The program of one equation; that of a call is the program it calls."""
+def _evaluate_with_refs(
+    primitive: Primitive,
+    args: Sequence[Any],
+    avals: tuple,
+    params: dict[str, Any],
+    programs: dict[Any, TracedProgram],
+) -> list[Any]:
+    """Applies a primitive to operands among which are references, some perhaps several times."""
+    from .references import call_with_refs  # only for programs with references
+
+    # The operands without repetitions of references, and where in them each operand is.
+    operands: list[Any] = []
+    places: list[int] = []
+    for arg, aval in zip(args, avals, strict=True):
+        found = [place for place, each in enumerate(operands) if aval.is_ref and each is arg]
+        places.append(found[0] if found else len(operands))
+        if not found:
+            operands.append(arg)
+    key = (avals, tuple(places), tuple(params.items()), config.trace_context())
+    program = programs.get(key)
+    if program is None:
+        program = programs[key] = _program(primitive, avals, params, places)
+    return call_with_refs(program, _DEFAULT_OPTIONS, operands)
+
+
+def _program(
+    primitive: Primitive,
+    avals: Sequence[Any],
+    params: dict[str, Any],
+    places: Sequence[int] | None = None,
+) -> TracedProgram:
+    """The program of one equation; that of a call is the program it calls.
+
+    Args:
+      primitive: the equation's primitive.
+      avals: the types of its operands.
+      params: its parameters.
+      places: for each operand, which of the program's inputs it is; by default one after another.
+    """
     if primitive is jit_p:
         out_tree = tree_structure([0] * len(params["jaxpr"].out_avals))
         return TracedProgram(params["jaxpr"], out_tree, params, [])
     trace = StagingTrace()
-    tracers = [trace.new_input(aval) for aval in avals]
+    if places is None:
+        places = range(len(avals))
+    inputs = [trace.new_input(avals[places.index(place)]) for place in range(len({*places}))]
     with set_current_trace(trace):
-        results = trace.record(primitive, tracers, params)
+        results = trace.record(primitive, [inputs[place] for place in places], params)
     outputs = results if primitive.multiple_results else [results]
     closed = ClosedOlympuspr(*trace.to_olympuspr(outputs))
     trace.finish()
     out_tree = tree_structure([0] * len(outputs)) if primitive.multiple_results else _LEAF
-    jit_parameters = {"name": primitive.name, "donated_invars": (False,) * len(avals)}
+    jit_parameters = {"name": primitive.name, "donated_invars": (False,) * len(inputs)}
     return TracedProgram(closed, out_tree, jit_parameters, [])
 
 

@@ -152,6 +152,9 @@ def make_jitted(fun: Callable[..., Any], options: JitOptions) -> Any:
         if current.trace is not evaluation_trace:
             return call_under_trace(fun_inside, options, args, kwargs), None, False
         program, leaves = trace_call(fun, options, args, kwargs)
+        if program.has_refs:
+            results = _call_with_refs(fun_inside, options, program, args, kwargs)
+            return pytrees.tree_unflatten(program.out_tree, results), None, False
         if program.hoisted:
             raise escaped_tracer_error(
                 program.hoisted[0], f"was used by `{function_name(fun)}` under jit"
@@ -184,6 +187,19 @@ def make_jitted(fun: Callable[..., Any], options: JitOptions) -> Any:
     jitted.__wrapped__ = fun
     jitted._olympus_options = options
     return jitted
+
+
+def _call_with_refs(
+    fun_inside: Any, options: JitOptions, program: TracedProgram, args: tuple, kwargs: dict
+) -> list[Any]:
+    from .references import call_with_refs  # only for programs with references
+
+    if options.placement:
+        # The shardings asked for do not count references: they are constraints inside.
+        asked = tuple([pair for pair in options.placement if not pair[0].endswith("_shardings")])
+        options = options.replace(placement=asked)
+    program, leaves = trace_call(fun_inside, options, args, kwargs)
+    return call_with_refs(program, options, leaves)
 
 
 def compiled_for(program: TracedProgram, options: JitOptions, leaves: Sequence[Any]) -> Compiled:

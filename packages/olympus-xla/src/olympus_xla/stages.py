@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from olympus_ir import pytrees
 from olympus_ir.jit import JitOptions, TracedProgram, bind_statics, trace_call
 from olympus_ir.shape_struct import ShapeDtypeStruct
-from olympus_ir.tracing import escaped_tracer_error
+from olympus_ir.tracing import Tracer, escaped_tracer_error
 
 from . import compilation
 from ._jaxlib import hlo_module_cost_analysis, xla_computation
@@ -169,6 +169,15 @@ class Traced(Stage):
         ]
         return pytrees.tree_unflatten(self._program.out_tree, structs)
 
+    @property
+    def _compiled_program(self) -> TracedProgram:
+        """The program that is compiled: without references."""
+        if not self._program.has_refs:
+            return self._program
+        from .references import pure_program  # only for programs with references
+
+        return pure_program(self._program).program
+
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Lowers the program to StableHLO.
 
@@ -181,7 +190,7 @@ class Traced(Stage):
           TypeError: where they are not a sequence of strings.
           ValueError: where they are empty.
         """
-        placement = resolve_placement(self._options, self._program, self._shardings)
+        placement = resolve_placement(self._options, self._compiled_program, self._shardings)
         if lowering_platforms is None:
             platforms = (compilation.platform_of(placement.devices[0]),)
         else:
@@ -190,10 +199,10 @@ class Traced(Stage):
 
     def _lower_for(self, platforms: tuple[str, ...], placement: Placement) -> compilation.Lowered:
         return compilation.lower(
-            self._program.closed,
+            self._compiled_program.closed,
             name=self.fun_name,
             platforms=platforms,
-            donated=self._program.params["donated_invars"],
+            donated=self._compiled_program.params["donated_invars"],
             keep_unused=self._options.keep_unused,
             placement=placement,
         )
@@ -391,11 +400,13 @@ class Compiled(Stage):
 def trace(fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dict) -> Traced:
     """Traces a function for arrays or `ShapeDtypeStruct`s."""
     program, leaves = trace_call(fun, options, args, kwargs, abstract=True)
-    if program.hoisted:
-        raise escaped_tracer_error(
-            program.hoisted[0], f"was used by `{program.params['name']}`, traced ahead of time"
-        )
+    for value in program.hoisted:
+        if isinstance(value, Tracer):
+            raise escaped_tracer_error(
+                value, f"was used by `{program.params['name']}`, traced ahead of time"
+            )
     if options.static_argnums or options.static_argnames:
         _, args, kwargs, _, _ = bind_statics(fun, options, args, kwargs)
     in_tree = pytrees.tree_structure((args, kwargs))
-    return Traced(program, options, in_tree, [committed_sharding(leaf) for leaf in leaves])
+    operands = [*program.hoisted, *leaves]
+    return Traced(program, options, in_tree, [committed_sharding(each) for each in operands])

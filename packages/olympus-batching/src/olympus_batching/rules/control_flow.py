@@ -22,6 +22,7 @@ from olympus_ir.staging import trace_to_closed
 from ..programs import batch_olympuspr, uses_axis
 from ..tables import BatchAxis, batching_rules, define_axis_rule, materialize, shape_of, to_front
 from ..trace import call_batched
+from .references import apply_to_arrays
 
 
 def _run(closed: ClosedOlympuspr, *args: Any) -> list[Any]:
@@ -54,6 +55,9 @@ def _cond(
     batched_in = [dim is not None for dim in dims]
     if index_dim is not None:
         _check_unordered("cond", branches)
+        if _has_refs(operands):
+            all_params = {"branches": branches, **params}
+            return apply_to_arrays(axis, lax.cond_p, args, batch_dims, all_params)
         return _choose_each(axis, index, operands, batched_in, branches)
     if not any(batched_in) and not any(uses_axis(branch, axis) for branch in branches):
         return lax.cond_p.bind(*args, branches=branches, **params), [None] * len(
@@ -117,6 +121,10 @@ def _spread(of_examples: Any, like: Any) -> Any:
     return lax.broadcast_in_dim(of_examples, shape, (0,))
 
 
+def _has_refs(operands: Sequence[Any]) -> bool:
+    return any(getattr(operand, "is_ref", False) for operand in operands)
+
+
 def _check_unordered(name: str, programs: Sequence[ClosedOlympuspr]) -> None:
     for program in programs:
         ordered = ordered_effects.filter_in(program.effects)
@@ -167,6 +175,14 @@ def _while(
     _, (condition_batched,) = batch_olympuspr(cond_jaxpr, axis, [*cond_batched, *carry_batched])
     if condition_batched:
         _check_unordered("while", (cond_jaxpr, body_jaxpr))
+        if _has_refs(operands):
+            params = {
+                "cond_nconsts": cond_nconsts,
+                "cond_jaxpr": cond_jaxpr,
+                "body_nconsts": body_nconsts,
+                "body_jaxpr": body_jaxpr,
+            }
+            return apply_to_arrays(axis, lax.while_p, args, batch_dims, params)
         return _while_for_each(
             axis,
             cond_jaxpr,

@@ -28,18 +28,12 @@ import numpy as np
 from .. import dtypes, pytrees
 from ..avals import AbstractValue, ShapedArray, get_aval
 from ..documents import Concatenation, Document, Nest, Text
+from ..effects import accum_effect, allocation_effect, read_effect, write_effect
 from ..olympuspr import Atom, DropVar, Equation
 from ..primitives import instruction
 from ..refs.indexing import NDIndexer, known_integer
 from ..refs.transforms import flatten_transforms, transformed_aval
-from ..refs.types import (
-    AbstractRef,
-    accum_effect,
-    allocation_effect,
-    array_of_ref,
-    read_effect,
-    write_effect,
-)
+from ..refs.types import AbstractRef, array_of_ref
 from ..tracing import Tracer
 from .conversion import convert_element_type
 from .values import Array, ArrayLike
@@ -76,6 +70,7 @@ free_ref_p = instruction("free_ref", multiple_results=True, family="references")
 for _primitive in (get_p, swap_p, addupdate_p, new_ref_p, empty_ref_p, freeze_p, free_ref_p):
     # What is read varies as the reference does, whatever else is among the operands.
     _primitive.spreads_varying = False
+    _primitive.takes_refs = True
 
 Types = tuple[Any, frozenset]
 

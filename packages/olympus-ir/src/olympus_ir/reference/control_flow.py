@@ -76,6 +76,8 @@ def scan(
 ) -> list[Any]:
     consts, rest = operands[:num_consts], operands[num_consts:]
     carry, xs = list(rest[:num_carry]), rest[num_carry:]
+    if any(get_aval(x).is_ref for x in xs):
+        return _scan_over_references(consts, carry, xs, jaxpr, length, reverse, unroll)
     stacks: list[list[Any]] = [[] for _ in jaxpr.out_avals[num_carry:]]
     for place in reversed(range(length)) if reverse else range(length):
         slices = [index_in_dim(x, place, keepdims=False) for x in xs]
@@ -97,6 +99,51 @@ def scan(
 @reference_rules.define(platform_index_p)
 def platform_index(*, platforms: Any) -> np.ndarray:
     return np.asarray(index_of_platform(platforms, "cpu"), np.int32)
+
+
+def _scan_over_references(
+    consts: Sequence[Any],
+    carry: list[Any],
+    xs: Sequence[Any],
+    jaxpr: ClosedOlympuspr,
+    length: int,
+    reverse: bool,
+    unroll: int,
+) -> list[Any]:
+    """Each iteration has references to its slices: they are read before it and written after it."""
+    from ..lax.references import new_ref  # loaded already where there are references
+
+    arrays = [x._current() if get_aval(x).is_ref else x for x in xs]
+    stacks: list[list[Any]] = [[] for _ in jaxpr.out_avals[len(carry) :]]
+    written: list[list[Any]] = [[] for _ in xs]
+    for place in reversed(range(length)) if reverse else range(length):
+        slices = [index_in_dim(array, place, keepdims=False) for array in arrays]
+        inputs = [
+            new_ref(part) if get_aval(x).is_ref else part
+            for x, part in zip(xs, slices, strict=True)
+        ]
+        results = run(jaxpr, [*consts, *carry, *inputs])
+        carry = results[: len(carry)]
+        for stack, result in zip(stacks, results[len(carry) :], strict=True):
+            stack.append(result)
+        for stack, x, part in zip(written, xs, inputs, strict=True):
+            if get_aval(x).is_ref:
+                stack.append(part._current())
+    for stack, x in zip(written, xs, strict=True):
+        if stack:
+            x._replace(_stacked(stack, reverse, get_aval(x).inner_aval))
+    ys = [
+        _stacked(stack, reverse, stacked_aval(aval, length))
+        for stack, aval in zip(stacks, jaxpr.out_avals[len(carry) :], strict=True)
+    ]
+    return [*carry, *ys]
+
+
+def _stacked(slices: list[Any], reverse: bool, aval: Any) -> Any:
+    if not slices:
+        return typed(empty(aval.shape, aval.dtype), aval)
+    parts = [expand_dims(part, (0,)) for part in (reversed(slices) if reverse else slices)]
+    return typed(concatenate(parts, 0), aval)
 
 
 @reference_rules.define(linear_solve_p)

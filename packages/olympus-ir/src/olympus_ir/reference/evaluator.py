@@ -17,7 +17,7 @@ from ..extended_arrays import ExtendedArray, physical_aval
 from ..jit import JitOptions, call_under_trace, jit_options, trace_call
 from ..lax.values import array_aval, as_array
 from ..primitives import Primitive
-from ..tracing import current, evaluation_trace, reject_tracers, set_current_trace
+from ..tracing import Tracer, current, evaluation_trace, reject_tracers, set_current_trace
 from .arrays import ReferenceArray, elements_of, physical_of
 from .control_flow import run
 from .tables import array_rules, reference_rules
@@ -105,7 +105,10 @@ def _elements(primitive: Primitive, position: int, value: Any) -> tuple[np.ndarr
 
 
 def _as_array(primitive: Primitive, position: int, value: Any) -> Any:
-    if isinstance(value, ExtendedArray) or get_aval(value) is abstract_token:
+    if isinstance(value, ExtendedArray):
+        return value
+    aval = get_aval(value) if not isinstance(value, Tracer) else None
+    if aval is abstract_token or (aval is not None and aval.is_ref):
         return value
     elements, aval = _elements(primitive, position, value)
     return ReferenceArray(elements, aval)

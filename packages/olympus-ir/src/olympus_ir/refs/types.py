@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The type of references, and the effects of using them."""
+"""The type of references."""
 
 from __future__ import annotations
 
@@ -9,15 +9,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..avals import AbstractValue, ShapedArray, typematch
-from ..effects import (
-    Effect,
-    checkpoint_allowed_effects,
-    control_flow_allowed_effects,
-    custom_derivatives_allowed_effects,
-    lowerable_effects,
-    partial_evaluation_kept_effects,
-    reference_effects,
-)
 
 _interned: dict[tuple, weakref.ref] = {}
 _interning_lock = threading.Lock()
@@ -167,73 +158,3 @@ def array_of_ref(aval: Any) -> ShapedArray:
     if not isinstance(aval, AbstractRef):
         raise ValueError(f"a reference is needed, got a value of type {aval.str_short()}")
     return aval.inner_aval
-
-
-# ---- effects ----
-
-
-class RefEffect(Effect):
-    """Use of a reference.
-
-    An equation says what it does to references among its operands. In a program none of whose
-    inputs and constants is a reference, these effects stay inside and it does not state them.
-    """
-
-    __slots__ = ("_name",)
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __reduce__(self) -> Any:
-        return _effect_named, (self._name,)
-
-    def __repr__(self) -> str:
-        return self._name
-
-
-class ReadEffect(RefEffect):
-    """Reading a reference."""
-
-    __slots__ = ()
-
-
-class WriteEffect(RefEffect):
-    """Writing a reference."""
-
-    __slots__ = ()
-
-
-class AccumEffect(RefEffect):
-    """Adding to what a reference holds."""
-
-    __slots__ = ()
-
-
-class AllocationEffect(RefEffect):
-    """Making a reference, or ending its life."""
-
-    __slots__ = ()
-
-
-read_effect = ReadEffect("Read")
-write_effect = WriteEffect("Write")
-accum_effect = AccumEffect("Accum")
-allocation_effect = AllocationEffect("Allocate")
-
-
-def _effect_named(name: str) -> RefEffect:
-    return {
-        str(effect): effect
-        for effect in (read_effect, write_effect, accum_effect, allocation_effect)
-    }[name]
-
-
-for _effects in (
-    lowerable_effects,
-    control_flow_allowed_effects,
-    custom_derivatives_allowed_effects,
-    checkpoint_allowed_effects,
-    partial_evaluation_kept_effects,
-    reference_effects,
-):
-    _effects.add_type(RefEffect)

@@ -32,6 +32,7 @@ class RefMethods:
     """
 
     __slots__ = ()
+    is_ref = True
 
     def _chain(self) -> tuple[Any, tuple]:
         """The reference itself, and the transforms between it and this view."""

@@ -15,6 +15,7 @@ from olympus_ir.staging import trace_to_closed
 
 from .declarations import Operand, Operation, sample
 from .recording import recorded_params
+from .references import written_in_loops, written_in_place
 
 _vector = Operand((3,), (0.5, 2.0))
 _operands = (_vector, _vector)
@@ -35,6 +36,8 @@ sample(
         for label, fun in (
             ("two_results", _called),
             ("unused_operand", lambda x, y: [lax.sin(x)]),
+            ("references", written_in_place),
+            ("references_in_loops", written_in_loops),
         )
     ),
 )

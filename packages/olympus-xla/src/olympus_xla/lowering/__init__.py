@@ -14,6 +14,7 @@ from . import indexing as indexing
 from . import linalg as linalg
 from . import random_bits as random_bits
 from . import reductions as reductions
+from . import references as references
 from . import shaping as shaping
 from . import sorting as sorting
 from . import tokens as tokens

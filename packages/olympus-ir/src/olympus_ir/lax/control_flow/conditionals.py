@@ -18,6 +18,7 @@ from ..values import as_array
 from .primitives import cond_p
 from .subprograms import (
     Subprogram,
+    check_references,
     control_flow_programs,
     listed,
     trace_subprogram,
@@ -220,6 +221,9 @@ def choose(
     leaves, in_tree = pytrees.tree_flatten(operands)
     avals = tuple([get_aval(leaf) for leaf in leaves])
     subprograms = [trace_subprogram(functions[place], in_tree, avals, operation) for place in order]
+    for place, subprogram in zip(order, subprograms, strict=True):
+        if subprogram.closed.effects:  # there may be references among the operands
+            check_references(operation, functions[place], in_tree, subprogram.consts, leaves)
     choice = _join(operation, functions[order[0]], subprograms, order, names)
     inputs = [*choice.consts, *leaves]
     results = cond_p.bind(index, *inputs, branches=choice.branches, **params)

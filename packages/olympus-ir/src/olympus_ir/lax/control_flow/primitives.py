@@ -75,5 +75,7 @@ def stacked_aval(aval: Any, length: int) -> Any:
 
 
 def sliced_aval(aval: Any) -> Any:
-    """The type of one slice along the first dimension."""
+    """The type of one slice along the first dimension; of a reference, that of one to a slice."""
+    if aval.is_ref:
+        return aval.update(inner_aval=sliced_aval(aval.inner_aval))
     return aval.update(shape=aval.shape[1:])

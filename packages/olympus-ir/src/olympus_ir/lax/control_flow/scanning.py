@@ -21,6 +21,7 @@ from .subprograms import (
     Subprogram,
     check_carry_structure,
     check_carry_types,
+    check_references,
     control_flow_programs,
     trace_subprogram,
     tracing_key,
@@ -86,6 +87,9 @@ def scan(
         return _scan_in_python(f, init, xs_leaves, xs_tree, length, reverse)
     x_avals = tuple([sliced_aval(aval) for aval in xs_avals])
     loop = _scan_program(f, init_tree, xs_tree, init_avals, x_avals)
+    if loop.has_refs:
+        in_tree = pytrees.treedef_tuple((init_tree, xs_tree))
+        check_references("scan", f, in_tree, loop.consts, [*init_leaves, *xs_leaves])
     carry = promote_carry(init_leaves, init_avals, loop.carry_avals)
     results = scan_p.bind(
         *[carry[place] for place in loop.moved],
@@ -190,6 +194,7 @@ class _ScanProgram:
         "closed",
         "consts",
         "forwarded",
+        "has_refs",
         "is_rearranged",
         "kept",
         "moved",
@@ -199,6 +204,7 @@ class _ScanProgram:
     def __init__(self, body: Subprogram, carry_avals: tuple[AbstractValue, ...]) -> None:
         self.carry_avals = carry_avals
         self.consts = body.consts
+        self.has_refs = any(var.aval.is_ref for var in body.closed.jaxpr.invars)
         self.out_tree = body.out_tree
         num_carry = len(carry_avals)
         olympuspr = body.closed.jaxpr

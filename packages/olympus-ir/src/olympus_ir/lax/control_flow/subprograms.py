@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import pytrees
 from ..._jaxlib import config_trace_context
-from ...avals import AbstractValue, ShapedArray, typematch
+from ...avals import AbstractValue, ShapedArray, get_aval, typematch
 from ...effects import control_flow_allowed_effects
 from ...flattening import FlatFunction, debug_info_of_tree
 from ...function_caches import FunctionCache
@@ -87,6 +87,18 @@ def trace_subprogram(
 
 
 _no_keywords = pytrees.tree_structure({})
+
+
+def check_references(
+    traced_for: str, fun: Callable[..., Any], in_tree: Any, consts: Sequence[Any], leaves: Sequence
+) -> None:
+    """Raises where a function would get one reference twice."""
+    if not any(get_aval(leaf).is_ref for leaf in leaves):
+        return
+    from ...refs.aliasing import check_aliases  # loaded already where there are references
+
+    tree = pytrees.treedef_tuple((in_tree, _no_keywords))
+    check_aliases(debug_info_of_tree(traced_for, fun, tree), consts, leaves)
 
 
 def check_effects(operation: str, effects: frozenset) -> None:

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of functions with references.
+
+A reference that is made while a function is differentiated is no reference to the interpreters
+around: its tracer holds the array with its tangent, and reading and writing are the pure operations
+that they come to. Calls and loops that it is passed to are discharged first. So derivatives, and
+their transposes, know nothing of references.
+
+References from outside are left as they are: what is read from them does not depend on the
+arguments, and values that do cannot be written to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir import lax
+from olympus_ir.avals import get_aval
+from olympus_ir.lax import references
+from olympus_ir.primitives import Primitive
+from olympus_ir.refs.discharge import apply_discharged
+from olympus_ir.refs.transforms import accumulated, read_view, written
+from olympus_ir.refs.types import AbstractRef
+from olympus_ir.refs.values import RefMethods
+from olympus_ir.tracing import Trace, Tracer, register_tracer_type, set_current_trace
+
+__all__ = ["HeldRefTracer", "apply_to_refs", "is_held"]
+
+
+@register_tracer_type
+class HeldRefTracer(RefMethods, Tracer):
+    """A reference made under a trace of derivatives.
+
+    Attributes:
+      held: the array that it holds at the moment, with its tangent where it has one.
+    """
+
+    __slots__ = ("_aval", "held")
+
+    def __init__(self, trace: Trace, aval: AbstractRef, held: Any) -> None:
+        self._trace = trace
+        self._aval = aval
+        self.held = held
+
+    @property
+    def aval(self) -> AbstractRef:
+        return self._aval
+
+    def write(self, array: Any) -> None:
+        """Holds another array from now on, in the reference's type."""
+        aval = self._aval.inner_aval
+        self.held = lax.convert_dtype(array, aval.dtype, aval.weak_type)
+
+    def _origin_message(self) -> str:
+        return "The value is a reference that was made in a differentiated function."
+
+    def __repr__(self) -> str:
+        return f"HeldRefTracer({self._aval})"
+
+
+def is_held(value: Any, trace: Trace) -> bool:
+    """Whether a value is a reference made under a trace."""
+    return isinstance(value, HeldRefTracer) and value._trace is trace
+
+
+def apply_to_refs(
+    trace: Trace, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    """Applies a primitive that makes references, or to references made under a trace.
+
+    Returns:
+      The result, or `NotImplemented` where the trace has to do with none of the references.
+    """
+    if primitive is references.new_ref_p:
+        (aval,), _ = primitive.infer(tuple(map(get_aval, args)), params)
+        return HeldRefTracer(trace, aval, args[0])  # type: ignore[arg-type]
+    if primitive is references.empty_ref_p:
+        (aval,), _ = primitive.infer((), params)
+        ty = params["ty"]
+        with set_current_trace(trace.parent):  # type: ignore[arg-type]
+            return HeldRefTracer(trace, aval, lax.empty(ty.shape, ty.dtype))  # type: ignore[arg-type]
+    if not any(is_held(arg, trace) for arg in args):
+        return NotImplemented
+    primitive.infer(tuple(map(get_aval, args)), params)  # raises where the operands do not fit
+    with set_current_trace(trace):
+        rule = _rules.get(primitive)
+        if rule is not None:
+            return rule(*args, **params)
+        return apply_discharged(
+            primitive,
+            args,
+            params,
+            is_discharged=lambda arg: is_held(arg, trace),
+            read=lambda ref: ref.held,
+            write=lambda ref, array: ref.write(array),
+        )
+
+
+def _get(ref: HeldRefTracer, *leaves: Any, tree: Any) -> Any:
+    return read_view(ref.held, references.transforms_of(leaves, tree))
+
+
+def _swap(ref: HeldRefTracer, value: Any, *leaves: Any, tree: Any) -> Any:
+    transforms = references.transforms_of(leaves, tree)
+    previous = read_view(ref.held, transforms)
+    ref.write(written(ref.held, transforms, value))
+    return previous
+
+
+def _addupdate(ref: HeldRefTracer, value: Any, *leaves: Any, tree: Any) -> list[Any]:
+    ref.write(accumulated(ref.held, references.transforms_of(leaves, tree), value))
+    return []
+
+
+def _freeze(ref: HeldRefTracer) -> Any:
+    return ref.held
+
+
+def _free_ref(ref: HeldRefTracer) -> list[Any]:
+    return []
+
+
+_rules: dict[Primitive, Any] = {
+    references.get_p: _get,
+    references.swap_p: _swap,
+    references.addupdate_p: _addupdate,
+    references.freeze_p: _freeze,
+    references.free_ref_p: _free_ref,
+}
+
+
+def differentiated_write(primitive: Primitive, ref: Any) -> Exception:
+    """The error for writing a value that has a tangent to a reference from outside."""
+    operation = "an addupdate" if primitive is references.addupdate_p else "a set/swap"
+    return ValueError(
+        f"performing {operation} operation with a differentiated value on a non-differentiated "
+        f"array reference of type {get_aval(ref).str_short()}. Make the reference within the "
+        "differentiated function, or write `stop_gradient` of the value."
+    )

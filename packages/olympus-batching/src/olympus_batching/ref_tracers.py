@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tracers of batched references. Imported where there are references: they cost import time."""
+
+from __future__ import annotations
+
+from olympus_ir.refs.values import RefMethods
+from olympus_ir.tracing import register_tracer_type
+
+from .trace import BatchTracer
+
+
+@register_tracer_type
+class BatchRefTracer(RefMethods, BatchTracer):
+    """Stands for one example of a reference that holds the arrays of all examples."""
+
+    __slots__ = ()

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reference rules of mutable references: they hold an array, which is replaced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import lax
+from ..avals import get_aval
+from ..lax import references
+from ..refs.transforms import accumulated, read_view, written
+from ..refs.types import AbstractRef
+from ..refs.values import Ref
+from .tables import reference_rules, takes_arrays
+
+
+@reference_rules.define(references.get_p)
+@takes_arrays
+def get(ref: Ref, *leaves: Any, tree: Any) -> Any:
+    return read_view(ref._current(), references.transforms_of(leaves, tree))
+
+
+@reference_rules.define(references.swap_p)
+@takes_arrays
+def swap(ref: Ref, value: Any, *leaves: Any, tree: Any) -> Any:
+    transforms = references.transforms_of(leaves, tree)
+    array = ref._current()
+    references.swap_p.infer(tuple(map(get_aval, (ref, value, *leaves))), {"tree": tree})
+    previous = read_view(array, transforms)
+    ref._replace(_like(array, written(array, transforms, value)))
+    return previous
+
+
+@reference_rules.define(references.addupdate_p)
+@takes_arrays
+def addupdate(ref: Ref, value: Any, *leaves: Any, tree: Any) -> list[Any]:
+    transforms = references.transforms_of(leaves, tree)
+    array = ref._current()
+    references.addupdate_p.infer(tuple(map(get_aval, (ref, value, *leaves))), {"tree": tree})
+    ref._replace(_like(array, accumulated(array, transforms, value)))
+    return []
+
+
+def _like(array: Any, changed: Any) -> Any:
+    """The changed array with the weak type of what it takes the place of."""
+    aval = get_aval(array)
+    return lax.convert_dtype(changed, aval.dtype, aval.weak_type)  # type: ignore[attr-defined]
+
+
+@reference_rules.define(references.new_ref_p)
+@takes_arrays
+def new_ref(array: Any, *, memory_space: Any, kind: Any) -> Ref:
+    return Ref(AbstractRef(get_aval(array), memory_space, kind), array)
+
+
+@reference_rules.define(references.empty_ref_p)
+@takes_arrays
+def empty_ref(*, ty: Any, memory_space: Any) -> Ref:
+    return Ref(AbstractRef(ty, memory_space), lax.empty(ty.shape, ty.dtype))
+
+
+@reference_rules.define(references.freeze_p)
+@takes_arrays
+def freeze(ref: Ref) -> Any:
+    return ref._current()
+
+
+@reference_rules.define(references.free_ref_p)
+@takes_arrays
+def free_ref(ref: Ref) -> list[Any]:
+    return []

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of references: programs that make some, use them and give the arrays that they hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.lax import references
+
+from .declarations import samples
+
+
+def written_in_place(x: Any, y: Any) -> list[Any]:
+    """Reads, writes and adds, at known places."""
+    ref = references.new_ref(x)
+    ref[0] = lax.mul(ref[1], y[0])
+    references.addupdate(ref, slice(1, None), lax.sin(y[1:]))
+    previous = references.swap(ref, (), lax.mul(ref[...], x))
+    return [previous, references.freeze(ref)]
+
+
+def written_in_loops(x: Any, y: Any) -> list[Any]:
+    """Writes at computed places in a loop, and in one of two branches."""
+    ref = references.new_ref(x)
+
+    def body(place: Any, total: Any) -> Any:
+        ref[place] = lax.mul(ref[place], total)
+        references.addupdate(ref, 0, lax.sin(total))
+        return lax.add(total, ref[place])
+
+    total = lax.fori_loop(0, 3, body, y[0])
+    lax.cond(
+        lax.gt(total, lax.full_like(total, 1.0)),
+        lambda: references.addupdate(ref, np.array([2, 2]), y[:2]),
+        lambda: references.set(ref, 2, y[1]),
+    )
+    return [references.freeze(ref), total]
+
+
+for _primitive in (
+    references.get_p,
+    references.swap_p,
+    references.addupdate_p,
+    references.new_ref_p,
+    references.empty_ref_p,
+    references.freeze_p,
+    references.free_ref_p,
+):
+    samples.exempt(
+        _primitive,
+        reason="a reference cannot be drawn at random; the samples of `jit` are programs that make "
+        "and use references",
+    )
