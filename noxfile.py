@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 from packaging.requirements import Requirement
 
 nox.needs_version = ">=2025.2.9"
@@ -193,6 +194,27 @@ def integration(session: nox.Session) -> None:
     run_pytest(session, "integration_tests")
 
 
+# What programs of the ecosystem of JAX need, with the libraries that they bring but without JAX.
+ECOSYSTEM = ("optax==0.2.8", "equinox==0.13.8", "chex==0.1.92", "jaxtyping==0.3.11")
+ECOSYSTEM_REQUIREMENTS = ("absl-py", "toolz", "typing-extensions", "wadler-lindig>=0.1")
+
+
+@nox.session(reuse_venv=True)
+def ecosystem(session: nox.Session) -> None:
+    """Libraries written for JAX, from the package index, on OLYMPUS; skipped without an index."""
+    install_workspace(session, *test_requirements())
+    try:
+        session.install("--no-deps", *ECOSYSTEM)
+        session.install(*ECOSYSTEM_REQUIREMENTS)
+    except CommandFailed:
+        try:
+            session.install("--no-deps", "--upgrade", "--force-reinstall", "iniconfig")
+        except CommandFailed:
+            session.skip("the package index cannot be reached")
+        raise
+    run_pytest(session, "integration_tests/test_ecosystem.py", "integration_tests/test_compat.py")
+
+
 @nox.session(reuse_venv=True)
 def primitives(session: nox.Session) -> None:
     """Writes docs/primitives.md, the table of primitives and rules; ``-- --check`` compares."""
@@ -268,6 +290,7 @@ nox.options.sessions = [
     "wheels",
     *isolated_sessions,
     "integration",
+    "ecosystem",
     "docs",
     "example",
     "benchmarks-short",

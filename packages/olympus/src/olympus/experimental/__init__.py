@@ -9,5 +9,15 @@ from .. import _lazy
 __all__ = ["enable_x64", "io_callback"]
 
 __getattr__, __dir__ = _lazy.lazy_attributes(
-    __name__, {}, ("compilation_cache", "mesh_utils", "multihost_utils", "pallas")
+    __name__,
+    {},
+    (
+        "checkify",
+        "compilation_cache",
+        "layout",
+        "mesh_utils",
+        "multihost_utils",
+        "pallas",
+        "topologies",
+    ),
 )

@@ -76,7 +76,6 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
             "concrete_or_error",
         ),
         **_lazy.names_from(
-        **_lazy.names_from(
             "olympus_ir.avals",
             "array_types=aval_getters",
         ),

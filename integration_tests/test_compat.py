@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``import jax`` means OLYMPUS under `olympus.compat`, and JAX itself is refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+IDENTITIES = """
+import importlib.metadata, importlib.util, sys
+import jax, jax.numpy as jnp, jax.core, jax.extend.core, jax._src.core
+from jax.interpreters import ad, batching, mlir, partial_eval, xla
+import olympus, olympus.numpy
+
+assert jax is olympus and jnp is olympus.numpy and jax.numpy is jnp
+assert sys.modules["jax.lax"] is olympus.lax if "jax.lax" in sys.modules else True
+assert jnp.__name__ == "jax.numpy"
+assert jax.__version__ == "0.10.2" and jax.__version_info__ == (0, 10, 2)
+assert importlib.metadata.version("jax") == "0.10.2"
+assert importlib.util.find_spec("jax") is not None
+assert importlib.util.find_spec("jax.numpy") is not None
+assert jax.make_jaxpr is olympus.make_olympuspr
+assert jax.extend.core.Jaxpr is olympus.extend.core.Olympuspr
+assert jax._src.core.Tracer is jax.core.Tracer
+assert isinstance(jnp.ones(3), jax.Array)
+jax.config.update("jax_enable_x64", True)
+assert jnp.ones(3).dtype == "float64" and jax.config.jax_enable_x64
+print("fine")
+"""
+
+
+LACKING = "AttributeError module"
+PRIVATE = (
+    "ModuleNotFoundError OLYMPUS has no module 'jax._src.nothing': of JAX's private modules it has "
+    "only the names that libraries are known to use"
+)
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
+def run_compat(code: str, **environment: str) -> str:
+    done = run("-m", "olympus.compat", "-c", code, **environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_modules_are_the_same_objects_under_both_names() -> None:
+    assert run_compat(IDENTITIES) == "fine"
+
+
+def test_programs_and_modules_get_their_arguments(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import sys, jax\nimport sibling\nprint(sys.argv[1:], __name__)")
+    (tmp_path / "sibling.py").write_text("")
+    done = run("-m", "olympus.compat", str(program), "-x", "1")
+    assert done.stdout.strip() == "['-x', '1'] __main__", done.stderr
+    done = subprocess.run(
+        [sys.executable, "-m", "olympus.compat", "-m", "program", "-x", "1"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.stdout.strip() == "['-x', '1'] __main__", done.stderr
+
+
+def test_processes_started_from_a_program_do_the_same() -> None:
+    child = "import jax.numpy, olympus; print(jax is olympus, jax.__version__)"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    assert run_compat(code) == "True 0.10.2"
+
+
+def test_missing_names_are_reported() -> None:
+    code = """
+import jax, jax.numpy as jnp
+for action in ("import jax.nothing", "from jax import nothing", "from jax._src import nothing",
+               "jax.nothing", "jnp.nothing", "import jax._src.nothing"):
+    try:
+        exec(action)
+    except (ImportError, AttributeError) as error:
+        print(type(error).__name__, str(error).partition(" (")[0])
+"""
+    assert run_compat(code).splitlines() == [
+        "ModuleNotFoundError OLYMPUS has no module 'jax.nothing'",
+        "ImportError cannot import name 'nothing' from 'olympus'",
+        "ImportError cannot import name 'nothing' from 'jax._src'",
+        f"{LACKING} 'olympus' has no attribute 'nothing': OLYMPUS does not have it",
+        f"{LACKING} 'olympus.numpy' has no attribute 'nothing': OLYMPUS does not have it",
+        PRIVATE,
+    ]
+
+
+def test_environment_variables_of_jax_are_read() -> None:
+    code = "import jax; print(jax.config.jax_enable_x64, jax.config.olympus_debug_nans)"
+    assert run_compat(code, JAX_ENABLE_X64="1", JAX_DEBUG_NANS="true") == "True True"
+    assert run_compat(code, JAX_ENABLE_X64="1", OLYMPUS_ENABLE_X64="0") == "False False"
+
+
+def test_records_reach_the_handlers_of_jax_loggers() -> None:
+    code = """
+import logging, jax
+logging.getLogger("jax").addHandler(logging.StreamHandler(__import__("sys").stdout))
+logging.getLogger("olympus.compilation").error("heard")
+"""
+    assert run_compat(code) == "heard"
+
+
+def test_imported_jax_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "jax.py").write_text("__version__ = '0.10.2'")
+    done = run("-c", "import jax, olympus.compat", PYTHONPATH=str(tmp_path))
+    assert "JAX is imported in this process" in done.stderr
+    late = "import olympus.compat, jax; olympus.compat.install()"
+    done = run("-c", late, PYTHONPATH=str(tmp_path))
+    assert "comes too late: JAX is imported in this process already" in done.stderr
+
+
+def test_installed_jax_is_not_imported_afterwards(tmp_path: Path) -> None:
+    (tmp_path / "jax.py").write_text("raise RuntimeError('imported')")
+    code = "import jax, jax.numpy; print(jax.__spec__.name)"
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    assert run_compat(code, PYTHONPATH=path) == "olympus"
+
+
+def test_libraries_read_and_add_rules() -> None:
+    code = """
+import jax, jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+double_p = Primitive("double")
+double_p.def_impl(lambda x: x * 2)
+double_p.def_abstract_eval(lambda x: x)
+mlir.register_lowering(double_p, mlir.lower_fun(lambda x: x * 2, multiple_results=False))
+ad.deflinear(double_p, lambda ct: [double_p.bind(ct)])
+batching.primitive_batchers[double_p] = lambda args, dims: (double_p.bind(*args), dims[0])
+assert double_p in batching.primitive_batchers and double_p in ad.primitive_jvps
+x = jnp.arange(3.0)
+print(double_p.bind(x), jax.jit(double_p.bind)(x), jax.vmap(double_p.bind)(x))
+print(jax.grad(lambda x: double_p.bind(x) ** 2)(3.0))
+(dims,) = batching.primitive_batchers[jax.lax.sin_p]((x,), (0,))[1:]
+print(dims, jax.make_jaxpr(double_p.bind)(1.0))
+"""
+    assert run_compat(code).splitlines() == [
+        "[0. 2. 4.] [0. 2. 4.] [0. 2. 4.]",
+        "24.0",
+        "0 { lambda ; a:f32[]. let b:f32[] = double a in (b,) }",
+    ]
+
+
+def test_checks_are_results_of_compiled_functions() -> None:
+    code = """
+import jax, jax.numpy as jnp
+from jax.experimental import checkify
+
+def f(x, i):
+    checkify.check(x[0] > 0, "{} is not positive", x[0])
+    return jnp.log(x)[i]
+
+x = jnp.array([1.0, 2.0])
+checked = jax.jit(checkify.checkify(jax.jit(f), errors=checkify.all_checks))
+print(checked(x, 0)[0].get(), "|", checked(-x, 0)[0].get(), "|", checked(x, 7)[0].get())
+try:
+    jax.jit(f)(x, 0)
+except ValueError as error:
+    print("not functionalized" in str(error))
+"""
+    assert run_compat(code).splitlines() == [
+        "None | -1.0 is not positive (`check` failed) | out-of-bounds indexing for array of shape "
+        "(2,): index 7 is out of bounds for axis 0 with size 2. ",
+        "True",
+    ]
+
+
+def test_rules_build_operations_with_the_generated_builders() -> None:
+    code = """
+import jax, jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
+from jaxlib.mlir.dialects import stablehlo
+
+triple_p = Primitive("triple")
+triple_p.def_abstract_eval(lambda x: x)
+
+def lowering(context, x):
+    three = mlir.ir_constant(jnp.full(context.avals_in[0].shape, 3.0))
+    return [stablehlo.MulOp(x, three).result]
+
+mlir.register_lowering(triple_p, lowering)
+print(jax.jit(triple_p.bind)(jnp.arange(3.0)), triple_p.bind(2.0))
+"""
+    assert run_compat(code) == "[0. 3. 6.] 6.0"

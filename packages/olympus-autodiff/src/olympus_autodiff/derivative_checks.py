@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparing derivatives with finite differences, for tests of programs and libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import dtypes, pytrees
+
+from .jvp import jvp
+from .vjp import vjp
+from .zeros import aval_of
+
+__all__ = ["check_grads", "check_jvp", "check_vjp"]
+
+# Relative and absolute tolerance of finite differences, by dtype.
+_TOLERANCES = {
+    "float16": 0.1,
+    "bfloat16": 0.1,
+    "float32": 1e-2,
+    "float64": 1e-5,
+    "complex64": 1e-2,
+    "complex128": 1e-5,
+}
+_DEFAULT_STEP = 1e-4
+
+
+def check_jvp(
+    f: Callable[..., Any],
+    f_jvp: Callable[..., Any],
+    args: Sequence[Any],
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float = _DEFAULT_STEP,
+    err_msg: str = "",
+) -> None:
+    """Compares a forward derivative with a finite difference in a random direction.
+
+    Args:
+      f: a function of arrays or pytrees of arrays.
+      f_jvp: ``f_jvp(primals, tangents)`` gives its results and their tangents.
+      args: where to compare.
+      atol: the absolute tolerance; by default one for the dtype.
+      rtol: the relative tolerance; likewise.
+      eps: the length of the step.
+      err_msg: put before the message.
+
+    Raises:
+      AssertionError: they differ.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> check_jvp(lax.sin, lambda x, t: jvp(lax.sin, x, t), (1.0,), eps=1e-2)
+    """
+    generator = np.random.RandomState(0)
+    args = tuple(args)
+    tangents = _random_like(args, generator)
+    results, result_tangents = f_jvp(args, tangents)
+    _assert_close(results, f(*args), atol, rtol, f"{err_msg} primal results of jvp")
+    expected = _difference(f, args, tangents, eps)
+    _assert_close(result_tangents, expected, atol, rtol, f"{err_msg} tangents of jvp")
+
+
+def check_vjp(
+    f: Callable[..., Any],
+    f_vjp: Callable[..., Any],
+    args: Sequence[Any],
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float = _DEFAULT_STEP,
+    err_msg: str = "",
+) -> None:
+    """Compares a reverse derivative with a finite difference in a random direction.
+
+    Args:
+      f: a function of arrays or pytrees of arrays.
+      f_vjp: ``f_vjp(*primals)`` gives its results and a function from cotangents to cotangents.
+      args: where to compare.
+      atol: the absolute tolerance; by default one for the dtype.
+      rtol: the relative tolerance; likewise.
+      eps: the length of the step.
+      err_msg: put before the message.
+
+    Raises:
+      AssertionError: they differ.
+    """
+    generator = np.random.RandomState(0)
+    args = tuple(args)
+    results, pullback = f_vjp(*args)
+    _assert_close(results, f(*args), atol, rtol, f"{err_msg} primal results of vjp")
+    tangents = _random_like(args, generator)
+    result_tangents = _difference(f, args, tangents, eps)
+    cotangents = _random_like(results, generator)
+    pulled_back = pullback(cotangents)
+    dtype = next(
+        (leaf.dtype for leaf in map(np.asarray, pytrees.tree_leaves(results))), np.dtype("float32")
+    )
+    given = np.asarray(_inner_product(tangents, pulled_back), dtype)
+    expected = np.asarray(_inner_product(result_tangents, cotangents), dtype)
+    _assert_close(given, expected, atol, rtol, f"{err_msg} cotangents of vjp")
+
+
+def check_grads(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    order: int,
+    modes: Sequence[str] = ("fwd", "rev"),
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+) -> None:
+    """Compares derivatives of a function with finite differences in random directions.
+
+    Args:
+      f: a function of arrays or pytrees of arrays.
+      args: where to compare.
+      order: up to which order.
+      modes: ``"fwd"`` for forward, ``"rev"`` for reverse derivatives.
+      atol: the absolute tolerance; by default one for the dtype.
+      rtol: the relative tolerance; likewise.
+      eps: the length of the step.
+
+    Raises:
+      AssertionError: a derivative is wrong.
+      ValueError: a mode is something else.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> check_grads(lax.sin, (1.0,), order=2, eps=1e-2)
+    """
+    args = tuple(args)
+    step = _DEFAULT_STEP if eps is None else eps
+    unknown = set(modes) - {"fwd", "rev"}
+    if unknown:
+        raise ValueError(f'modes are "fwd" and "rev", got {sorted(unknown)}')
+
+    def check(function: Callable[..., Any], values: tuple[Any, ...], left: int, path: str) -> None:
+        if "fwd" in modes:
+            message = f"{path}JVP"
+            check_jvp(
+                function,
+                lambda primals, tangents: jvp(function, primals, tangents),
+                values,
+                atol,
+                rtol,
+                step,
+                message,
+            )
+            if left > 1:
+                tangents = _random_like(values, np.random.RandomState(0))
+                check(
+                    lambda *primals: jvp(function, primals, tangents)[1],
+                    values,
+                    left - 1,
+                    f"{message} of ",
+                )
+        if "rev" in modes:
+            message = f"{path}VJP"
+            check_vjp(
+                function,
+                lambda *primals: vjp(function, *primals),
+                values,
+                atol,
+                rtol,
+                step,
+                message,
+            )
+            if left > 1:
+                results, _ = vjp(function, *values)
+                cotangents = _random_like(results, np.random.RandomState(0))
+                check(
+                    lambda *primals: vjp(function, *primals)[1](cotangents),
+                    values,
+                    left - 1,
+                    f"{message} of ",
+                )
+
+    check(f, args, order, "")
+
+
+def _random_like(tree: Any, generator: np.random.RandomState) -> Any:
+    def random_tangent(value: Any) -> Any:
+        aval = aval_of(value).to_tangent_aval()
+        if aval.dtype == dtypes.float0:
+            return np.zeros(aval.shape, dtypes.float0)
+        real = generator.randn(*aval.shape)
+        if dtypes.issubdtype(aval.dtype, np.complexfloating):
+            real = real + 1j * generator.randn(*aval.shape)
+        return np.asarray(real).astype(aval.dtype)
+
+    return pytrees.tree_map(random_tangent, tree)
+
+
+def _is_float0(value: Any) -> bool:
+    return getattr(value, "dtype", None) == dtypes.float0
+
+
+def _difference(f: Callable[..., Any], args: tuple[Any, ...], tangents: Any, step: float) -> Any:
+    def moved(sign: int) -> Any:
+        return pytrees.tree_map(
+            lambda x, t: (
+                x if _is_float0(t) else np.asarray(x + sign * 0.5 * step * t, aval_of(x).dtype)
+            ),
+            args,
+            tangents,
+        )
+
+    return pytrees.tree_map(
+        lambda above, below: (
+            (np.asarray(above) - np.asarray(below)) / step
+            if dtypes.issubdtype(aval_of(above).dtype, np.inexact)
+            else np.zeros(np.shape(above), dtypes.float0)
+        ),
+        f(*moved(1)),
+        f(*moved(-1)),
+    )
+
+
+def _inner_product(first: Any, second: Any) -> Any:
+    pairs = zip(pytrees.tree_leaves(first), pytrees.tree_leaves(second), strict=True)
+    return sum(
+        np.real(np.sum(np.asarray(x, np.result_type(x, np.float32)) * np.asarray(y)))
+        for x, y in pairs
+        if not _is_float0(x) and not _is_float0(y)
+    )
+
+
+def _assert_close(
+    given: Any, expected: Any, atol: float | None, rtol: float | None, message: str
+) -> None:
+    if pytrees.tree_structure(given) != pytrees.tree_structure(expected):
+        raise AssertionError(f"{message}: structures differ")
+    leaves = zip(pytrees.tree_leaves(given), pytrees.tree_leaves(expected), strict=True)
+    for one, other in leaves:
+        if _is_float0(one) or _is_float0(other):
+            continue
+        default = _TOLERANCES.get(np.dtype(aval_of(one).dtype).name, 1e-2)
+        np.testing.assert_allclose(
+            np.asarray(one, np.result_type(np.asarray(one), np.float32)),
+            np.asarray(other),
+            rtol=default if rtol is None else rtol,
+            atol=default if atol is None else atol,
+            err_msg=message,
+        )

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`check`: a predicate that must hold, and its primitive.
+
+Evaluated at once, a failing check raises. In a program that is compiled it has no meaning of its
+own: `checkify` turns it into a part of the program's results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_autodiff import jvp_rules
+from olympus_batching import batching_rules
+from olympus_batching.dimensions import materialize
+from olympus_ir import effects, lax, pytrees
+from olympus_ir.arrays import Array
+from olympus_ir.avals import AbstractValue, get_aval
+from olympus_ir.expansion import expansion_rules
+from olympus_ir.primitives import Primitive
+from olympus_ir.reference.tables import reference_rules
+from olympus_ir.source_info import SourceInfo, capture
+from olympus_ir.tracing import current
+
+from .errors import Error, ErrorEffect, FailedCheckError, Site, new_code, type_of
+
+__all__ = ["CheckEffect", "check", "check_error", "check_p", "debug_check", "not_functionalized"]
+
+
+class CheckEffect(effects.Effect):
+    """The effect of a check that is not a part of the program's results yet."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "check"
+
+
+for _allowed in (
+    effects.control_flow_allowed_effects,
+    effects.custom_derivatives_allowed_effects,
+    effects.checkpoint_allowed_effects,
+    effects.lowerable_effects,  # the lowering explains what to do
+):
+    _allowed.add_type(CheckEffect)
+
+_effect = CheckEffect()
+
+# Operands: whether the check fails, its number, and what its message needs. Parameters: ``effect``,
+# the `ErrorEffect`; ``metadata``, pairs of the possible numbers and their sites; ``debug``, whether
+# it does nothing outside of `checkify`.
+check_p = Primitive("check", multiple_results=True, cache_inference=False)
+
+
+@check_p.def_effectful_abstract_eval
+def _check_types(*avals: AbstractValue, debug: bool, **params: Any) -> Any:
+    return [], {_effect}
+
+
+def not_functionalized() -> ValueError:
+    """The error for a check in a program that is run without `checkify`."""
+    return ValueError(
+        "Cannot abstractly evaluate a checkify.check which was not functionalized. This probably "
+        "means you tried to stage (jit/scan/pmap/...) a `check` without functionalizing it through "
+        "`checkify.checkify`."
+    )
+
+
+# Evaluated operation by operation, values are known. In a compiled program they are not.
+@reference_rules.define(check_p)
+@check_p.def_impl
+def _check_now(
+    failed: Any, code: Any, *payload: Any, effect: ErrorEffect, metadata: Any, debug: bool
+) -> list[Any]:
+    if not debug:
+        Error({effect: failed}, {effect: code}, dict(metadata), {effect: payload}).throw()
+    return []
+
+
+@expansion_rules.define(check_p)
+def _run_check(*operands: Any, debug: bool, **params: Any) -> list[Any]:
+    if not debug:
+        raise not_functionalized()
+    return []
+
+
+@jvp_rules.define(check_p)
+def _check_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    check_p.bind(*primals, **params)
+    return [], []
+
+
+@batching_rules.define(check_p)
+def _check_batching(
+    axis_size: int, args: Sequence[Any], batch_dims: Sequence[Any], **params: Any
+) -> Any:
+    failed, *rest = [
+        materialize(arg, axis_size, dim) for arg, dim in zip(args, batch_dims, strict=True)
+    ]
+    # The last example that fails stands for all.
+    last = lax.sub(np.int32(axis_size - 1), lax.argmax(lax.rev(failed, (0,)), 0, np.int32))
+    picked = [lax.dynamic_index_in_dim(value, last, 0, keepdims=False) for value in rest]
+    check_p.bind(lax.reduce_or(failed, (0,)), *picked, **params)
+    return [], []
+
+
+def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
+    """Checks that a predicate holds.
+
+    Outside of compiled functions a false predicate raises at once. Inside of them, the function
+    must be given to `checkify`, which makes the error a result.
+
+    Args:
+      pred: the predicate, a truth value.
+      msg: the message, a template as of `str.format`.
+      *fmt_args: arrays, or pytrees of them, that the template shows.
+      debug: whether the check is left out where no `checkify` asks for it.
+      **fmt_kwargs: likewise.
+
+    Raises:
+      OlympusRuntimeError: the predicate is false.
+      TypeError: the predicate is not a truth value, or what is to be shown is not an array.
+
+    Example:
+      >>> check(True, "it must be true")
+    """
+    aval: Any = get_aval(pred)
+    if aval.shape or aval.dtype != np.bool_:
+        raise TypeError(f"check takes a scalar pred as argument, got {pred}")
+    leaves, tree = pytrees.tree_flatten((fmt_args, fmt_kwargs))
+    for leaf in leaves:
+        if not isinstance(leaf, Array | np.ndarray):
+            raise TypeError(
+                "Formatting arguments to checkify.check need to be PyTrees of arrays, but got "
+                f"{leaf!r} of type {type(leaf)}."
+            )
+    source = SourceInfo(capture(), current.name_stack)
+    site = Site(FailedCheckError, (msg, tree), source)
+    code = new_code()
+    check_p.bind(
+        lax.bitwise_not(lax.convert_element_type(pred, np.dtype(bool))),
+        np.int32(code),
+        *leaves,
+        effect=ErrorEffect(FailedCheckError, tuple(map(type_of, leaves))),
+        metadata=((code, site),),
+        debug=debug,
+    )
+
+
+def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
+    """Checks that a predicate holds under `checkify`, and does nothing elsewhere.
+
+    Args:
+      pred: the predicate, a truth value.
+      msg: the message, a template as of `str.format`.
+      *fmt_args: arrays, or pytrees of them, that the template shows.
+      **fmt_kwargs: likewise.
+
+    Example:
+      >>> debug_check(False, "this goes unnoticed")
+    """
+    check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
+
+
+def check_error(error: Error) -> None:
+    """Checks that an error that `checkify` has returned has not occurred: raises it later, or now.
+
+    Args:
+      error: the error.
+
+    Raises:
+      OlympusRuntimeError: it has occurred, and is known.
+      ValueError: the argument is not an error.
+
+    Example:
+      >>> from olympus_checkify import checkify
+      >>> error, _ = checkify(lambda: None)()
+      >>> check_error(error)
+    """
+    if not isinstance(error, Error):
+        raise ValueError(f"check_error takes an Error as argument, got type {type(error)}")
+    metadata = tuple(sorted(error._metadata.items()))
+    for effect in sorted(error.effects, key=lambda each: each.error_type.__name__):
+        failed, code, *payload = error.leaves([effect])
+        if np.shape(failed):
+            raise ValueError(
+                "check_error takes the error of one computation, but got one from under vmap; "
+                "reduce it, or check it example by example"
+            )
+        check_p.bind(failed, code, *payload, effect=effect, metadata=metadata, debug=False)

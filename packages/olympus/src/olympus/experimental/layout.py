@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In which order the elements of arrays lie in memory."""
+
+from .. import _lazy
+
+__getattr__, __dir__ = _lazy.lazy_attributes(
+    __name__, _lazy.names_from("olympus_xla.layouts", "Format", "Layout")
+)
