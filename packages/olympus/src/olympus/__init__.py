@@ -43,6 +43,7 @@ _SUBMODULES = (
     "ops",
     "profiler",
     "random",
+    "ref",
     "scipy",
     "sharding",
     "stages",
@@ -112,6 +113,7 @@ _SOURCES = {
     ),
     **_lazy.names_from("olympus_ir.dtypes", "float0"),
     **_lazy.names_from("olympus_ir.lax", "pure_callback"),
+    **_lazy.names_from("olympus_ir.lax.references", "empty_ref", "free_ref", "freeze", "new_ref"),
     **_lazy.names_from(
         "olympus_ir.make",
         "ShapeDtypeStruct",
@@ -122,6 +124,7 @@ _SOURCES = {
         "named_scope",
     ),
     **_lazy.names_from("olympus_ir.placement", "P=PartitionSpec"),
+    **_lazy.names_from("olympus_ir.refs.values", "Ref"),
     **_lazy.names_from("olympus_ir.tracing", "ensure_compile_time_eval", "typeof"),
     **_lazy.names_from("olympus_sharding.constraints", "reshard"),
     **_lazy.names_from("olympus_sharding.parallel_map", "pmap"),
