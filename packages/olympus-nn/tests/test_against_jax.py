@@ -39,6 +39,7 @@ ATTENTIONS = samples.attentions(olympus_nn)
 ATTENTION_ARGUMENTS = (samples.QUERY, samples.KEY, samples.VALUE)
 SCHEDULES = samples.schedules(optimizers)
 OPTIMIZATIONS = samples.optimizations(optimizers)
+LAYERS = samples.layers(stax)
 DRAWS = samples.initializations(initializers, key(42))
 
 
@@ -121,6 +122,29 @@ def test_network():
     for leaf, expected in zip(pytrees.tree_leaves(params), record["params"], strict=True):
         check(leaf, expected)
     check(apply(params, samples.INPUTS, rng=key(42)), record["value"], 1e-4)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name):
+    record = RECORDED["layers"][name]
+    (init, apply), shape = LAYERS[name]
+    output_shape, params = init(key(42), shape)
+    assert list(output_shape) == record["shape"]
+    for leaf, expected in zip(pytrees.tree_leaves(params), record["params"], strict=True):
+        check(leaf, expected)
+    inputs = samples.normal(8, shape)
+    check(apply(params, inputs), record["value"])
+    check(grad(lambda x: (apply(params, x) ** 2).sum())(inputs), record["gradient"][0], 1e-4)
+    assert program_of(lambda x: apply(params, x), inputs) == recorded_program(record)
+    assert init(key(42), (-1, *shape[1:]))[0][0] == -1
+
+
+def test_residual_network():
+    """Training goes as in JAX, step by step."""
+    network, optimizer = samples.residual_network(stax), optimizers.momentum(0.05, 0.9)
+    losses, _ = samples.trained_losses(network, optimizer, grad, key(42))
+    np.testing.assert_allclose(losses, RECORDED["losses"], rtol=1e-3)
+    assert losses[-1] < losses[0] / 2
 
 
 @pytest.mark.parametrize("name", OPTIMIZATIONS)

@@ -16,11 +16,25 @@ import olympus_numpy as onp
 import olympus_random as random
 
 from . import activations
+from .convolution_layers import (
+    AvgPool,
+    Conv,
+    Conv1DTranspose,
+    ConvTranspose,
+    GeneralConv,
+    GeneralConvTranspose,
+    MaxPool,
+    SumPool,
+)
 from .initializers import glorot_normal, normal, ones, zeros
 from .normalization import log_softmax, softmax, standardize
 
 __all__ = [
+    "AvgPool",
     "BatchNorm",
+    "Conv",
+    "Conv1DTranspose",
+    "ConvTranspose",
     "Dense",
     "Dropout",
     "Elu",
@@ -30,14 +44,18 @@ __all__ = [
     "FanOut",
     "Flatten",
     "Gelu",
+    "GeneralConv",
+    "GeneralConvTranspose",
     "Identity",
     "LeakyRelu",
     "LogSoftmax",
+    "MaxPool",
     "Relu",
     "Selu",
     "Sigmoid",
     "Softmax",
     "Softplus",
+    "SumPool",
     "Tanh",
     "elementwise",
     "glorot",

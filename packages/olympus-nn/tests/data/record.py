@@ -37,6 +37,17 @@ def with_gradient(fun, *args):
     return {**of_function(fun, *args), "gradient": [numbers(g) for g in weighted(*args)]}
 
 
+def of_layer(layer, shape, key):
+    init, apply = layer
+    output_shape, params = init(key, shape)
+    inputs = samples.normal(8, shape)
+    return {
+        "shape": [int(size) for size in output_shape],
+        "params": [numbers(x) for x in jax.tree.leaves(params)],
+        **with_gradient(lambda x: apply(params, x), inputs),
+    }
+
+
 def main() -> None:
     if jax.__version__ != "0.10.2":
         raise SystemExit(f"the values are those of jax 0.10.2; this is {jax.__version__}")
@@ -64,6 +75,13 @@ def main() -> None:
             "params": [numbers(x) for x in jax.tree.leaves(params)],
             "value": numbers(apply(params, samples.INPUTS, rng=key)),
         },
+        "layers": {
+            name: of_layer(layer, shape, key)
+            for name, (layer, shape) in samples.layers(stax).items()
+        },
+        "losses": samples.trained_losses(
+            samples.residual_network(stax), optimizers.momentum(0.05, 0.9), jax.grad, key
+        )[0],
         "optimizations": {
             name: [numbers(x) for x in jax.tree.leaves(samples.trained(optimizer))]
             for name, optimizer in samples.optimizations(optimizers).items()

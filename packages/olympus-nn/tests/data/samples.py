@@ -144,6 +144,92 @@ def network(stax):
 INPUTS = normal(4, (6, 2, 2))
 
 
+def layers(stax):
+    """Layers of windows, with the shapes of their inputs."""
+    channels_first = ("NCHW", "OIHW", "NCHW")
+    return {
+        "conv": (stax.Conv(4, (3, 2), strides=(2, 1), padding="SAME"), (2, 5, 6, 3)),
+        "conv_valid": (stax.Conv(2, (2, 2)), (1, 4, 4, 2)),
+        "general_conv": (
+            stax.GeneralConv(channels_first, 4, (3, 2), padding="SAME_LOWER"),
+            (2, 3, 5, 4),
+        ),
+        "padded_conv": (
+            stax.GeneralConv(("NCHW", "OIHW", "NHWC"), 2, (3, 2), padding=[(1, 1), (0, 1)]),
+            (2, 3, 4, 3),
+        ),
+        "conv_transpose": (stax.ConvTranspose(2, (3, 2), strides=(2, 1)), (2, 3, 4, 2)),
+        "conv_transpose_same": (
+            stax.ConvTranspose(2, (3, 2), strides=(2, 3), padding="SAME"),
+            (2, 3, 4, 2),
+        ),
+        "conv_1d_transpose": (stax.Conv1DTranspose(2, (3,), strides=(2,)), (2, 4, 3)),
+        "general_conv_transpose": (
+            stax.GeneralConvTranspose(channels_first, 2, (3, 2), padding="SAME"),
+            (2, 2, 4, 3),
+        ),
+        "max_pool": (stax.MaxPool((2, 2)), (2, 4, 5, 3)),
+        "max_pool_same": (stax.MaxPool((2, 3), strides=(2, 2), padding="SAME"), (2, 5, 5, 2)),
+        "max_pool_channels_first": (stax.MaxPool((2, 2), spec="NCHW"), (2, 3, 4, 5)),
+        "sum_pool": (stax.SumPool((2, 3), strides=(1, 2)), (2, 4, 5, 2)),
+        "avg_pool": (stax.AvgPool((2, 3)), (2, 4, 5, 2)),
+        "avg_pool_same": (stax.AvgPool((2, 3), strides=(1, 2), padding="SAME"), (2, 4, 5, 2)),
+        "avg_pool_1d": (stax.AvgPool((2,), spec="NHC"), (2, 4, 3)),
+        "batch_norm": (stax.BatchNorm(), (2, 3, 4, 2)),
+    }
+
+
+def residual_network(stax):
+    """A small network of residual blocks, as used for images."""
+
+    def block(channels, strides=(1, 1)):
+        main = stax.serial(
+            stax.Conv(channels, (3, 3), strides, padding="SAME"),
+            stax.BatchNorm(),
+            stax.Relu,
+            stax.Conv(channels, (3, 3), padding="SAME"),
+            stax.BatchNorm(),
+        )
+        side = stax.Identity
+        if strides != (1, 1):
+            side = stax.serial(stax.Conv(channels, (1, 1), strides), stax.BatchNorm())
+        return stax.serial(stax.FanOut(2), stax.parallel(main, side), stax.FanInSum, stax.Relu)
+
+    return stax.serial(
+        stax.Conv(4, (3, 3), padding="SAME"),
+        stax.BatchNorm(),
+        stax.Relu,
+        stax.MaxPool((2, 2), strides=(2, 2), padding="SAME"),
+        block(4),
+        block(6, (2, 2)),
+        stax.AvgPool((2, 2)),
+        stax.Flatten,
+        stax.Dense(3),
+        stax.LogSoftmax,
+    )
+
+
+IMAGES = normal(7, (4, 7, 7, 3))
+TARGETS = np.eye(3, dtype=np.float32)[[0, 2, 1, 2]]
+
+
+def trained_losses(network, optimizer, grad, key, steps=6):
+    """The losses of a network over some steps on one batch, and the trained parameters."""
+    init, apply = network
+    _, params = init(key, (-1, *IMAGES.shape[1:]))
+    init_state, update, get_params = optimizer
+
+    def loss(params):
+        return -(apply(params, IMAGES) * TARGETS).sum(1).mean()
+
+    state, losses = init_state(params), []
+    for step in range(steps):
+        params = get_params(state)
+        losses.append(float(loss(params)))
+        state = update(step, grad(loss)(params), state)
+    return losses, get_params(state)
+
+
 def optimizations(optimizers):
     decay = optimizers.exponential_decay(0.1, 2, 0.5)
     return {
