@@ -3,7 +3,17 @@
 
 from __future__ import annotations
 
-from . import special_matrices
+from . import decompositions, eigenvalues, functions, solving, special_matrices
+from .decompositions import *  # noqa: F403
+from .eigenvalues import *  # noqa: F403
+from .functions import *  # noqa: F403
+from .solving import *  # noqa: F403
 from .special_matrices import *  # noqa: F403
 
-__all__ = [*special_matrices.__all__]
+__all__ = [
+    *decompositions.__all__,
+    *eigenvalues.__all__,
+    *functions.__all__,
+    *solving.__all__,
+    *special_matrices.__all__,
+]

@@ -3,17 +3,440 @@
 
 from __future__ import annotations
 
-import olympus_numpy as jnp
-from olympus_ir.arrays import Array
+import math
+from collections.abc import Callable
+from typing import Any
 
-__all__ = ["hilbert"]
+import numpy as np
+
+import olympus_numpy as jnp
+from olympus_ir import dtypes
+from olympus_ir.arrays import Array
+from olympus_numpy.promotion import check_arraylike, ensure_array, promote_dtypes
+
+__all__ = [
+    "block_diag",
+    "circulant",
+    "companion",
+    "convolution_matrix",
+    "dft",
+    "fiedler",
+    "fiedler_companion",
+    "hadamard",
+    "hankel",
+    "helmert",
+    "hilbert",
+    "invhilbert",
+    "invpascal",
+    "leslie",
+    "pascal",
+    "toeplitz",
+]
+
+
+def _vector(function: str, *arrays: Any) -> list[Any]:
+    check_arraylike(function, *arrays)
+    return [jnp.atleast_1d(array) for array in arrays]
+
+
+def block_diag(*arrs: Any) -> Array:
+    """Returns a matrix with given matrices along its diagonal, and zeros elsewhere.
+
+    Args:
+      *arrs: matrices; vectors are rows, and numbers matrices of one element.
+
+    Example:
+      >>> block_diag(np.ones((1, 2)), 3.0)
+      Array([[1., 1., 0.],
+             [0., 0., 3.]], dtype=float32)
+    """
+    if not arrs:
+        return jnp.zeros((1, 0))
+    check_arraylike("block_diag", *arrs)
+    for position, each in enumerate(arrs):
+        if np.ndim(each) > 2:
+            raise ValueError(
+                "Arguments to scipy.linalg.block_diag must have at most 2 dimensions, got shape "
+                f"{np.shape(each)} at argument {position}."
+            )
+    blocks = [jnp.atleast_2d(each) for each in promote_dtypes(*map(ensure_array, arrs))]
+    columns = sum(block.shape[1] for block in blocks)
+    rows, before = [], 0
+    for block in blocks:
+        after = columns - before - block.shape[1]
+        rows.append(jnp.pad(block, ((0, 0), (before, after))))
+        before += block.shape[1]
+    return jnp.concatenate(rows)
+
+
+# ---- of vectors ----
+
+
+def _indices(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.arange(rows)[:, None], np.arange(columns)[None, :]
+
+
+def _of_one_batch(x: Any, y: Any) -> tuple[Any, Any]:
+    """Vectors of one dtype with the same batch dimensions."""
+    x, y = map(ensure_array, promote_dtypes(x, y))
+    batch = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
+    shapes = (*batch, x.shape[-1]), (*batch, y.shape[-1])
+    return jnp.broadcast_to(x, shapes[0]), jnp.broadcast_to(y, shapes[1])
+
+
+def toeplitz(c: Any, r: Any = None) -> Array:
+    """Returns matrices that are constant along diagonals.
+
+    Args:
+      c: the first columns, in the last dimension.
+      r: the first rows, of which the first element is not looked at; the conjugate of ``c`` where
+        not given.
+
+    Example:
+      >>> toeplitz(np.array([1, 2]), np.array([0, 5, 6]))
+      Array([[1, 5, 6],
+             [2, 1, 5]], dtype=int32)
+    """
+    (c,) = _vector("toeplitz", c)
+    r = c.conj() if r is None else _vector("toeplitz", r)[0]
+    i, j = _indices(c.shape[-1], r.shape[-1])
+    c, r = _of_one_batch(c, r)
+    values = jnp.concatenate([r[..., :0:-1], c], axis=-1)
+    return values[..., i - j + r.shape[-1] - 1]
+
+
+def hankel(c: Any, r: Any = None) -> Array:
+    """Returns matrices that are constant along antidiagonals.
+
+    Args:
+      c: the first columns, in the last dimension.
+      r: the last rows, of which the first element is not looked at; zeros where not given.
+
+    Example:
+      >>> hankel(np.array([1, 2, 3]))
+      Array([[1, 2, 3],
+             [2, 3, 0],
+             [3, 0, 0]], dtype=int32)
+    """
+    (c,) = _vector("hankel", c)
+    r = jnp.zeros_like(c) if r is None else _vector("hankel", r)[0]
+    i, j = _indices(c.shape[-1], r.shape[-1])
+    c, r = _of_one_batch(c, r)
+    return jnp.concatenate([c, r[..., 1:]], axis=-1)[..., i + j]
+
+
+def circulant(c: Any) -> Array:
+    """Returns matrices whose columns are the first one, moved down cyclically.
+
+    Args:
+      c: the first columns, in the last dimension.
+
+    Example:
+      >>> circulant(np.array([1, 2, 3]))
+      Array([[1, 3, 2],
+             [2, 1, 3],
+             [3, 2, 1]], dtype=int32)
+    """
+    (c,) = _vector("circulant", c)
+    i, j = _indices(c.shape[-1], c.shape[-1])
+    return c[..., (i - j) % max(c.shape[-1], 1)]
+
+
+def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
+    """Returns the matrices by which vectors are convolved with ``a``.
+
+    Args:
+      a: vectors, in the last dimension.
+      n: the length of the vectors that are multiplied.
+      mode: which part of the convolution: ``"full"``, ``"same"`` or ``"valid"``.
+
+    Example:
+      >>> convolution_matrix(np.array([1, 2]), 2)
+      Array([[1, 0],
+             [2, 1],
+             [0, 2]], dtype=int32)
+    """
+    if n <= 0:
+        raise ValueError(f"n must be a positive integer; got {n}.")
+    (a,) = _vector("convolution_matrix", a)
+    size = a.shape[-1]
+    rows = size + n - 1
+    cut = min(size, n) - 1
+    starts = {"full": (0, 0), "same": (cut // 2, cut - cut // 2), "valid": (cut, cut)}
+    if mode not in starts:
+        raise ValueError(f"mode must be one of 'full', 'valid', 'same'; got {mode!r}.")
+    first, last = starts[mode]
+    i, j = _indices(rows, n)
+    places = (i - j)[first : rows - last]
+    inside = (places >= 0) & (places < size)
+    return jnp.where(inside, a[..., np.clip(places, 0, size - 1)], 0)
+
+
+def _of_leading_one(function: str, a: Any) -> Any:
+    (a,) = _vector(function, a)
+    if dtypes.issubdtype(a.dtype, np.inexact):
+        return -a[..., 1:] / a[..., :1]
+    return -a[..., 1:].astype(float) / a[..., :1]
+
+
+def companion(a: Any) -> Array:
+    """Returns matrices whose eigenvalues are the roots of polynomials.
+
+    Args:
+      a: the coefficients, those of the highest powers first, in the last dimension.
+
+    Example:
+      >>> companion(np.array([1.0, -3, 2]))
+      Array([[ 3., -2.],
+             [ 1.,  0.]], dtype=float32)
+    """
+    shape = np.shape(a)
+    if not shape or shape[-1] < 2:
+        raise ValueError(
+            f"The length of `a` along the last axis must be at least 2; got shape {shape}."
+        )
+    first = _of_leading_one("companion", a)
+    size = first.shape[-1]
+    below = jnp.broadcast_to(
+        jnp.eye(size, dtype=first.dtype)[:-1], (*first.shape[:-1], size - 1, size)
+    )
+    return jnp.concatenate([first[..., None, :], below], axis=-2)
+
+
+def fiedler(a: Any) -> Array:
+    """Returns matrices of the distances between the elements of vectors.
+
+    Args:
+      a: vectors, in the last dimension.
+
+    Example:
+      >>> fiedler(np.array([1, 4]))
+      Array([[0, 3],
+             [3, 0]], dtype=int32)
+    """
+    (a,) = _vector("fiedler", a)
+    return jnp.abs(a[..., :, None] - a[..., None, :])
+
+
+def fiedler_companion(a: Any) -> Array:
+    """Returns matrices of five diagonals whose eigenvalues are the roots of polynomials.
+
+    Args:
+      a: the coefficients, those of the highest powers first, in the last dimension.
+
+    Example:
+      >>> fiedler_companion(np.array([1.0, -3, 2]))
+      Array([[ 3., -2.],
+             [ 1.,  0.]], dtype=float32)
+    """
+    a = _of_leading_one("fiedler_companion", a)
+    size = a.shape[-1]
+    if size < 2:
+        return a.reshape(*a.shape[:-1], size, size)
+    # Which coefficient (from 1), or which constant (-1 for a one), stands at each place.
+    places = np.zeros((size, size), int)
+    places[0, 0] = 1
+    places[1, 0] = -1
+    places[range(2, size, 2), range(1, size - 1, 2)] = range(3, size + 1, 2)
+    places[range(0, size - 1, 2), range(1, size, 2)] = range(2, size + 1, 2)
+    places[range(3, size, 2), range(1, size - 2, 2)] = -1
+    places[range(0, size - 2, 2), range(2, size, 2)] = -1
+    values = a[..., np.maximum(places - 1, 0)]
+    return jnp.where(places > 0, values, (places < 0).astype(values.dtype))
+
+
+def leslie(f: Any, s: Any) -> Array:
+    """Returns Leslie matrices, which advance the ages of populations.
+
+    Args:
+      f: the fecundities, in the last dimension.
+      s: the rates of survival, one fewer.
+
+    Example:
+      >>> leslie(np.array([0.1, 2.0]), np.array([0.2]))
+      Array([[0.1, 2. ],
+             [0.2, 0. ]], dtype=float32)
+    """
+    f, s = _vector("leslie", f, s)
+    if f.shape[-1] != s.shape[-1] + 1:
+        raise ValueError(
+            "Incorrect lengths for f and s. The length of s along the last axis must be one less "
+            f"than the length of f; got f shape {f.shape} and s shape {s.shape}."
+        )
+    if f.shape[-1] < 2:
+        raise ValueError(
+            f"The length of f along the last axis must be at least 2; got shape {f.shape}."
+        )
+    f, s = _of_one_batch(f, s)
+    below = s[..., None] * jnp.eye(f.shape[-1], dtype=s.dtype)[:-1]
+    return jnp.concatenate([f[..., None, :], below], axis=-2)
+
+
+# ---- of a size ----
+
+
+def _size(n: int, what: str = "a positive integer", smallest: int = 1) -> int:
+    if n != int(n) or n < smallest:
+        raise ValueError(f"n must be {what}; got {n}.")
+    return int(n)
+
+
+def _floats(function: Callable[[int, int], Any], size: int) -> np.ndarray:
+    """The matrix of exact values of a function, rounded to doubles."""
+
+    def rounded(value: Any) -> float:
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
+
+    entries = [[rounded(function(i, j)) for j in range(size)] for i in range(size)]
+    return np.array(entries).reshape(size, size)
 
 
 def hilbert(n: int) -> Array:
-    """Returns the Hilbert matrix of order ``n``, whose entries are ``1 / (i + j + 1)``.
+    """Returns the Hilbert matrix, whose elements are ``1 / (i + j + 1)``.
 
-    >>> hilbert(2).shape
-    (2, 2)
+    Args:
+      n: its size.
+
+    Example:
+      >>> hilbert(2)
+      Array([[1.        , 0.5       ],
+             [0.5       , 0.33333334]], dtype=float32)
     """
-    index = jnp.arange(n)
-    return 1.0 / (index[:, None] + index[None, :] + 1)
+    i, j = _indices(n, n)
+    return jnp.asarray(1 / (i + j + 1), float)
+
+
+def invhilbert(n: int) -> Array:
+    """Returns the inverse of the Hilbert matrix.
+
+    Args:
+      n: its size.
+
+    Example:
+      >>> invhilbert(2)
+      Array([[ 4., -6.],
+             [-6., 12.]], dtype=float32)
+    """
+
+    def entry(i: int, j: int) -> int:
+        binomials = math.comb(n + i, n - j - 1) * math.comb(n + j, n - i - 1)
+        return (-1) ** (i + j) * (i + j + 1) * binomials * math.comb(i + j, i) ** 2
+
+    return jnp.asarray(_floats(entry, _size(n)), float)
+
+
+_KINDS = ("symmetric", "lower", "upper")
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in _KINDS:
+        raise ValueError(f"Expected kind to be on of: {list(_KINDS)}; got {kind}")
+
+
+def pascal(n: int, kind: str | None = None) -> Array:
+    """Returns the Pascal matrix, whose elements are binomial coefficients.
+
+    Args:
+      n: its size.
+      kind: ``"symmetric"``, where not given, ``"lower"`` or ``"upper"``.
+
+    Example:
+      >>> pascal(3)
+      Array([[1., 1., 1.],
+             [1., 2., 3.],
+             [1., 3., 6.]], dtype=float32)
+    """
+    kind = "symmetric" if kind is None else kind
+    _check_kind(kind)
+    entries: dict[str, Callable[[int, int], int]] = {
+        "symmetric": lambda i, j: math.comb(i + j, i),
+        "lower": math.comb,
+        "upper": lambda i, j: math.comb(j, i),
+    }
+    return jnp.asarray(_floats(entries[kind], n), np.float32)
+
+
+def invpascal(n: int, kind: str = "symmetric") -> Array:
+    """Returns the inverse of the Pascal matrix.
+
+    Args:
+      n: its size.
+      kind: of the Pascal matrix, as in `pascal`.
+
+    Example:
+      >>> invpascal(2)
+      Array([[ 2., -1.],
+             [-1.,  1.]], dtype=float32)
+    """
+    _check_kind(kind)
+
+    def lower(i: int, j: int) -> int:
+        return (-1) ** (i + j) * math.comb(i, j)
+
+    entries: dict[str, Callable[[int, int], int]] = {
+        "symmetric": lambda i, j: sum(lower(k, i) * lower(k, j) for k in range(n)),
+        "lower": lower,
+        "upper": lambda i, j: lower(j, i),
+    }
+    return jnp.asarray(_floats(entries[kind], n), float)
+
+
+def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
+    """Returns the matrix of the discrete Fourier transform.
+
+    Args:
+      n: its size.
+      scale: ``"sqrtn"`` or ``"n"`` for what it is divided by.
+      dtype: its dtype, a complex one.
+
+    Example:
+      >>> dft(2).real
+      Array([[ 1.,  1.],
+             [ 1., -1.]], dtype=float32)
+    """
+    scales = {None: 1.0, "sqrtn": math.sqrt(n), "n": float(n)}
+    if scale not in scales:
+        raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
+    i, j = _indices(n, n)
+    values = np.exp(-2j * np.pi * ((i * j) % max(n, 1)) / max(n, 1)) / scales[scale]
+    return jnp.asarray(values, complex if dtype is None else dtype)
+
+
+def hadamard(n: int, dtype: Any = int) -> Array:
+    """Returns the Hadamard matrix of Sylvester: orthogonal, all elements 1 or -1.
+
+    Args:
+      n: its size, a power of two.
+      dtype: its dtype.
+
+    Example:
+      >>> hadamard(2)
+      Array([[ 1,  1],
+             [ 1, -1]], dtype=int32)
+    """
+    if n != int(n) or n < 1 or n & (n - 1):
+        raise ValueError(f"n must be a positive power of 2; got {n}.")
+    i, j = _indices(int(n), int(n))
+    return jnp.asarray(1 - 2 * (np.bitwise_count(i & j) % 2).astype(int), dtype)
+
+
+def helmert(n: int, full: bool = False) -> Array:
+    """Returns the Helmert matrix, whose rows are orthonormal contrasts.
+
+    Args:
+      n: its size.
+      full: whether the first row, of equal elements, is there, too.
+
+    Example:
+      >>> helmert(2)
+      Array([[ 0.70710677, -0.70710677]], dtype=float32)
+    """
+    n = _size(n)
+    i, j = _indices(n, n)
+    values = np.where(j < i, 1.0, np.where(j == i, -i, 0.0)).astype(float)
+    values[0] = 1
+    values /= np.linalg.norm(values, axis=1, keepdims=True)
+    return jnp.asarray(values if full else values[1:], float)

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Eigenvalues of matrices and the forms that show them, with SciPy's names and arguments.
+
+The arguments ``overwrite_a``, ``overwrite_b``, ``check_finite`` and ``turbo`` are accepted and do
+nothing: arrays are not overwritten, and not looked at before they are computed with.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+import olympus_numpy as jnp
+from olympus_ir import dtypes, lax
+from olympus_ir.arrays import Array
+from olympus_ir.lax import linalg as lax_linalg
+from olympus_ir.lax.linalg.spectral import complex_dtype
+from olympus_numpy.compilation import compiled
+from olympus_numpy.promotion import check_arraylike, ensure_array, promote_dtypes_inexact
+
+from .decompositions import floating, matrix_product
+
+__all__ = ["eigh", "eigh_tridiagonal", "hessenberg", "rsf2csf", "schur"]
+
+
+def eigh(
+    a: Any,
+    b: Any = None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> Any:
+    """Returns eigenvalues and eigenvectors of Hermitian matrices.
+
+    Args:
+      a: the matrices.
+      b: None; generalised problems are not supported.
+      lower: which triangle is looked at; the Hermitian part is taken in any case.
+      eigvals_only: whether the eigenvectors are not wanted.
+      overwrite_a: ignored.
+      overwrite_b: ignored.
+      turbo: ignored.
+      eigvals: None; all eigenvalues are computed.
+      type: 1; the others are for generalised problems.
+      check_finite: ignored.
+
+    Returns:
+      The pair of eigenvalues, in increasing order, and eigenvectors; or the eigenvalues.
+
+    Raises:
+      NotImplementedError: for ``b``, ``eigvals`` and ``type`` of other values.
+
+    Example:
+      >>> eigh(np.array([[2.0, 1], [1, 2]]), eigvals_only=True)
+      Array([1., 3.], dtype=float32)
+    """
+    del overwrite_a, overwrite_b, turbo, check_finite
+    if b is not None:
+        raise NotImplementedError("Only the b=None case of eigh is implemented")
+    if type != 1:
+        raise NotImplementedError("Only the type=1 case of eigh is implemented.")
+    if eigvals is not None:
+        raise NotImplementedError("Only the eigvals=None case of eigh is implemented.")
+    (a,) = floating("eigh", a)
+    values, vectors = jnp.linalg.eigh(a, UPLO="L" if lower else "U")
+    return values if eigvals_only else (values, vectors)
+
+
+def eigh_tridiagonal(
+    d: Any,
+    e: Any,
+    *,
+    eigvals_only: bool = False,
+    select: Literal["a", "i", "v"] = "a",
+    select_range: tuple[float, float] | None = None,
+    tol: float | None = None,
+    key: Any = None,
+) -> Any:
+    """Returns eigenvalues and eigenvectors of a Hermitian tridiagonal matrix.
+
+    Args:
+      d: its diagonal, which is real.
+      e: the numbers below the diagonal.
+      eigvals_only: whether the eigenvectors are not wanted.
+      select: ``"a"`` for all eigenvalues, ``"i"`` for those with indices in a range.
+      select_range: the first and the last index.
+      tol: ignored: the result is as exact as it can be.
+      key: ignored: nothing is random.
+
+    Returns:
+      The pair of eigenvalues, in increasing order, and eigenvectors; or the eigenvalues.
+
+    Raises:
+      NotImplementedError: for ``select="v"``, where the number of results depends on the values.
+
+    Example:
+      >>> eigh_tridiagonal(np.array([2.0, 2.0]), np.array([1.0]), eigvals_only=True)
+      Array([1., 3.], dtype=float32)
+    """
+    del tol, key
+    check_arraylike("eigh_tridiagonal", d, e)
+    d, e = ensure_array(d), ensure_array(e)
+    if d.ndim != 1 or e.ndim != 1 or d.size != e.size + 1:
+        raise TypeError(
+            "eigh_tridiagonal takes a diagonal and what is below it, one number less; got shapes "
+            f"{d.shape} and {e.shape}"
+        )
+    if d.dtype != e.dtype:
+        raise TypeError(
+            f"diagonal and off-diagonal values must have same dtype, got {d.dtype} and {e.dtype}"
+        )
+    if select == "v":
+        raise NotImplementedError("eigh_tridiagonal(..., select='v') is not implemented")
+    if select not in ("a", "i"):
+        raise ValueError("select must have a value in {'a', 'i', 'v'}, got " + repr(select))
+    (d, e) = promote_dtypes_inexact(d, e)
+    matrix = jnp.diag(d) + jnp.diag(e, -1) + jnp.diag(e.conj(), 1)
+    values, vectors = jnp.linalg.eigh(matrix, symmetrize_input=False)
+    if select == "i":
+        if select_range is None:
+            raise ValueError("for select='i', select_range must be a pair of indices")
+        first, last = map(int, select_range)
+        if not 0 <= first <= last < d.size:
+            raise ValueError(
+                f"select_range must be indices from 0 to {d.size - 1}, in order; got {select_range}"
+            )
+        values, vectors = values[first : last + 1], vectors[:, first : last + 1]
+    return values if eigvals_only else (values, vectors)
+
+
+def _hessenberg_of(a: Any, calc_q: bool) -> Any:
+    (a,) = floating("hessenberg", a)
+    packed, taus = lax_linalg.hessenberg(a)
+    form = jnp.triu(packed, -1)
+    if not calc_q:
+        return form
+    q = lax_linalg.householder_product(packed[..., 1:, :-1], taus)
+    widths = [(0, 0)] * (a.ndim - 2) + [(1, 0), (1, 0)]
+    corner = jnp.zeros(a.shape[-2:], a.dtype).at[0, 0].set(1)
+    return form, jnp.pad(q, widths) + corner
+
+
+_hessenberg = compiled(_hessenberg_of, ("calc_q",), name="hessenberg")
+
+
+def hessenberg(
+    a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
+    """Reduces matrices to Hessenberg form: ``a = q @ h @ q.conj().T``.
+
+    Args:
+      a: square matrices.
+      calc_q: whether ``q`` is wanted.
+      overwrite_a: ignored.
+      check_finite: ignored.
+
+    Returns:
+      ``h``, with zeros below the first subdiagonal; with ``calc_q`` the pair ``(h, q)``.
+
+    Example:
+      >>> hessenberg(np.ones((3, 3))).shape
+      (3, 3)
+    """
+    del overwrite_a, check_finite
+    return _hessenberg(a, bool(calc_q))
+
+
+def schur(a: Any, output: str = "real") -> list[Array]:
+    """Schur decomposition: ``a = z @ t @ z.conj().T`` with unitary ``z``.
+
+    Args:
+      a: square matrices.
+      output: ``"real"``, or ``"complex"`` for an upper triangular ``t`` of real matrices, too.
+
+    Returns:
+      A list of ``t`` and ``z``.
+
+    Example:
+      >>> schur(np.array([[1.0, 2], [0, 3]]))[0]
+      Array([[1., 2.],
+             [0., 3.]], dtype=float32)
+    """
+    if output not in ("real", "complex"):
+        raise ValueError(f"Expected 'output' to be either 'real' or 'complex', got {output=}.")
+    (a,) = floating("schur", a)
+    if output == "complex":
+        a = a.astype(complex_dtype(a.dtype))
+    return lax_linalg.schur(a)
+
+
+def _rsf2csf_of(t: Any, z: Any) -> Any:
+    t, z = floating("rsf2csf", t, z)
+    t, z = (each.astype(complex_dtype(each.dtype)) for each in (t, z))
+    size = t.shape[0]
+    eps = float(dtypes.finfo(t.dtype).eps)
+    rows = jnp.arange(size)
+
+    def rotate(step: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
+        """Brings one block of two rows to triangular form, from the last one on."""
+        t, z = state
+        k = size - 2 - step
+        block = lax.dynamic_slice(t, (k, k), (2, 2))
+        below = block[1, 0]
+        shifted = jnp.linalg.eigvals(block)[0] - block[1, 1]
+        length = jnp.sqrt(jnp.abs(shifted) ** 2 + jnp.abs(below) ** 2)
+        c, s = shifted / length, below / length
+        rotation = jnp.stack([jnp.stack([c.conj(), s]), jnp.stack([-s, c])])
+        two_rows = lax.dynamic_slice(t, (k, 0), (2, size))
+        two_rows = jnp.where(rows >= k, matrix_product(rotation, two_rows), two_rows)
+        turned = lax.dynamic_update_slice(t, two_rows, (k, 0))
+        columns = lax.dynamic_slice(turned, (0, k), (size, 2))
+        back = rotation.conj().T
+        columns = jnp.where((rows < k + 2)[:, None], matrix_product(columns, back), columns)
+        turned = lax.dynamic_update_slice(turned, columns, (0, k))
+        turned = lax.dynamic_update_slice(turned, jnp.zeros((1, 1), t.dtype), (k + 1, k))
+        basis = lax.dynamic_slice(z, (0, k), (size, 2))
+        basis = lax.dynamic_update_slice(z, matrix_product(basis, back), (0, k))
+        scale = jnp.abs(block[0, 0]) + jnp.abs(block[1, 1])
+        needed = jnp.abs(below) > eps * scale
+        return jnp.where(needed, turned, t), jnp.where(needed, basis, z)
+
+    if size > 1:
+        t, z = lax.fori_loop(0, size - 1, rotate, (t, z))
+    return jnp.triu(t), z
+
+
+_rsf2csf = compiled(_rsf2csf_of, name="rsf2csf")
+
+
+def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
+    """Makes a real Schur form complex, so that it is triangular.
+
+    Args:
+      T: the form of a real matrix.
+      Z: its Schur vectors.
+      check_finite: ignored.
+
+    Returns:
+      The triangular form and its vectors.
+
+    Example:
+      >>> t, z = rsf2csf(np.array([[0.0, -1], [1, 0]]), np.eye(2))
+      >>> np.abs(np.diagonal(t)).round(3)
+      array([1., 1.], dtype=float32)
+    """
+    del check_finite
+    for name, shape in (("Z", np.shape(Z)), ("T", np.shape(T))):
+        if len(shape) != 2 or shape[0] != shape[1]:
+            raise ValueError(f"Input '{name}' must be square.")
+    if np.shape(Z) != np.shape(T):
+        raise ValueError(f"Input array shapes must match: Z: {np.shape(Z)} vs. T: {np.shape(T)}")
+    return _rsf2csf(T, Z)

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of matrices: the exponential, the square root, and others of one's own."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as jnp
+from olympus_autodiff import jvp
+from olympus_ir import dtypes, lax
+from olympus_ir.arrays import Array
+from olympus_ir.lax import linalg as lax_linalg
+from olympus_ir.lax.families import real_dtype
+from olympus_ir.lax.linalg.matrices import adjoint
+from olympus_numpy.compilation import compiled
+
+from .decompositions import floating
+from .eigenvalues import schur
+
+__all__ = ["expm", "expm_frechet", "funm", "sqrtm"]
+
+_matmul = functools.partial(jnp.matmul, precision=lax.Precision.HIGHEST)
+
+# ---- the exponential ----
+
+# The degrees of rational approximations and the norms up to which they are exact, from N. Higham,
+# "The scaling and squaring method for the matrix exponential revisited" (2005).
+_DEGREES = {
+    8: (
+        (3, 1.495585217958292e-2),
+        (5, 2.539398330063230e-1),
+        (7, 9.504178996162932e-1),
+        (9, 2.097847961257068e0),
+        (13, 5.371920351148152e0),
+    ),
+    4: ((3, 4.258730016922831e-1), (5, 1.880152677804762e0), (7, 3.925724783138660e0)),
+}
+
+
+def _coefficients(degree: int) -> list[float]:
+    """Those of the numerator of the approximation with equal degrees, from the constant on."""
+    found = [1.0]
+    for k in range(degree):
+        found.append(found[-1] * (degree - k) / ((2 * degree - k) * (k + 1)))
+    return found
+
+
+def _approximation(degree: int, a: Any) -> tuple[Any, Any]:
+    """The odd and the even part of the numerator; the denominator is their difference."""
+    coefficients = [np.array(each, a.dtype) for each in _coefficients(degree)]
+    one = jnp.eye(a.shape[-1], dtype=a.dtype)
+    square = _matmul(a, a)
+    powers = [one, square]
+    while len(powers) < min(degree, 7) // 2 + 1:
+        powers.append(_matmul(powers[-1], square))
+    if degree == 9:
+        powers.append(_matmul(powers[-1], square))
+
+    def polynomial(chosen: list[Any]) -> Any:
+        low = sum(c * p for c, p in zip(chosen[:4], powers, strict=False))
+        if len(chosen) <= 4:
+            return low
+        if degree == 9:
+            return low + chosen[4] * powers[4]
+        # Of degree 13: the higher powers are multiples of the sixth one.
+        high = sum(c * p for c, p in zip(chosen[4:], powers[1:], strict=False))
+        return low + _matmul(powers[3], high)
+
+    return _matmul(a, polynomial(coefficients[1::2])), polynomial(coefficients[::2])
+
+
+def _expm_of_matrix(a: Any, upper_triangular: bool, max_squarings: int) -> Any:
+    if not a.size:
+        return a
+    degrees = _DEGREES[np.dtype(real_dtype(a.dtype)).itemsize]
+    norm = jnp.abs(a).sum(axis=-2).max(axis=-1)
+    largest = degrees[-1][1]
+    squarings = jnp.maximum(0, jnp.floor(jnp.log2(norm / largest)) + 1)
+    squarings = jnp.where(norm > largest, squarings, 0)
+    scaled = a / (2**squarings).astype(a.dtype)
+    limits = np.array([limit for _, limit in degrees[:-1]], norm.dtype)
+    chosen = (norm > limits).astype(np.int32).sum()
+    branches = [functools.partial(_approximation, degree) for degree, _ in degrees]
+    odd, even = lax.switch(chosen, branches, scaled)
+    if upper_triangular:
+        result = lax_linalg.triangular_solve(even - odd, even + odd, left_side=True)
+    else:
+        result = jnp.linalg.solve(even - odd, even + odd)
+
+    def square(k: Any, x: Any) -> Any:
+        return lax.cond(k < squarings, lambda x: _matmul(x, x), lambda x: x, x)
+
+    result = lax.fori_loop(0, max_squarings, square, result)
+    return jnp.where(squarings <= max_squarings, result, jnp.nan)
+
+
+@functools.cache
+def _compiled_expm(upper_triangular: bool, max_squarings: int) -> Any:
+    function = functools.partial(
+        _expm_of_matrix, upper_triangular=upper_triangular, max_squarings=max_squarings
+    )
+    return compiled(jnp.vectorize(function, signature="(n,n)->(n,n)"), name="expm")
+
+
+def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
+    """Returns the exponentials of matrices.
+
+    Args:
+      A: square matrices.
+      upper_triangular: whether they are upper triangular, which makes it quicker.
+      max_squarings: how often results may be squared; larger matrices give NaNs.
+
+    Example:
+      >>> expm(np.array([[0.0, 1], [0, 0]]))
+      Array([[1., 1.],
+             [0., 1.]], dtype=float32)
+    """
+    (a,) = floating("expm", A)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise ValueError(f"Expected A to be a (batched) square matrix, got A.shape={a.shape}.")
+    return _compiled_expm(bool(upper_triangular), int(max_squarings))(a)
+
+
+def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
+    """Returns exponentials of matrices and their derivatives in a direction.
+
+    Args:
+      A: square matrices.
+      E: the directions.
+      method: ``"SPS"``, where not given: differentiate the algorithm of `expm`; ``"blockEnlarge"``:
+        the exponential of a matrix of twice the size.
+      compute_expm: whether the exponentials are wanted.
+
+    Returns:
+      The pair of exponentials and derivatives, or the derivatives alone.
+
+    Example:
+      >>> expm_frechet(np.zeros((1, 1)), np.ones((1, 1)))[1]
+      Array([[1.]], dtype=float32)
+    """
+    a, e = floating("expm_frechet", A, E)
+    for name, x in (("A", a), ("E", e)):
+        if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+            raise ValueError(
+                f"expected {name} to be a (batched) square matrix, got {name}.shape={x.shape}"
+            )
+    if a.shape != e.shape:
+        raise ValueError(
+            f"expected A and E to be the same shape, got A.shape={a.shape} and E.shape={e.shape}"
+        )
+    if method in (None, "SPS"):
+        result, derivative = jvp(expm, (a,), (e,))
+    elif method == "blockEnlarge":
+        size = a.shape[-1]
+        above = jnp.concatenate([a, e], axis=-1)
+        below = jnp.concatenate([jnp.zeros_like(a), a], axis=-1)
+        enlarged = expm(jnp.concatenate([above, below], axis=-2))
+        result, derivative = enlarged[..., :size, :size], enlarged[..., :size, size:]
+    else:
+        raise ValueError(f"Unknown method {method!r}: choose 'SPS' or 'blockEnlarge'")
+    return (result, derivative) if compute_expm else derivative
+
+
+# ---- by the Schur form ----
+
+
+def _sqrtm_of(a: Any) -> Any:
+    t, z = schur(a, output="complex")
+    size = t.shape[0]
+    roots = jnp.sqrt(jnp.diagonal(t))
+
+    def column(j: Any, u: Any) -> Any:
+        def entry(step: Any, u: Any) -> Any:
+            i = j - 1 - step
+            rest = t[i, j] - jnp.sum(u[i] * u[:, j])
+            total = roots[i] + roots[j]
+            value = jnp.where(total == 0, 0, rest / jnp.where(total == 0, 1, total))
+            return u.at[i, j].set(jnp.where(i >= 0, value, u[i, j]))
+
+        return lax.fori_loop(0, j, entry, u)
+
+    u = lax.fori_loop(0, size, column, jnp.diag(roots))
+    return _matmul(_matmul(z, u), adjoint(z))
+
+
+_sqrtm = compiled(_sqrtm_of, name="sqrtm")
+
+
+def sqrtm(A: Any, blocksize: int = 1) -> Array:
+    """Returns the principal square root of a matrix, a complex one.
+
+    Args:
+      A: a square matrix.
+      blocksize: 1.
+
+    Example:
+      >>> sqrtm(np.array([[4.0, 0], [0, 9]])).real
+      Array([[2., 0.],
+             [0., 3.]], dtype=float32)
+    """
+    if blocksize > 1:
+        raise NotImplementedError("Blocked version is not implemented yet.")
+    (a,) = floating("sqrtm", A)
+    if a.ndim != 2 or a.shape[0] != a.shape[1]:
+        raise ValueError(f"expected a square matrix, got an array of shape {a.shape}")
+    return _sqrtm(a)
+
+
+def _funm_of(a: Any, func: Callable[[Any], Any]) -> tuple[Any, Any]:
+    t, z = schur(a, output="complex")
+    size = t.shape[0]
+    diagonal = jnp.diagonal(t)
+    start = jnp.diag(func(diagonal).astype(t.dtype))
+    smallest = jnp.min(jnp.abs(diagonal[:, None] - diagonal)[np.triu_indices(size, 1)], initial=1)
+    places = jnp.arange(size)
+
+    def superdiagonal(offset: Any, f: Any) -> Any:
+        """Parlett's recurrence: one more diagonal from those below it."""
+
+        def entry(i: Any, f: Any) -> Any:
+            j = i + offset
+            between = (places > i) & (places < j)
+            products = jnp.where(between, t[i] * f[:, j] - f[i] * t[:, j], 0).sum()
+            value = t[i, j] * (f[j, j] - f[i, i]) + products
+            difference = t[j, j] - t[i, i]
+            value = jnp.where(
+                difference == 0, value, value / jnp.where(difference == 0, 1, difference)
+            )
+            return f.at[i, j].set(value)
+
+        return lax.fori_loop(0, size - offset, entry, f)
+
+    f = lax.fori_loop(1, size, superdiagonal, start)
+    result = _matmul(_matmul(z, f), adjoint(z))
+    tolerance = float(dtypes.finfo(t.dtype).eps)
+    smallest = jnp.where(smallest == 0, tolerance, smallest)
+    above = jnp.abs(jnp.triu(t, 1)).sum(axis=0).max(initial=0)
+    error = jnp.minimum(1, jnp.maximum(tolerance, tolerance / smallest * above))
+    return result, jnp.where(jnp.isfinite(result).all(), error, jnp.inf).astype(above.dtype)
+
+
+_funm = compiled(_funm_of, ("func",), name="_funm")
+
+
+def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
+    """Returns a function of a matrix that is given as a function of numbers.
+
+    Args:
+      A: a square matrix.
+      func: from an array of complex numbers to the function's values.
+      disp: whether the result alone is returned.
+
+    Returns:
+      The matrix, a complex one; without ``disp`` the pair of it and an estimate of its error.
+
+    Example:
+      >>> funm(np.array([[4.0, 0], [0, 9]]), jnp.sqrt).real
+      Array([[2., 0.],
+             [0., 3.]], dtype=float32)
+    """
+    (a,) = floating("funm", A)
+    if a.ndim != 2 or a.shape[0] != a.shape[1]:
+        raise ValueError(f"expected square array_like input, got an array of shape {a.shape}")
+    result, error = _funm(a, func)
+    return result if disp else (result, error)
