@@ -12,6 +12,7 @@ from olympus_ir import pytrees
 from olympus_ir.avals import AbstractValue
 from olympus_ir.expansion import expansion_rules
 from olympus_ir.flattening import FlatFunction
+from olympus_ir.lax.control_flow.primitives import stacked_aval
 from olympus_ir.primitives import Primitive
 from olympus_ir.staging import trace_to_closed
 from olympus_ir.traceback_filtering import api_boundary
@@ -99,7 +100,7 @@ def _linear_call_batching(
         fun=vmap(fun, fun_dims, axis_size=axis_size),
         transpose=vmap(transpose, transpose_dims, axis_size=axis_size),
         num_res=num_res,
-        out_avals=tuple(aval.update(shape=(axis_size, *aval.shape)) for aval in out_avals),
+        out_avals=tuple(stacked_aval(aval, axis_size) for aval in out_avals),
     )
     return results, [0] * len(out_avals)
 

@@ -9,6 +9,7 @@ defines the dtype says what can be done with it.
 from __future__ import annotations
 
 import abc
+import math
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ class prng_key(extended):
 class ExtendedDType(abc.ABC):
     """Base of extended dtypes. Subclasses are immutable, with equality and a hash.
 
+    A subclass defines `name` and `physical_element_aval`. The dtypes of libraries may have, instead
+    of the latter, an object of static functions of the dtype, ``_rules``, that has it.
+
     Attributes:
         type: the abstract scalar type, a subclass of `extended`.
     """
@@ -45,13 +49,17 @@ class ExtendedDType(abc.ABC):
         """What is printed, such as ``key<fry>``."""
 
     @property
-    @abc.abstractmethod
     def itemsize(self) -> int:
         """The size of an element in bytes."""
+        physical = self.physical_element_aval()
+        return math.prod(physical.shape) * np.dtype(physical.dtype).itemsize
 
-    @abc.abstractmethod
     def physical_element_aval(self) -> Any:
         """The abstract value of the plain array that carries one element."""
+        rules: Any = getattr(self, "_rules", None)
+        if rules is None:
+            raise TypeError(f"the dtype {self.name} does not say what carries its elements")
+        return rules.physical_element_aval(self)
 
     @classmethod
     def from_name(cls, name: str) -> Any:
@@ -61,7 +69,8 @@ class ExtendedDType(abc.ABC):
     @property
     def tangent_dtype(self) -> Any:
         """The dtype of tangents; elements without a tangent space have ``float0``."""
-        return float0
+        rules: Any = getattr(self, "_rules", None)
+        return float0 if rules is None else rules.tangent_dtype(self)
 
     @property
     def alignment(self) -> int:

@@ -20,10 +20,12 @@ from olympus_ir.avals import canonicalize_shape
 from olympus_numpy.promotion import convert
 
 from .activations import default_float
+from .orthogonal_initializers import delta_orthogonal, orthogonal
 
 __all__ = [
     "Initializer",
     "constant",
+    "delta_orthogonal",
     "glorot_normal",
     "glorot_uniform",
     "he_normal",
@@ -34,6 +36,7 @@ __all__ = [
     "lecun_uniform",
     "normal",
     "ones",
+    "orthogonal",
     "truncated_normal",
     "uniform",
     "variance_scaling",

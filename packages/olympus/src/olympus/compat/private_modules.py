@@ -107,14 +107,14 @@ _NAMES: dict[str, dict[str, str]] = {
     "flatten_util": {},
     "interpreters": {},
     "literals": {
-        **_lazy.names_from("olympus.compat.literals", "LiteralArray", "TypedComplex"),
+        **_lazy.names_from("olympus.compat.literals", "TypedComplex"),
         **_lazy.names_from("olympus.compat.literals", "TypedFloat", "TypedInt", "TypedNdArray"),
     },
     "numpy.util": _lazy.names_from("olympus_numpy.promotion", "promote_dtypes"),
     "pjit": _lazy.names_from(_PRIMITIVES, "jit_p"),
     "prng": _lazy.names_from("olympus.extend.random", "threefry_2x32", "threefry_prng_impl"),
     "sharding_impls": _lazy.names_from("olympus.sharding", "make_single_device_sharding"),
-    "state.types": _lazy.names_from("olympus.ref", "AbstractRef"),
+    "state.types": _lazy.names_from("olympus_ir.refs.types", "AbstractRef"),
     "tree_util": {"_registry": "olympus.compat.pytree_registry:registry"},
     "util": {
         **_lazy.names_from("olympus_ir._jaxlib", "safe_map", "safe_zip"),

@@ -14,6 +14,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
     (
         "checkify",
         "compilation_cache",
+        "hijax",
         "layout",
         "mesh_utils",
         "multihost_utils",

@@ -141,7 +141,7 @@ def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) ->
     """Moves the batch dimension to the front; makes one where there is none."""
     if bdim is None:
         return broadcast(x, size, 0, mesh_axis)
-    return to_front(x, size, bdim)
+    return to_front(x, bdim)
 
 
 def defvectorized(prim: Primitive) -> None:

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Primitives that are defined by what they mean in others, and types of values of one's own.
+
+A `HiPrimitive` has methods where other primitives have rules in tables: its types, the operations
+that it stands for, its derivative and its transpose. Values of types that `register_hitype` makes
+known can be its operands where they are evaluated; compiled functions take arrays alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from olympus_ir import expansion
+from olympus_ir.avals import AbstractValue, register_value_type
+from olympus_ir.primitives import Primitive
+
+from .tables import jvp_rules, transpose_rules
+
+__all__ = [
+    "AvalMutableQDD",
+    "AvalQDD",
+    "HiPrimitive",
+    "HiPspec",
+    "HiType",
+    "MutableHiType",
+    "aval_method",
+    "aval_property",
+    "register_hitype",
+]
+
+
+class HiType(AbstractValue):
+    """Base of types of values that are made of arrays.
+
+    A subclass says of what: `lo_ty` gives their types, `lower_val` the arrays of a value, and
+    `raise_val` the value of arrays.
+    """
+
+    is_high = True
+    has_qdd = False
+
+    def lo_ty(self) -> list[AbstractValue]:
+        """The types of the arrays."""
+        raise TypeError(f"{type(self).__name__} must define lo_ty")
+
+    def lower_val(self, hi_val: Any) -> list[Any]:
+        """The arrays of a value."""
+        raise TypeError(f"{type(self).__name__} must define lower_val")
+
+    def raise_val(self, *lo_vals: Any) -> Any:
+        """The value of arrays."""
+        raise TypeError(f"{type(self).__name__} must define raise_val")
+
+    def to_tangent_aval(self) -> AbstractValue:
+        """The type of tangents."""
+        raise TypeError(f"{type(self).__name__} must define to_tangent_aval")
+
+
+class MutableHiType(HiType):
+    """Base of types of values that change, and whose types may change with them."""
+
+    has_qdd = True
+
+    def type_state(self) -> Any:
+        """What is known of a value now."""
+        raise TypeError(f"{type(self).__name__} must define type_state")
+
+
+class HiPspec:
+    """Base of specifications of how values of a type are laid out over meshes."""
+
+    def to_lo(self) -> Any:
+        """The specifications of the arrays."""
+        raise TypeError(f"{type(self).__name__} must define to_lo")
+
+
+class AvalQDD(NamedTuple):
+    """The type of a value that changes, with what is known of it at one time."""
+
+    aval: Any
+    qdd: Any
+
+
+class AvalMutableQDD(NamedTuple):
+    """The type of a value that changes, with what is known of it now."""
+
+    aval: Any
+    mutable_qdd: Any
+
+
+class aval_property(NamedTuple):
+    """A property of values that the tracers of a type have, too."""
+
+    fget: Callable[[Any], Any]
+
+
+class aval_method(NamedTuple):
+    """A method of values that the tracers of a type have, too."""
+
+    fun: Callable[..., Any]
+
+
+def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) -> None:
+    """Makes the values of a class known, and says what their types are.
+
+    Args:
+      val_cls: the class.
+      typeof_fn: from a value to its type.
+    """
+    register_value_type(val_cls, typeof_fn)
+
+
+class HiPrimitive(Primitive):
+    """A primitive whose rules are its methods.
+
+    A subclass defines `abstract_eval` and `to_lojax`, and `jvp` and `transpose` where it is
+    differentiated.
+
+    Args:
+      name: as it is printed.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> class Double(HiPrimitive):
+      ...     def abstract_eval(self, aval):
+      ...         return aval, set()
+      ...     def to_lojax(self, x):
+      ...         return lax.add(x, x)
+      >>> float(Double("double").bind(2.0))
+      4.0
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, cache_inference=False)
+        self.def_effectful_abstract_eval(self.abstract_eval)
+        expansion.expansion_rules[self] = self.to_lojax
+        self.def_impl(getattr(type(self), "impl", type(self).to_lojax).__get__(self))
+        jvp_rules[self] = self.jvp
+        transpose_rules[self] = self.transpose
+
+    def is_high(self, *avals: Any, **params: Any) -> bool:
+        """Whether it is expanded for operands of some types; it always is."""
+        return True
+
+    def abstract_eval(self, *avals: Any, **params: Any) -> Any:
+        """The results' types, and the set of effects."""
+        raise TypeError(f"the primitive {self.name} must define abstract_eval")
+
+    def to_lojax(self, *operands: Any, **params: Any) -> Any:
+        """What the primitive stands for."""
+        raise TypeError(f"the primitive {self.name} must define to_lojax")
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        """The results and their tangents."""
+        raise TypeError(f"the primitive {self.name} must define jvp to be differentiated")
+
+    def transpose(self, cotangents: Any, *operands: Any, **params: Any) -> Any:
+        """The operands' cotangents."""
+        raise TypeError(f"the primitive {self.name} must define transpose to be transposed")

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Initialisers that keep lengths: weights are orthogonal matrices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+import olympus_random as random
+from olympus_ir.arrays import Array
+from olympus_ir.avals import canonicalize_shape
+from olympus_ir.lax import linalg
+
+from .activations import default_float
+
+__all__ = ["delta_orthogonal", "orthogonal"]
+
+
+def _orthogonal_matrix(key: Any, rows: int, columns: int, dtype: Any) -> Any:
+    """A matrix whose rows, or columns if there are fewer, are orthonormal; uniform among these."""
+    draws = random.normal(key, (max(rows, columns), min(rows, columns)), dtype)
+    unitary, triangular = linalg.qr(draws, full_matrices=False)
+    # The factorization chooses signs; taken from the triangle, they are as likely as not.
+    matrix = onp.multiply(unitary, onp.sign(onp.diagonal(triangular))[None, :])
+    return onp.transpose(matrix) if rows < columns else matrix
+
+
+def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Any:
+    """Makes an initialiser that draws orthogonal matrices, uniformly among these.
+
+    Args:
+      scale: a factor.
+      column_axis: the axis of outputs; the others together are that of inputs.
+      dtype: that of the weights where the initialiser is given none.
+
+    Raises:
+      ValueError: for a shape of fewer than two axes, when weights are drawn.
+
+    Example:
+      >>> weights = orthogonal()(random.key(0), (3, 2))
+      >>> bool(abs(weights.T @ weights - onp.eye(2)).max() < 1e-5)
+      True
+    """
+    default = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+        dtype = default_float(default if dtype is None else dtype)
+        shape = canonicalize_shape(shape)
+        if len(shape) < 2:
+            raise ValueError("orthogonal initializer requires at least a 2D shape")
+        columns = shape[column_axis]
+        others = list(shape)
+        del others[column_axis]
+        matrix = _orthogonal_matrix(key, math.prod(others), columns, dtype)
+        weights = onp.moveaxis(onp.reshape(matrix, (*others, columns)), -1, column_axis)
+        return onp.multiply(np.asarray(scale, dtype), weights)
+
+    return init
+
+
+def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Any:
+    """Makes an initialiser of convolutions that keep lengths: orthogonal at the window's centre.
+
+    Xiao, Bahri, Sohl-Dickstein, Schoenholz, Pennington: Dynamical isometry and a mean field theory
+    of CNNs. ICML 2018.
+
+    Args:
+      scale: a factor.
+      column_axis: the axis of outputs of the matrix at the centre.
+      dtype: that of the weights where the initialiser is given none.
+
+    Raises:
+      ValueError: for a shape of other than 3 to 5 axes, or one with more inputs than outputs.
+
+    Example:
+      >>> delta_orthogonal()(random.key(0), (3, 3, 2, 4))[0, 0]
+      Array([[0., 0., 0., 0.],
+             [0., 0., 0., 0.]], dtype=float32)
+    """
+    default = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+        dtype = default_float(default if dtype is None else dtype)
+        shape = canonicalize_shape(shape)
+        if len(shape) not in (3, 4, 5):
+            raise ValueError("Delta orthogonal initializer requires a 3D, 4D or 5D shape.")
+        inputs, outputs = shape[-2:]
+        if outputs < inputs:
+            raise ValueError("`fan_in` must be less or equal than `fan_out`. ")
+        square = orthogonal(scale, column_axis, dtype)(key, (outputs, outputs))
+        centre = tuple((size - 1) // 2 for size in shape[:-2])
+        return onp.zeros(shape, dtype).at[centre].set(square[:inputs])
+
+    return init

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Primitives that are defined by what they stand for, and types of values of one's own."""
+
+from .. import _lazy
+
+__getattr__, __dir__ = _lazy.lazy_attributes(
+    __name__,
+    {
+        **_lazy.names_from(
+            "olympus_autodiff.high_primitives",
+            "AvalMutableQDD",
+            "AvalQDD",
+            "HiPrimitive",
+            "HiPspec",
+            "HiType",
+            "MutableHiType",
+            "aval_method",
+            "aval_property",
+            "register_hitype",
+        ),
+        **_lazy.names_from(
+            "olympus_autodiff.zeros",
+            "Zero",
+            "instantiate_zeros=instantiate",
+            "is_undefined_primal",
+        ),
+        **_lazy.names_from("olympus_ir.avals", "AbstractValue", "ShapedArray"),
+        **_lazy.names_from("olympus_ir.effects", "control_flow_allowed_effects"),
+        **_lazy.names_from("olympus_ir.refs.types", "AbstractRef"),
+    },
+)
