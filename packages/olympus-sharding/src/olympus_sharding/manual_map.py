@@ -74,6 +74,9 @@ def local_aval(
     mesh: BaseMesh, spec: PartitionSpec, aval: ShapedArray, *, varying: bool
 ) -> ShapedArray:
     """The type of one device's part of an operand."""
+    if aval.is_ref:
+        part = local_aval(mesh, spec, aval.inner_aval, varying=varying)  # type: ignore[attr-defined]
+        return aval.update(inner_aval=part)
     extents = _extents(mesh, spec, aval.ndim)
     shape = tuple(size // extent for size, extent in zip(aval.shape, extents, strict=True))
     vma = frozenset(mentioned_axes(spec)) if varying else frozenset()
@@ -405,4 +408,5 @@ def inside(params: dict[str, Any]) -> Any:
     return extend_axes(sizes, varying=frozenset(sizes) if params["check_vma"] else frozenset())
 
 
+from . import manual_map_references as manual_map_references  # noqa: E402 - as well
 from . import manual_map_rules as manual_map_rules  # noqa: E402 - the rules are made of the above

@@ -125,7 +125,13 @@ def lower(
     kept_avals = [aval for aval, keep in zip(in_avals, kept, strict=True) if keep]
     kept_donated = [each for each, keep in zip(donated, kept, strict=True) if keep]
     attributes: list[dict[str, Any]] = [{} for _ in range(len(operand_vars) + len(kept_avals))]
-    if any(kept_donated):
+    if any(kept_donated) and placement is not None and len(placement.devices) > 1:
+        # Which result fits is seen when the compiler has decided how results lie.
+        for position, give in enumerate(kept_donated):
+            if give:
+                donor = {"jax.buffer_donor": mlir.boolean(True)}
+                attributes[len(operand_vars) + position] = donor
+    elif any(kept_donated):
         _donate(attributes, len(operand_vars), len(ordered), kept_avals, kept_donated, out_avals)
     mesh = None if placement is None or len(placement.devices) == 1 else placement.mesh
     result_attributes = None
@@ -322,7 +328,8 @@ def _result_shardings(loaded: Any, lowered: Lowered, placement: Placement) -> li
             shardings.append(placement.replicated)
         else:
             hlo = hlo_from_proto(reported[position])
-            shardings.append(_result_sharding(hlo, placement, mlir.physical_aval(aval)))
+            sharding = _result_sharding(hlo, placement, mlir.physical_aval(aval))
+            shardings.append(_in_users_words(sharding, lowered, placement, aval))
     return shardings
 
 
@@ -332,6 +339,18 @@ def _result_sharding(hlo: Any, placement: Placement, aval: Any) -> Any:
     if spec is not None:
         return NamedSharding(placement.mesh, spec)
     return GSPMDSharding(placement.replicated._internal_device_list, hlo)
+
+
+def _in_users_words(sharding: Any, lowered: Lowered, placement: Placement, aval: Any) -> Any:
+    """The sharding of an operand that means the same: ``P('x', None)`` rather than ``P('x')``."""
+    for given, operand in zip(placement.in_shardings, lowered.in_avals, strict=True):
+        if (
+            type(given) is NamedSharding
+            and operand.ndim == aval.ndim
+            and given.is_equivalent_to(sharding, aval.ndim)
+        ):
+            return given
+    return sharding
 
 
 def platform_of(device: Any) -> str:

@@ -49,6 +49,9 @@ def _cond(
     branches: tuple[ClosedOlympuspr, ...],
     **params: Any,
 ) -> Any:
+    if _has_refs(args, batch_dims, 0):
+        all_params = {"branches": branches, **params}
+        return apply_to_arrays(axis, lax.cond_p, args, batch_dims, all_params)
     index, *operands = args
     index_dim, *dims = batch_dims
     operands = _fronted(operands, dims)
@@ -121,8 +124,14 @@ def _spread(of_examples: Any, like: Any) -> Any:
     return lax.broadcast_in_dim(of_examples, shape, (0,))
 
 
-def _has_refs(operands: Sequence[Any]) -> bool:
-    return any(getattr(operand, "is_ref", False) for operand in operands)
+def _has_refs(
+    operands: Sequence[Any], dims: Sequence[Any] | None = None, place: int | None = None
+) -> bool:
+    """Whether there are references; with ``place``, such whose batch dimension is elsewhere."""
+    return any(
+        getattr(operand, "is_ref", False) and (dims is None or dims[position] not in (None, place))
+        for position, operand in enumerate(operands)
+    )
 
 
 def _check_unordered(name: str, programs: Sequence[ClosedOlympuspr]) -> None:
@@ -154,6 +163,14 @@ def _while(
     body_jaxpr: ClosedOlympuspr,
 ) -> Any:
     split = cond_nconsts + body_nconsts
+    params = {
+        "cond_nconsts": cond_nconsts,
+        "cond_jaxpr": cond_jaxpr,
+        "body_nconsts": body_nconsts,
+        "body_jaxpr": body_jaxpr,
+    }
+    if _has_refs(args, batch_dims, 0):
+        return apply_to_arrays(axis, lax.while_p, args, batch_dims, params)
     operands = _fronted(args, batch_dims)
     batched = [dim is not None for dim in batch_dims]
     cond_consts, body_consts, carry = (
@@ -176,12 +193,6 @@ def _while(
     if condition_batched:
         _check_unordered("while", (cond_jaxpr, body_jaxpr))
         if _has_refs(operands):
-            params = {
-                "cond_nconsts": cond_nconsts,
-                "cond_jaxpr": cond_jaxpr,
-                "body_nconsts": body_nconsts,
-                "body_jaxpr": body_jaxpr,
-            }
             return apply_to_arrays(axis, lax.while_p, args, batch_dims, params)
         return _while_for_each(
             axis,
@@ -281,6 +292,10 @@ def _scan(
     **params: Any,
 ) -> Any:
     split = num_consts + num_carry
+    consts_or_xs = (args[:split], batch_dims[:split], 0), (args[split:], batch_dims[split:], 1)
+    if any(_has_refs(*operands) for operands in consts_or_xs):
+        all_params = {"jaxpr": jaxpr, "num_consts": num_consts, "num_carry": num_carry, **params}
+        return apply_to_arrays(axis, lax.scan_p, args, batch_dims, all_params)
     batched = [dim is not None for dim in batch_dims]
     consts_batched, carry_batched, xs_batched = (
         batched[:num_consts],

@@ -34,10 +34,9 @@ from ..trace import call_batched
 
 @batching_rules.define(references.new_ref_p)
 def _new_ref(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
-    (array,), (dim,) = args, batch_dims
-    if dim is None:
-        array, dim = materialize(array, axis_size, None), 0
-    return references.new_ref_p.bind(array, **params), dim
+    # In front, where control flow wants it: dimensions of references cannot be moved.
+    array = materialize(args[0], axis_size, batch_dims[0])
+    return references.new_ref_p.bind(array, **params), 0
 
 
 @batching_rules.define(references.empty_ref_p)

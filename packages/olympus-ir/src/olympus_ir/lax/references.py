@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import dtypes, pytrees
+from .. import dtypes
 from ..avals import AbstractValue, ShapedArray, get_aval
 from ..documents import Concatenation, Document, Nest, Text
 from ..effects import accum_effect, allocation_effect, read_effect, write_effect
 from ..olympuspr import Atom, DropVar, Equation
 from ..primitives import instruction
 from ..refs.indexing import NDIndexer, known_integer
-from ..refs.transforms import flatten_transforms, transformed_aval
+from ..refs.transforms import flatten_transforms, transformed_aval, unflatten_transforms
 from ..refs.types import AbstractRef, array_of_ref
 from ..tracing import Tracer
 from .conversion import convert_element_type
@@ -80,7 +80,7 @@ Types = tuple[Any, frozenset]
 
 def transforms_of(leaves: Sequence[Any], tree: Any) -> tuple:
     """The transforms of an equation: leaves may be operands, variables, types or anything."""
-    return pytrees.tree_unflatten(tree, leaves)
+    return unflatten_transforms(leaves, tree)
 
 
 def _view_aval(operation: str, ref: AbstractValue, leaves: Sequence[Any], tree: Any) -> ShapedArray:
@@ -109,6 +109,13 @@ def _check_value(operation: str, ref: Any, view: ShapedArray, value: Any, transf
         raise ValueError(
             f"Invalid dtype for `{operation}`. Ref dtype: {dtypes.name_of(view.dtype)}. Value "
             f"dtype: {dtypes.name_of(value.dtype)}. Convert the value, with `astype` for example."
+        )
+    extra = value.vma - view.vma
+    if extra:
+        raise ValueError(
+            f"`{operation}` of a value that varies over the mesh axes {sorted(map(str, extra))} to "
+            f"a reference that does not, of type {ref.str_short()}. Make the reference of a value "
+            "that varies over them."
         )
 
 

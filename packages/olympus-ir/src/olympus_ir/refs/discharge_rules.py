@@ -12,6 +12,7 @@ from ..evaluation import eval_olympuspr
 from ..lax import references
 from ..lax.control_flow.linear_solves import linear_solve_p
 from ..olympuspr import ClosedOlympuspr, Equation, Olympuspr, Var, close_olympuspr
+from ..staging import varying_alike
 from ..tracing import current
 from .discharge import Discharged, discharge_closed, discharge_rules
 from .transforms import accumulated, read_view, written
@@ -48,6 +49,7 @@ def _swap(equation: Equation, operands: Operands) -> Changes:
     array, value, *leaves = operands
     transforms = references.transforms_of(leaves, equation.params["tree"])
     previous = read_view(array, transforms)
+    _, value = varying_alike([previous, value])
     changed = written(array, transforms, _typed(value, _aval(previous)))
     return [_typed(changed, _aval(array)), *[None] * (len(operands) - 1)], [previous]
 

@@ -236,4 +236,13 @@ def accumulated(array: Any, transforms: Sequence[Any], value: Any) -> Any:
 
 def flatten_transforms(transforms: Sequence[Any]) -> tuple[list[Any], Any]:
     """The operands and the structure (parameter ``tree``) of a chain."""
-    return pytrees.tree_flatten(tuple(transforms))
+    leaves, tree = pytrees.tree_flatten(tuple(transforms))
+    # Known indices have one dtype, whether 64-bit types are enabled or not.
+    return [np.int32(leaf) if type(leaf) is int else leaf for leaf in leaves], tree
+
+
+def unflatten_transforms(leaves: Sequence[Any], tree: Any) -> tuple:
+    """The chain with given operands, which may be values, variables, types or anything."""
+    return pytrees.tree_unflatten(
+        tree, [int(leaf) if isinstance(leaf, np.integer) else leaf for leaf in leaves]
+    )

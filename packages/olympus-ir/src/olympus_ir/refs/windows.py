@@ -82,7 +82,7 @@ def read(array: Any, indexer: NDIndexer) -> Any:
         limits = [start + span for start, span in zip(starts, spans)]
         array = slice_array(array, starts, limits, strides if max(strides, default=1) > 1 else None)
     else:
-        array = dynamic_slice(array, starts, spans)
+        array = dynamic_slice(array, _of_one_dtype(starts), spans)
         if max(strides, default=1) > 1:
             array = slice_array(array, (0,) * len(spans), spans, strides)
     return squeeze(array, [d for d, index in enumerate(indices) if not _is_slice(index)])
@@ -96,6 +96,20 @@ def _known_starts(indexer: NDIndexer, starts: list, spans: list[int]) -> list[in
     ]
 
 
+def _of_one_dtype(starts: list[Any]) -> list[Any]:
+    """Starts, of which some may be known, as `dynamic_slice` takes them."""
+    computed = [dtype_of(start) for start in starts if not isinstance(start, int)]
+    dtype = max(computed, key=lambda each: each.itemsize, default=np.dtype(np.int32))
+    return [
+        np.asarray(start, dtype)
+        if isinstance(start, int)
+        else start
+        if dtype_of(start) == dtype
+        else convert_element_type(start, dtype)
+        for start in starts
+    ]
+
+
 def write(array: Any, indexer: NDIndexer, value: Any) -> Any:
     """The array with what an index selects replaced."""
     indices = indexer.indices
@@ -103,7 +117,7 @@ def write(array: Any, indexer: NDIndexer, value: Any) -> Any:
         return _scattered(scatter, array, indexer, value)
     starts = [index.start if _is_slice(index) else index for index in indices]
     value = expand_dims(value, [d for d, index in enumerate(indices) if not _is_slice(index)])
-    return dynamic_update_slice(array, value, starts)
+    return dynamic_update_slice(array, value, _of_one_dtype(starts))
 
 
 def accumulate(array: Any, indexer: NDIndexer, value: Any) -> Any:

@@ -26,15 +26,15 @@ def written_in_loops(x: Any, y: Any) -> list[Any]:
     """Writes at computed places in a loop, and in one of two branches."""
     ref = references.new_ref(x)
 
-    def body(place: Any, total: Any) -> Any:
+    def body(total: Any, place: Any) -> Any:
         ref[place] = lax.mul(ref[place], total)
         references.addupdate(ref, 0, lax.sin(total))
-        return lax.add(total, ref[place])
+        return lax.add(total, ref[place]), None
 
-    total = lax.fori_loop(0, 3, body, y[0])
+    total, _ = lax.scan(body, y[0], np.arange(3, dtype=np.int32))
     lax.cond(
         lax.gt(total, lax.full_like(total, 1.0)),
-        lambda: references.addupdate(ref, np.array([2, 2]), y[:2]),
+        lambda: references.addupdate(ref, np.array([2, 2], np.int32), y[:2]),
         lambda: references.set(ref, 2, y[1]),
     )
     return [references.freeze(ref), total]
