@@ -22,6 +22,10 @@ from .block_specs import RevisitMode as RevisitMode
 from .block_specs import Squeezed as Squeezed
 from .block_specs import no_block_spec as no_block_spec
 from .block_specs import squeezed as squeezed
+from .calls import CompilerParams as CompilerParams
+from .calls import CostEstimate as CostEstimate
+from .calls import pallas_call as pallas_call
+from .calls import pallas_call_p as pallas_call_p
 from .control import loop as loop
 from .control import when as when
 from .grids import GridSpec as GridSpec
@@ -33,10 +37,6 @@ from .hints import multiple_of as multiple_of
 from .hints import reciprocal as reciprocal
 from .memory import MemoryRef as MemoryRef
 from .memory import MemorySpace as MemorySpace
-from .pallas_call import CompilerParams as CompilerParams
-from .pallas_call import CostEstimate as CostEstimate
-from .pallas_call import pallas_call as pallas_call
-from .pallas_call import pallas_call_p as pallas_call_p
 from .programs import num_programs as num_programs
 from .programs import program_id as program_id
 from .sizes import align_to as align_to

@@ -9,8 +9,8 @@ from typing import Any
 from olympus_xla.lowering.tables import define_for_platform
 
 from . import config
+from .calls import pallas_call_p
 from .interpret import interpret_call
-from .pallas_call import pallas_call_p
 
 
 def _interpreted(*operands: Any, **params: Any) -> list[Any]:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, pytrees
+from olympus_ir import dtypes
 from olympus_ir.avals import ShapedArray
 from olympus_ir.flattening import FlatFunction, function_source
-from olympus_ir.refs.types import AbstractRef
 from olympus_ir.olympuspr import ClosedOlympuspr, DebugInfo
+from olympus_ir.refs.types import AbstractRef
 from olympus_ir.staging import trace_to_olympuspr
 
 from .block_specs import (
@@ -77,6 +77,9 @@ class GridSpec:
     out_specs: Any
     scratch_shapes: Any = ()
 
+    # How many of the first inputs are read before the programs run; they are not cut into blocks.
+    num_scalar_prefetch = 0
+
     def __init__(
         self,
         grid: Any = (),
@@ -90,11 +93,6 @@ class GridSpec:
         if isinstance(scratch_shapes, list):
             scratch_shapes = tuple(scratch_shapes)
         self.scratch_shapes = scratch_shapes
-
-    @property
-    def num_scalar_prefetch(self) -> int:
-        """How many of the first inputs are read before the programs run; they are not cut."""
-        return 0
 
 
 @dataclasses.dataclass(init=False)
@@ -114,8 +112,6 @@ class PrefetchScalarGridSpec(GridSpec):
       1
     """
 
-    num_scalar_prefetch: int
-
     def __init__(
         self,
         num_scalar_prefetch: int,
@@ -125,7 +121,7 @@ class PrefetchScalarGridSpec(GridSpec):
         scratch_shapes: Any = (),
     ) -> None:
         super().__init__(grid, in_specs, out_specs, scratch_shapes)
-        self.__dict__["num_scalar_prefetch"] = num_scalar_prefetch
+        self.num_scalar_prefetch = num_scalar_prefetch
 
 
 def _grid_and_names(grid: Any) -> tuple[tuple[Any, ...], tuple[Any, ...] | None]:

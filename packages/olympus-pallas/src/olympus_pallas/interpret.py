@@ -18,16 +18,16 @@ from olympus_ir import dtypes, lax
 from olympus_ir.avals import ShapedArray
 from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.expansion import expansion_rules
-from olympus_ir.refs.types import AbstractRef
 from olympus_ir.olympuspr import ClosedOlympuspr, Olympuspr, close_olympuspr
 from olympus_ir.refs import discharge_rules as discharge_rules  # they are wanted below
 from olympus_ir.refs.discharge import discharge_closed
+from olympus_ir.refs.types import AbstractRef
 from olympus_ir.staging import trace_to_closed
 
 from .block_specs import Blocked, BoundedSlice, Element, Indirect
+from .calls import pallas_call_p
 from .grids import INDEX_DTYPE, BlockMapping, GridMapping, dynamic_grid_dim
 from .memory import SemaphoreDType
-from .pallas_call import pallas_call_p
 from .programs import with_places_as_inputs
 
 __all__ = ["interpret_call", "uninitialized"]

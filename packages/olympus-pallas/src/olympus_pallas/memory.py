@@ -109,19 +109,19 @@ def _inner_aval(shape: Sequence[int], dtype: Any) -> ShapedArray:
 # ---- semaphores ----
 
 
-class semaphore_dtype(extended):  # noqa: N801 - named as scalar types are
+class semaphore_dtype(extended):
     """The abstract scalar type of semaphores."""
 
 
-class semaphore(semaphore_dtype):  # noqa: N801
+class semaphore(semaphore_dtype):
     """The abstract scalar type of semaphores that count what programs signal."""
 
 
-class dma_semaphore(semaphore_dtype):  # noqa: N801
+class dma_semaphore(semaphore_dtype):
     """The abstract scalar type of semaphores that count what copies have moved."""
 
 
-class barrier_semaphore(semaphore_dtype):  # noqa: N801
+class barrier_semaphore(semaphore_dtype):
     """The abstract scalar type of semaphores that programs meet at."""
 
 

@@ -20,12 +20,12 @@ import numpy as np
 from olympus_ir import dtypes, lax, pytrees
 from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.documents import Concatenation, Document, Nest, Text
-from olympus_ir.refs.types import AbstractRef
+from olympus_ir.effects import read_effect, write_effect
 from olympus_ir.olympuspr import DropVar, Equation
 from olympus_ir.primitives import Primitive
 from olympus_ir.refs.indexing import NDIndexer, known_integer
 from olympus_ir.refs.transforms import transformed_aval
-from olympus_ir.effects import read_effect, write_effect
+from olympus_ir.refs.types import AbstractRef
 
 __all__ = [
     "AtomicOpType",

@@ -8,7 +8,7 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import pallas_call as _pallas_call
+from . import calls
 from .grids import PrefetchScalarGridSpec as PrefetchScalarGridSpec
 from .memory import SemaphoreType as SemaphoreType
 from .memory import TpuMemorySpace as MemorySpace
@@ -65,7 +65,7 @@ class SideEffectType(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True)
-class CompilerParams(_pallas_call.CompilerParams):
+class CompilerParams(calls.CompilerParams):
     """What Mosaic is told of a kernel.
 
     Args:

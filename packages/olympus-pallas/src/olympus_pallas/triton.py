@@ -9,7 +9,7 @@ from typing import Any
 from olympus_ir import lax
 from olympus_ir.avals import get_aval
 
-from . import pallas_call as _pallas_call
+from . import calls
 from .hints import approx_tanh as approx_tanh
 from .hints import debug_barrier as debug_barrier
 from .hints import elementwise_inline_asm as elementwise_inline_asm
@@ -46,7 +46,7 @@ __all__ = [
 
 
 @dataclasses.dataclass(frozen=True)
-class CompilerParams(_pallas_call.CompilerParams):
+class CompilerParams(calls.CompilerParams):
     """What Triton is told of a kernel.
 
     Args:

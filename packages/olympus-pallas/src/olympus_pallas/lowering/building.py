@@ -57,12 +57,13 @@ class KernelBuilder:
       rules: from primitives to `rule(builder, *operands, **params)`.
       kernel: what belongs to the whole kernel; its class depends on the language.
       equation: the equation being lowered.
+      used: the variables of its program that something uses.
     """
 
     rules: RuleTable[Callable[..., Any]]
     language: str
 
-    __slots__ = ("block", "equation", "insertion_point", "kernel", "location")
+    __slots__ = ("block", "equation", "insertion_point", "kernel", "location", "used")
 
     def __init__(self, kernel: Any, block: Any) -> None:
         self.kernel = kernel
@@ -70,6 +71,7 @@ class KernelBuilder:
         self.insertion_point = ir.InsertionPoint(block)
         self.location = mlir.unknown_location()
         self.equation: Any = None
+        self.used: set[Any] = set()
 
     # ---- types: what the languages differ in ----
 
@@ -80,6 +82,10 @@ class KernelBuilder:
     def splat(self, scalar: Any, shape: Sequence[int]) -> Any:
         """An array whose elements are all one scalar."""
         raise NotImplementedError(f"{type(self).__name__} must say how scalars are spread")
+
+    def broadcast_to(self, value: Any, shape: Sequence[int]) -> Any:
+        """A scalar, or an array with dimensions of size 1, over a whole shape."""
+        raise NotImplementedError(f"{type(self).__name__} must say how arrays are spread")
 
     def check_aval(self, aval: Any) -> None:
         """Raises where the language has no such arrays."""
@@ -209,11 +215,11 @@ class KernelBuilder:
         )
 
     def full_operands(self, operands: Sequence[Any], shape: Sequence[int]) -> list[Any]:
-        """The operands with scalars spread over ``shape``."""
+        """The operands with scalars, and dimensions of size 1, spread over ``shape``."""
         if not len(shape):
             return list(operands)
         return [
-            self.splat(operand, shape) if not self.shape_of(operand) else operand
+            operand if self.shape_of(operand) == shape else self.broadcast_to(operand, shape)
             for operand in operands
         ]
 
@@ -233,7 +239,9 @@ class KernelBuilder:
                 return self.scalar(atom.val, atom.aval.dtype)
             return values[atom]
 
-        outer_equation, outer_location = self.equation, self.location
+        outer = self.equation, self.location, self.used
+        self.used = {atom for equation in program.eqns for atom in equation.invars}
+        self.used.update(program.outvars)
         for equation in program.eqns:
             primitive = equation.primitive
             rule = self.rules.rules.get(primitive)
@@ -254,7 +262,7 @@ class KernelBuilder:
                 values.update(zip(equation.outvars, results, strict=True))
             else:
                 values[equation.outvars[0]] = results
-        self.equation, self.location = outer_equation, outer_location
+        self.equation, self.location, self.used = outer
         return [value_of(atom) for atom in program.outvars]
 
     def constant(self, value: Any) -> Any:

@@ -60,7 +60,7 @@ define_for_both(lax.copy_p, lambda builder, x, **params: x)
 
 # ---- comparisons ----
 
-_FLOAT_PREDICATES = {"eq": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5, "ne": 13}
+_FLOAT_PREDICATES = {"eq": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5}
 _SIGNED_PREDICATES = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
 _UNSIGNED_PREDICATES = {"eq": 0, "ne": 1, "lt": 6, "le": 7, "gt": 8, "ge": 9}
 
@@ -68,6 +68,11 @@ _UNSIGNED_PREDICATES = {"eq": 0, "ne": 1, "lt": 6, "le": 7, "gt": 8, "ge": 9}
 def compare(builder: KernelBuilder, relation: str, left: Any, right: Any, dtype: Any) -> Any:
     """Compares two values of one type."""
     result = builder.like(left, element_type(BOOL))
+    if relation == "ne" and is_float(dtype):
+        # What is not a number differs from everything; not all compilers know the predicate.
+        equal = compare(builder, "eq", left, right, dtype)
+        true = builder.full(True, builder.shape_of(left), BOOL)
+        return builder.binary("arith.xori", equal, true)
     if is_float(dtype):
         name, predicate = "arith.cmpf", _FLOAT_PREDICATES[relation]
     elif is_unsigned(dtype):

@@ -15,9 +15,9 @@ from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.effects import reference_effects
 from olympus_ir.flattening import FlatFunction, function_source
 from olympus_ir.jit import jit
-from olympus_ir.refs.types import AbstractRef
 from olympus_ir.olympuspr import DebugInfo, Olympuspr
 from olympus_ir.primitives import Primitive
+from olympus_ir.refs.types import AbstractRef
 from olympus_ir.staging import trace_to_olympuspr
 
 from .block_specs import BlockSpec, NoBlockSpec, no_block_spec
