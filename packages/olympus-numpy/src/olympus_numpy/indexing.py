@@ -468,7 +468,7 @@ def spread_to(values: Any, shape: tuple, what: str) -> Any:
     Raises:
       ValueError: where they do not fit.
     """
-    own = values.shape
+    own = np.shape(values)
     if own == shape:
         return values
     if len(own) > len(shape):

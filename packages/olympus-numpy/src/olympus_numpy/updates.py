@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from olympus_ir import config, dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.tracing import current, evaluation_trace
@@ -54,7 +56,9 @@ def _scatter_at(
             wrap_negative_indices,
         )
         return _combine(operation, x, factors)
-    x, values = ensure_array(x), ensure_array(values)
+    x = ensure_array(x)
+    if not is_staging() or np.ndim(values):  # scalars of the host become literals of the program
+        values = ensure_array(values)
     dtype, weak_type = x.dtype, getattr(x, "weak_type", False)
     plan = gather_plan(x.shape, layout, list(operands), wrap_negative_indices)
     if not dtypes.is_extended(dtype):

@@ -131,14 +131,11 @@ def _reduce_over_other_axes(primitive: Primitive) -> BatchingRule:
     return rule
 
 
-def _reduce_over_axis(
-    primitive: Primitive, reduce: Callable[..., Any], of_equal: Callable[[Any, int], Any]
-) -> BatchingRule:
-    """The rule of a reduction over the mapped axis.
+def _reduce_over_axis(primitive: Primitive, of_equal: Callable[[Any, int], Any]) -> BatchingRule:
+    """The rule of a reduction over the mapped axis, which becomes one over a dimension.
 
     Args:
       primitive: the collective.
-      reduce: the reduction of an array over dimensions.
       of_equal: the reduction of one value that all examples share.
     """
 
@@ -147,16 +144,11 @@ def _reduce_over_axis(
         remaining = _others(axes, axis.name)
         if dim is None:
             out = of_equal(operand, axis.size)
-        elif any(type(other) is int for other in remaining):
-            rank = operand.ndim - 1
-            here = [shifted(other % rank, dim) for other in remaining if type(other) is int]
-            remaining = tuple(other for other in remaining if type(other) is not int)
-            out = reduce(operand, (dim, *here))
-        else:
-            out = reduce(operand, (dim,))
-        if remaining:
-            out = primitive.bind(out, axes=remaining, **params)
-        return out, None
+            return (primitive.bind(out, axes=remaining, **params) if remaining else out), None
+        rank = operand.ndim - 1
+        here = [shifted(other % rank, dim) for other in remaining if type(other) is int]
+        named = [other for other in remaining if type(other) is not int]
+        return primitive.bind(operand, axes=(*named, *sorted((dim, *here))), **params), None
 
     return rule
 
@@ -165,15 +157,15 @@ def _times(value: Any, count: int) -> Any:
     return lax.mul(value, lax.full((), count, value.dtype))
 
 
-for _primitive, _reduction, _of_equal in (
-    (lax.psum_p, lax.reduce_sum, _times),
-    (lax.pmax_p, lax.reduce_max, lambda value, count: value),
-    (lax.pmin_p, lax.reduce_min, lambda value, count: value),
+for _primitive, _of_equal in (
+    (lax.psum_p, _times),
+    (lax.pmax_p, lambda value, count: value),
+    (lax.pmin_p, lambda value, count: value),
 ):
     _define(
         _primitive,
         _reduce_over_other_axes(_primitive),
-        _reduce_over_axis(_primitive, _reduction, _of_equal),
+        _reduce_over_axis(_primitive, _of_equal),
     )
 
 
