@@ -35,6 +35,7 @@ def scan(
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
+    _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
     """Applies a function to each slice along the leading dimension, handing a carry on.
 
@@ -59,6 +60,8 @@ def scan(
       length: the number of iterations, needed where ``xs`` is None.
       reverse: whether to go from the last slice to the first; results keep the order of slices.
       unroll: how many iterations one step of the compiled loop makes; True for all.
+      _split_transpose: taken for compatibility: asks JAX for a backward pass in two loops, of which
+        one need not run in sequence. The results are the same.
 
     Returns:
       The last carry, and the results stacked along a new leading dimension.
