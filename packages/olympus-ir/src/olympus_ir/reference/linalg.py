@@ -114,7 +114,9 @@ def _tridiagonal_solve(
         limits = np.finfo(a.dtype)
         smallest = limits.eps * np.abs(a).max() or limits.tiny
         small = np.abs(pivots) < smallest
-        factors[np.diag_indices(size)] = np.where(small, np.copysign(smallest, pivots.real), pivots)
+        factors[np.diag_indices(size)] = np.where(
+            small, np.copysign(smallest, np.real(pivots)), pivots
+        )
     elif (pivots == 0).any():
         return _nan(b.shape, b.dtype)
     options = {"left_side": True, "transpose_a": False, "conjugate_a": False}
@@ -162,7 +164,7 @@ def _lu(x: np.ndarray) -> list[np.ndarray]:
     permutation = np.arange(len(a), dtype=np.int32)
     for k in range(count):
         column = a[k:, k]
-        pivot = k + int(np.argmax(np.abs(column.real) + np.abs(column.imag)))
+        pivot = k + int(np.argmax(np.abs(np.real(column)) + np.abs(np.imag(column))))
         pivots[k] = pivot
         for rows in (a, permutation):
             rows[[k, pivot]] = rows[[pivot, k]]
@@ -292,7 +294,7 @@ def _basis_from(vectors: np.ndarray, count: int) -> np.ndarray:
     basis, _ = np.linalg.qr(first, "complete")
     # Of the bases, the one whose diagonal is not negative: the identity is kept as it is.
     diagonal = np.diagonal(basis)
-    return basis * np.where(diagonal == 0, 1, np.sign(diagonal.real))
+    return basis * np.where(diagonal == 0, 1, np.sign(np.real(diagonal)))
 
 
 def _standardize(t: np.ndarray, z: np.ndarray, k: int) -> None:

@@ -132,7 +132,7 @@ def _tridiagonal(x: np.ndarray, *, lower: bool) -> list[np.ndarray]:
     # From the upper triangle, LAPACK starts at the other end.
     a = x.copy() if lower else x[::-1, ::-1].copy()
     full = np.tril(a) + np.tril(a, -1).conj().T
-    full[np.diag_indices(size)] = np.diagonal(a).real
+    full[np.diag_indices(size)] = np.real(np.diagonal(a))
     off_diagonal, taus = [], []
     for k in range(size - 1):
         beta, vector, tau = _reflector(full[k + 1 :, k])
@@ -142,7 +142,7 @@ def _tridiagonal(x: np.ndarray, *, lower: bool) -> list[np.ndarray]:
         a[k + 1, k] = beta
         off_diagonal.append(beta.real)
         taus.append(tau)
-    diagonal = np.diagonal(full).real.copy()
+    diagonal = np.real(np.diagonal(full)).copy()
     a[np.diag_indices(size)] = diagonal
     real = real_dtype(x.dtype)
     results = [diagonal, np.array(off_diagonal, real), np.array(taus, x.dtype)]

@@ -219,7 +219,8 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
 
 
 def _eigvalsh_of(a: Any, lower: bool, symmetrize_input: bool) -> Any:
-    return _eigh_of(a, lower, symmetrize_input)[0]
+    (a,) = floating("eigvalsh", a)
+    return _eigh(a, lower, symmetrize_input)[0]
 
 
 _eigvalsh = compiled(_eigvalsh_of, ("lower", "symmetrize_input"), name="eigvalsh")
@@ -262,10 +263,10 @@ def _svd_of(
 
 def _svd_of_hermitian(a: Any, compute_uv: bool) -> Any:
     vectors, values = lax_linalg.eigh(a)
-    sizes = lax.abs(values)
+    sizes, signs = lax.abs(values), lax.sign(values)
     last = values.ndim - 1
     places = lax.broadcasted_iota(np.uint32, values.shape, last)
-    sizes, places, signs = lax.sort((sizes, places, lax.sign(values)), last, num_keys=1)
+    sizes, places, signs = lax.sort((sizes, places, signs), last, num_keys=1)
     sizes, places, signs = (lax.rev(each, (last,)) for each in (sizes, places, signs))
     if not compute_uv:
         return sizes

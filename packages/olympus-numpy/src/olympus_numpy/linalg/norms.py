@@ -9,7 +9,6 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
-from olympus_ir.lax import linalg as lax_linalg
 
 from ..arithmetic import absolute
 from ..axes import canonical_axes, hashable_axes
@@ -17,6 +16,7 @@ from ..compilation import compiled
 from ..powers import power, sqrt
 from ..promotion import check_arraylike, convert, ensure_array, promote_dtypes_inexact
 from ..reductions import largest, smallest, sum_along
+from .factoring import svd
 
 __all__ = ["matrix_norm", "norm", "vector_norm"]
 
@@ -81,13 +81,14 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any
     if ord in (2, -2, "nuc"):
         others = [axis for axis in range(x.ndim) if axis not in axes]
         moved = lax.transpose(x, (*others, rows, columns))
-        values = lax_linalg.svd(moved, compute_uv=False)
+        values = svd(moved, compute_uv=False)
         last = (values.ndim - 1,)
         if ord == "nuc":
             result = _sum(values, last, False)
+        elif ord > 0:
+            result = largest(values, last, False, initial=0)
         else:
-            extreme = largest if ord > 0 else smallest
-            result = extreme(values, last, False)
+            result = smallest(values, last, False)
         return lax.expand_dims(result, tuple(sorted(axes))) if keepdims else result
     raise ValueError(f"Invalid order '{ord}' for matrix norm.")
 

@@ -67,6 +67,8 @@ def _powers(a: Any, n: int) -> Any:
         return lax.broadcast_in_dim(
             matrices.eye(a.shape[-1], dtype=a.dtype), a.shape, (a.ndim - 2, a.ndim - 1)
         )
+    if n == 3:
+        return contractions.matmul(contractions.matmul(a, a), a)
     result = None
     while True:
         if n & 1:
@@ -77,7 +79,7 @@ def _powers(a: Any, n: int) -> Any:
         a = contractions.matmul(a, a)
 
 
-_matrix_power = compiled(_powers, ("n",), inline=True, name="matrix_power")
+_matrix_power = compiled(_powers, ("n",), name="matrix_power")
 
 
 def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:

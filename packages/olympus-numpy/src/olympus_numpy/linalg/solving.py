@@ -157,11 +157,17 @@ def _precision(dtype: Any) -> float:
     return float(dtypes.finfo(dtype).eps)
 
 
-def _pinv_of(a: Any, rtol: Any, hermitian: bool) -> Any:
+def _pinv_of(a: Any, *rtols: Any, hermitian: bool) -> Any:
     if not a.size:
         return lax.full((*a.shape[:-2], a.shape[-1], a.shape[-2]), 0, a.dtype)
+    real = real_dtype(a.dtype)
+    if rtols:
+        rtol = ensure_array(rtols[0]).astype(real)
+    else:
+        largest_size = np.array(10 * max(a.shape[-2:]), real)
+        rtol = lax.mul(largest_size, np.array(_precision(a.dtype), real))
     u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
-    cutoff = lax.expand_dims(ensure_array(rtol), (np.ndim(rtol),)) * s[..., :1]
+    cutoff = lax.expand_dims(rtol, (np.ndim(rtol),)) * s[..., :1]
     s = selection.where(s > cutoff, s, np.inf)
     return _matmul(adjoint(vh), adjoint(u) / s[..., None].astype(u.dtype))
 
@@ -171,16 +177,15 @@ def _pseudo_inverse(hermitian: bool) -> Any:
     function = compiled(functools.partial(_pinv_of, hermitian=hermitian), name="_pinv")
 
     @custom_jvp
-    def _pinv(a: Any, rtol: Any) -> Any:
-        return function(a, rtol)
+    def _pinv(*operands: Any) -> Any:
+        return function(*operands)
 
     @_pinv.defjvp
     def _pinv_jvp(primals: Any, tangents: Any) -> Any:
         # Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
         # problems whose variables separate" (1973): true where the rank stays the same.
-        a, rtol = primals
-        da = tangents[0]
-        p = _pinv(a, rtol)
+        a, da = primals[0], tangents[0]
+        p = _pinv(*primals)
         ph, dah = adjoint(p), adjoint(da)
         rows = _matmul(_matmul(p, ph), dah)
         columns = _matmul(dah, _matmul(ph, p))
@@ -213,10 +218,7 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
         rtol = rcond
     if a.ndim < 2:
         raise ValueError(f"pinv takes matrices, got an array of shape {a.shape}")
-    if rtol is None:
-        rtol = 10.0 * max(a.shape[-2:]) * _precision(a.dtype)
-    real = real_dtype(a.dtype)
-    return _pseudo_inverse(bool(hermitian))(a, ensure_array(rtol).astype(real))
+    return _pseudo_inverse(bool(hermitian))(a, *(() if rtol is None else (rtol,)))
 
 
 def _lstsq_of(a: Any, b: Any, rcond: Any, numpy_resid: bool) -> Any:
@@ -239,20 +241,21 @@ def _lstsq_of(a: Any, b: Any, rcond: Any, numpy_resid: bool) -> Any:
         x = lax.full((columns, b.shape[1]), 0, a.dtype)
     else:
         if rcond is None:
-            rcond = _precision(a.dtype) * max(rows, columns)
+            rcond = np.array(_precision(a.dtype) * max(rows, columns), real)
         else:
-            rcond = selection.where(rcond < 0, _precision(a.dtype), rcond)
+            rcond = selection.where(rcond < 0, _precision(a.dtype), rcond).astype(real)
         u, s, vh = svd(a, full_matrices=False)
-        mask = (s > 0) & (s >= ensure_array(rcond).astype(real) * s[0])
+        mask = (s > 0) & (s >= rcond * s[0])
         rank = sum_along(mask.astype(np.int32), None, None, False, None, None)
         safe = selection.where(mask, s, 1)
         inverse = selection.where(mask, 1 / safe, 0)[:, None].astype(a.dtype)
-        x = _matmul(adjoint(vh), inverse * _matmul(adjoint(u), b))
+        projected = _matmul(adjoint(u), b)
+        x = _matmul(adjoint(vh), inverse * projected)
     if numpy_resid and (not a.size or rows <= columns):
         residual = lax.full((0,), 0, real)
     else:
         residual = norm(b - _matmul(a, x), axis=0) ** 2
-    return x[:, 0] if vector else x, residual, rank, s
+    return x.ravel() if vector else x, residual, rank, s
 
 
 _lstsq = compiled(_lstsq_of, ("numpy_resid",), name="_lstsq")

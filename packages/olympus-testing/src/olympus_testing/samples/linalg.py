@@ -281,7 +281,7 @@ def _eig_params(left: bool, right: bool, derivatives: bool = False) -> dict[str,
 def _sorted_spectrum(results: list[np.ndarray]) -> list[np.ndarray]:
     """Eigenvalues in an order of their own, with the lines that the eigenvectors span."""
     values, *vectors = results
-    order = np.lexsort([values.imag.round(3), values.real.round(3)], axis=-1)
+    order = np.lexsort([np.imag(values).round(3), np.real(values).round(3)], axis=-1)
     found = [np.take_along_axis(values, order, -1)]
     for each in vectors:
         found.append(lines(np.take_along_axis(each, order[..., None, :], -1)))

@@ -76,7 +76,7 @@ def matmul(x: Any, y: Any) -> Array:
     )
 
 
-def _on_or_below(shape: tuple[int, int], diagonal: int) -> Array:
+def _on_or_below(shape: tuple[int, ...], diagonal: int) -> Array:
     dtype = dtypes.default_int_dtype()
     rows = add(broadcasted_iota(dtype, shape, 0), np.array(diagonal, dtype))
     return ge(rows, broadcasted_iota(dtype, shape, 1))

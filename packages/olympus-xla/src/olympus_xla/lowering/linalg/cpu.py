@@ -263,8 +263,8 @@ def _svd(
         mode=ui8(("A" if full_matrices else "S") if compute_uv else "N"),
     )
     ok = succeeded(info)
-    found = [nan_unless(ok, each) for each in (values, left, right)]
-    return part_of_svd(*found, subset_by_index, compute_uv)
+    values, left, right = (nan_unless(ok, each) for each in (values, left, right))
+    return part_of_svd(values, left, right, subset_by_index, compute_uv)
 
 
 @rule_for(linalg.hessenberg_p, "cpu")
