@@ -14,11 +14,11 @@ from olympus_autodiff import custom_jvp
 from olympus_ir import config, dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.jit import jit
+from olympus_numpy.log_sums import logsumexp, reduced_axes
 from olympus_numpy.promotion import (
     check_arraylike,
     convert,
     ensure_array,
-    promote_dtypes_inexact,
 )
 
 from .activations import default_float
@@ -36,65 +36,6 @@ __all__ = [
 # ---- sums of exponentials ----
 
 
-def logsumexp(
-    a: Any,
-    axis: Any = None,
-    b: Any = None,
-    keepdims: bool = False,
-    return_sign: bool = False,
-    where: Any = None,
-) -> Any:
-    """``log(sum(b * exp(a)))``, without overflow of the exponentials.
-
-    Args:
-      a: an array.
-      axis: the axis or axes that are summed; all where None.
-      b: factors, which broadcast to ``a``; ones where None.
-      keepdims: whether summed axes stay, with size 1.
-      return_sign: whether the sign of the sum is returned too, and the logarithm is that of its
-        magnitude. Otherwise a negative sum gives NaN.
-      where: which elements take part; all where None.
-
-    Returns:
-      The logarithm, or the pair of it and the sign.
-
-    Example:
-      >>> round(float(logsumexp(np.array([1000.0, 1000.0], np.float32))), 3)
-      1000.693
-    """
-    if b is None:
-        check_arraylike("logsumexp", a)
-        (a,) = promote_dtypes_inexact(ensure_array(a))
-    else:
-        check_arraylike("logsumexp", a, b)
-        a, b = promote_dtypes_inexact(ensure_array(a), ensure_array(b))
-    if where is not None:
-        a = onp.where(where, a, 0)
-    if b is not None:
-        # A factor of zero would make NaN of an infinite exponential.
-        a = onp.where(onp.not_equal(b, 0), a, -np.inf)
-    axes = _axes(axis, np.ndim(a))
-    largest = onp.max(onp.real(a), axis=axes, keepdims=keepdims, where=where, initial=-np.inf)
-    is_finite = lax.is_finite(largest)
-    shift = lax.stop_gradient(lax.select(is_finite, largest, lax.full_like(largest, 0)))
-    shift_of_elements = shift if keepdims else onp.expand_dims(shift, axes)
-    terms = onp.exp(onp.subtract(a, convert(shift_of_elements, a.dtype)))
-    if b is not None:
-        terms = onp.multiply(terms, b)
-    total = onp.sum(terms, axis=axes, keepdims=keepdims, where=where)
-    sign = lax.sign(total)
-    is_complex = dtypes.issubdtype(total.dtype, np.complexfloating)
-    if return_sign or not is_complex:
-        total = lax.abs(total)
-    logarithm = lax.log(total)
-    logarithm = lax.add(logarithm, convert(shift, logarithm.dtype))
-    if return_sign:
-        return logarithm, sign
-    if b is not None and not is_complex:
-        logarithm = onp.where(onp.less(sign, 0), np.asarray(np.nan, sign.dtype), logarithm)
-    return logarithm
-
-
 @functools.partial(jit, static_argnames=("axis", "keepdims"))
 def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Array:
     """``log(mean(exp(x)))``, without overflow of the exponentials.
@@ -110,20 +51,13 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
       1000.0
     """
     logarithm = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
-    axes = _axes(axis, np.ndim(x))
+    axes = reduced_axes(axis, np.ndim(x))
     if where is None:
         count = np.prod([np.shape(x)[axis] for axis in axes])
         return onp.subtract(logarithm, lax.log(np.asarray(count, logarithm.dtype)))
     taking_part = convert(onp.broadcast_to(where, np.shape(x)), dtypes.default_int_dtype())
     count = onp.sum(taking_part, axis=axes, dtype=logarithm.dtype, keepdims=keepdims)
     return onp.subtract(logarithm, onp.log(count))
-
-
-def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    if axis is None:
-        return tuple(range(ndim))
-    axes = (axis,) if not isinstance(axis, (tuple, list)) else axis
-    return tuple(operator.index(axis) % ndim if ndim else operator.index(axis) for axis in axes)
 
 
 # ---- softmax ----

@@ -11,7 +11,20 @@ from olympus_ir.source_info import register_library_folder
 from .__about__ import __version__ as __version__
 
 # Loaded when first used, so that a program imports what it needs and nothing else.
-_SUBMODULES = ("linalg",)
+_SUBMODULES = (
+    "cluster",
+    "fft",
+    "integrate",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "sparse",
+    "spatial",
+    "special",
+    "stats",
+)
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -10,7 +10,7 @@ from .. import lax
 from .elementwise import any_of, epsilon, expansion, full, where
 from .incomplete_gamma import stirling_remainder
 
-__all__ = ["betainc"]
+__all__ = ["betainc", "log_beta", "log_gamma_growth"]
 
 _STIRLING_FROM = 10.0
 _MAX_ITERATIONS = 5000
@@ -47,22 +47,26 @@ def _power_over_beta(a: Any, b: Any, x: Any, y: Any) -> Any:
     # Of x and y the one below a half has the more digits.
     log_s = where(s < 0.5, lax.log(s), lax.log1p(-where(s < 0.5, 0.5, t)))
     log_t = where(t < 0.5, lax.log(t), lax.log1p(-where(t < 0.5, 0.5, s)))
-    direct = lax.exp(e * log_s + f * log_t - _log_beta(e, f))
+    direct = lax.exp(e * log_s + f * log_t - log_beta(e, f))
     return where(large, smooth, direct)
 
 
-def _log_beta(a: Any, b: Any) -> Any:
-    """The logarithm of the beta function, where one operand at least is small."""
-    small, other = lax.min(a, b), lax.max(a, b)
-    large = other >= _STIRLING_FROM
-    big, given = where(large, other, _STIRLING_FROM), where(large, small, 1.0)
-    total = big + given
-    growth = (  # log(gamma(big + given) / gamma(big))
-        given * (lax.log(big) - 1.0)
-        + (total - 0.5) * lax.log1p(given / big)
+def log_gamma_growth(a: Any, b: Any) -> Any:
+    """``log(gamma(a + b) / gamma(a))`` where both ``a`` and ``a + b`` are 10 at least."""
+    total = a + b
+    return (
+        b * (lax.log(a) - 1.0)
+        + (total - 0.5) * lax.log1p(b / a)
         + stirling_remainder(total)
-        - stirling_remainder(big)
+        - stirling_remainder(a)
     )
+
+
+def log_beta(a: Any, b: Any) -> Any:
+    """The logarithm of the absolute value of the beta function."""
+    small, other = lax.min(a, b), lax.max(a, b)
+    large = (other >= _STIRLING_FROM) & (other + small >= _STIRLING_FROM)
+    growth = log_gamma_growth(where(large, other, _STIRLING_FROM), where(large, small, 1.0))
     direct = lax.lgamma(where(large, 1.0, other)) - lax.lgamma(where(large, 1.0, other + small))
     return lax.lgamma(small) + where(large, -growth, direct)
 

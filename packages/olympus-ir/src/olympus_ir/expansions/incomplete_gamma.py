@@ -19,7 +19,14 @@ from .. import lax
 from .elementwise import any_of, epsilon, expansion, full, is_double, polynomial, where
 from .error_function import scaled_erfc
 
-__all__ = ["igamma", "igammac", "scaled_parts"]
+__all__ = [
+    "deviance",
+    "igamma",
+    "igammac",
+    "power_over_gamma",
+    "scaled_parts",
+    "stirling_remainder",
+]
 
 _ASYMPTOTIC_FROM = 100.0
 _TRANSITION = 0.3  # the largest |x - a| / a of the asymptotic expansion
@@ -56,7 +63,7 @@ def _temme_coefficients(orders: int, terms: int) -> tuple[tuple[float, ...], ...
     return tuple(tuple(map(float, each[:terms])) for each in found)
 
 
-def _deviance(mu: Any) -> Any:
+def deviance(mu: Any) -> Any:
     """``(mu - log1p(mu)) / mu**2`` for mu near zero, through the series of atanh."""
     two = mu + 2.0
     r = mu / two
@@ -66,7 +73,7 @@ def _deviance(mu: Any) -> Any:
 
 def _temme(a: Any, mu: Any) -> tuple[Any, Any]:
     """``eta * sqrt(a / 2)``, and the sum of ``c_k(eta) / a**k`` over ``sqrt(2 pi a)``."""
-    ratio = lax.sqrt(2.0 * _deviance(mu))
+    ratio = lax.sqrt(2.0 * deviance(mu))
     eta = mu * ratio
     orders, terms = (8, 16) if is_double(a) else (3, 8)
     inverse = 1.0 / a
@@ -106,7 +113,7 @@ def power_over_gamma(a: Any, x: Any) -> Any:
     near = lax.abs(mu) < _TRANSITION
     near_mu = where(near, mu, 0.0)
     far = mu - lax.log(where(near, 1.0, big_x / big))
-    exponent = where(near, near_mu * near_mu * _deviance(near_mu), far)
+    exponent = where(near, near_mu * near_mu * deviance(near_mu), far)
     smooth = lax.exp(-big * exponent - stirling_remainder(big)) * lax.rsqrt(2.0 * math.pi * big)
     small = where(large, 1.0, a)
     # Where x is larger the exponential is zero, and the power must not be infinite.

@@ -3,4 +3,19 @@
 
 from .. import _lazy
 
-__getattr__, __dir__ = _lazy.lazy_attributes(__name__, {}, ("linalg",))
+_SUBMODULES = (
+    "cluster",
+    "fft",
+    "integrate",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "sparse",
+    "spatial",
+    "special",
+    "stats",
+)
+
+__getattr__, __dir__ = _lazy.lazy_attributes(__name__, {}, _SUBMODULES)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operands of the functions of this package: promoted, real where they must be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_autodiff import custom_jvp
+from olympus_ir import dtypes
+from olympus_ir.lax.values import dtype_of
+from olympus_numpy.compilation import outlined
+from olympus_numpy.promotion import broadcasted, ensure_array, promote_args_inexact
+
+__all__ = ["elementwise", "floats", "is_complex", "reals", "refuse_complex", "with_derivatives"]
+
+
+def is_complex(x: Any) -> bool:
+    return dtypes.issubdtype(x.dtype, np.complexfloating)
+
+
+def floats(name: str, *args: Any) -> list[Any]:
+    """The operands in their common floating or complex dtype, of shapes that fit."""
+    return [ensure_array(arg) for arg in promote_args_inexact(name, *args)]
+
+
+def refuse_complex(name: str, args: list[Any]) -> None:
+    """Raises ValueError where an operand is complex."""
+    for arg in args:
+        dtype = dtype_of(arg)
+        if dtypes.issubdtype(dtype, np.complexfloating):
+            raise ValueError(
+                f"{name} does not support complex-valued inputs, got {dtypes.name_of(dtype)}; take "
+                "the real part with olympus.numpy.real."
+            )
+
+
+def reals(name: str, *args: Any) -> list[Any]:
+    """The operands in their common floating dtype, of one shape.
+
+    Raises:
+      ValueError: where one is complex.
+    """
+    promoted = floats(name, *args)
+    refuse_complex(name, promoted)
+    return broadcasted(name, *promoted) if len(promoted) > 1 else promoted
+
+
+def elementwise(name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
+    """A decorator: an elementwise function of real numbers, compiled as one.
+
+    It gets its operands in one floating dtype and one shape.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        label = name or function.__name__
+
+        def promoted(*args: Any) -> Any:
+            return function(*reals(label, *args))
+
+        return _like(promoted, function)
+
+    return decorate
+
+
+def _like(promoted: Callable[..., Any], function: Callable[..., Any]) -> Any:
+    """The function with the name, the parameters and the text of another one, compiled."""
+    promoted.__name__ = function.__name__
+    promoted.__qualname__ = function.__qualname__
+    promoted.__module__ = function.__module__
+    promoted.__doc__ = function.__doc__
+    promoted.__wrapped__ = function  # type: ignore[attr-defined]
+    return outlined()(promoted)
+
+
+def with_derivatives(*derivatives: Callable[..., Any] | None) -> Callable[..., Any]:
+    """A decorator: an elementwise function whose derivatives are given as functions.
+
+    Args:
+      *derivatives: for each operand the derivative, from the result and the operands; None where
+        the function is not smooth in it, and its derivative is taken to be zero.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        smooth = custom_jvp(function)
+        smooth.defjvps(
+            *(None if derivative is None else _tangent(derivative) for derivative in derivatives)
+        )
+        return smooth
+
+    return decorate
+
+
+def _tangent(derivative: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda t, result, *operands: t * derivative(result, *operands)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bessel functions."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_autodiff import custom_jvp
+from olympus_ir import dtypes, lax
+from olympus_ir.arrays import Array
+from olympus_ir.tracing import concrete_or_error
+from olympus_numpy.compilation import inlined, outlined
+
+from ..arguments import floats, reals, with_derivatives
+
+__all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e"]
+
+
+@inlined()
+def i0e(x: Any) -> Array:
+    """The modified Bessel function of order 0, divided by ``exp(abs(x))``.
+
+    Args:
+      x: an array or scalar of real numbers.
+
+    Example:
+      >>> i0e(0.0)
+      Array(1., dtype=float32, weak_type=True)
+    """
+    (x,) = floats("i0e", x)
+    return lax.bessel_i0e(x)
+
+
+@inlined()
+def i1e(x: Any) -> Array:
+    """The modified Bessel function of order 1, divided by ``exp(abs(x))``.
+
+    Args:
+      x: an array or scalar of real numbers.
+
+    Example:
+      >>> i1e(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    (x,) = floats("i1e", x)
+    return lax.bessel_i1e(x)
+
+
+@with_derivatives(lambda y, x: _i1(x))
+def _i0(x: Any) -> Any:
+    return lax.exp(lax.abs(x)) * lax.bessel_i0e(x)
+
+
+@with_derivatives(lambda y, x: _i0(x) - _divided_by_operand(y, x))
+def _i1(x: Any) -> Any:
+    return lax.exp(lax.abs(x)) * lax.bessel_i1e(x)
+
+
+def _divided_by_operand(y: Any, x: Any) -> Any:
+    small = lax.abs(x) < float(dtypes.finfo(x.dtype).eps)
+    return onp.where(small, 0.5, y / onp.where(small, 1.0, x))
+
+
+@outlined()
+def i0(x: Any) -> Array:
+    """The modified Bessel function of order 0.
+
+    Args:
+      x: an array or scalar of real numbers.
+
+    Example:
+      >>> i0(0.0)
+      Array(1., dtype=float32, weak_type=True)
+    """
+    (x,) = floats("i0", x)
+    return _i0(x)
+
+
+@outlined()
+def i1(x: Any) -> Array:
+    """The modified Bessel function of order 1.
+
+    Args:
+      x: an array or scalar of real numbers.
+
+    Example:
+      >>> i1(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    (x,) = floats("i1", x)
+    return _i1(x)
+
+
+# ---- Bessel functions of the first kind ----
+
+
+def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
+    """The Bessel functions of the first kind of orders from 0 to ``v``.
+
+    By Miller's algorithm: the recurrence is followed downward from an order far above, where
+    the starting values do not matter, and the result is scaled by a sum that is known.
+
+    Args:
+      z: an array or scalar of real numbers.
+      v: the largest order, a known integer, not negative.
+      n_iter: the order to start from; it should lie well above ``v`` and ``z``.
+
+    Returns:
+      An array with one row an order.
+
+    Example:
+      >>> bessel_jn(0.0, v=1)
+      Array([1., 0.], dtype=float32)
+    """
+    v = concrete_or_error(operator.index, v, "Argument v of bessel_jn.")
+    n_iter = concrete_or_error(operator.index, n_iter, "Argument n_iter of bessel_jn.")
+    if v < 0:
+        raise ValueError(f"Argument v of bessel_jn must be a non-negative integer, got {v}.")
+    (z,) = reals("bessel_jn", z)
+    return _bessel_jn_compiled(onp.asarray(z), v, max(n_iter, v + 16))
+
+
+@functools.partial(custom_jvp, nondiff_argnums=(1, 2))
+def _bessel_orders(z: Any, v: int, n_iter: int) -> Any:
+    wide = z.astype(np.float32) if dtypes.finfo(z.dtype).bits < 32 else z
+    zero = wide == 0.0
+    x = onp.where(zero, 1.0, wide)
+    largest = 1e10 if x.dtype == np.float32 else 1e100
+
+    def step(count: Any, state: Any) -> Any:
+        above, current, total, kept = state
+        order = n_iter - count  # of `current`
+        below = (2.0 * order.astype(x.dtype)) / x * current - above
+        total = total + onp.where(order % 2 == 1, 0.0, 2.0 * current)
+        place = onp.minimum(order, v + 1)
+        kept = lax.dynamic_update_index_in_dim(kept, current, place, 0)
+        scale = onp.where(lax.abs(below) > largest, 1.0 / largest, 1.0)
+        return current * scale, below * scale, total * scale, kept * scale
+
+    start = onp.zeros_like(x)
+    kept = onp.zeros((v + 2, *x.shape), x.dtype)
+    state = (start, onp.full_like(x, 1e-20), start, kept)
+    _, current, total, kept = lax.fori_loop(0, n_iter, step, state)
+    kept = lax.dynamic_update_index_in_dim(kept, current, 0, 0)[: v + 1]
+    values = kept / (total + current)
+    at_zero = onp.zeros_like(values).at[0].set(1.0)
+    return onp.where(zero, at_zero, values).astype(z.dtype)
+
+
+@_bessel_orders.defjvp
+def _bessel_jvp(v: int, n_iter: int, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    (z,), (t,) = primals, tangents
+    values = _bessel_orders(z, v + 1, n_iter)
+    # J_0' = -J_1, and J_n' is half the difference of its neighbours.
+    first = -values[1:2]
+    others = 0.5 * (values[:v] - values[2 : v + 2])
+    return values[: v + 1], t * onp.concatenate([first, others])
+
+
+@outlined("v", "n_iter")
+def _bessel_jn_compiled(z: Any, v: int, n_iter: int) -> Any:
+    return _bessel_orders(z, v, n_iter)

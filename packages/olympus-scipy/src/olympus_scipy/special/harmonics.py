@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spherical harmonics."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import dtypes, lax
+from olympus_ir.arrays import Array
+from olympus_ir.tracing import concrete_or_error
+from olympus_numpy.compilation import outlined
+from olympus_numpy.promotion import broadcasted
+
+__all__ = ["sph_harm_y"]
+
+
+def sph_harm_y(
+    n: Any,
+    m: Any,
+    theta: Any,
+    phi: Any,
+    diff_n: int | None = None,
+    n_max: int | None = None,
+) -> Array:
+    """The spherical harmonics, with the phase of Condon and Shortley.
+
+    Args:
+      n: the degrees, an array of integers that are not negative.
+      m: the orders, an array of integers from ``-n`` to ``n``.
+      theta: the polar angles, from 0 to pi.
+      phi: the azimuths, from 0 to 2 pi.
+      diff_n: must be None.
+      n_max: the largest degree, a known integer; computed from ``n`` where it is None.
+
+    Returns:
+      Complex numbers, one for each of the operands' elements.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> sph_harm_y(jnp.array([0]), jnp.array([0]), jnp.zeros(1), jnp.zeros(1)).shape
+      (1,)
+    """
+    if diff_n is not None:
+        raise NotImplementedError(
+            "The 'diff_n' argument to sph_harm_y is not supported; differentiate with olympus.jvp "
+            "or olympus.grad."
+        )
+    n, m, theta, phi = (onp.asarray(each) for each in (n, m, theta, phi))
+    for name, value in (("n", n), ("m", m)):
+        if not dtypes.issubdtype(value.dtype, np.integer):
+            raise TypeError(
+                f"Argument {name} of sph_harm_y must be of integers, got "
+                f"{dtypes.name_of(value.dtype)}."
+            )
+    if n_max is None:
+        n_max = concrete_or_error(
+            lambda value: int(np.max(value, initial=0)),
+            n,
+            "The `n_max` argument of sph_harm_y must be statically specified to use it within "
+            "transformations.",
+        )
+    n_max = concrete_or_error(operator.index, n_max, "The `n_max` argument of sph_harm_y.")
+    return _harmonics(n, m, theta, phi, n_max)
+
+
+@outlined("n_max")
+def _harmonics(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
+    n, m, theta, phi = broadcasted("sph_harm_y", n, m, theta, phi)
+    dtype = dtypes.to_inexact_dtype(onp.result_type(theta, phi))
+    theta, phi = theta.astype(dtype), phi.astype(dtype)
+    order = lax.abs(m)
+    value = _normalized_legendre(n, order, lax.cos(theta), lax.sin(theta), n_max)
+    angle = order.astype(dtype) * phi
+    harmonic = lax.complex(value * lax.cos(angle), value * lax.sin(angle))
+    # Of negative orders: conjugate, with alternating sign.
+    sign = onp.where(order % 2 == 0, 1.0, -1.0).astype(dtype)
+    harmonic = onp.where(m < 0, sign * lax.conj(harmonic), harmonic)
+    return onp.where(order > n, 0.0, harmonic)
+
+
+def _normalized_legendre(n: Any, m: Any, cosine: Any, sine: Any, n_max: int) -> Any:
+    """The function of theta, by recurrence first in the order, then in the degree.
+
+    With the normalization inside, numbers stay of moderate size; DLMF 14.10.3 and 14.30.1.
+    """
+    dtype = cosine.dtype
+    diagonal = onp.full_like(cosine, math.sqrt(0.25 / math.pi))
+    start = diagonal
+    for order in range(1, n_max + 1):
+        diagonal = -math.sqrt((2 * order + 1) / (2 * order)) * sine * diagonal
+        start = onp.where(m == order, diagonal, start)
+    order = m.astype(dtype)
+    square = order * order
+    before, current = onp.zeros_like(cosine), start
+    result = start
+    for degree in range(1, n_max + 1):
+        # From degree - 1 and degree - 2, where the degree is above the order.
+        above = order < degree
+        gap = onp.where(above, degree * degree - square, 1.0)
+        first = lax.sqrt((4.0 * degree * degree - 1.0) / gap)
+        shrink = onp.where(above, (degree - 1.0) ** 2 - square, 0.0) / (
+            4.0 * (degree - 1.0) ** 2 - 1.0
+        )
+        second = lax.sqrt(onp.maximum(shrink, 0.0))
+        following = first * (cosine * current - second * before)
+        before = onp.where(above, current, before)
+        current = onp.where(above, following, current)
+        result = onp.where(n == degree, current, result)
+    return result
