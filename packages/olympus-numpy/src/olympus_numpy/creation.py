@@ -12,6 +12,7 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import ShapedArray, canonicalize_shape, get_aval
+from olympus_ir.lax.creation import place_like
 
 from .compilation import compiled, inlined
 from .promotion import check_arraylike, convert, held, result_type_of, spread
@@ -351,6 +352,8 @@ def _is_scalar(value: Any) -> bool:
 @inlined("shape", "dtype", "weak_type")
 def _filled(value: Any, shape: tuple, dtype: Any, weak_type: bool = False) -> Any:
     """A value spread over a shape."""
+    if dtypes.is_extended(dtype):
+        return lax.full(shape, value, dtype)
     return spread(convert(value, dtype, weak_type), shape)
 
 
@@ -519,13 +522,18 @@ def _constant_like(
     weak_type = False
     if not (hasattr(a, "dtype") and hasattr(a, "shape")):
         check_arraylike(function, a)
-    if dtype is None:
+    if dtype is None and dtypes.is_extended(getattr(a, "dtype", None)):
+        dtype = a.dtype
+    elif dtype is None:
         dtype, weak_type = result_type_of(a)
     else:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, function, stacklevel=4)
     if dtypes.is_extended(dtype):
-        return placed(lax.full_like(a, value, shape=shape), device, out_sharding)
+        shape = np.shape(a) if shape is None else shape_of(shape)
+        return placed(lax.full(shape, value, dtype), device, out_sharding)
     shape = np.shape(a) if shape is None else shape_of(shape)
+    if device is None and out_sharding is None and not np.ndim(value):
+        device = place_like(a, shape)
     return placed(_filled(value, shape, dtype, weak_type), device, out_sharding)
 
 

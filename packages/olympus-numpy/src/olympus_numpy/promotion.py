@@ -182,6 +182,7 @@ class Promotion:
     def _make_plan(self, function: str, key: Any) -> Plan:
         descriptions = key[:-1]
         avals = [_aval_of_type(description) for description in descriptions]
+        _check_extended(function, avals)
         dtype, weak_type = lattice_result_type(*avals)
         if self._adjust is not None and not dtypes.is_extended(dtype):
             dtype = self._adjust(dtype)
@@ -196,6 +197,14 @@ class Promotion:
             self._plans.clear()
         self._plans[key] = (steps, dtype)
         return steps, dtype
+
+
+def _check_extended(function: str, avals: Sequence[ShapedArray]) -> None:
+    """Raises TypeError where an operation takes elements of an extended dtype with others."""
+    found = {aval.dtype for aval in avals}
+    if function != "promote_dtypes" and len(found) > 1 and any(map(dtypes.is_extended, found)):
+        shown = ", ".join(dtypes.name_of(aval.dtype) for aval in avals)
+        raise TypeError(f"{function} does not accept dtypes {shown}.")
 
 
 def _step(description: Any, aval: ShapedArray, dtype: Any, weak_type: bool, rank: int) -> Step:

@@ -14,7 +14,7 @@ from ..avals import ShapedArray
 from ..errors import ShapeError
 from ..primitives import instruction
 from .dot_algorithms import DotAlgorithm, DotAlgorithmPreset
-from .families import result_weak_type
+from .families import check_dtype, result_weak_type
 from .values import Array, ArrayLike, shape_of
 
 __all__ = [
@@ -133,6 +133,8 @@ def _dot_general_shape(
     preferred_element_type: Any,
     out_sharding: Any,
 ) -> ShapedArray:
+    for operand in (lhs, rhs):
+        check_dtype("dot_general", operand, (np.number, np.bool_))
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     _check_dimension_numbers("lhs", lhs, lhs_contracting, lhs_batch)
     _check_dimension_numbers("rhs", rhs, rhs_contracting, rhs_batch)

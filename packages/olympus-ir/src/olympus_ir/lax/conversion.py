@@ -37,11 +37,21 @@ copy_p = unary("copy", AnythingExtended, linear_in=True)
 stop_gradient_p = unary("stop_gradient", AnythingExtended)
 
 
+def check_conversion(dtype: Any, new_dtype: Any) -> None:
+    """Raises ValueError where elements cannot be converted: to or from extended dtypes."""
+    if (dtypes.is_extended(dtype) or dtypes.is_extended(new_dtype)) and dtype != new_dtype:
+        raise ValueError(
+            f"Cannot convert_element_type from {dtypes.name_of(dtype)} to "
+            f"{dtypes.name_of(new_dtype)}: elements of extended dtypes are not numbers. "
+            "olympus.random.key_data and wrap_key_data convert keys."
+        )
+
+
 @convert_element_type_p.def_abstract_eval
 def _convert_element_type_shape(
     operand: ShapedArray, *, new_dtype: Any, weak_type: bool, sharding: Any
 ) -> ShapedArray:
-    check_dtype("convert_element_type", operand, Anything)
+    check_conversion(operand.dtype, new_dtype)
     changes = {} if sharding is None else {"sharding": sharding}
     return operand.update(dtype=new_dtype, weak_type=weak_type, **changes)
 
@@ -117,6 +127,7 @@ def convert_dtype(
     aval = operand.aval if isinstance(operand, Tracer) else array_aval(operand)
     if not aval.shape and not isinstance(operand, Array) and sharding is None:
         dtype = aval.dtype if new_dtype is None else new_dtype
+        check_conversion(aval.dtype, dtype)
         return typed_scalar(operand, dtype, weak_type)
     if new_dtype is None:
         new_dtype = aval.dtype

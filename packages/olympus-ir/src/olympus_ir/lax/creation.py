@@ -12,9 +12,12 @@ import numpy as np
 from .. import dtypes
 from ..avals import ShapedArray, canonicalize_shape
 from ..primitives import instruction
+from ..tracing import current, evaluation_trace
 from .broadcasting import broadcast
 from .conversion import convert_dtype
+from .extended import to_edtype
 from .families import Number, check_dtype
+from .transfer import device_put
 from .values import Array, ArrayLike, array_aval, as_array, dtype_of, shape_of
 
 __all__ = [
@@ -101,8 +104,16 @@ def full(
         fill_value = convert_dtype(fill_value, aval.dtype, aval.weak_type)
     else:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "full", 3)
+        if dtypes.is_extended(dtype):
+            return _full_extended(shape, fill_value, dtype)
         fill_value = convert_dtype(fill_value, dtype)
     return broadcast(fill_value, shape, out_sharding=sharding)
+
+
+def _full_extended(shape: Sequence[int], fill_value: ArrayLike, dtype: Any) -> Array:
+    """Elements that are represented by one number again and again."""
+    element = dtype.physical_element_aval()
+    return to_edtype(full((*shape, *element.shape), fill_value, element.dtype), dtype)
 
 
 def full_like(
@@ -119,7 +130,8 @@ def full_like(
       fill_value: a scalar.
       dtype: the dtype in place of that of ``x``.
       shape: the shape in place of that of ``x``.
-      sharding: how the result is laid out.
+      sharding: how the result is laid out; by default it lies where ``x`` was put, if it was, and
+        the shapes are equal.
 
     Example:
       >>> from olympus_ir import lax
@@ -128,11 +140,28 @@ def full_like(
       Array([7., 7.], dtype=float32)
     """
     shape = shape_of(x) if shape is None else canonicalize_shape(shape)
+    if dtype is None and dtypes.is_extended(getattr(x, "dtype", None)):
+        dtype = x.dtype
     if dtype is None:
         weak_type = x.weak_type if isinstance(x, Array) else array_aval(x).weak_type
         fill_value = convert_dtype(fill_value, dtype_of(x), weak_type)
-        return broadcast(fill_value, shape, out_sharding=sharding)
-    return full(shape, fill_value, dtype, sharding=sharding)
+        filled = broadcast(fill_value, shape, out_sharding=sharding)
+    else:
+        filled = full(shape, fill_value, dtype, sharding=sharding)
+    if sharding is None and (place := place_like(x, shape)) is not None:
+        return device_put(filled, place)
+    return filled
+
+
+def place_like(x: Any, shape: tuple[int, ...]) -> Any:
+    """The sharding for a new array like another one: that of the other, where it was put somewhere.
+
+    Inside a program the compiler decides, so there the answer is None.
+    """
+    if getattr(x, "_committed", False) is not True or current.trace is not evaluation_trace:
+        return None
+    sharding = x.sharding
+    return sharding if x.shape == shape or sharding.num_devices == 1 else None
 
 
 def zeros_like_array(x: ArrayLike) -> Array:
