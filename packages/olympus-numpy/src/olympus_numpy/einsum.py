@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ def einsum(
     precision: Any = None,
     preferred_element_type: Any = None,
     out_sharding: Any = None,
+    _dot_general: Any = None,
 ) -> Array:
     """Returns the sum of products that subscripts describe.
 
@@ -45,6 +46,8 @@ def einsum(
       precision: how exactly accelerators compute.
       preferred_element_type: the dtype of sums and result.
       out_sharding: how the result is laid out over the mesh.
+      _dot_general: what multiplies two operands, in place of `olympus.lax.dot_general` and with its
+        arguments; layers of libraries pass quantized products.
 
     Example:
       >>> from olympus_numpy import array
@@ -57,7 +60,16 @@ def einsum(
         subscripts, operands = _from_lists((subscripts, *operands))
     if isinstance(optimize, list):
         optimize = tuple(tuple(step) if isinstance(step, list) else step for step in optimize)
-    return _einsum(operands, subscripts, optimize, precision, preferred_element_type, out_sharding)
+    options = (subscripts, optimize, precision, preferred_element_type, out_sharding)
+    if _dot_general is None or _dot_general is lax.dot_general:
+        return _einsum(operands, *options)
+
+    # It may be a method of a layer that keeps statistics: it is called each time, as it is.
+    def product(x: Any, y: Any, numbers: Any, precision: Any, element_type: Any) -> Any:
+        dtype, _ = element_type
+        return _dot_general(x, y, numbers, precision=precision, preferred_element_type=dtype)
+
+    return _contracted(operands, *options, product)
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
@@ -186,6 +198,7 @@ def _contracted(
     precision: Any = None,
     preferred_element_type: Any = None,
     out_sharding: Any = None,
+    product: Callable[..., Any] = contract,
 ) -> Any:
     check_arraylike("einsum", *operands)
     arrays = [ensure_array(operand) for operand in operands]
@@ -202,7 +215,7 @@ def _contracted(
         remaining = set(output).union(*terms)
         last = not arrays
         array, term = _contract_some(
-            chosen, remaining, output if last else None, precision, element_type
+            chosen, remaining, output if last else None, precision, element_type, product
         )
         arrays.append(array)
         terms.append(term)
@@ -252,6 +265,7 @@ def _contract_some(
     output: str | None,
     precision: Any,
     element_type: Any,
+    product: Callable[..., Any],
 ) -> tuple[Any, str]:
     """The product of some operands, summed over the labels that nothing needs any more."""
     if len(chosen) == 1:
@@ -264,7 +278,7 @@ def _contract_some(
     for position, other in enumerate(others):
         later = set().union(*(term for _, term in others[position + 1 :]), remaining)
         wanted = output if position == len(others) - 1 else None
-        first = _contract_pair(first, other, later, wanted, precision, element_type)
+        first = _contract_pair(first, other, later, wanted, precision, element_type, product)
     return first
 
 
@@ -275,6 +289,7 @@ def _contract_pair(
     output: str | None,
     precision: Any,
     element_type: Any,
+    product: Callable[..., Any],
 ) -> tuple[Any, str]:
     lhs = _sum_own(*lhs, remaining | set(rhs[1]))
     rhs = _sum_own(*rhs, remaining | set(lhs[1]))
@@ -287,7 +302,7 @@ def _contract_pair(
     (x, x_term), (y, y_term) = lhs, rhs
     batch = [letter for letter in output if letter in x_term and letter in y_term]
     summed = sorted(set(x_term) & set(y_term) - set(output))
-    result = contract(
+    result = product(
         x,
         y,
         (
