@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of factors: those of Hermitian matrices, and what does not depend on phases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olympus_autodiff import jvp, vjp
+from olympus_ir import config, lax
+from olympus_ir.lax import linalg
+from olympus_ir.lax.linalg.matrices import adjoint, matmul
+from olympus_testing import check_grads
+
+
+def draw(shape, kind):
+    generator = np.random.default_rng(3)
+    x = generator.standard_normal(shape)
+    return x + 1j * generator.standard_normal(shape) if kind == "complex" else x
+
+
+def hermitian(x):
+    """A positive definite matrix with the eigenvalues well apart, of any matrix nearby."""
+    size = x.shape[-1]
+    apart = np.diag(np.arange(4.0, 4 + size)).astype(x.dtype)
+    return lax.add(lax.add(x, adjoint(x)), apart)
+
+
+def scaled_columns(vectors, values):
+    """The sum of projections onto the columns with weights, in which phases cancel."""
+    spread = lax.broadcast_in_dim(
+        lax.convert_element_type(values, vectors.dtype), vectors.shape, (vectors.ndim - 1,)
+    )
+    return matmul(lax.mul(vectors, spread), adjoint(vectors))
+
+
+def by_eigenvectors(x):
+    vectors, values = linalg.eigh(hermitian(x))
+    return scaled_columns(vectors, lax.log(values))
+
+
+def by_singular_vectors(x):
+    left, values, right = linalg.svd(x, full_matrices=False)
+    weights = lax.mul(values, values)
+    return scaled_columns(left, weights), scaled_columns(adjoint(right), weights), values
+
+
+def product_of_singular_vectors(x):
+    left, _, right = linalg.svd(x, full_matrices=False)
+    return matmul(left, right)
+
+
+def by_general_eigenvectors(x):
+    values, vectors = linalg.eig(x, compute_left_eigenvectors=False, enable_eigvec_derivs=True)
+    return values, scaled_columns(vectors, values)
+
+
+FUNCTIONS = {
+    "cholesky": lambda x: linalg.cholesky(hermitian(x)),
+    "eigh": by_eigenvectors,
+    "svd": by_singular_vectors,
+    "unitary factor": product_of_singular_vectors,
+    "eig": by_general_eigenvectors,
+    "eigenvalues": lambda x: linalg.eig(
+        x, compute_left_eigenvectors=False, compute_right_eigenvectors=False
+    )[0],
+    "qr": lambda x: matmul(*linalg.qr(x, full_matrices=False)),
+}
+
+
+@pytest.mark.parametrize("kind", ["real", "complex"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_derivatives(name, kind):
+    with config.enable_x64(True):
+        x = draw((3, 3), kind) + np.diag([0.0, 3, 6])
+        check_grads(FUNCTIONS[name], [x], order=2, jvp=jvp, vjp=vjp)
+
+
+@pytest.mark.parametrize("kind", ["real", "complex"])
+@pytest.mark.parametrize("shape", [(4, 2), (2, 4), (2, 3, 3)])
+def test_singular_vectors_of_any_shape(shape, kind):
+    with config.enable_x64(True):
+        fun = product_of_singular_vectors
+        check_grads(fun, [draw(shape, kind)], order=2, jvp=jvp, vjp=vjp)
+
+
+def test_derivatives_that_there_are_not():
+    x, tangent = np.zeros((3, 2), np.float32), np.ones((3, 2), np.float32)
+    with pytest.raises(NotImplementedError, match="not implemented for full matrices"):
+        jvp(linalg.svd, (x,), (tangent,))
+    with pytest.raises(NotImplementedError, match="derivative of a QR decomposition"):
+        jvp(linalg.qr, (x,), (tangent,))
+    square = np.eye(3, dtype=np.float32)
+    with pytest.raises(NotImplementedError, match="enable_eigvec_derivs=True"):
+        jvp(linalg.eig, (square,), (square,))
+    with pytest.raises(NotImplementedError, match="partial eigen decomposition"):
+        jvp(lambda x: linalg.eigh(x, subset_by_index=(0, 1)), (square,), (square,))
+    with pytest.raises(NotImplementedError, match="partial singular value"):
+        jvp(
+            lambda x: linalg.svd(x, full_matrices=False, subset_by_index=(0, 1)),
+            (square,),
+            (square,),
+        )
+    with pytest.raises(NotImplementedError, match="schur"):
+        jvp(linalg.schur, (square,), (square,))

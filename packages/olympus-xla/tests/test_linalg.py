@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linear algebra compiled: LAPACK's routines, what they refuse, and batches over devices."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from olympus_ir import config
+from olympus_ir.lax import linalg
+from olympus_xla import jit
+
+
+def draw(shape, dtype=np.float32):
+    generator = np.random.default_rng(0)
+    x = generator.standard_normal(shape)
+    if np.dtype(dtype).kind == "c":
+        x = x + 1j * generator.standard_normal(shape)
+    return x.astype(dtype)
+
+
+def adjoint(x):
+    return np.swapaxes(np.conj(x), -1, -2)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_schur_forms(dtype):
+    with config.enable_x64(True):
+        x = draw((2, 5, 5), dtype)
+        form, vectors = map(np.asarray, jit(linalg.schur)(x))
+    tolerance = 100 * np.finfo(dtype).eps
+    np.testing.assert_allclose(vectors @ form @ adjoint(vectors), x, atol=tolerance)
+    assert (np.tril(form, -1 if np.dtype(dtype).kind == "c" else -2) == 0).all()
+
+
+@pytest.mark.parametrize("algorithm", [None, *linalg.SvdAlgorithm])
+def test_algorithms_of_singular_values(algorithm):
+    x = draw((4, 3))
+    unsupported = (linalg.SvdAlgorithm.JACOBI, linalg.SvdAlgorithm.POLAR)
+    if algorithm in unsupported:
+        with pytest.raises(NotImplementedError, match="not implemented on CPU"):
+            linalg.svd(x, algorithm=algorithm)
+        return
+    values = linalg.svd(x, algorithm=algorithm, compute_uv=False)
+    np.testing.assert_allclose(values, np.linalg.svd(x, compute_uv=False), rtol=1e-5)
+
+
+def test_implementations_of_eigenvalues():
+    x = draw((3, 3))
+    with pytest.raises(ValueError, match="Only the lapack implementation"):
+        linalg.eig(x, implementation=linalg.EigImplementation.MAGMA)
+    with pytest.raises(NotImplementedError, match="not supported on CPU"):
+        linalg.eigh(x, implementation=linalg.EighImplementation.JACOBI)
+
+
+def test_dtypes_that_lapack_does_not_know():
+    with pytest.raises(NotImplementedError, match="not float16: convert the operand"):
+        linalg.qr(np.eye(2, dtype=np.float16))
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3, 3), (2, 0, 0), (3, 0), (0, 3)])
+def test_no_elements(shape):
+    x = np.zeros(shape, np.float32)
+    rows, columns = shape[-2:]
+    left, values, right = linalg.svd(x)
+    assert left.shape == (*shape[:-2], rows, rows)
+    assert right.shape == (*shape[:-2], columns, columns)
+    assert values.size == 0
+    if rows:
+        np.testing.assert_array_equal(left, np.broadcast_to(np.eye(rows), left.shape))
+    q, r = linalg.qr(x)
+    assert (q.shape, r.shape) == ((*shape[:-2], rows, rows), shape)
+    assert linalg.lu(x)[0].shape == shape
+    if rows == columns:
+        assert linalg.cholesky(x).shape == shape
+        assert linalg.eig(x)[1].shape == shape
+        assert linalg.eigh(x)[0].shape == shape
+
+
+def test_factors_that_fail_are_nan():
+    x = np.stack([np.eye(2), -np.eye(2)]).astype(np.float32)
+    factor = np.asarray(linalg.cholesky(x))
+    np.testing.assert_array_equal(factor[0], np.eye(2))
+    assert np.isnan(factor[1][np.tril_indices(2)]).all()
+
+
+def test_large_matrices():
+    # LAPACK works in blocks here.
+    x = draw((150, 150), np.float64)
+    with config.enable_x64(True):
+        q, r = linalg.qr(x)
+        packed, _, permutation = map(np.asarray, linalg.lu(x))
+    np.testing.assert_allclose(np.asarray(q) @ np.asarray(r), x, atol=1e-12)
+    lower = np.tril(packed, -1) + np.eye(150)
+    np.testing.assert_allclose(lower @ np.triu(packed), x[permutation], atol=1e-12)
+
+
+def custom_calls(function, *args, platform):
+    text = jit(function).lower(*args, lowering_platforms=(platform,)).as_text()
+    return re.findall(r"custom_call @(\w+)", text)
+
+
+@pytest.mark.parametrize(
+    ("function", "cpu", "cuda", "rocm", "tpu"),
+    [
+        (linalg.cholesky, "lapack_spotrf_ffi", "cusolver_potrf_ffi", "hipsolver_potrf_ffi", None),
+        (linalg.geqrf, "lapack_sgeqrf_ffi", "cusolver_geqrf_ffi", "hipsolver_geqrf_ffi", "Qr"),
+        (linalg.eigh, "lapack_ssyevd_ffi", "cusolver_syevd_ffi", "hipsolver_syevd_ffi", "Eigh"),
+        (linalg.eig, "lapack_sgeev_ffi", "cuhybrid_eig_real", "hiphybrid_eig_real", ()),
+    ],
+)
+def test_routines_of_platforms(function, cpu, cuda, rocm, tpu):
+    x = draw((3, 3))
+    for platform, routine in (("cpu", cpu), ("cuda", cuda), ("rocm", rocm)):
+        assert custom_calls(function, x, platform=platform) == [routine]
+    if tpu == ():
+        with pytest.raises(NotImplementedError, match="cannot be lowered for tpu"):
+            custom_calls(function, x, platform="tpu")
+    else:
+        assert custom_calls(function, x, platform="tpu") == ([] if tpu is None else [tpu])
+
+
+@pytest.mark.parametrize("shape", [(2000, 3), (3, 2000), (40, 20), (20, 40), (5, 5)])
+@pytest.mark.parametrize("full", [True, False])
+def test_singular_values_on_gpus(shape, full):
+    routines = custom_calls(
+        lambda x: linalg.svd(x, full_matrices=full), draw(shape), platform="cuda"
+    )
+    expected = "cusolver_gesvd_ffi" if max(shape) > 1024 else "cusolver_gesvdj_ffi"
+    assert routines == [expected]
+
+
+def test_singular_values_on_tpus():
+    # By the polar decomposition, for single matrices and batches.
+    for shape in ((4, 3), (3, 4), (2, 4, 3)):
+        routines = custom_calls(linalg.svd, draw(shape), platform="tpu")
+        assert "Eigh" in routines
+        assert "Qr" in routines
+
+
+def test_several_platforms():
+    lowered = jit(linalg.eigh).lower(draw((3, 3)), lowering_platforms=("cpu", "cuda", "tpu"))
+    assert lowered.compiler_ir().operation.verify()
