@@ -285,6 +285,13 @@ memory_fitting_effort = declare_flag(
     typed(float, 0.0),
     "The compiler's effort for memory, from -1.0 to 1.0.",
 )
+outline_repeated_blocks = declare_flag(
+    "outline_repeated_blocks",
+    True,
+    truth,
+    "Compile equal blocks of a program for CPUs, such as layers written out, as calls of one "
+    "function.",
+)
 compiler_enable_remat_pass = declare_flag(
     "compiler_enable_remat_pass",
     True,

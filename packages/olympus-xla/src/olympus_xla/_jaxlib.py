@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import hashlib
 import os
 import sys
 import types
@@ -380,6 +379,8 @@ def xla_computation(bytecode: bytes) -> Any:
 def build_identity() -> str:
     """What tells this build of jaxlib from all others, wherever and whenever it was installed."""
     folder = os.path.dirname(os.path.abspath(jaxlib.__file__))
+    import hashlib  # here: it loads OpenSSL, for those alone who keep executables on disk
+
     digest = hashlib.sha256()
     libraries = [name for name in sorted(os.listdir(folder)) if "jax_common" in name]
     for name in libraries or [os.path.basename(_jax.__file__)]:

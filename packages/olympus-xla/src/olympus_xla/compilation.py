@@ -25,6 +25,7 @@ from .dispatch import Executable, compile_module
 from .lowering import mlir
 from .lowering.calls import ordered_effects_of
 from .lowering.context import ModuleLowering, constant_handlers
+from .lowering.repetition import outlined
 from .lowering.shardings import sharding_attribute
 from .placement import Placement
 from .spec_search import hlo_from_proto, spec_of_hlo
@@ -107,6 +108,8 @@ def lower(
     olympuspr, used = dce_olympuspr(
         olympuspr, [True] * len(out_avals), instantiate=bool(keep_unused)
     )
+    if placement is None or len(placement.devices) == 1:
+        olympuspr = outlined(olympuspr, platforms)
     kept = (True,) * len(in_avals) if keep_unused else tuple(used)
     used_constants = _used_constants(olympuspr, closed)
     inline_vars, inline_values, operand_vars, operand_values = [], [], [], []

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from olympus_ir import config_flags
 from olympus_ir._jaxlib import pytree_registry
 from olympus_ir.avals import ShapedArray
 from olympus_ir.config_cache_flags import compilation_cache_dir
@@ -135,10 +136,26 @@ def compile_options(
     result.device_assignment = DeviceAssignment.create(
         np.asarray(device_ids, np.int32).reshape(replicas, partitions)
     )
+    _set_efforts(build)
     if options:
         overrides = [(name, _option_value(name, value)) for name, value in options.items()]
         result.env_option_overrides = overrides
     return result
+
+
+# XLA's numbers for levels of effort.
+_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
+
+
+def _set_efforts(build: Any) -> None:
+    """Says how hard the compiler shall work, as the flags do."""
+    build.optimization_level = _LEVELS[config_flags.optimization_level.value]
+    build.memory_fitting_level = _LEVELS[config_flags.memory_fitting_level.value]
+    build.exec_time_optimization_effort = config_flags.exec_time_optimization_effort.value
+    build.memory_fitting_effort = config_flags.memory_fitting_effort.value
+    if config_flags.disable_most_optimizations.value:
+        build.debug_options.xla_backend_optimization_level = 0
+        build.debug_options.xla_llvm_disable_expensive_passes = True
 
 
 def _option_value(name: str, value: Any) -> Any:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
       >>> lax.fft(np.ones(4, np.float32), "RFFT", (4,))
       Array([4.+0.j, 0.+0.j, 0.+0.j], dtype=complex64)
     """
-    return _fft(x, _fft_type(fft_type), tuple(map(int, fft_lengths)))
+    return _compiled_fft()(x, _fft_type(fft_type), tuple(map(int, fft_lengths)))
 
 
 def _fft_type(given: Any) -> FftType:
@@ -157,4 +158,7 @@ def _transform(x: Any, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
     return fft_p.bind(x, fft_type=fft_type, fft_lengths=fft_lengths)
 
 
-_fft = jit(_transform, static_argnums=(1, 2), name="fft")
+@functools.cache
+def _compiled_fft() -> Callable[..., Array]:
+    # On first use: the evaluator, which compiles, is chosen after this module is imported.
+    return jit(_transform, static_argnums=(1, 2), name="fft")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The NumPy interface: ``import olympus.numpy as jnp``."""
 
+import functools as _functools
+
 import olympus_numpy as _numpy
 from olympus_numpy import *  # noqa: F403
 
@@ -8,7 +10,7 @@ from .. import _lazy
 
 # What olympus-numpy loads when it is first used is kept here, too.
 __getattr__, _names = _lazy.lazy_attributes(
-    __name__, {}, ("fft", "linalg"), fallback=_numpy.__getattr__
+    __name__, {}, ("fft", "linalg"), fallback=_functools.partial(getattr, _numpy)
 )
 
 

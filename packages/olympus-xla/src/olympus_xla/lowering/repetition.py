@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repeated blocks of a program, such as layers that are written out, made calls of one function.
+
+XLA's CPU compiler fuses elementwise operations across layers, and computes again what several of
+them need: with the number of equal layers the time to compile grows as its cube or worse, and the
+compiled program slows down too. It does not fuse across a call that says ``inlineable = false``.
+So where equal blocks follow one another, each becomes a call of the same function. The benchmark
+"gradient of 80 layers" guards this; docs/decisions/040-repeated-blocks.md has the measurements.
+
+The equations become numbers, equal for equal operations on equal types; runs of numbers that
+repeat with some period are cut into blocks; those are made calls whose inner wiring is equal too.
+All of it takes time in proportion to the number of equations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.config_flags import outline_repeated_blocks
+from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr, Var
+from olympus_ir.primitives import Primitive
+
+from . import mlir
+from .context import LoweringContext
+from .tables import lowering_rules
+
+__all__ = ["outlined", "outlined_program"]
+
+# Programs of fewer equations compile quickly however they are written.
+_FEWEST_EQUATIONS = 64
+_FEWEST_BLOCKS = 4
+# Of a few operations the compiler's second computation costs less than memory for their results.
+_SHORTEST_PERIOD = 6
+_LONGEST_PERIOD = 4096
+# Short periods are taken several at a time: a call for every few equations would cost more in
+# calls, when the program runs, than fusion would cost in compile time.
+_BLOCK_SIZE = 16
+# Where a program repeats is found by so many equal equations in a row.
+_CONTEXT = 4
+_CANDIDATE_PERIODS = 8
+
+# Families of operations that the compiler fuses with one another.
+_FUSED = frozenset({"elementwise", "reductions", "shaping", "indexing", "calls", "special"})
+# Their other parameters are functions, of which lowering makes no use.
+_PARAMETERS_THAT_MATTER = {"custom_jvp_call": ("call_jaxpr",), "custom_vjp_call": ("call_jaxpr",)}
+
+block_p = Primitive("block")
+block_p.multiple_results = True
+
+
+@lowering_rules.define(block_p)
+def _block(context: LoweringContext, *operands: Any, call_jaxpr: ClosedOlympuspr) -> list[Any]:
+    symbol = context.module.function_for(
+        (id(call_jaxpr), "block"), "block", call_jaxpr, context.name_prefix, ()
+    )
+    result_types = [mlir.aval_type(aval) for aval in call_jaxpr.out_avals]
+    attributes = {
+        "callee": mlir.symbol(symbol),
+        "mhlo.frontend_attributes": mlir.dictionary({"inlineable": mlir.string("false")}),
+    }
+    return list(context.operation("func.call", result_types, operands, attributes).results)
+
+
+def outlined_program(closed: ClosedOlympuspr, platforms: Sequence[str]) -> ClosedOlympuspr:
+    """As `outlined`, of a program with its constants; remembered with it."""
+    if _sizes(closed.jaxpr.eqns)[-1] < _FEWEST_EQUATIONS:
+        return closed
+    key = ("outlined", tuple(platforms), outline_repeated_blocks.value)
+    found = closed.memo.get(key)
+    if found is None:
+        olympuspr = outlined(closed.jaxpr, platforms)
+        found = closed if olympuspr is closed.jaxpr else ClosedOlympuspr(olympuspr, closed.consts)
+        closed.memo[key] = found
+    return found
+
+
+def outlined(olympuspr: Olympuspr, platforms: Sequence[str]) -> Olympuspr:
+    """The program with calls in the place of repeated blocks, or the program itself.
+
+    Args:
+      olympuspr: the program.
+      platforms: what it is lowered for; the compilers of others than CPUs do not have the problem.
+    """
+    equations = olympuspr.eqns
+    sizes = _sizes(equations)
+    if sizes[-1] < _FEWEST_EQUATIONS or tuple(platforms) != ("cpu",):
+        return olympuspr
+    if not outline_repeated_blocks.value:
+        return olympuspr
+    numbering = _Numbering()
+    runs = list(_runs([numbering.of_equation(equation) for equation in equations], sizes))
+    if not runs:
+        return olympuspr
+    uses = _Uses(olympuspr)
+    result: list[Equation] = []
+    done = 0
+    for start, end, period in runs:
+        start = _best_cut(uses, start, end, period)
+        size = period * max(1, _BLOCK_SIZE // (sizes[start + period] - sizes[start]))
+        count = (end - start) // size
+        blocks = [range(start + n * size, start + (n + 1) * size) for n in range(count)]
+        if count < _FEWEST_BLOCKS or not _pays(uses, blocks):
+            continue
+        calls = _calls(olympuspr, uses, blocks)
+        if calls is not None:
+            result += [*equations[done:start], *calls]
+            done = blocks[-1].stop
+    if not done:
+        return olympuspr
+    return olympuspr.replace(eqns=[*result, *equations[done:]])
+
+
+# ---- equations as numbers ----
+
+
+def _sizes(equations: Sequence[Equation]) -> list[int]:
+    """How many equations there are before each, with those of called functions, and in all."""
+    sizes, total = [0], 0
+    for equation in equations:
+        total += 1
+        if equation.primitive.family == "calls":
+            for value in equation.params.values():
+                if value.__class__ is ClosedOlympuspr:
+                    total += len(value.jaxpr.eqns)
+        sizes.append(total)
+    return sizes
+
+
+class _Numbering:
+    """One number an equation, equal where primitive, parameters, literals and types are."""
+
+    def __init__(self) -> None:
+        self._interned: dict[Any, int] = {}
+        self._programs: dict[int, int] = {}
+
+    def of_equation(self, equation: Equation) -> int:
+        try:
+            return self._intern(self._key(equation))
+        except TypeError:  # a parameter that is not hashable, or an effect: like nothing else
+            return self._intern(object())
+
+    def _intern(self, key: Any) -> int:
+        return self._interned.setdefault(key, len(self._interned))
+
+    def _key(self, equation: Equation) -> Any:
+        if equation.effects:
+            raise TypeError("effects are not repeated")
+        params = equation.params
+        names = _PARAMETERS_THAT_MATTER.get(equation.primitive.name, params)
+        return (
+            equation.primitive,
+            tuple([(name, self._parameter_key(params[name])) for name in names]),
+            tuple([_operand_key(atom) for atom in equation.invars]),
+            tuple([var.aval for var in equation.outvars]),
+        )
+
+    def _parameter_key(self, value: Any) -> Any:
+        """A parameter; for a program what it does, since copies of a function are traced apart."""
+        kind = value.__class__
+        if kind is ClosedOlympuspr:
+            return tuple(map(id, value.consts)), self._parameter_key(value.jaxpr)
+        if kind is Olympuspr:
+            number = self._programs.get(id(value))
+            if number is None:
+                number = self._programs[id(value)] = self._intern(self._program_key(value))
+            return number
+        if kind is tuple or kind is list:
+            return tuple([self._parameter_key(each) for each in value])
+        return kind, value
+
+    def _program_key(self, olympuspr: Olympuspr) -> Any:
+        names: dict[Any, int] = {}
+        for var in (*olympuspr.constvars, *olympuspr.invars):
+            names[var] = len(names)
+        equations = []
+        for equation in olympuspr.eqns:
+            wiring = [names[atom] for atom in equation.invars if atom.__class__ is not Literal]
+            equations.append((self._key(equation), tuple(wiring)))
+            for var in equation.outvars:
+                names[var] = len(names)
+        results = [
+            _operand_key(atom) if atom.__class__ is Literal else names[atom]
+            for atom in olympuspr.outvars
+        ]
+        return tuple(olympuspr.in_avals), tuple(equations), tuple(results)
+
+
+def _operand_key(atom: Any) -> Any:
+    if atom.__class__ is Literal:
+        return np.asarray(atom.val).tobytes(), atom.aval
+    return atom.aval
+
+
+# ---- repetition ----
+
+
+def _runs(numbers: Sequence[int], sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Where the numbers repeat: start, end and period of stretches of several periods."""
+    following = _next_occurrences(numbers)
+    position, length = 0, len(numbers)
+    ends: dict[int, int] = {}  # of the stretches that were too short, by period
+    while position < length:
+        candidate = position
+        for _ in range(_CANDIDATE_PERIODS):
+            candidate = following[candidate]
+            period = candidate - position
+            if candidate < 0 or period > _LONGEST_PERIOD:
+                break
+            if position + period * _FEWEST_BLOCKS > length:
+                break
+            if position < ends.get(period, 0):
+                continue
+            end = candidate
+            while end < length and numbers[end] == numbers[end - period]:
+                end += 1
+            is_long = sizes[end] - sizes[position] >= _FEWEST_EQUATIONS
+            if is_long and end - position >= period * _FEWEST_BLOCKS:
+                if sizes[candidate] - sizes[position] >= _SHORTEST_PERIOD:
+                    yield position, end, period
+                position = end - 1
+                break
+            ends[period] = end
+        position += 1
+
+
+def _next_occurrences(numbers: Sequence[int]) -> list[int]:
+    """For each position the next one at which the same few numbers stand; -1 where none is."""
+    following = [-1] * len(numbers)
+    last: dict[tuple[int, ...], int] = {}
+    for position in range(len(numbers) - _CONTEXT, -1, -1):
+        here = tuple(numbers[position : position + _CONTEXT])
+        following[position] = last.get(here, -1)
+        last[here] = position
+    return following
+
+
+class _Uses:
+    """Where the values of a program are made and used last, by position of the equation."""
+
+    def __init__(self, olympuspr: Olympuspr) -> None:
+        self.equations = olympuspr.eqns
+        self.made: dict[Any, int] = {}
+        self.last_use: dict[Any, int] = {}
+        for position, equation in enumerate(olympuspr.eqns):
+            for atom in equation.invars:
+                if atom.__class__ is not Literal:
+                    self.last_use[atom] = position
+            for var in equation.outvars:
+                self.made[var] = position
+        for atom in olympuspr.outvars:
+            if atom.__class__ is not Literal:
+                self.last_use[atom] = len(olympuspr.eqns)
+
+
+def _best_cut(uses: _Uses, start: int, end: int, period: int) -> int:
+    """The start, among those of one period, at which fewest values pass from block to block."""
+    middle = start + (end - start) // (2 * period) * period
+    passing = [0] * (period + 1)  # by difference: where each value begins and ends to pass
+    for position in range(middle - period, min(middle + period, end)):
+        for var in uses.equations[position].outvars:
+            last = uses.last_use.get(var, -1)
+            first, beyond = max(position + 1, middle), min(last + 1, middle + period)
+            # What is kept for long passes every cut, and does not tell them apart.
+            if first < beyond and last < position + 2 * period:
+                passing[first - middle] += 1
+                passing[beyond - middle] -= 1
+    counts, total = [], 0
+    for change in passing[:period]:
+        total += change
+        counts.append(total)
+    return start + counts.index(min(counts))
+
+
+def _pays(uses: _Uses, blocks: Sequence[range]) -> bool:
+    """Whether the compiler would fuse the blocks with one another and compute values again.
+
+    It would where a chain of fused operations leads through a block, and where what a block makes
+    is wanted by more than the next one. A block in the middle speaks for all.
+    """
+    block = blocks[len(blocks) // 2]
+    size = len(block)
+    fused: set[Any] = set()
+    kept = False
+    for position in block:
+        equation = uses.equations[position]
+        is_fused = _is_fused(equation) and any(
+            atom.__class__ is not Literal
+            and (atom in fused or block.start - size <= uses.made.get(atom, -1) < block.start)
+            for atom in equation.invars
+        )
+        for var in equation.outvars:
+            last = uses.last_use.get(var, -1)
+            if is_fused:
+                fused.add(var)
+            kept = kept or last >= block.stop + size
+    return kept and any(uses.last_use.get(var, -1) >= block.stop for var in fused)
+
+
+def _is_fused(equation: Equation) -> bool:
+    if equation.primitive is lax.dot_general_p:  # without contracted dimensions it multiplies
+        contracted, _ = equation.params["dimension_numbers"]
+        return not contracted[0]
+    return equation.primitive.family in _FUSED
+
+
+# ---- calls ----
+
+
+class _Wiring:
+    """A block's operands, results, and a key equal for blocks that are wired the same."""
+
+    def __init__(self, uses: _Uses, block: range) -> None:
+        inner: dict[Any, int] = {}
+        operands: dict[Any, int] = {}
+        key: list[int] = []
+        made: list[Var] = []
+        results: list[bool] = []
+        for position in block:
+            equation = uses.equations[position]
+            for atom in equation.invars:
+                if atom.__class__ is Literal:
+                    continue
+                number = inner.get(atom)
+                if number is None:
+                    number = -1 - operands.setdefault(atom, len(operands))
+                key.append(number)
+            for var in equation.outvars:
+                inner[var] = len(made)
+                made.append(var)
+                results.append(uses.last_use.get(var, -1) >= block.stop)
+        self.key = tuple(key)
+        self.operands = list(operands)
+        self.made = made
+        self.results = results
+
+
+def _calls(olympuspr: Olympuspr, uses: _Uses, blocks: Sequence[range]) -> list[Equation] | None:
+    """The calls in the place of the blocks; None where they are wired differently."""
+    wirings = [_Wiring(uses, block) for block in blocks]
+    first = wirings[0]
+    if any(wiring.key != first.key for wiring in wirings):
+        return None
+    # What some block's surroundings want, all of them return.
+    wanted = [any(flags) for flags in zip(*(each.results for each in wirings), strict=True)]
+    results = [var for var, flag in zip(first.made, wanted, strict=True) if flag]
+    equations = [olympuspr.eqns[position] for position in blocks[0]]
+    body = ClosedOlympuspr(
+        Olympuspr([], list(first.operands), results, equations, debug_info=olympuspr.debug_info)
+    )
+    calls = []
+    for block, wiring in zip(blocks, wirings, strict=True):
+        outvars: list[Var] = [var for var, flag in zip(wiring.made, wanted, strict=True) if flag]
+        source = olympuspr.eqns[block.start].source_info
+        calls.append(
+            Equation(wiring.operands, outvars, block_p, {"call_jaxpr": body}, source_info=source)
+        )
+    return calls

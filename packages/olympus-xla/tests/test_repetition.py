@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repeated blocks become calls of one function: what is found, and that nothing else changes."""
+
+import numpy as np
+import pytest
+
+from olympus_autodiff import grad
+from olympus_ir import config_flags, lax
+from olympus_ir.make import make_olympuspr
+from olympus_ir.olympuspr import Literal
+from olympus_ir.pytrees import tree_leaves
+from olympus_ir.reference.evaluator import reference_evaluator
+from olympus_xla import jit
+from olympus_xla.lowering.repetition import outlined
+
+F32 = np.float32
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(4, 8)).astype(F32)
+
+
+def weights(count, shape=(8,)):
+    return [(1 + RNG.normal(size=shape) / 8).astype(F32) for _ in range(count)]
+
+
+def layer(x, w):
+    h = lax.mul(x, lax.broadcast_in_dim(w, x.shape, (1,)))
+    return lax.tanh(lax.select(lax.gt(h, 0.0), h, lax.mul(h, 0.1)))
+
+
+def loss(ws, x, layer=layer):
+    for w in ws:
+        x = layer(x, w)
+    return lax.reduce_sum(lax.mul(x, x), (0, 1))
+
+
+def blocks_of(function, *args):
+    olympuspr = make_olympuspr(function)(*args).jaxpr
+    return [each for each in outlined(olympuspr, ("cpu",)).eqns if each.primitive.name == "block"]
+
+
+@pytest.fixture
+def without_outlining():
+    config_flags.outline_repeated_blocks.update(False)
+    yield
+    config_flags.outline_repeated_blocks.update(True)
+
+
+def assert_equal_results(function, *args):
+    """Evaluates a program and its outlined form, equation by equation, with the same results."""
+    closed = make_olympuspr(function)(*args)
+    leaves = tree_leaves(args)
+    expected = evaluate(closed.jaxpr, closed.consts, leaves)
+    results = evaluate(outlined(closed.jaxpr, ("cpu",)), closed.consts, leaves)
+    for first, second in zip(results, expected, strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+def evaluate(olympuspr, constants, leaves):
+    values = dict(
+        zip([*olympuspr.constvars, *olympuspr.invars], [*constants, *leaves], strict=True)
+    )
+
+    def read(atom):
+        return atom.val if isinstance(atom, Literal) else values[atom]
+
+    for equation in olympuspr.eqns:
+        operands = [read(atom) for atom in equation.invars]
+        if equation.primitive.name == "block":
+            results = evaluate(equation.params["call_jaxpr"].jaxpr, (), operands)
+        else:
+            results = reference_evaluator.evaluate(equation.primitive, operands, equation.params)
+            if not equation.primitive.multiple_results:
+                results = [results]
+        values.update(zip(equation.outvars, results, strict=True))
+    return [np.asarray(read(atom)) for atom in olympuspr.outvars]
+
+
+def test_layers_and_their_gradient_are_calls():
+    blocks = blocks_of(grad(loss), weights(20), X)
+    bodies = {id(each.params["call_jaxpr"]) for each in blocks}
+    assert len(blocks) > 20
+    assert len(bodies) == 2  # one function forward and one backward
+    assert_equal_results(grad(loss), weights(20), X)
+
+
+def test_the_compiled_program_computes_the_same(without_outlining):
+    ws = weights(12)
+    expected = jit(lambda ws, x: grad(loss)(ws, x))(ws, X)
+    config_flags.outline_repeated_blocks.update(True)
+    compiled = jit(lambda ws, x: grad(loss)(ws, x))
+    assert "block" in compiled.lower(ws, X).as_text()
+    for first, second in zip(compiled(ws, X), expected, strict=True):
+        np.testing.assert_allclose(first, second, rtol=1e-5, atol=1e-6)
+
+
+def test_they_are_functions_that_the_compiler_does_not_inline():
+    text = jit(grad(loss)).lower(weights(20), X).as_text()
+    assert text.count("func.func private @block") == 2
+    assert text.count('inlineable = "false"') == text.count("call @block") > 20
+
+
+def test_the_program_in_the_users_hands_stays():
+    traced = jit(grad(loss)).trace(weights(20), X)
+    before = str(traced.jaxpr)
+    traced.lower()
+    assert str(traced.jaxpr) == before
+    assert "block" not in before
+
+
+def test_blocks_inside_a_compiled_function_that_is_called():
+    inner = jit(grad(loss))
+    text = jit(lambda ws, x: inner(ws, x)).lower(weights(20), X).as_text()
+    assert "func.func private @block" in text
+
+
+def test_layers_that_are_compiled_functions():
+    compiled = jit(layer)
+    assert blocks_of(grad(lambda ws, x: loss(ws, x, compiled)), weights(40), X)
+    assert_equal_results(grad(lambda ws, x: loss(ws, x, compiled)), weights(40), X)
+
+
+def unequal_loss(ws, x):
+    for n, w in enumerate(ws):
+        x = lax.mul(layer(x, w), float(n + 1))
+    return lax.reduce_sum(x, (0, 1))
+
+
+def product_layer(x, w):
+    h = lax.dot(x, w)
+    return lax.tanh(lax.select(lax.gt(h, 0.0), h, lax.mul(h, 0.1)))
+
+
+def growing_loss(ws, x):
+    for n, w in enumerate(ws):
+        x = layer(x, w)
+        if n % 2:
+            x = lax.concatenate([x, x], 0)
+    return lax.reduce_sum(x, (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        pytest.param(loss, (weights(40), X), id="nothing is wanted but by the next block"),
+        pytest.param(grad(unequal_loss), (weights(20), X), id="constants differ"),
+        pytest.param(grad(growing_loss), (weights(10), X), id="shapes differ"),
+        pytest.param(grad(loss), (weights(3), X), id="few blocks"),
+        pytest.param(
+            grad(lambda ws, x: loss(ws, x, product_layer)),
+            (weights(20, (8, 8)), X),
+            id="products stand between",
+        ),
+        pytest.param(
+            grad(lambda ws, x: loss(ws, x, lambda x, w: lax.mul(lax.sin(x), 2.0))),
+            (weights(40), X),
+            id="blocks of few operations",
+        ),
+    ],
+)
+def test_programs_that_stay_as_they_are(function, args):
+    olympuspr = make_olympuspr(function)(*args).jaxpr
+    assert outlined(olympuspr, ("cpu",)) is olympuspr
+
+
+def test_other_platforms_are_left_alone():
+    olympuspr = make_olympuspr(grad(loss))(weights(20), X).jaxpr
+    assert outlined(olympuspr, ("cuda",)) is olympuspr
+    assert outlined(olympuspr, ("cpu", "tpu")) is olympuspr
+
+
+def test_the_flag_turns_it_off(without_outlining):
+    olympuspr = make_olympuspr(grad(loss))(weights(20), X).jaxpr
+    assert outlined(olympuspr, ("cpu",)) is olympuspr
+
+
+def test_wiring_that_differs_is_not_repeated():
+    """Equal operations in a row, of which each takes another value of the one before."""
+
+    def crossed(ws, x):
+        values = [x, lax.neg(x)]
+        for n, w in enumerate(ws):
+            h = layer(values[-1 - (n * n // 3) % 2], w)
+            values.append(lax.add(h, values[-2]))
+        return lax.reduce_sum(lax.mul(values[-1], values[-2]), (0, 1))
+
+    assert_equal_results(grad(crossed), weights(24), X)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_programs_give_the_same(seed):
+    rng = np.random.default_rng(seed)
+    kinds = rng.integers(0, 5, size=rng.integers(3, 9))
+    far = rng.integers(1, 4)
+
+    def block(values, w):
+        x = values[-1]
+        for kind in kinds:
+            if kind == 0:
+                x = lax.mul(x, lax.broadcast_in_dim(w, x.shape, (1,)))
+            elif kind == 1:
+                x = lax.add(lax.sin(x), values[-min(far, len(values))])
+            elif kind == 2:
+                mean = lax.reduce_sum(x, (1,))
+                x = lax.sub(x, lax.broadcast_in_dim(lax.mul(mean, 0.125), x.shape, (0,)))
+            elif kind == 3:
+                x = lax.dot(x, lax.broadcast_in_dim(w, (8, 8), (0,)))
+            else:
+                x = lax.select(lax.gt(x, 0.5), x, lax.tanh(x))
+        return lax.tanh(x)
+
+    def function(ws, x):
+        values = [x]
+        for w in ws:
+            values.append(block(values, w))
+        return lax.reduce_sum(lax.add(values[-1], values[len(values) // 2]), (0, 1))
+
+    assert_equal_results(grad(function), weights(20), X)
+
+
+def test_long_stretches_that_are_too_few():
+    """Long stretches that repeat too few times."""
+
+    def triples(ws, x):
+        total = x
+        for _ in range(3):
+            for n, w in enumerate(ws):
+                total = layer(total, w) if n % 3 else lax.sin(layer(total, w))
+            total = lax.reshape(lax.reshape(total, (8, 4)), (4, 8))
+        return lax.reduce_sum(total, (0, 1))
+
+    ws = weights(1) * 200
+    olympuspr = make_olympuspr(triples)(ws, X).jaxpr
+    outlined(olympuspr, ("cpu",))
+    assert_equal_results(grad(triples), weights(1) * 20, X)
+
+
+def test_levels_of_effort_reach_the_compiler():
+    from olympus_xla.dispatch import compile_options
+
+    flags = (config_flags.optimization_level, config_flags.exec_time_optimization_effort)
+    before = [flag.value for flag in flags]
+    try:
+        flags[0].update("O1")
+        flags[1].update(-0.5)
+        build = compile_options([0]).executable_build_options
+        assert build.optimization_level == 19
+        assert build.exec_time_optimization_effort == -0.5
+        assert build.memory_fitting_level == 29
+    finally:
+        for flag, value in zip(flags, before, strict=True):
+            flag.update(value)
