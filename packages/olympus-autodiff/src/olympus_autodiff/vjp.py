@@ -102,6 +102,37 @@ class VJP:
             ],
         )
 
+    def with_refs(self, *wanted: Any) -> Callable[[Any], Any]:
+        """A function that adds cotangents to references in place of returning them.
+
+        Args:
+          *wanted: for each argument what is to be done with its cotangent, in the argument's
+            structure: a reference that it is added to, `GradValue()` to return it, or `DontWant()`.
+
+        Returns:
+          A function from the cotangent of the result to the cotangents of the arguments, with
+          `GradRef()` and `DidntWant()` where they are not returned.
+
+        Example:
+          >>> from olympus_ir import lax
+          >>> from olympus_ir.lax.references import new_ref
+          >>> total = new_ref(1.0)
+          >>> _, f_vjp = vjp(lambda x: lax.mul(x, x), 3.0)
+          >>> f_vjp.with_refs(total)(1.0)
+          (GradRef(),)
+          >>> total
+          Ref(7., dtype=float32, weak_type=True)
+        """
+        from .gradient_references import placed  # loads references, which few programs have
+
+        places = self.in_tree.flatten_up_to(wanted)
+
+        def pulled_back(out_ct: Any) -> Any:
+            cotangents = pytrees.tree_leaves(self(out_ct))
+            return pytrees.tree_unflatten(self.in_tree, list(map(placed, places, cotangents)))
+
+        return pulled_back
+
     def _filled_equations(self) -> Sequence[Equation]:
         """The equations with the values of the residuals in them."""
         if self._equations is None:

@@ -70,7 +70,7 @@ class StagingTrace(Trace):
             return value.atom
         if isinstance(value, Tracer):
             if value._trace is self:
-                return value.atom  # of a class in `tracer_types`
+                return value.atom  # type: ignore[attr-defined]  # of a class in `tracer_types`
             if value._trace.finished:
                 raise escaped_tracer_error(value)
         else:

@@ -16,6 +16,7 @@ from .version import __version__ as __version__
 from .version import __version_info__ as __version_info__
 
 _SUBMODULES = (
+    "ad",
     "ad_checkpoint",
     "api_util",
     "compat",

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is to be done with cotangents: returned, added to references, or nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_ir.avals import get_aval
+from olympus_ir.lax import references
+
+__all__ = ["DidntWant", "DontWant", "GradRef", "GradValue", "placed"]
+
+
+class _Marker:
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class GradValue(_Marker):
+    """Asks for a cotangent to be returned."""
+
+    __slots__ = ()
+
+
+class GradRef(_Marker):
+    """Stands for a cotangent that was added to a reference."""
+
+    __slots__ = ()
+
+
+class DontWant(_Marker):
+    """Says that a cotangent is not wanted."""
+
+    __slots__ = ()
+
+
+class DidntWant(_Marker):
+    """Stands for a cotangent that was not wanted."""
+
+    __slots__ = ()
+
+
+def placed(place: Any, cotangent: Any) -> Any:
+    """Does with a cotangent what is asked for; returns what stands for it in the result.
+
+    Raises:
+      TypeError: where ``place`` is neither a reference nor one of the markers.
+    """
+    if isinstance(place, GradValue):
+        return cotangent
+    if isinstance(place, DontWant):
+        return DidntWant()
+    if getattr(place, "is_ref", False):
+        if get_aval(place).shape != get_aval(cotangent).shape:  # type: ignore[attr-defined]
+            raise ValueError(
+                f"a cotangent of type {get_aval(cotangent).str_short()} cannot be added to a "
+                f"reference of type {get_aval(place).str_short()}"
+            )
+        references.addupdate(place, (), cotangent)
+        return GradRef()
+    raise TypeError(
+        "VJP.with_refs takes a reference, GradValue() or DontWant() for each leaf of the "
+        f"arguments, got {place!r} of type {type(place).__name__}"
+    )
