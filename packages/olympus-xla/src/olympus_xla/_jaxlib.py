@@ -468,6 +468,12 @@ def register_lapack() -> None:
         _register_targets(provider)
 
 
+def register_called_routines(program: bytes) -> None:
+    """Makes LAPACK's routines known where a program of another process calls them."""
+    if b"lapack_" in program or b"tridiagonal_solve_perturbed_ffi" in program:
+        register_lapack()
+
+
 def register_gpu_kernels() -> None:
     """Makes the routines of jaxlib's GPU plugins known to XLA, as far as they are installed."""
     from jaxlib import gpu_linalg, gpu_prng, gpu_solver, gpu_sparse  # wanted on GPUs only

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._jaxlib import register_called_routines
 from ..exported import DisabledSafetyCheck, Exported, call_exported_p
 from ..spec_search import spec_of_hlo
 from . import mlir
@@ -110,6 +111,7 @@ def _merged(module: ModuleLowering, exported: Exported) -> str:
 
 
 def _merge(module: ModuleLowering, exported: Exported) -> str:
+    register_called_routines(exported.mlir_module_serialized)
     source = mlir.portable_module(exported.mlir_module_serialized)
     main = ""
     renamed: list[tuple[Any, str, str]] = []
