@@ -8,7 +8,9 @@ from olympus_ir.refs.indexing import ds as ds
 from olympus_ir.refs.indexing import dslice as dslice
 from olympus_ir.source_info import register_library_folder
 
+from . import batching as batching
 from . import call_lowering as call_lowering
+from . import differentiation as differentiation
 from . import discharging as discharging
 from .__about__ import __version__ as __version__
 from .block_specs import BlockDim as BlockDim
@@ -28,6 +30,7 @@ from .calls import pallas_call as pallas_call
 from .calls import pallas_call_p as pallas_call_p
 from .control import loop as loop
 from .control import when as when
+from .debugging import debug_print as debug_print
 from .grids import GridSpec as GridSpec
 from .hints import broadcast_to as broadcast_to
 from .hints import delay as delay
@@ -37,12 +40,19 @@ from .hints import multiple_of as multiple_of
 from .hints import reciprocal as reciprocal
 from .memory import MemoryRef as MemoryRef
 from .memory import MemorySpace as MemorySpace
+from .memory import semaphore as semaphore
 from .programs import num_programs as num_programs
 from .programs import program_id as program_id
+from .scoped import run_scoped as run_scoped
+from .scoped import with_scoped as with_scoped
 from .sizes import align_to as align_to
 from .sizes import cdiv as cdiv
 from .sizes import next_power_of_2 as next_power_of_2
 from .sizes import strides_from_shape as strides_from_shape
+from .transfers import DeviceIdType as DeviceIdType
+from .transfers import semaphore_read as semaphore_read
+from .transfers import semaphore_signal as semaphore_signal
+from .transfers import semaphore_wait as semaphore_wait
 
 ANY = MemorySpace.ANY
 HOST = MemorySpace.HOST

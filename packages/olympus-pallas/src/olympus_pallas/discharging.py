@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax, pytrees
+from olympus_ir import lax, pytrees
 from olympus_ir.lax.values import shape_of
 from olympus_ir.refs.discharge import discharge_rules
 from olympus_ir.refs.indexing import NDIndexer, Slice
 from olympus_ir.refs.transforms import accumulated, read_view, written
 
+from .buffers import unset_value
 from .memory_access import AtomicOpType, atomic_cas_p, atomic_rmw_p, load_p, swap_p
 
 
@@ -23,11 +24,7 @@ def _changes(operands: Sequence[Any], array: Any) -> list[Any]:
 
 
 def _unset(dtype: Any) -> Any:
-    if dtypes.issubdtype(dtype, np.inexact):
-        return np.asarray(np.nan, dtype)
-    if dtypes.issubdtype(dtype, np.bool_):
-        return np.asarray(False)
-    return np.asarray(dtypes.iinfo(dtype).min, dtype)
+    return np.asarray(unset_value(dtype), dtype)
 
 
 def _with_room(array: Any, transforms: Sequence[Any]) -> tuple[Any, tuple, tuple[int, ...]]:

@@ -14,37 +14,23 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
+from olympus_ir import lax
 from olympus_ir.avals import ShapedArray
 from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.expansion import expansion_rules
 from olympus_ir.olympuspr import ClosedOlympuspr, Olympuspr, close_olympuspr
 from olympus_ir.refs import discharge_rules as discharge_rules  # they are wanted below
 from olympus_ir.refs.discharge import discharge_closed
-from olympus_ir.refs.types import AbstractRef
 from olympus_ir.staging import trace_to_closed
 
 from .block_specs import Blocked, BoundedSlice, Element, Indirect
+from .buffers import empty_buffer, interpreted_aval, uninitialized, unset_value
 from .calls import pallas_call_p
 from .grids import INDEX_DTYPE, BlockMapping, GridMapping, dynamic_grid_dim
 from .memory import SemaphoreDType
 from .programs import with_places_as_inputs
 
-__all__ = ["interpret_call", "uninitialized"]
-
-
-def uninitialized(shape: Sequence[int], dtype: Any) -> Any:
-    """An array as memory is before anything was written to it."""
-    return lax.full(tuple(shape), unset_value(dtype), dtype)
-
-
-def unset_value(dtype: Any) -> Any:
-    """What stands for elements that were not written."""
-    if dtypes.issubdtype(dtype, np.inexact):
-        return np.nan
-    if dtypes.issubdtype(dtype, np.bool_):
-        return False
-    return dtypes.iinfo(dtype).min
+__all__ = ["interpret_call"]
 
 
 @expansion_rules.define(pallas_call_p)
@@ -91,20 +77,6 @@ def interpret_call(
 def _grid_sizes(grid_mapping: GridMapping, operands: Sequence[Any]) -> list[Any]:
     bounds = iter(operands)
     return [next(bounds) if size is dynamic_grid_dim else size for size in grid_mapping.grid]
-
-
-def interpreted_aval(aval: AbstractRef) -> AbstractRef:
-    """The type of a reference in the interpreter, where semaphores are numbers."""
-    if isinstance(aval.dtype, SemaphoreDType):
-        return AbstractRef(ShapedArray(aval.shape, np.dtype(np.int32)), aval.memory_space)
-    return aval
-
-
-def empty_buffer(aval: AbstractRef) -> Any:
-    """What a reference of a type holds before anything was written to it."""
-    if isinstance(aval.dtype, SemaphoreDType):
-        return lax.full(aval.shape, 0, np.dtype(np.int32))
-    return uninitialized(aval.shape, aval.dtype)
 
 
 # ---- blocks ----

@@ -8,10 +8,19 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from olympus_ir import lax
+
 from . import calls
+from .config import force_interpret_mode, set_interpret_mode
 from .grids import PrefetchScalarGridSpec as PrefetchScalarGridSpec
 from .memory import SemaphoreType as SemaphoreType
 from .memory import TpuMemorySpace as MemorySpace
+from .memory import dma_semaphore as dma_semaphore
+from .memory_access import load as _load
+from .memory_access import store as _store
+from .transfers import async_copy as async_copy
+from .transfers import make_async_copy as make_async_copy
+from .transfers import sync_copy as sync_copy
 
 __all__ = [
     "ARBITRARY",
@@ -31,6 +40,16 @@ __all__ = [
     "PrefetchScalarGridSpec",
     "SemaphoreType",
     "SideEffectType",
+    "async_copy",
+    "bitcast",
+    "dma_semaphore",
+    "force_tpu_interpret_mode",
+    "load",
+    "make_async_copy",
+    "reset_tpu_interpret_mode_state",
+    "set_tpu_interpret_mode",
+    "store",
+    "sync_copy",
 ]
 
 CMEM = MemorySpace.CMEM
@@ -139,3 +158,58 @@ class InterpretParams:
     grid_point_recorder: Any = None
     allow_hbm_allocation_in_run_scoped: bool = False
     buffer_bounds: str = "logical"
+
+
+def load(ref: Any, *, mask: Any = None) -> Any:
+    """Reads a reference, or a view of one, where a mask is true.
+
+    Args:
+      ref: the reference, or ``ref.at[...]``.
+      mask: booleans of the shape of what is read.
+    """
+    return _load(ref, mask=mask)
+
+
+def store(ref: Any, val: Any, *, mask: Any = None) -> None:
+    """Writes a reference, or a view of one, where a mask is true.
+
+    Args:
+      ref: the reference, or ``ref.at[...]``.
+      val: an array of the shape and dtype of what is written.
+      mask: booleans of that shape.
+    """
+    _store(ref, val, mask=mask)
+
+
+def bitcast(x: Any, ty: Any) -> Any:
+    """The bits of numbers as others of the same size.
+
+    Example:
+      >>> import numpy as np
+      >>> bitcast(np.float32([1]), np.int32)
+      Array([1065353216], dtype=int32)
+    """
+    return lax.bitcast_convert_type(x, ty)
+
+
+def set_tpu_interpret_mode(params: InterpretParams | None = None) -> None:
+    """Interprets all kernels that are lowered from now on.
+
+    Args:
+      params: how; None for the default.
+    """
+    set_interpret_mode(InterpretParams() if params is None else params)
+
+
+def reset_tpu_interpret_mode_state() -> None:
+    """Interprets those kernels again that ask for it."""
+    set_interpret_mode(None)
+
+
+def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Any:
+    """A context manager: all kernels that are lowered meanwhile are interpreted.
+
+    Args:
+      params: how; None for the default.
+    """
+    return force_interpret_mode(InterpretParams() if params is None else params)

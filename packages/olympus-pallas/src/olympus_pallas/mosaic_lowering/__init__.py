@@ -2,4 +2,11 @@
 """The lowering of kernels to Mosaic, for TPUs."""
 
 from ..lowering import control_flow  # noqa: F401 - it fills the table
-from . import hints, mathematics, memory, reductions, shaping  # noqa: F401 - they fill the table
+from . import (  # noqa: F401 - they fill the table
+    hints,
+    mathematics,
+    memory,
+    reductions,
+    shaping,
+    transfers,
+)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Buffers that live while one function of a kernel runs: `run_scoped`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir import pytrees
+from olympus_ir.avals import get_aval
+from olympus_ir.evaluation import eval_olympuspr
+from olympus_ir.flattening import FlatFunction
+from olympus_ir.olympuspr import (
+    ClosedOlympuspr,
+    DebugInfo,
+    Olympuspr,
+    close_olympuspr,
+    constants_as_inputs,
+    inputs_as_constants,
+)
+from olympus_ir.primitives import Primitive
+from olympus_ir.refs.discharge import discharge_closed, discharge_rules
+from olympus_ir.staging import trace_to_closed, trace_to_olympuspr
+
+from .buffers import empty_buffer, interpreted_aval
+from .programs import define_place_rule, with_places_as_inputs
+
+__all__ = ["run_scoped", "run_scoped_p", "with_scoped"]
+
+# Operands are the program's constants: what the function has closed over.
+run_scoped_p = Primitive("run_scoped", multiple_results=True, cache_inference=False)
+run_scoped_p.takes_refs = True
+run_scoped_p.spreads_varying = False
+
+
+@run_scoped_p.def_effectful_abstract_eval
+def _run_scoped_types(*avals: Any, jaxpr: Olympuspr, **params: Any) -> Any:
+    return [atom.aval for atom in jaxpr.outvars], jaxpr.effects
+
+
+def run_scoped(
+    f: Callable[..., Any], *types: Any, collective_axes: Any = (), **kw_types: Any
+) -> Any:
+    """Calls a function with references to new buffers, which are gone when it returns.
+
+    Args:
+      f: the function; it takes one reference a type, and may return arrays.
+      *types: the buffers, such as ``tpu.VMEM((8, 128), dtype)``, or pytrees of them.
+      collective_axes: axes of a mesh over which the buffers are the same.
+      **kw_types: buffers for keyword arguments.
+
+    Returns:
+      What the function returns.
+
+    Example:
+      >>> from olympus_ir.make import ShapeDtypeStruct
+      >>> from olympus_pallas import pallas_call
+      >>> from olympus_pallas.tpu import VMEM
+      >>> def kernel(o_ref):
+      ...     def body(buffer):
+      ...         buffer[...] = o_ref[...] * 0 + 3
+      ...         o_ref[...] = buffer[...]
+      ...     run_scoped(body, VMEM((2,), "int32"))
+      >>> pallas_call(kernel, ShapeDtypeStruct((2,), "int32"), interpret=True)()
+      Array([3, 3], dtype=int32)
+    """
+    leaves, tree = pytrees.tree_flatten((types, kw_types))
+    avals = [leaf.get_ref_aval() for leaf in leaves]
+    flat = FlatFunction(f, tree)
+    olympuspr, consts = trace_to_olympuspr(flat, avals, DebugInfo("run_scoped", f))
+    for atom in olympuspr.outvars:
+        if atom.aval.is_ref:
+            raise ValueError(
+                "the function of run_scoped returns a reference, whose buffer is gone then; return "
+                "what it holds, with ref[...]"
+            )
+    if not isinstance(collective_axes, tuple):
+        collective_axes = (collective_axes,)
+    results = run_scoped_p.bind(
+        *consts,
+        jaxpr=olympuspr,
+        collective_axes=collective_axes,
+        ref_transforms=((),) * len(avals),
+    )
+    return pytrees.tree_unflatten(flat.out_tree, results)
+
+
+def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Any:
+    """A decorator that gives a function references to new buffers; see `run_scoped`.
+
+    The decorated function takes its other arguments after the buffers.
+    """
+
+    def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            def body(*refs: Any, **kw_refs: Any) -> Any:
+                return f(*args, *refs, **kwargs, **kw_refs)
+
+            return run_scoped(body, *types, collective_axes=collective_axes, **kw_types)
+
+        return wrapped
+
+    return decorate
+
+
+@discharge_rules.define(run_scoped_p)
+def _discharge(equation: Any, operands: Sequence[Any]) -> Any:
+    jaxpr = equation.params["jaxpr"]
+    buffers = [empty_buffer(var.aval) for var in jaxpr.invars]
+    whole = close_olympuspr(constants_as_inputs(jaxpr))
+    avals = [interpreted_aval(var.aval) for var in whole.jaxpr.invars]
+
+    def run(*refs: Any) -> list[Any]:
+        return eval_olympuspr(whole.jaxpr, whole.consts, *refs)
+
+    # Semaphores are numbers now.
+    program = trace_to_closed(run, avals, jaxpr.debug_info)
+    flags = [
+        var.aval.is_ref and (place >= len(operands) or not get_aval(operands[place]).is_ref)
+        for place, var in enumerate(program.jaxpr.invars)
+    ]
+    discharged = discharge_closed(program, tuple(flags))
+    closed = discharged.closed
+    results = eval_olympuspr(closed.jaxpr, closed.consts, *operands, *buffers)
+    changes: list[Any] = [None] * len(operands)
+    for place, value in zip(discharged.refs, results[discharged.num_results :], strict=True):
+        if place in discharged.written and place < len(operands):
+            changes[place] = value
+    return changes, results[: discharged.num_results]
+
+
+def _placed(places: Sequence[Any], operands: Sequence[Any], *, jaxpr: Any, **params: Any) -> Any:
+    whole = close_olympuspr(constants_as_inputs(jaxpr))
+    placed: ClosedOlympuspr = with_places_as_inputs(whole, len(places) // 2)
+    program = inputs_as_constants(placed.jaxpr, len(places) + len(operands))
+    return run_scoped_p.bind(*places, *operands, jaxpr=program, **params)
+
+
+define_place_rule(run_scoped_p, _placed)
