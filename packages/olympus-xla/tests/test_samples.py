@@ -80,7 +80,11 @@ def test_executables_survive_being_files(case):
         expected = compiled._compiled.call(leaves)
         serialized = serialize_executable(executable.loaded)
         if serialized is None:
-            assert case.primitive.name in ("sort", "top_k")  # their comparisons cannot be written
+            assert case.primitive.name in (
+                "sort",
+                "top_k",
+                "approx_top_k",
+            )  # their comparisons cannot be written
             return
         executable.loaded = deserialize_executable(serialized, [device], options)
         actual = compiled._compiled.call(leaves)

@@ -8,7 +8,9 @@ from typing import Any
 
 from olympus_ir import lax
 from olympus_ir.lax.conversion import convert_dtype
+from olympus_ir.lax.scaled_products import scaled_dot_decomposition
 
+from ..jvp import jvp_flat
 from ..tables import jvp_rules, transpose_rules
 from ..zeros import Zero, add_tangents, aval_of, is_undefined_primal
 
@@ -22,6 +24,15 @@ def _dot_general_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: 
     if ty.__class__ is Zero:
         return result, first
     return result, add_tangents(first, dot(x, ty, **params))
+
+
+@jvp_rules.define(lax.scaled_dot_p)
+def _scaled_dot_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    """The derivative of the product of scaled operands that it means."""
+    (result,), (tangent,) = jvp_flat(
+        lambda *operands: [scaled_dot_decomposition(*operands, **params)], primals, tangents
+    )
+    return result, tangent
 
 
 @transpose_rules.define(lax.dot_general_p)

@@ -43,6 +43,17 @@ def _top_k_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, k: int, axis:
     return [values, places], [take_along(t, indices, axis), Zero.of(places)]
 
 
+@jvp_rules.define(lax.approx_top_k_p)
+def _approx_top_k_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, reduction_dimension: int, **params: Any
+) -> Any:
+    (x,), (t,) = primals, tangents
+    values, places = lax.approx_top_k_p.bind(x, reduction_dimension=reduction_dimension, **params)
+    indices = lax.expand_dims(places, (aval_of(places).ndim,))
+    axis = reduction_dimension % aval_of(x).ndim
+    return [values, places], [take_along(t, indices, axis), Zero.of(places)]
+
+
 def take_along(operand: Any, indices: Any, axis: int) -> Any:
     """The elements at the given places along an axis; all other dimensions belong together.
 

@@ -74,3 +74,16 @@ def _ragged_dot_general(
     # Of several products of groups, the dimension of the groups comes first.
     (ragged,) = numbers.lhs_ragged_dimensions
     return out, int(ragged in contracting[0])
+
+
+@batching_rules.define(lax.scaled_dot_p)
+def _scaled_dot(
+    axis_size: int, args: Any, batch_dims: Any, *, dimension_numbers: Any, **params: Any
+) -> Any:
+    operands = [materialize(arg, axis_size, dim) for arg, dim in zip(args, batch_dims, strict=True)]
+    contracting, batch = dimension_numbers
+    numbers = (
+        tuple(all_shifted(dims, 0) for dims in contracting),
+        tuple((0, *all_shifted(dims, 0)) for dims in batch),
+    )
+    return lax.scaled_dot_p.bind(*operands, dimension_numbers=numbers, **params), 0

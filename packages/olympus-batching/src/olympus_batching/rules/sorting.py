@@ -17,3 +17,13 @@ def _top_k(axis_size: int, args: Any, batch_dims: Any, *, axis: int, **params: A
     (operand,), (dim,) = args, batch_dims
     outs = lax.top_k_p.bind(operand, axis=shifted(axis, dim), **params)
     return outs, [dim, dim]
+
+
+@batching_rules.define(lax.approx_top_k_p)
+def _approx_top_k(
+    axis_size: int, args: Any, batch_dims: Any, *, reduction_dimension: int, **params: Any
+) -> Any:
+    (operand,), (dim,) = args, batch_dims
+    axis = shifted(reduction_dimension % (operand.ndim - 1), dim)
+    outs = lax.approx_top_k_p.bind(operand, reduction_dimension=axis, **params)
+    return outs, [dim, dim]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The instruction set: one primitive, bind function and shape rule an operation."""
 
+from .approximate import *  # noqa: F403
 from .broadcasting import *  # noqa: F403
 from .callbacks import *  # noqa: F403
 from .calls import *  # noqa: F403
@@ -25,6 +26,7 @@ from .named_axes import *  # noqa: F403
 from .ragged import *  # noqa: F403
 from .random_bits import *  # noqa: F403
 from .reductions import *  # noqa: F403
+from .scaled_products import *  # noqa: F403
 from .scattering import *  # noqa: F403
 from .shaping import *  # noqa: F403
 from .sorting import *  # noqa: F403

@@ -114,3 +114,24 @@ sample(
     _ragged("contracted_batches", (2, 5, 3), (2, 5, 4), [2, 2], ((1,), (1,)), ((0,), (0,)), 1, ()),
     _ragged("batch", (5, 2, 3), (5, 3, 4), [2, 2], ((2,), (1,)), ((0,), (0,)), groups=()),
 )
+
+
+def _scaled(label: str, shapes: tuple, contracting: tuple, batch: tuple, dtype: Any) -> Operation:
+    params = {
+        "dimension_numbers": (contracting, batch),
+        "preferred_element_type": np.dtype(dtype),
+    }
+    return Operation(label, tuple(map(Operand, shapes)), params, dtypes=(np.float32,))
+
+
+sample(
+    lax.scaled_dot_p,
+    _scaled("blocks", ((2, 6), (6, 3), (2, 2), (3, 3)), ((1,), (0,)), ((), ()), np.float32),
+    _scaled(
+        "batches",
+        ((5, 2, 4), (5, 4, 3), (5, 2, 1), (5, 4, 3)),
+        ((2,), (1,)),
+        ((0,), (0,)),
+        np.float32,
+    ),
+)

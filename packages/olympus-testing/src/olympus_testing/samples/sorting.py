@@ -52,3 +52,26 @@ sample(
         differentiable=False,
     ),
 )
+
+
+def _approximate(
+    label: str, shape: tuple, axis: int, differentiable: bool = True, **changes: Any
+) -> Operation:
+    params = {
+        "k": 2,
+        "reduction_dimension": axis,
+        "recall_target": 0.95,
+        "is_max_k": True,
+        "reduction_input_size_override": -1,
+        "aggregate_to_topk": True,
+        **changes,
+    }
+    return Operation(label, (Operand(shape),), params, differentiable=differentiable)
+
+
+sample(
+    lax.approx_top_k_p,
+    _approximate("largest", (3, 5), -1),
+    _approximate("smallest", (5, 3), 0, is_max_k=False),
+    _approximate("candidates", (2, 300), 1, differentiable=False, aggregate_to_topk=False),
+)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,16 +28,28 @@ def _composite(
         # A function for several platforms takes the number of its platform, and a composite does
         # not: the decomposition stands in its place.
         return context.lower(jaxpr, operands)
+    values = {key: pytrees.tree_unflatten(tree, leaves) for key, leaves, tree in attributes}
+    return composite_operation(context, jaxpr, operands, name, values, version)
+
+
+def composite_operation(
+    context: LoweringContext,
+    decomposition: Any,
+    operands: Sequence[Any],
+    name: str,
+    attributes: dict[str, Any],
+    version: int = 0,
+) -> list[Any]:
+    """A ``stablehlo.composite``, whose meaning is the program ``decomposition``."""
     symbol = context.module.function_for(
-        (program_key(jaxpr), name),
+        (program_key(decomposition), name),
         name,
-        jaxpr,
+        decomposition,
         f"{context.name_prefix}/{name}",
         [],
         context.platforms,
     )
-    values = {key: pytrees.tree_unflatten(tree, leaves) for key, leaves, tree in attributes}
-    written = {key: attribute(value) for key, value in values.items() if value is not None}
+    written = {key: attribute(value) for key, value in attributes.items() if value is not None}
     operation_attributes = {
         "name": mlir.string(name),
         "decomposition": mlir.symbol(symbol),

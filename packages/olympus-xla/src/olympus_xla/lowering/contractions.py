@@ -8,8 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olympus_ir import dtypes, lax
+from olympus_ir.lax.scaled_products import scaled_dot_decomposition
+from olympus_ir.staging import trace_to_closed
 
 from . import mlir
+from .composites import composite_operation
 from .context import LoweringContext
 from .tables import lowering_rules
 
@@ -171,3 +174,34 @@ def _algorithm_attribute(left: Any, right: Any, sums: Any, details: lax.DotAlgor
         f"{details.num_primitive_operations}, allow_imprecise_accumulation = "
         f"{str(details.allow_imprecise_accumulation).lower()}>"
     )
+
+
+# ---- scaled products: compilers know the operation by its name ----
+
+
+@lowering_rules.define(lax.scaled_dot_p)
+def _scaled_dot(
+    context: LoweringContext,
+    *operands: Any,
+    dimension_numbers: Any,
+    preferred_element_type: Any,
+) -> Any:
+    params = {
+        "dimension_numbers": dimension_numbers,
+        "preferred_element_type": preferred_element_type,
+    }
+    if len(context.platforms) > 1:
+        return context.inline_function(scaled_dot_decomposition, operands, params)
+    closed = trace_to_closed(
+        lambda *args: [scaled_dot_decomposition(*args, **params)], context.avals_in
+    )
+    return composite_operation(
+        context,
+        closed,
+        operands,
+        "xla.scaled_dot",
+        {
+            "dimension_numbers": tuple(map(list, dimension_numbers)),
+            "preferred_element_type": preferred_element_type,
+        },
+    )[0]

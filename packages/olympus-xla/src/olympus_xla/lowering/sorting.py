@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import dtypes, lax
+from olympus_ir.avals import ShapedArray
+from olympus_ir.staging import trace_to_closed
 
 from . import mlir
 from .context import LoweringContext, comparison_attributes
-from .tables import lowering_rules
+from .tables import define_for_platform, lowering_rules
 
 
 @lowering_rules.define(lax.sort_p)
@@ -116,3 +118,58 @@ def _top_k(context: LoweringContext, operand: Any, *, k: int, axis: int = -1, **
         )
         for kind, result in zip(context.result_types, results, strict=True)
     ]
+
+
+def _approx_top_k_on_tpu(
+    context: LoweringContext,
+    operand: Any,
+    *,
+    k: int,
+    reduction_dimension: int,
+    recall_target: float,
+    is_max_k: bool,
+    reduction_input_size_override: int,
+    aggregate_to_topk: bool,
+) -> list[Any]:
+    (aval,) = context.avals_in
+    dtype = aval.dtype
+    axis = reduction_dimension % len(aval.shape)
+    scalar = ShapedArray((), dtype)
+    place = ShapedArray((), np.dtype(np.int32))
+    compare = lax.gt if is_max_k else lax.lt
+    comparator = trace_to_closed(
+        lambda first, second, *places: [compare(first, second)], [scalar, scalar, place, place]
+    )
+    direction = "gt" if is_max_k else "lt"
+    name = f"top_k_{direction}_{mlir.element_type(dtype)}_comparator"
+    symbol = context.module.function_for(
+        (name,), name, comparator, context.name_prefix, [], context.platforms
+    )
+    places = context.create(
+        "stablehlo.iota",
+        mlir.tensor_type(aval.shape, place.dtype),
+        (),
+        {"iota_dimension": mlir.i64(axis)},
+    )
+    worst = context.scalar(-np.inf if is_max_k else np.inf, dtype)
+    config = {
+        "top_k": mlir.i64(k),
+        "reduction_dim": mlir.i64(axis),
+        "recall_target": mlir.parsed(f"{recall_target!r} : f32"),
+        "aggregate_to_topk": mlir.boolean(aggregate_to_topk),
+        "reduction_input_size_override": mlir.i64(reduction_input_size_override),
+    }
+    return context.custom_call(
+        "ApproxTopK",
+        context.result_types,
+        [operand, places, worst, context.scalar(-1, place.dtype)],
+        api_version=1,
+        backend_config="",
+        attributes={
+            "called_computations": mlir.array([mlir.symbol(symbol)]),
+            "mhlo.backend_config": mlir.dictionary(config),
+        },
+    )
+
+
+define_for_platform(lax.approx_top_k_p, "tpu", _approx_top_k_on_tpu)

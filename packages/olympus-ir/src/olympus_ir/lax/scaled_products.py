@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of arrays of few bits whose blocks of elements have scales of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .. import dtypes
+from ..avals import ShapedArray
+from ..expansion import expansion_rules
+from ..primitives import instruction
+from .broadcasting import broadcast_in_dim
+from .contractions import DotDimensionNumbers, dot_general, dot_general_p
+from .conversion import convert_element_type
+from .creation import full
+from .elementwise import mul
+from .shaping import reshape
+from .values import Array, ArrayLike, shape_of
+
+__all__ = ["scaled_dot", "scaled_dot_p"]
+
+# result = scaled_dot[dimension_numbers preferred_element_type] lhs rhs lhs_scale rhs_scale
+scaled_dot_p = instruction("scaled_dot", family="contractions")
+
+_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+
+
+@scaled_dot_p.def_abstract_eval
+def _scaled_dot_shape(
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    lhs_scale: ShapedArray,
+    rhs_scale: ShapedArray,
+    *,
+    dimension_numbers: Any,
+    preferred_element_type: Any,
+) -> ShapedArray:
+    (lhs_contracting, rhs_contracting), _ = dimension_numbers
+    _check_scale("LHS", lhs, lhs_scale, lhs_contracting)
+    _check_scale("RHS", rhs, rhs_scale, rhs_contracting)
+    result: Any
+    ((result,), _) = dot_general_p.infer(
+        (lhs, rhs),
+        {
+            "dimension_numbers": dimension_numbers,
+            "precision": None,
+            "preferred_element_type": preferred_element_type,
+            "out_sharding": None,
+        },
+    )
+    return result
+
+
+def _check_scale(side: str, operand: ShapedArray, scale: ShapedArray, contracting: Any) -> None:
+    if operand.ndim != scale.ndim:
+        raise TypeError(
+            f"{side} of rank {operand.ndim} does not match its scale of rank {scale.ndim}: both "
+            "must have the same number of dimensions."
+        )
+    for dim, (size, blocks) in enumerate(zip(operand.shape, scale.shape, strict=True)):
+        if dim not in contracting:
+            if size != blocks:
+                raise TypeError(
+                    f"{side} dim {dim} of size {size} does not match scale dim size {blocks}."
+                )
+        elif not blocks or size % blocks:
+            raise TypeError(
+                f"{side} contracting dim {dim} of size {size} must be divisible by its scale's "
+                f"dim size {blocks}."
+            )
+
+
+@expansion_rules.define(scaled_dot_p)
+def scaled_dot_decomposition(
+    lhs: Any,
+    rhs: Any,
+    lhs_scale: Any,
+    rhs_scale: Any,
+    *,
+    dimension_numbers: Any,
+    preferred_element_type: Any,
+) -> Any:
+    """The product of the operands multiplied with their scales, in bfloat16 or wider."""
+    return dot_general(
+        _scaled(lhs, lhs_scale, preferred_element_type),
+        _scaled(rhs, rhs_scale, preferred_element_type),
+        dimension_numbers,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def _scaled(operand: Any, scale: Any, dtype: Any) -> Any:
+    shape = shape_of(operand)
+    if shape_of(scale) != shape:
+        # [..., blocks, ...] -> [..., blocks, size of a block, ...] -> [..., size, ...]
+        split, kept = [], []
+        for size, blocks in zip(shape, shape_of(scale), strict=True):
+            kept.append(len(split))
+            split += [blocks] if size == blocks else [blocks, size // blocks]
+        scale = reshape(broadcast_in_dim(scale, tuple(split), tuple(kept)), shape)
+    return mul(convert_element_type(operand, dtype), convert_element_type(scale, dtype))
+
+
+def scaled_dot(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    *,
+    lhs_scale: ArrayLike | None = None,
+    rhs_scale: ArrayLike | None = None,
+    dimension_numbers: DotDimensionNumbers | None = None,
+    preferred_element_type: Any = None,
+) -> Array:
+    """The product of arrays whose blocks of elements have scales, ``(l * l_scale) @ (r * r_scale)``.
+
+    Args:
+      lhs: an array.
+      rhs: an array.
+      lhs_scale: the scales of ``lhs``; one where not given. Along dimensions that are summed over
+        there is one for a block of elements, elsewhere one for each.
+      rhs_scale: likewise, those of ``rhs``.
+      dimension_numbers: as in `dot_general`; by default those of a product of matrices.
+      preferred_element_type: the dtype of sums and result, bfloat16 by default.
+
+    Raises:
+      TypeError: where scales do not fit.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> import numpy as np
+      >>> x = np.ones((1, 4), np.float32)
+      >>> lax.scaled_dot(x, x.T, lhs_scale=np.float32([[2, 3]]), preferred_element_type="float32")
+      Array([[10.]], dtype=float32)
+    """
+    if dimension_numbers is None:
+        dimension_numbers = (((len(shape_of(lhs)) - 1,), (0,)), ((), ()))
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    if preferred_element_type is None:
+        dtype: Any = _BFLOAT16
+    else:
+        dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "scaled_dot", 3)
+    return scaled_dot_p.bind(
+        lhs,
+        rhs,
+        _unit_scale(lhs, lhs_contracting) if lhs_scale is None else lhs_scale,
+        _unit_scale(rhs, rhs_contracting) if rhs_scale is None else rhs_scale,
+        dimension_numbers=(
+            (tuple(lhs_contracting), tuple(rhs_contracting)),
+            (tuple(lhs_batch), tuple(rhs_batch)),
+        ),
+        preferred_element_type=dtype,
+    )
+
+
+def _unit_scale(operand: ArrayLike, contracting: Any) -> Array:
+    shape = tuple(1 if dim in contracting else size for dim, size in enumerate(shape_of(operand)))
+    ones = full(shape, 1, _BFLOAT16)
+    return convert_element_type(ones, ml_dtypes.float8_e8m0fnu)
