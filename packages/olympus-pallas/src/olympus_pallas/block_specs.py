@@ -143,11 +143,9 @@ class BlockSpec:
         *,
         memory_space: Any | None = None,
     ) -> None:
-        if callable(block_shape) and not callable(index_map) and index_map is not None:
-            raise TypeError(
-                "BlockSpec takes the block shape first and the index map second, got "
-                f"BlockSpec({block_shape!r}, {index_map!r}). Write BlockSpec({index_map!r}, ...)."
-            )
+        if callable(block_shape) and not callable(index_map):
+            # Older programs give the index map first.
+            block_shape, index_map = index_map, block_shape
         self.block_shape = block_shape
         self.index_map = index_map
         self.memory_space = memory_space

@@ -37,5 +37,10 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = _lazy.lazy_attributes(
-    __name__, _lazy.names_from("olympus_sharding.constraints", "reshard")
+    __name__,
+    {
+        **_lazy.names_from("olympus_sharding.constraints", "reshard"),
+        # The name that `set_mesh` had as a context manager.
+        **_lazy.names_from("olympus_sharding", "use_mesh=set_mesh"),
+    },
 )

@@ -19,6 +19,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         "mesh_utils",
         "multihost_utils",
         "pallas",
+        "shard_map",
         "topologies",
     ),
 )

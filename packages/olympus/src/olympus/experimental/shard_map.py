@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`shard_map` with the parameters that it had while it was experimental."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from olympus_sharding import manual_map
+
+__all__ = ["shard_map"]
+
+
+def shard_map(
+    f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any, check_rep: bool = True
+) -> Callable[..., Any]:
+    """Maps a function over the parts of arrays; new programs call `olympus.shard_map`.
+
+    Args:
+      f: the function of the parts of one device.
+      mesh: the devices.
+      in_specs: a pytree prefix of the arguments, with partition specs.
+      out_specs: likewise for the results.
+      check_rep: what is now called ``check_vma``.
+
+    Returns:
+      The function of whole arrays.
+
+    Example:
+      >>> import olympus
+      >>> from olympus.experimental.shard_map import shard_map
+      >>> mesh = olympus.make_mesh((1,), ("x",))
+      >>> P = olympus.P
+      >>> shard_map(lambda x: 2 * x, mesh, P("x"), P("x"))(olympus.numpy.ones(2))
+      Array([2., 2.], dtype=float32)
+    """
+    return manual_map.shard_map(
+        f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep
+    )
