@@ -23,6 +23,8 @@ def _conv_general_dilated(
     **params: Any,
 ) -> Any:
     lhs, rhs = args
+    lhs_dim: int | None
+    rhs_dim: int | None
     lhs_dim, rhs_dim = batch_dims
     lhs_spec, rhs_spec, out_spec = dimension_numbers
 
@@ -58,6 +60,7 @@ def _conv_general_dilated(
         out = convolve(lhs, rhs, feature_group_count, batch_group_count)
         return split(out, out_spec[0], axis_size), out_spec[0]
 
+    assert rhs_dim is not None, "one of the operands is batched"
     place = rhs_spec[0]
     if groups == 1:
         out = convolve(lhs, merged(rhs, rhs_dim, place), feature_group_count, batch_group_count)

@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from olympus_ir.dead_code import dce_closed
 from olympus_ir.lax import windows
 from olympus_ir.lax.window_folds import fold_windows, scatter_to_selected
+from olympus_ir.olympuspr import ClosedOlympuspr
 
 from ..tables import BatchAxis, all_at, batching_rules
 from ..trace import call_batched
@@ -65,7 +67,36 @@ def _reduce_window(axis_size: int, args: Any, batch_dims: Any, **params: Any) ->
         return _element_by_element(fold_windows, axis_size, args, batch_dims, params)
     operands = all_at(args[:count], axis_size, batch_dims[:count], 0)
     results = windows.reduce_window_p.bind(*operands, *args[count:], **batched_window(params, 0))
-    return results, [0] * count
+    batched = _batched_results(params["jaxpr"], [dim is not None for dim in batch_dims[:count]])
+    if not all(batched):
+        # What is the same for all examples stays one value: the results that do not depend on the
+        # others, as those of a derivative's primal part.
+        results = list(results)
+        same = [place for place, flag in enumerate(batched) if not flag]
+        chosen = [not flag for flag in batched]
+        program, _ = dce_closed(params["jaxpr"], chosen, instantiate=[*chosen, *chosen])
+        operands = [args[place] for place in (*same, *(count + place for place in same))]
+        outs = windows.reduce_window_p.bind(*operands, **{**params, "jaxpr": program})
+        for place, out in zip(same, outs, strict=True):
+            results[place] = out
+    return results, [0 if flag else None for flag in batched]
+
+
+def _batched_results(jaxpr: ClosedOlympuspr, batched: list[bool]) -> list[bool]:
+    """Which results differ between the examples: those that depend on operands that do."""
+    count = len(batched)
+    used = [
+        dce_closed(jaxpr, [place == result for place in range(count)])[1] for result in range(count)
+    ]
+    while True:
+        reached = [
+            batched[result]
+            or any(flag and batched[place % count] for place, flag in enumerate(used[result]))
+            for result in range(count)
+        ]
+        if reached == batched:
+            return batched
+        batched = reached
 
 
 @batching_rules.define(windows.select_and_scatter_p)

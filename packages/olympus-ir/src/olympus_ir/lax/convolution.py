@@ -164,6 +164,7 @@ def _check_padding(
 
 # Of operands and preferred result: which kinds go together.
 _KINDS = (
+    (np.bool_, np.generic),
     (np.integer, np.integer),
     (np.integer, np.floating),
     (np.floating, np.floating),

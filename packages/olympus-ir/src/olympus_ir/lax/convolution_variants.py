@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .broadcasting import broadcast_in_dim
-from .contractions import Precision, PrecisionLike, dot_general
+from .contractions import Precision, PrecisionLike, canonicalize_precision, dot_general
 from .conversion import convert_dtype
 from .convolution import conv_general_dilated
 from .convolution_shapes import (
@@ -89,15 +89,16 @@ def conv_transpose(
         for size, dilation in zip(permuted(rhs_shape, numbers.rhs_spec)[2:], dilations, strict=True)
     ]
     pads: Any = padding
-    if padding in ("SAME", "VALID") or (use_consistent_padding and isinstance(padding, str)):
-        pads = [
-            transposed_padding(window, stride, padding)  # type: ignore[arg-type]
-            for window, stride in zip(windows, strides, strict=True)
-        ]
+    if isinstance(padding, str):
+        if padding in ("SAME", "VALID") or use_consistent_padding:
+            pads = [
+                transposed_padding(window, stride, padding)
+                for window, stride in zip(windows, strides, strict=True)
+            ]
     elif use_consistent_padding:
         pads = [
             (window - 1 - low, window - 1 - high)
-            for window, (low, high) in zip(windows, padding, strict=True)  # type: ignore[misc]
+            for window, (low, high) in zip(windows, padding, strict=True)
         ]
     if transpose_kernel:
         order = list(range(len(rhs_shape)))
@@ -162,9 +163,9 @@ def conv_general_dilated_patches(
     kernels = broadcast_in_dim(unit, (features, size, size), (1, 2))
     kernels = reshape(kernels, (features * size, 1, *filter_shape))
     places = tuple(numbers.rhs_spec.index(place) for place in range(len(shape)))
-    if precision is not None:
-        # The kernel is exact in any precision.
-        precision = (Precision(precision), Precision.DEFAULT)  # type: ignore[assignment]
+    exactness: Any = canonicalize_precision(precision)
+    if exactness.__class__ is tuple:
+        exactness = (exactness[0], Precision.DEFAULT)  # the kernel is exact in any precision
     return conv_general_dilated(
         lhs,
         transpose(kernels, places),
@@ -174,7 +175,7 @@ def conv_general_dilated_patches(
         rhs_dilation,
         numbers,
         feature_group_count=features,
-        precision=precision,
+        precision=exactness,
         preferred_element_type=preferred_element_type,
     )
 
@@ -212,7 +213,6 @@ def conv_general_dilated_local(
       Array([[[3., 5., 7.]]], dtype=float32)
     """
     numbers = conv_dimension_numbers(shape_of(lhs), shape_of(rhs), dimension_numbers)
-    first = precision[0] if isinstance(precision, tuple | list) else precision
     patches = conv_general_dilated_patches(
         lhs,
         filter_shape,
@@ -221,7 +221,7 @@ def conv_general_dilated_local(
         lhs_dilation,
         rhs_dilation,
         numbers,
-        precision=first,
+        precision=precision,
     )
     _, rhs_spec, out_spec = numbers
     product = dot_general(

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from olympus_ir import dtypes, lax
 from olympus_ir.lax.convolution import conv_general_dilated_p
 
 from . import mlir
 from .context import LoweringContext
 from .contractions import precision_attribute
-from .tables import lowering_rules
+from .tables import define_for_platform, lower_with, lowering_rules
 
 
 def _dimension_numbers(numbers: Any) -> Any:
@@ -52,6 +53,8 @@ def _conv_general_dilated(
     if 0 in aval.shape or 0 in context.avals_in[0].shape or 0 in context.avals_in[1].shape:
         return context.full(0, aval.shape, aval.dtype)
     count = len(padding)
+    if precision.__class__ is not tuple:
+        precision = None  # algorithms are for dot products: convolutions have none to choose
     return context.create(
         "stablehlo.convolution",
         mlir.aval_type(aval),
@@ -68,3 +71,35 @@ def _conv_general_dilated(
             "precision_config": precision_attribute(precision),
         },
     )
+
+
+def _of_parts(lhs: Any, rhs: Any, **params: Any) -> Any:
+    """The convolution of complex numbers by those of their parts."""
+    preferred = params.pop("preferred_element_type")
+    if preferred is not None:
+        preferred = np.zeros((), preferred).real.dtype
+
+    def convolve(x: Any, y: Any) -> Any:
+        return conv_general_dilated_p.bind(x, y, preferred_element_type=preferred, **params)
+
+    lhs_real, lhs_imag, rhs_real, rhs_imag = (
+        part(x) for x in (lhs, rhs) for part in (lax.real, lax.imag)
+    )
+    return lax.complex(
+        lax.sub(convolve(lhs_real, rhs_real), convolve(lhs_imag, rhs_imag)),
+        lax.add(convolve(lhs_real, rhs_imag), convolve(lhs_imag, rhs_real)),
+    )
+
+
+_lower_parts = lower_with(_of_parts)
+
+
+def _on_graphics_processors(context: LoweringContext, *operands: Any, **params: Any) -> Any:
+    """Their libraries convolve real numbers only."""
+    is_complex = dtypes.issubdtype(context.aval_out.dtype, np.complexfloating)
+    rule = _lower_parts if is_complex else _conv_general_dilated
+    return rule(context, *operands, **params)
+
+
+for _platform in ("cuda", "rocm"):
+    define_for_platform(conv_general_dilated_p, _platform, _on_graphics_processors)

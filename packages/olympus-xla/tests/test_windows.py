@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled convolutions and reductions of windows are the reference's, for any geometry."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import olympus_xla  # noqa: F401 - becomes the evaluator
+from olympus_ir import lax
+from olympus_ir.jit import jit
+from olympus_ir.lax import windows
+from olympus_ir.lax.convolution import conv_general_dilated_p
+from olympus_ir.reference import reference_rules
+
+# Each example is compiled, so there are few.
+FEW = settings(max_examples=25, deadline=None)
+
+
+def numbers(shape, dtype, seed):
+    values = np.random.default_rng(seed).integers(-3, 4, shape)
+    return np.abs(values).astype(dtype) if dtype == np.uint8 else values.astype(dtype)
+
+
+def compare(primitive, *args, **params):
+    expected = reference_rules[primitive](*args, **params)
+    found = jit(lambda *args: primitive.bind(*args, **params))(*args)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(
+        np.asarray(found).astype(complex), np.asarray(expected).astype(complex)
+    )
+
+
+@st.composite
+def window_parameters(draw, count, largest=3):
+    def integers(low, high):
+        return tuple(draw(st.lists(st.integers(low, high), min_size=count, max_size=count)))
+
+    return {
+        "window_strides": integers(1, 3),
+        "padding": tuple(zip(integers(0, largest), integers(-1, largest), strict=True)),
+    }, (integers(1, 2), integers(1, 2))
+
+
+@FEW
+@given(st.data())
+def test_convolutions(data):
+    count = data.draw(st.integers(0, 2))
+    groups, batch_groups = data.draw(st.sampled_from([(1, 1), (2, 1), (1, 3)]))
+    dtype = data.draw(
+        st.sampled_from([np.float32, np.int32, np.int8, np.complex64, ml_dtypes.bfloat16, np.bool_])
+    )
+    sizes = st.lists(st.integers(0, 4), min_size=count, max_size=count)
+    window_sizes = st.lists(st.integers(1, 2), min_size=count, max_size=count)
+    params, (lhs_dilation, rhs_dilation) = data.draw(window_parameters(count))
+    x_sizes = [max(size, 1) for size in data.draw(sizes)]
+    features = data.draw(st.integers(1, 2))
+    x = numbers((2 * batch_groups, features * groups, *x_sizes), dtype, 0)
+    kernel_sizes = data.draw(window_sizes)
+    kernel = numbers((2 * groups * batch_groups, features, *kernel_sizes), dtype, 1)
+    order = data.draw(st.permutations(range(count + 2)))
+    spec = tuple(order)
+    inverse = np.argsort(order)
+    compare(
+        conv_general_dilated_p,
+        np.transpose(x, inverse),
+        np.transpose(kernel, inverse),
+        **params,
+        lhs_dilation=lhs_dilation,
+        rhs_dilation=rhs_dilation,
+        dimension_numbers=lax.ConvDimensionNumbers(spec, spec, spec),
+        feature_group_count=groups,
+        batch_group_count=batch_groups,
+        precision=None,
+        preferred_element_type=None,
+        out_sharding=None,
+    )
+
+
+@FEW
+@given(st.data())
+def test_windows(data):
+    count = data.draw(st.integers(0, 2))
+    dtype = data.draw(st.sampled_from([np.float32, ml_dtypes.bfloat16, np.float16]))
+    sizes = data.draw(st.lists(st.integers(0, 4), min_size=count, max_size=count))
+    x = numbers(sizes, dtype, 0)
+    params, (base_dilation, window_dilation) = data.draw(window_parameters(count))
+    params["padding"] = tuple((low, max(high, 0)) for low, high in params["padding"])
+    params["window_dimensions"] = tuple(
+        data.draw(st.lists(st.integers(1, 3), min_size=count, max_size=count))
+    )
+    dilations = {"base_dilation": base_dilation, "window_dilation": window_dilation}
+    for primitive in (
+        windows.reduce_window_sum_p,
+        windows.reduce_window_max_p,
+        windows.reduce_window_min_p,
+    ):
+        compare(primitive, x, **params, **dilations)
+    tangents = numbers(sizes, dtype, 1)
+    counts = lax.reduce_window_shape_tuple(sizes, **params)
+    source = numbers(counts, dtype, 2)
+    for select_prim in (lax.ge_p, lax.le_p):
+        selection = {"select_prim": select_prim, **params}
+        compare(windows.select_and_gather_add_p, tangents, x, **selection, **dilations)
+        compare(windows.select_and_scatter_add_p, source, x, **selection)
+
+
+@pytest.mark.parametrize("padding", [(0, 0), (2, 1)])
+def test_windows_of_infinities(padding):
+    """What lies in the padding is not selected, even if it compares as well."""
+    x = np.array([-np.inf, -np.inf, 1.0, np.inf], np.float32)
+    window = {"window_dimensions": (2,), "window_strides": (1,), "padding": (padding,)}
+    source = np.arange(1.0, 4 + sum(padding), dtype=np.float32)
+    compare(windows.select_and_scatter_add_p, source, x, select_prim=lax.ge_p, **window)
+    compare(windows.select_and_scatter_add_p, source, -x, select_prim=lax.le_p, **window)
+
+
+def test_windows_without_dimensions():
+    """On which the compiler would abort the process."""
+    x, source = np.float32(2), np.float32(3)
+    window = {"window_dimensions": (), "window_strides": (), "padding": ()}
+    compare(windows.select_and_scatter_add_p, source, x, select_prim=lax.ge_p, **window)
+    result = jit(lambda x: windows.select_and_scatter(x, lax.ge, (), (), (), source, 4.0, lax.mul))
+    assert float(result(x)) == 12
+
+
+def test_complex_convolutions_where_libraries_take_real_numbers_only():
+    x = np.ones((1, 2, 5), np.complex64)
+    traced = jit(lambda x: lax.conv(x, x, (1,), "SAME")).trace(x)
+    for platform, count in (("cpu", 1), ("tpu", 1), ("cuda", 4), ("rocm", 4)):
+        text = traced.lower(lowering_platforms=(platform,)).as_text()
+        assert text.count("stablehlo.convolution") == count
