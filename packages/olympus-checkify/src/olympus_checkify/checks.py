@@ -22,7 +22,7 @@ from olympus_ir.expansion import expansion_rules
 from olympus_ir.primitives import Primitive
 from olympus_ir.reference.tables import reference_rules
 from olympus_ir.source_info import SourceInfo, capture
-from olympus_ir.tracing import current
+from olympus_ir.tracing import current, find_tracers
 
 from .errors import Error, ErrorEffect, FailedCheckError, Site, new_code, type_of
 
@@ -181,6 +181,9 @@ def check_error(error: Error) -> None:
     """
     if not isinstance(error, Error):
         raise ValueError(f"check_error takes an Error as argument, got type {type(error)}")
+    if not find_tracers(pytrees.tree_leaves(error)):
+        error.throw()
+        return
     metadata = tuple(sorted(error._metadata.items()))
     for effect in sorted(error.effects, key=lambda each: each.error_type.__name__):
         failed, code, *payload = error.leaves([effect])

@@ -62,7 +62,7 @@ class FailedCheckError(CheckError):
     @staticmethod
     def message(site: Site, payload: Sequence[Any]) -> str:
         template, tree = site.details
-        args, kwargs = pytrees.tree_unflatten(tree, [_shown(value) for value in payload])
+        args, kwargs = pytrees.tree_unflatten(tree, payload)
         return f"{template.format(*args, **kwargs)} (`check` failed)"
 
 
@@ -93,11 +93,6 @@ class OOBError(CheckError):
             f"out-of-bounds indexing for array of shape {shape}: index {index} is out of bounds "
             f"for axis {axis} with size {size}. "
         )
-
-
-def _shown(value: Any) -> Any:
-    array = np.asarray(value)
-    return array.item() if array.ndim == 0 else array
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -201,7 +196,8 @@ class Error:
             return None
         code, effect = first
         site = self._metadata[code]
-        return site.kind(site, [np.asarray(value)[index] for value in self._payload[effect]])
+        payload = self._payload[effect]
+        return site.kind(site, [value[index] for value in payload] if index else payload)
 
     def _get_of_each(self) -> str | None:
         shape = np.shape(next(iter(self._pred.values())))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Literal, Var
 from olympus_ir.staging import trace_to_closed
 from olympus_ir.tracing import current
 
-from .errors import Error, ErrorCategory, ErrorEffect, Site, init_error
+from .errors import Error, ErrorCategory, ErrorEffect, Site, init_error, new_code
 
 Enabled = frozenset[ErrorCategory]
 
@@ -26,6 +27,28 @@ def plain(
 ) -> tuple[Error, Sequence[Any]]:
     """The rule of equations that cannot fail."""
     return error, bind_equation(equation, operands)
+
+
+class _Numbers(threading.local):
+    """The numbers of the checks of the program that runs: (equation, kind, ordinal) -> number."""
+
+    of_program: dict[Any, int] = {}  # noqa: RUF012 - replaced in `run`, never filled
+
+
+_numbers = _Numbers()
+
+
+def code_of(equation: Equation, site: Site, ordinal: int) -> int:
+    """The number of a check of what an equation does.
+
+    A program may run several times until it is compiled. The numbers of the first time stay, in
+    the order of the program: of several errors, the first is shown.
+    """
+    key = (id(equation), site.kind, ordinal)
+    code = _numbers.of_program.get(key)
+    if code is None:
+        code = _numbers.of_program[key] = new_code()
+    return code
 
 
 def run(
@@ -53,17 +76,21 @@ def run(
         return atom.val if isinstance(atom, Literal) else environment[atom]
 
     outer_source, outer_names = current.source, current.name_stack
+    outer_numbers = _numbers.of_program
+    numbers = closed.memo.setdefault(("numbers of checks", enabled), {})
     try:
         for equation in program.eqns:
             source = equation.source_info
             if outer_names:
                 source = source._replace(name_stack=outer_names + source.name_stack)
             current.source, current.name_stack = source, source.name_stack
+            _numbers.of_program = numbers
             rule = error_rules.get(equation.primitive, plain)
             error, results = rule(equation, enabled, error, [value(a) for a in equation.invars])
             environment.update(zip(equation.outvars, results, strict=True))
     finally:
         current.source, current.name_stack = outer_source, outer_names
+        _numbers.of_program = outer_numbers
     return error, [value(atom) for atom in program.outvars]
 
 

@@ -28,11 +28,11 @@ from .errors import (
     OOBError,
     Site,
     init_error,
-    new_code,
 )
 from .interpreter import (
     Enabled,
     call_with_errors,
+    code_of,
     effects_of,
     error_rules,
     plain,
@@ -43,9 +43,16 @@ from .interpreter import (
 Outcome = tuple[Error, Sequence[Any]]
 
 
-def _found(error: Error, site: Site, failed: Any, payload: Sequence[Any] = ()) -> Error:
-    """The error after a check of what an equation has done."""
-    code = new_code()
+def _found(
+    error: Error,
+    equation: Equation,
+    site: Site,
+    failed: Any,
+    payload: Sequence[Any] = (),
+    ordinal: int = 0,
+) -> Error:
+    """The error after a check of what an equation has done; its results are told by ordinals."""
+    code = code_of(equation, site, ordinal)
     return error.updated(site, failed, code, payload).with_metadata({code: site})
 
 
@@ -72,9 +79,10 @@ def _check_for_nans(
 ) -> Error:
     if NaNError in enabled:
         site = Site(NaNError, (equation.primitive.name,), equation.source_info)
-        for result in results:
+        for place, result in enumerate(results):
             if dtypes.issubdtype(get_aval(result).dtype, np.inexact):  # type: ignore[attr-defined]
-                error = _found(error, site, _any(lax.ne(result, result)))
+                failed = _any(lax.ne(result, result))
+                error = _found(error, equation, site, failed, ordinal=place)
     return error
 
 
@@ -86,7 +94,8 @@ def _div(equation: Equation, enabled: Enabled, error: Error, operands: Sequence[
     if DivisionByZeroError in enabled:
         divisor = operands[1]
         zero = lax.eq(divisor, lax.full_like(divisor, 0))
-        error = _found(error, Site(DivisionByZeroError, (), equation.source_info), _any(zero))
+        site = Site(DivisionByZeroError, (), equation.source_info)
+        error = _found(error, equation, site, _any(zero))
     return _with_nan_check(equation, enabled, error, operands)
 
 
@@ -129,7 +138,7 @@ def _check_bounds(
     )
     payload = lax.concatenate([lax.reshape(each, (1,)) for each in (index, axis, size)], 0)
     site = Site(OOBError, (shape,), equation.source_info)
-    return _found(error, site, _any(outside), [payload])
+    return _found(error, equation, site, _any(outside), [payload])
 
 
 def _slice_starts(starts: Sequence[Any]) -> Any:

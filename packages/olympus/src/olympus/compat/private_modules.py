@@ -115,12 +115,12 @@ _NAMES: dict[str, dict[str, str]] = {
     "prng": _lazy.names_from("olympus.extend.random", "threefry_2x32", "threefry_prng_impl"),
     "sharding_impls": _lazy.names_from("olympus.sharding", "make_single_device_sharding"),
     "state.types": _lazy.names_from("olympus_ir.refs.types", "AbstractRef"),
-    "tree_util": {"_registry": "olympus.compat.pytree_registry:registry"},
+    "tree_util": {"_registry": "olympus.compat.registries:pytree_nodes"},
     "util": {
         **_lazy.names_from("olympus_ir._jaxlib", "safe_map", "safe_zip"),
         **_lazy.names_from("functools", "partial", "wraps"),
     },
-    "xla_bridge": {"_backends": "olympus_xla.backends:created_backends"},
+    "xla_bridge": {"_backends": "olympus.compat.registries:made_backends"},
 }
 
 

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Registries as containers of the kinds that libraries expect of JAX's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from olympus_ir.pytree_registry import is_tree_node
+from olympus_xla import backends
+
+
+class _PytreeNodes:
+    """Contains the types that are nodes of pytrees."""
+
+    def __contains__(self, node_type: object) -> bool:
+        return isinstance(node_type, type) and is_tree_node(node_type)
+
+
+class _Backends(Mapping[str, Any]):
+    """The clients by platform, as far as they have been made already."""
+
+    def _made(self) -> dict[str, Any]:
+        return backends.backends() if backends.are_backends_initialized() else {}
+
+    def __getitem__(self, platform: str) -> Any:
+        return self._made()[platform]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made())
+
+    def __len__(self) -> int:
+        return len(self._made())
+
+
+pytree_nodes = _PytreeNodes()
+made_backends = _Backends()
