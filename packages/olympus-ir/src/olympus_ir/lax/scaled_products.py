@@ -113,7 +113,7 @@ def scaled_dot(
     dimension_numbers: DotDimensionNumbers | None = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """The product of arrays whose blocks of elements have scales, ``(l * l_scale) @ (r * r_scale)``.
+    """The product of arrays whose blocks of elements have scales of their own.
 
     Args:
       lhs: an array.
