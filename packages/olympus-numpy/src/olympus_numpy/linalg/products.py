@@ -195,7 +195,63 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     return matrices.trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
 
 
-matmul = contractions.matmul
+def matmul(
+    x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None
+) -> Array:
+    """Returns products of matrices; see `olympus_numpy.matmul`.
+
+    Args:
+      x1: matrices, or a vector.
+      x2: matrices, or a vector.
+      precision: how exactly accelerators compute.
+      preferred_element_type: the dtype of sums and result.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> matmul(array([[1, 2]]), array([3, 4]))
+      Array([11], dtype=int32)
+    """
+    check_arraylike("jnp.linalg.matmul", x1, x2)
+    return contractions.matmul(
+        x1, x2, precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+def tensordot(
+    x1: Any,
+    x2: Any,
+    /,
+    *,
+    axes: Any = 2,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Returns sums of products over several dimensions; see `olympus_numpy.tensordot`.
+
+    Args:
+      x1: an array.
+      x2: an array.
+      axes: how many dimensions, or which ones of each array.
+      precision: how exactly accelerators compute.
+      preferred_element_type: the dtype of sums and result.
+      out_sharding: how the result is laid out.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> tensordot(ones((2, 3)), ones((3, 2)), axes=1).shape
+      (2, 2)
+    """
+    check_arraylike("jnp.linalg.tensordot", x1, x2)
+    return contractions.tensordot(
+        x1,
+        x2,
+        axes=axes,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=out_sharding,
+    )
+
+
 vecdot = contractions.vecdot
-tensordot = contractions.tensordot
 matrix_transpose = shaping.matrix_transpose

@@ -279,7 +279,7 @@ def lstsq(
 
     Example:
       >>> from olympus_numpy import array
-      >>> lstsq(array([[1.0], [1.0]]), array([1.0, 3.0]))[0]
+      >>> lstsq(array([[1.0], [1.0]]), array([1.0, 3.0]))[0].round(3)
       Array([2.], dtype=float32)
     """
     check_arraylike("jnp.linalg.lstsq", a, b)
