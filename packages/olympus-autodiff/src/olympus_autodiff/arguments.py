@@ -132,6 +132,11 @@ def check_scalar(result: Any) -> None:
         raise TypeError(
             f"Gradient only defined for scalar-output functions. Output was {result!r}."
         ) from None
+    if aval.is_ref:
+        raise TypeError(
+            "Gradient only defined for scalar-output functions. Output was a reference, of type "
+            f"{aval.str_short()}; return what it holds, `ref[...]`."
+        )
     if aval.shape != ():
         raise TypeError(
             f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}."

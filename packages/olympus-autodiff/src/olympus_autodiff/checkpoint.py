@@ -94,6 +94,10 @@ def checkpoint(
         leaves, tree = pytrees.tree_flatten((args, kwargs))
         avals = tuple([aval_of(leaf) for leaf in leaves])
         olympuspr, consts, out_tree = _trace(fun, function, statics, tree, avals)
+        if any(aval.is_ref for aval in avals):
+            from olympus_ir.refs.aliasing import check_aliases  # only for references
+
+            check_aliases(olympuspr.debug_info, consts, leaves)
         results = lax.checkpoint_p.bind(
             *consts,
             *leaves,

@@ -310,6 +310,7 @@ def jvp(
 
 def _checked_tangent(primal: Any, tangent: Any) -> Any:
     aval, tangent_aval = aval_of(primal), tangent_aval_of(tangent)
+    check_no_reference(aval)
     expected = aval.to_tangent_aval()
     if tangent_aval.dtype != expected.dtype:
         raise TypeError(
@@ -351,7 +352,21 @@ def split_aux(result: Any) -> tuple[Any, Any]:
 def check_results_are_arrays(leaves: Any) -> None:
     """Raises TypeError where a result is not an array."""
     for leaf in leaves:
-        aval_of(leaf)
+        aval = aval_of(leaf)
+        if aval.is_ref:
+            raise TypeError(
+                f"a differentiated function returned a reference, of type {aval.str_short()}: "
+                "return what it holds, `ref[...]`"
+            )
+
+
+def check_no_reference(aval: Any) -> None:
+    """Raises TypeError where a function would be differentiated by a reference."""
+    if aval.is_ref:
+        raise TypeError(
+            f"functions cannot be differentiated with respect to a reference, of type "
+            f"{aval.str_short()}: pass what it holds, `ref[...]`, and make a reference inside"
+        )
 
 
 def jvp_flat(

@@ -28,6 +28,7 @@ from olympus_ir.tracing import (
 from .custom_linear import custom_lin_p
 from .jvp import (
     check_constants,
+    check_no_reference,
     check_results_are_arrays,
     custom_linear_part,
     expand,
@@ -93,6 +94,7 @@ class LinearizeTrace(Trace):
     def new_input(self, primal: Any) -> Any:
         """A tracer of a value to differentiate by; the value itself if it has no tangents."""
         aval = aval_of(primal)
+        check_no_reference(aval)
         tangent_aval = aval.to_tangent_aval()
         if tangent_aval is not aval and not has_tangents(aval.dtype):
             return primal

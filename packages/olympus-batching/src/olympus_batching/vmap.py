@@ -82,6 +82,10 @@ def vmap(
         size, dims = _mapped_axis(fun, in_tree, leaves, in_dims, axis_size)
         flat = FlatFunction(fun, in_tree)
         axis = BatchAxis(size, axis_name, spmd_axis_name)
+        if any(getattr(leaf, "is_ref", False) for leaf in leaves):
+            from olympus_ir.refs.aliasing import check_aliases  # loaded already with references
+
+            check_aliases(debug_info_of_tree("vmap", fun, in_tree), (), leaves)
         outs, out_dims = call_batched(flat, axis, leaves, dims, fun)
         out_tree = flat.out_tree
         wanted = out_axes_of_tree.get(out_tree)

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""References of device arrays: compiled functions write them in place."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from olympus_ir import lax
+from olympus_ir.lax.callbacks import effects_barrier, io_callback
+from olympus_ir.lax.references import addupdate, empty_ref, freeze, new_ref, swap
+from olympus_ir.make import make_olympuspr
+from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_sharding import NamedSharding, PartitionSpec
+from olympus_sharding.manual_map import shard_map
+from olympus_xla import jit
+from olympus_xla.transfer import device_put
+
+P = PartitionSpec
+
+
+def bump(ref):
+    ref[0] = lax.add(ref[0], 1.0)
+
+
+class TestEager:
+    def test_reading_and_writing(self):
+        ref = new_ref(np.arange(4, dtype=np.float32))
+        ref[1:3] = lax.mul(ref[2:], 10.0)
+        addupdate(ref, np.array([0, 0, 3]), np.ones(3, np.float32))
+        assert swap(ref, 0, 5.0) == 2.0
+        np.testing.assert_array_equal(freeze(ref), [5, 20, 30, 4])
+
+    def test_what_was_read_stays(self):
+        start = lax.add(np.zeros(1000, np.float32), 0.0)
+        ref = new_ref(start)
+        seen = [ref[...]]
+        for _ in range(3):
+            jit(bump)(ref)
+            seen.append(ref[...])
+            bump(ref)
+            seen.append(freeze(ref))
+        assert [float(array[0]) for array in seen] == [0, 1, 2, 3, 4, 5, 6]
+        assert not np.asarray(start).any()
+
+    def test_python_scalars_and_types(self):
+        ref = new_ref(2)
+        assert ref.dtype == np.int32 and ref[...].weak_type
+        assert empty_ref(ShapeDtypeStruct((3,), np.float32)).shape == (3,)
+        assert ref.committed in (True, False) and ref.sharding.num_devices == 1
+        assert ref.block_until_ready() is ref
+
+    def test_typed_keys(self):
+        random = pytest.importorskip("olympus_random")
+        ref = new_ref(random.key(0))
+        ref[...] = random.split(ref[...], 2)[1]
+        assert ref[...].dtype == random.key(0).dtype
+
+
+class TestJit:
+    def test_arguments(self):
+        ref = new_ref(np.zeros(3, np.float32))
+        compiled = jit(bump)
+        for _ in range(5):
+            compiled(ref)
+        assert ref[0] == 5.0
+
+    def test_closed_over(self):
+        ref = new_ref(np.zeros(3, np.float32))
+        traced = 0
+
+        @jit
+        def count(x):
+            nonlocal traced
+            traced += 1
+            bump(ref)
+            return lax.add(ref[0], x)
+
+        assert [float(count(10.0)) for _ in range(3)] == [11, 12, 13]
+        assert traced == 1
+
+    def test_memory_is_taken_over(self):
+        ref = new_ref(np.zeros(1000, np.float32))
+        compiled = jit(bump)
+        compiled(ref)
+        held = ref._array
+        compiled(ref)
+        assert held.is_deleted() and not ref._array.is_deleted()
+
+    def test_results_besides(self):
+        first, second = new_ref(np.zeros(2, np.float32)), new_ref(np.ones(2, np.float32))
+
+        @jit
+        def exchange(refs, x):
+            refs["a"][...], refs["b"][...] = refs["b"][...], refs["a"][...]
+            return {"sum": lax.add(refs["a"][0], x)}, refs["b"][1]
+
+        result, other = exchange({"a": first, "b": second}, 3.0)
+        assert result == {"sum": 4.0} and other == 0.0
+        assert first[0] == 1.0 and second[0] == 0.0
+
+    def test_nested(self):
+        inner = jit(bump)
+
+        @jit
+        def outer(ref, x):
+            inner(ref)
+            inner(ref)
+            local = new_ref(x)
+            inner(local)
+            return freeze(local)
+
+        ref = new_ref(np.zeros(1, np.float32))
+        assert outer(ref, np.ones(1, np.float32)) == 2.0 and ref[0] == 2.0
+
+    def test_references_inside(self):
+        @jit
+        def fun(x):
+            ref = new_ref(x)
+            lax.fori_loop(0, 10, lambda i, _: addupdate(ref, (), 1.0), None)
+            return ref[...]
+
+        assert fun(np.float32(1)) == 11.0
+        # What has no references among its arguments is called as any compiled function.
+        assert fun._cache_size() == 1
+
+    def test_options(self):
+        ref = new_ref(np.zeros(2, np.float32))
+        fun = jit(lambda n, ref, x: (ref.set(x, n), x)[1], static_argnums=0, donate_argnums=2)
+        x = lax.add(np.float32(1.0), 2.0)
+        assert fun(1, ref, x) == 3.0 and ref[1] == 3.0
+
+    def test_errors_leave_references_alone(self):
+        ref = new_ref(np.zeros(2, np.float32))
+
+        def wrong(ref):
+            ref[0] = 1.0
+            ref[1] = np.zeros(3, np.float32)
+
+        with pytest.raises(ValueError, match="Invalid shape"):
+            jit(wrong)(ref)
+        assert not np.asarray(ref[...]).any()
+
+    def test_order_of_effects(self):
+        ref = new_ref(np.float32(0))
+        seen = []
+
+        @jit
+        def fun(ref):
+            for _ in range(3):
+                ref[...] = lax.add(ref[...], 1.0)
+                io_callback(lambda x: seen.append(float(x)), None, ref[...], ordered=True)
+
+        fun(ref)
+        fun(ref)
+        effects_barrier()
+        assert seen == [1, 2, 3, 4, 5, 6]
+
+    def test_threads(self):
+        refs = [new_ref(np.zeros(1, np.float32)) for _ in range(4)]
+        compiled = jit(bump)
+
+        def work(ref):
+            for _ in range(20):
+                compiled(ref)
+
+        threads = [threading.Thread(target=work, args=(ref,)) for ref in refs]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [float(ref[0]) for ref in refs] == [20] * 4
+
+
+class TestStages:
+    def test_text(self):
+        lowered = jit(bump).lower(new_ref(np.zeros(4, np.float32)))
+        assert "%arg0: tensor<4xf32> {tf.aliasing_output = 0 : i32}" in lowered.as_text()
+
+    def test_calls(self):
+        ref = new_ref(np.zeros(4, np.float32))
+        compiled = jit(lambda ref, x: (bump(ref), lax.add(ref[0], x))[1]).lower(ref, 1.0).compile()
+        assert compiled(ref, 1.0) == 2.0 and compiled(ref, 1.0) == 3.0 and ref[0] == 2.0
+        with pytest.raises(TypeError, match="Argument types differ"):
+            compiled(new_ref(np.zeros(5, np.float32)), 1.0)
+
+    def test_closed_over(self):
+        ref = new_ref(np.zeros(4, np.float32))
+        compiled = jit(lambda: bump(ref)).lower().compile()
+        compiled()
+        compiled()
+        assert ref[0] == 2.0
+
+    @pytest.mark.parametrize("platform", ["cpu", "cuda", "tpu"])
+    def test_platforms(self, platform):
+        traced = jit(bump).trace(new_ref(np.zeros(4, np.float32)))
+        assert "dynamic_update_slice" in traced.lower(lowering_platforms=(platform,)).as_text()
+
+
+class TestDevices:
+    def test_shardings_stay(self, mesh):
+        sharding = NamedSharding(mesh, P("x", "y"))
+        ref = new_ref(device_put(np.zeros((4, 4), np.float32), sharding))
+
+        def fun(ref):
+            ref[...] = lax.add(ref[...], 1.0)
+
+        for _ in range(3):
+            jit(fun)(ref)
+        np.testing.assert_array_equal(ref[...], np.full((4, 4), 3))
+        assert ref.sharding.is_equivalent_to(sharding, 2)
+
+    @pytest.mark.parametrize("compiled", [False, True])
+    @pytest.mark.parametrize("check_vma", [False, True])
+    def test_parts(self, mesh, compiled, check_vma):
+        def body(ref, x):
+            ref[...] = lax.add(ref[...], x)
+            ref[0] = lax.psum(ref[1], "x")
+            local = new_ref(x)
+            addupdate(local, (), ref[...])
+            return freeze(local)
+
+        def fun(ref, x):
+            specs = (P("x"), P("x"))
+            return shard_map(
+                body, mesh=mesh, in_specs=specs, out_specs=P("x"), check_vma=check_vma
+            )(ref, x)
+
+        ref = new_ref(np.arange(6, dtype=np.float32))
+        x = np.ones(6, np.float32)
+        result = (jit(fun) if compiled else fun)(ref, x)
+        expected = [7, 2, 3, 7, 5, 6]
+        np.testing.assert_array_equal(ref[...], expected)
+        np.testing.assert_array_equal(result, np.array(expected) + 1)
+
+    def test_text_of_parts(self, mesh):
+        fun = shard_map(bump, mesh=mesh, in_specs=P("x"), out_specs=P())
+        text = str(make_olympuspr(fun)(new_ref(np.zeros(4, np.float32))))
+        assert "Ref{f32[2]{V:x}}" in text and ":Ref{f32[4]}" in text
+
+    def test_shared_references_cannot_hold_parts(self, mesh):
+        ref = new_ref(np.zeros(4, np.float32))
+        with pytest.raises(ValueError, match="varies over the mesh axes"):
+            jit(
+                lambda: shard_map(
+                    lambda x: ref.set(x[0], 0), mesh=mesh, in_specs=P("x"), out_specs=P()
+                )(np.ones(4, np.float32))
+            )()
