@@ -12,6 +12,7 @@ import json
 import statistics
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,29 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from benchmarks import workloads
+from benchmarks import calls, eager, programs, workloads  # noqa: F401
 
 
-def summary(result: Any) -> list[float] | None:
+def leaves(result: Any) -> Iterator[np.ndarray]:
+    """The arrays in a result, the same ones for both libraries' containers."""
+    if isinstance(result, dict):
+        for key in sorted(result):
+            yield from leaves(result[key])
+    elif isinstance(result, list | tuple):
+        for each in result:
+            yield from leaves(each)
+    elif result is not None:
+        flat = np.asarray(result)
+        if flat.dtype == np.bool_ or flat.dtype.kind not in "fiu":
+            flat = flat.astype(np.float32)
+        yield flat.astype(np.float64).ravel()
+
+
+def summary(result: Any) -> list[float]:
     """A few numbers of a result, by which two libraries' results are compared."""
-    flat = np.asarray(result)
-    if flat.dtype == np.bool_ or flat.dtype.kind not in "fiu":
-        flat = flat.astype(np.float32)
-    flat = flat.astype(np.float64).ravel()
-    return [float(flat.size), float(flat.sum()), float(np.abs(flat).max(initial=0.0))]
+    arrays = list(leaves(result))
+    flat = np.concatenate(arrays) if arrays else np.zeros(0)
+    return [float(flat.size), float(flat.sum()), float(np.abs(flat).sum())]
 
 
 def time_call(function: Any, seconds: float) -> tuple[float, float]:
@@ -36,15 +50,15 @@ def time_call(function: Any, seconds: float) -> tuple[float, float]:
     if hasattr(function, "setup"):
         return _time_call_with_setup(function, seconds)
     function()
-    function()
     started = time.perf_counter()
     function()
     once = max(time.perf_counter() - started, 1e-7)
     repetitions = max(1, min(2000, int(seconds / 7 / once)))
+    batches = 7 if once * 7 < 5 * seconds else 3
     processor, wall = [], []
     gc.collect()
     gc.disable()
-    for _ in range(7):
+    for _ in range(batches):
         wall_start, processor_start = time.perf_counter(), time.thread_time()
         for _ in range(repetitions):
             function()
@@ -71,26 +85,56 @@ def _time_call_with_setup(function: Any, seconds: float) -> tuple[float, float]:
     return statistics.median(processor), statistics.median(wall)
 
 
+def measured(each: workloads.Workload, library: Any, seconds: float) -> dict[str, Any]:
+    """The figures of one workload."""
+    function = each.prepare(library)
+    if each.quantity == "bytes":
+        return {"processor": function(), "wall": function(), "result": None}
+    if each.quantity == "seconds":
+        processor, wall = function()
+        return {"processor": processor, "wall": wall, "result": None}
+    if each.group == "step":
+        # All threads work on a step, so the processor's time is that of the process.
+        wall, processor = _time_step(function, seconds)
+    else:
+        processor, wall = time_call(function, seconds)
+    return {
+        "processor": processor / each.units,
+        "wall": wall / each.units,
+        "result": summary(function()) if each.compare else None,
+    }
+
+
+def _time_step(function: Any, seconds: float) -> tuple[float, float]:
+    function()
+    started = time.perf_counter()
+    wall, processor = [], []
+    while len(wall) < 10 or (time.perf_counter() - started < seconds and len(wall) < 1000):
+        wall_start, processor_start = time.perf_counter(), time.process_time()
+        function()
+        processor.append(time.process_time() - processor_start)
+        wall.append(time.perf_counter() - wall_start)
+    return statistics.median(wall), statistics.median(processor)
+
+
 def main() -> None:
-    """Measures all workloads whose name contains ``--only``."""
+    """Measures all workloads whose name or group contains ``--only``."""
     parser = argparse.ArgumentParser()
     parser.add_argument("library", choices=["olympus", "jax"])
     parser.add_argument("--seconds", type=float, default=0.2)
     parser.add_argument("--only", default="")
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--devices", type=int, default=1)
     arguments = parser.parse_args()
-    library = workloads.library(arguments.library)
+    library = workloads.library(arguments.library, arguments.devices)
     figures: dict[str, Any] = {}
     for each in workloads.WORKLOADS:
-        if arguments.only not in each.name:
+        if arguments.only not in each.name and arguments.only != each.group:
+            continue
+        if each.devices != arguments.devices or (arguments.short and not each.short):
             continue
         try:
-            function = each.prepare(library)
-            processor, wall = time_call(function, arguments.seconds)
-            figures[each.name] = {
-                "processor": processor / each.units,
-                "wall": wall / each.units,
-                "result": summary(function()) if each.compare else None,
-            }
+            figures[each.name] = measured(each, library, arguments.seconds)
         except Exception as error:  # reported, and fails the run as a whole
             figures[each.name] = {"error": f"{type(error).__name__}: {error}"[:300]}
     print(json.dumps(figures))

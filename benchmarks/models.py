@@ -22,7 +22,7 @@ def _normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def adam_step(lib: Any, loss: Callable[..., Any]) -> Callable[..., Any]:
-    """One step of Adam on pytrees: from parameters, moments and a batch to new ones and the loss."""
+    """One step of Adam on pytrees: from parameters, moments and a batch to new ones."""
     tree_map = lib.top.tree_util.tree_map
 
     def step(params: Any, first: Any, second: Any, count: Any, *batch: Any) -> Any:
@@ -229,7 +229,9 @@ def ode(lib: Any) -> Model:
 
     def derivative(y: Any, p: Any) -> Any:
         prey, predators = y[0], y[1]
-        return lib.np.stack([p[0] * prey - p[1] * prey * predators, p[2] * prey * predators - p[3] * predators])
+        return lib.np.stack(
+            [p[0] * prey - p[1] * prey * predators, p[2] * prey * predators - p[3] * predators]
+        )
 
     def solve(p: Any, start: Any) -> Any:
         h = 0.01
@@ -256,7 +258,7 @@ def hessian(lib: Any) -> Model:
     points = rng.normal(size=(16, 6)).astype(np.float32)
 
     def energy(w: Any, x: Any) -> Any:
-        return lib.np.sum(lib.np.sin(w * x) ** 2) + lib.np.exp(-lib.np.dot(w, x) ** 2)
+        return lib.np.sum(lib.np.sin(w * x) ** 2) + lib.np.exp(-(lib.np.dot(w, x) ** 2))
 
     def total(w: Any, points: Any) -> Any:
         return lib.np.mean(lib.top.vmap(energy, in_axes=(None, 0))(w, points))
@@ -308,5 +310,9 @@ MODELS: dict[str, Callable[[Any], Model]] = {
     "ODE": ode,
     "2,000 equations": straight_line,
     "gradient of 2,000 equations": straight_line_gradient,
+    "gradient of 10 layers": lambda lib: layers(lib, 10),
     "gradient of 80 layers": layers,
 }
+
+# Those that compile in less than a second or so: the short form has them.
+QUICK = frozenset({"MLP", "Hessian of a mapped function", "ODE", "gradient of 10 layers"})

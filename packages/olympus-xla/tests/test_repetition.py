@@ -84,7 +84,7 @@ def test_layers_and_their_gradient_are_calls():
 
 
 def test_the_compiled_program_computes_the_same(without_outlining):
-    ws = weights(12)
+    ws = weights(24)
     expected = jit(lambda ws, x: grad(loss)(ws, x))(ws, X)
     config_flags.outline_repeated_blocks.update(True)
     compiled = jit(lambda ws, x: grad(loss)(ws, x))

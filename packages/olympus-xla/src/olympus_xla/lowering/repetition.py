@@ -30,8 +30,8 @@ from .tables import lowering_rules
 
 __all__ = ["outlined", "outlined_program"]
 
-# Programs of fewer equations compile quickly however they are written.
-_FEWEST_EQUATIONS = 64
+# Programs that repeat fewer equations compile quickly however they are written.
+_FEWEST_EQUATIONS = 128
 _FEWEST_BLOCKS = 4
 # Of a few operations the compiler's second computation costs less than memory for their results.
 _SHORTEST_PERIOD = 6
