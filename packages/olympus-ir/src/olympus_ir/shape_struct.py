@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from . import dtypes
+from .avals import ShapedArray, register_value_type
 
 _FIELDS = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_ref")
 
@@ -148,3 +149,11 @@ def _rebuild(shape: Any, dtype: Any, sharding: Any, weak: bool, manual: Any, is_
     return ShapeDtypeStruct(
         shape, dtype, sharding=sharding, weak_type=weak, manual_axis_type=manual, is_ref=is_ref
     )
+
+
+def _aval(struct: ShapeDtypeStruct) -> ShapedArray:
+    return ShapedArray(struct.shape, struct.dtype, bool(struct.weak_type))
+
+
+# A function that is traced for its types alone may use and return what has no value.
+register_value_type(ShapeDtypeStruct, _aval)

@@ -264,9 +264,40 @@ def extend_name_stack(name: str):
         current.name_stack = previous
 
 
+class CompileTimeTrace(Trace):
+    """Evaluates what is applied to values that are known; leaves the rest to the trace around."""
+
+    __slots__ = ()
+
+    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride] - never None here
+
+    def _trace_for(self, args: Sequence[Any]) -> set_current_trace:
+        return set_current_trace(self.parent if find_tracers(args) else evaluation_trace)
+
+    def process_primitive(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
+        with self._trace_for(args) as trace:
+            return trace.process_primitive(primitive, args, params)
+
+    def process_custom_jvp_call(
+        self, primitive: Any, fun: Any, jvp: Any, args: Any, **options: Any
+    ) -> Sequence[Any]:
+        with self._trace_for(args) as trace:
+            return trace.process_custom_jvp_call(primitive, fun, jvp, args, **options)
+
+    def process_custom_vjp_call(
+        self, primitive: Any, fun: Any, fwd: Any, bwd: Any, args: Any, **options: Any
+    ) -> Sequence[Any]:
+        with self._trace_for(args) as trace:
+            return trace.process_custom_vjp_call(primitive, fun, fwd, bwd, args, **options)
+
+
 @contextmanager
 def ensure_compile_time_eval():
     """Context manager: operations on concrete values are run at once, even while tracing.
+
+    Operations on tracers are recorded as they are outside.
 
     Example:
       >>> from olympus_ir import lax
@@ -274,7 +305,11 @@ def ensure_compile_time_eval():
       ...     bool(lax.lt(1, 2))
       True
     """
-    with set_current_trace(evaluation_trace):
+    trace = current.trace
+    if trace is evaluation_trace or isinstance(trace, CompileTimeTrace):
+        yield
+        return
+    with set_current_trace(CompileTimeTrace(trace)):
         yield
 
 
