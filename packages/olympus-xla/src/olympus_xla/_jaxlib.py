@@ -99,6 +99,7 @@ __all__ = [
     "run_mlir_passes",
     "serialize_executable",
     "serialize_portable_artifact",
+    "set_effort",
     "sharded_to_numpy",
     "start_profiler_server",
     "transfer_guard_level",
@@ -331,6 +332,22 @@ def prime_profile_data() -> None:
         (event,) = line.events
         for several in (data.planes, plane.lines, line.events, event.stats, plane.stats):
             _kept_types.append(type(iter(several)))
+
+
+def set_effort(build: Any, name: str, effort: float) -> None:
+    """Says how hard the compiler shall work, from -1 to 1; newer compilers know levels alone.
+
+    Raises:
+      ValueError: where this jaxlib has no such effort.
+    """
+    if hasattr(build, name):
+        setattr(build, name, effort)
+    elif effort:
+        level = name.removeprefix("exec_time_").removesuffix("_effort") + "_level"
+        raise ValueError(
+            f"this jaxlib has no {name}: set olympus_{level} ('O0' to 'O3') in place of "
+            f"olympus_{name}={effort}"
+        )
 
 
 # ---- plugins ----

@@ -34,6 +34,7 @@ from ._jaxlib import (
     collectives_need_bound,
     is_description,
     pjit_function,
+    set_effort,
 )
 from .arrays import check_not_deleted
 from .callback_errors import raise_callback_error
@@ -151,8 +152,8 @@ def _set_efforts(build: Any) -> None:
     """Says how hard the compiler shall work, as the flags do."""
     build.optimization_level = _LEVELS[config_flags.optimization_level.value]
     build.memory_fitting_level = _LEVELS[config_flags.memory_fitting_level.value]
-    build.exec_time_optimization_effort = config_flags.exec_time_optimization_effort.value
-    build.memory_fitting_effort = config_flags.memory_fitting_effort.value
+    for flag in (config_flags.exec_time_optimization_effort, config_flags.memory_fitting_effort):
+        set_effort(build, flag.name.removeprefix("olympus_"), flag.value)
     if config_flags.disable_most_optimizations.value:
         build.debug_options.xla_backend_optimization_level = 0
         build.debug_options.xla_llvm_disable_expensive_passes = True
