@@ -184,7 +184,7 @@ class Printer:
                     key = id(program)
                     counts[key] = counts.get(key, 0) + 1
                     if counts[key] == 1:
-                        found.append((program, equation.params.get("name", "jaxpr")))
+                        found.append((program, equation.params.get("name") or "jaxpr"))
                         pending.append(program)
         shared = []
         for program, wanted in found:

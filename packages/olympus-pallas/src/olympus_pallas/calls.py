@@ -112,7 +112,7 @@ def pallas_call(
 
     Example:
       >>> import numpy as np
-      >>> from olympus_ir.make import ShapeDtypeStruct
+      >>> from olympus_ir import ShapeDtypeStruct
       >>> from olympus_pallas import BlockSpec, pallas_call
       >>> def add(x_ref, y_ref, o_ref):
       ...     o_ref[...] = x_ref[...] + y_ref[...]

@@ -25,7 +25,7 @@ def when(condition: Any, /) -> Callable[[Callable[[], Any]], None]:
       A decorator, which calls the function at once; it takes no arguments and returns nothing.
 
     Example:
-      >>> from olympus_ir.make import ShapeDtypeStruct
+      >>> from olympus_ir import ShapeDtypeStruct
       >>> from olympus_pallas import pallas_call, program_id
       >>> def kernel(o_ref):
       ...     @when(program_id(0) == 2)
@@ -67,7 +67,7 @@ def loop(
       A decorator that runs the loop at once, and gives the last carry.
 
     Example:
-      >>> from olympus_ir.make import ShapeDtypeStruct
+      >>> from olympus_ir import ShapeDtypeStruct
       >>> from olympus_pallas import pallas_call
       >>> def kernel(o_ref):
       ...     @loop(0, 4)

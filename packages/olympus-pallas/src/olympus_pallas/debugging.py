@@ -14,7 +14,7 @@ def debug_print(fmt: str, *args: Any) -> None:
     """Prints a text and values while a kernel runs.
 
     Args:
-      fmt: the text, with ``{}`` for each value; a text without placeholders has the values after it.
+      fmt: the text, with ``{}`` for each value; without placeholders the values come after it.
       *args: scalars or arrays.
 
     Raises:

@@ -362,14 +362,12 @@ def block_mapping(
                 f"Block shape for {origin} (= {block_shape}) must have positive sizes. Leave the "
                 "block shape away for the whole array, or give None for a single index."
             )
-    index_map = spec.index_map
-    if index_map is None:
 
-        def index_map(*indices: Any) -> Any:
-            return (0,) * len(block_shape)
+    def first_block(*indices: Any) -> Any:
+        return (0,) * len(block_shape)
 
     jaxpr, out_tree = _trace_index_map(
-        index_map, origin, block_shape, index_map_avals, index_map_tree
+        spec.index_map or first_block, origin, block_shape, index_map_avals, index_map_tree
     )
     inner_shape = tuple(block_size(dim) for dim in block_shape if not isinstance(dim, Squeezed))
     memory_space = MemorySpace.DEFAULT if spec.memory_space is None else spec.memory_space

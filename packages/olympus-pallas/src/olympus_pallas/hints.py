@@ -20,8 +20,8 @@ from olympus_ir.effects import (
 )
 from olympus_ir.expansion import expansion_rules
 from olympus_ir.lax.values import shape_of
-from olympus_ir.make import ShapeDtypeStruct
 from olympus_ir.primitives import Primitive
+from olympus_ir.shape_struct import ShapeDtypeStruct
 
 __all__ = [
     "approx_tanh",

@@ -4,7 +4,7 @@
 The primitives, with operands flattened as the parameter ``args_tree`` says:
 
 - ``masked_load(ref, transforms, mask, other)``: what is read; where the mask is false, ``other``.
-- ``masked_swap(ref, transforms, value, mask)``: writes where the mask is true, gives what was there.
+- ``masked_swap(ref, transforms, value, mask)``: writes where the mask is true, gives the old.
 - ``atomic_rmw(ref, transforms, value, mask)``: reads, combines and writes in one step.
 - ``atomic_cas(ref, transforms, compared, value)``: writes where what is there equals ``compared``.
 """
@@ -185,13 +185,15 @@ def load(
 
     Example:
       >>> import numpy as np
-      >>> from olympus_ir.make import ShapeDtypeStruct
-      >>> from olympus_pallas import ds, pallas_call
+      >>> from olympus_ir import ShapeDtypeStruct, lax
+      >>> from olympus_pallas import ds, pallas_call, program_id
       >>> def kernel(x_ref, o_ref):
-      ...     o_ref[...] = load(x_ref.at[ds(0, 4)], mask=np.arange(4) < 3, other=-1.0)
-      >>> pallas_call(kernel, ShapeDtypeStruct((4,), "float32"), interpret=True)(
-      ...     np.ones(3, np.float32))
-      Array([ 1.,  1.,  1., -1.], dtype=float32)
+      ...     start = program_id(0) * 4
+      ...     mask = start + lax.iota("int32", 4) < 6
+      ...     o_ref[ds(start, 4)] = load(x_ref.at[ds(start, 4)], mask=mask, other=-1.0)
+      >>> out = ShapeDtypeStruct((8,), "float32")
+      >>> pallas_call(kernel, out, grid=(2,), interpret=True)(np.ones(6, np.float32))
+      Array([ 1.,  1.,  1.,  1.,  1.,  1., -1., -1.], dtype=float32)
     """
     ref, transforms = ref_and_transforms("load", ref)
     if other is not None:
@@ -225,7 +227,7 @@ def store(ref: Any, val: Any, *, mask: Any = None, eviction_policy: str | None =
 
     Example:
       >>> import numpy as np
-      >>> from olympus_ir.make import ShapeDtypeStruct
+      >>> from olympus_ir import ShapeDtypeStruct
       >>> from olympus_pallas import pallas_call
       >>> def kernel(x_ref, o_ref):
       ...     o_ref[...] = x_ref[...]
@@ -333,8 +335,10 @@ def _print_swap(equation: Equation, printer: Any) -> Document:
     binders = Text("_") if isinstance(previous, DropVar) else printer.binders([previous])
     arrow = Text(" <- ", annotations=printer.annotations(equation))
     return Concatenation(
-        [Nest(2, binders), Text(", "), place, arrow, place, Text(", "), printer.atom(value)]
-        + shown_mask
+        [
+            *[Nest(2, binders), Text(", "), place, arrow, place, Text(", ")],
+            *[printer.atom(value), *shown_mask],
+        ]
     )
 
 

@@ -92,7 +92,7 @@ def program_id(axis: int) -> Any:
       A 32-bit integer, from 0 to below ``num_programs(axis)``.
 
     Example:
-      >>> from olympus_ir.make import ShapeDtypeStruct
+      >>> from olympus_ir import ShapeDtypeStruct
       >>> from olympus_pallas import pallas_call
       >>> def kernel(o_ref):
       ...     o_ref[program_id(0)] = program_id(0)
@@ -113,7 +113,7 @@ def num_programs(axis: int) -> Any:
       A Python integer where the grid is known, else a 32-bit integer.
 
     Example:
-      >>> from olympus_ir.make import ShapeDtypeStruct
+      >>> from olympus_ir import ShapeDtypeStruct
       >>> from olympus_pallas import pallas_call
       >>> def kernel(o_ref):
       ...     o_ref[...] = num_programs(0) - 1
@@ -180,8 +180,8 @@ def _apply(equation: Equation, places: Sequence[Any], operands: Sequence[Any]) -
         rule = _rules.get(primitive)
         if rule is None:
             raise ValueError(
-                f"program_id was used inside of `{primitive.name}`, where it cannot be interpreted; "
-                "call it outside and pass the number on."
+                f"program_id was used inside of `{primitive.name}`, where it cannot be "
+                "interpreted; call it outside and pass the number on."
             )
         return rule(places, operands, **equation.params)
     return bind_equation(equation, operands)
@@ -258,7 +258,7 @@ _rules: dict[Primitive, Callable[..., Any]] = {
 
 
 def define_place_rule(primitive: Primitive, rule: Callable[..., Any]) -> None:
-    """Says what is done with a primitive whose parameters hold programs that ask for their place."""
+    """Says what is done with a primitive whose programs ask for their place."""
     _rules[primitive] = rule
 
 

@@ -53,7 +53,7 @@ def run_scoped(
       What the function returns.
 
     Example:
-      >>> from olympus_ir.make import ShapeDtypeStruct
+      >>> from olympus_ir import ShapeDtypeStruct
       >>> from olympus_pallas import pallas_call
       >>> from olympus_pallas.tpu import VMEM
       >>> def kernel(o_ref):

@@ -4,7 +4,7 @@
 The primitives, with operands flattened as a parameter says:
 
 - ``semaphore_signal(ref, transforms, inc, device_id, core_index)`` adds to a semaphore,
-- ``semaphore_wait(ref, transforms, value, decrement)`` waits until it has a value, and subtracts it,
+- ``semaphore_wait(ref, transforms, value, decrement)`` waits for a value, and subtracts it,
 - ``semaphore_read(ref, transforms)`` gives its value,
 - ``dma_start(source, its transforms, target, its transforms, semaphore, its transforms)`` begins a
   copy, ``dma_wait`` of the same waits until it is there.

@@ -105,7 +105,9 @@ def for_loop(
 
 def _counter_position(program: Olympuspr, num_consts: int, invars: Sequence[Any]) -> int | None:
     """Which carried value counts the iterations, if any: the loop itself can count instead."""
-    producers = {var: equation for equation in program.eqns for var in equation.outvars}
+    producers: dict[Any, Any] = {
+        var: equation for equation in program.eqns for var in equation.outvars
+    }
     for position, var in enumerate(program.invars[num_consts:]):
         equation = producers.get(program.outvars[position])
         if (

@@ -25,13 +25,13 @@ def arithmetic(for_floats: str, signed: str, unsigned: str | None = None) -> Cal
 
     def rule(builder: KernelBuilder, *operands: Any, **params: Any) -> Any:
         aval = builder.aval_out
-        operands = builder.full_operands(operands, aval.shape)
+        full = builder.full_operands(operands, aval.shape)
         dtype = builder.avals_in[0].dtype
         if is_float(dtype):
             name = for_floats
         else:
             name = (unsigned or signed) if is_unsigned(dtype) else signed
-        return builder.create(name, builder.value_type(aval), operands)
+        return builder.create(name, builder.value_type(aval), full)
 
     return rule
 

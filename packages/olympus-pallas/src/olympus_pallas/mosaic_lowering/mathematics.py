@@ -20,7 +20,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def in_single_precision(operation: str) -> Callable[..., Any]:
-    """The rule of a function of the dialect; narrow numbers are widened, as not all TPUs know them."""
+    """The rule of a function of the dialect, which not all TPUs know for narrow numbers."""
 
     def rule(builder: MosaicBuilder, *operands: Any, **params: Any) -> Any:
         aval = builder.aval_out

@@ -140,8 +140,8 @@ def _dot_general(
     if len(left_contracting) != 1 or left_aval.ndim < 2 or right_aval.ndim < 2:
         raise KernelLoweringError(
             "products in Mosaic are of matrices, along one dimension, got arrays of shapes "
-            f"{left_aval.shape} and {right_aval.shape} with {dimension_numbers=}. Multiply and sum, "
-            "or reshape."
+            f"{left_aval.shape} and {right_aval.shape} with {dimension_numbers=}. Multiply and "
+            "sum, or reshape."
         )
     aval = builder.aval_out
     floating = is_float(aval.dtype)

@@ -71,7 +71,7 @@ def lower_call(
     grid = _launch_grid(grid_mapping.grid)
     config = {
         "name": mlir.string(symbol),
-        "ir": mlir.string(bytecode(module.operation)),
+        "ir": ir.StringAttr.get(bytecode(module.operation), context=mlir.context()),
         "num_stages": mlir.i32(chosen.num_stages or _DEFAULT_STAGES),
         "num_warps": mlir.i32(chosen.num_warps or _DEFAULT_WARPS),
         "grid_x": mlir.i32(grid[0]),

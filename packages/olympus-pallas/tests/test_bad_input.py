@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users get told: specifications, kernels and operands that do not fit together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import olympus_numpy as jnp
+from olympus_autodiff import grad
+from olympus_ir import ShapeDtypeStruct
+from olympus_pallas import BlockSpec, GridSpec, ds, next_power_of_2, pallas_call, program_id
+from olympus_pallas.memory_access import atomic_and, atomic_cas, load, store
+from olympus_pallas.tpu import VMEM, PrefetchScalarGridSpec
+from olympus_pallas.triton import approx_tanh, dot
+
+F32 = np.dtype(np.float32)
+X = np.ones((8, 128), F32)
+OUT = ShapeDtypeStruct((8, 128), F32)
+
+
+def copy(x_ref, o_ref):
+    o_ref[...] = x_ref[...]
+
+
+def call(kernel=copy, out=OUT, args=(X,), **options):
+    return pallas_call(kernel, out, interpret=True, **options)(*args)
+
+
+def half(i):
+    return (i, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (
+            {"in_specs": [BlockSpec((4,), half)]},
+            r"Block shape for args\[0\] .* must have the same number of dimensions as the array",
+        ),
+        (
+            {"in_specs": [BlockSpec((4, 128), lambda i: (i,))]},
+            r"for args\[0\] must return 2 values to match block_shape",
+        ),
+        (
+            {"in_specs": [BlockSpec((4, 128), lambda i: (i * 1.0, 0))]},
+            r"must return integer scalars. Output\[0\] has type ~float32\[\]",
+        ),
+        (
+            {"in_specs": [BlockSpec((4, 128), lambda i: (jnp.arange(2), 0))]},
+            r"must return integer scalars. Output\[0\] has type int32\[2\]",
+        ),
+        (
+            {"in_specs": [BlockSpec((4, 128), lambda i: (jnp.asarray(np.arange(2))[i], 0))]},
+            "must not capture constants",
+        ),
+        ({"in_specs": [BlockSpec((0, 128), half)]}, "must have positive sizes"),
+        ({"in_specs": [BlockSpec(("a", 128), half)]}, "Unsupported block dimension type"),
+        ({"in_specs": [BlockSpec((4, 128), half)] * 2}, "Pytree for `in_specs` and `inputs`"),
+        ({"out_specs": [BlockSpec((4, 128), half)] * 2}, "Pytree for `out_specs` and `out_shape`"),
+        ({"grid": ("a",)}, "Grid must be a tuple of integers"),
+        ({"grid_spec": GridSpec((2,))}, "If `grid_spec` is specified, then `grid` must be"),
+        ({"input_output_aliases": {3: 0}}, r"'3:0' with input index 3 outside the range \[0, 1\)"),
+        ({"input_output_aliases": {0: 2}}, r"'0:2' with output index 2 outside the range \[0, 1\)"),
+    ],
+)
+def test_specifications(options, match):
+    with pytest.raises(ValueError, match=match):
+        call(**{"grid": (2,), **options})
+
+
+def test_aliases_of_other_types():
+    with pytest.raises(ValueError, match="different abstract value"):
+        call(args=(X.astype(np.int32),), input_output_aliases={0: 0})
+    two = (OUT, OUT)
+    with pytest.raises(ValueError, match="output 0 is the target of another input"):
+        call(lambda *refs: None, two, (X, X), input_output_aliases={0: 0, 1: 0})
+
+
+def test_index_map_of_other_arity():
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'j'"):
+        call(grid=(2,), in_specs=[BlockSpec((4, 128), lambda i, j: (i, j))])
+
+
+def test_arguments_of_block_specs_in_the_old_order():
+    spec = BlockSpec(half, (4, 128))
+    assert spec == BlockSpec((4, 128), half)
+
+
+def test_kernels_that_return_or_capture():
+    with pytest.raises(
+        ValueError, match=r"should return None. It returns a PyTree: PyTreeDef\(\*\)"
+    ):
+        call(lambda x_ref, o_ref: 1)
+    constant = jnp.arange(3.0)
+
+    def captures(x_ref, o_ref):
+        o_ref[...] = x_ref[...] + constant[0]
+
+    with pytest.raises(ValueError, match=r"captures constants \[f32\[3\]\]. You should pass them"):
+        call(captures)
+
+
+def test_kernels_of_other_arity():
+    with pytest.raises(TypeError, match="takes 1 positional argument but 2 were given"):
+        call(lambda x_ref: None)
+
+
+def test_values_that_do_not_fit_the_reference():
+    with pytest.raises(ValueError, match=r"Invalid shape for `swap`. Ref shape: \(8, 128\)"):
+        call(lambda x_ref, o_ref: o_ref.__setitem__(..., x_ref[0]))
+    with pytest.raises(ValueError, match="Invalid dtype for `swap`. Ref dtype: float32"):
+        call(lambda x_ref, o_ref: o_ref.__setitem__(..., x_ref[...].astype(np.int32)))
+
+
+def test_outputs_that_are_no_types():
+    with pytest.raises(ValueError, match="Invalid out_shape type: <class 'int'>"):
+        call(out=(3,))
+
+
+def test_places_outside_of_kernels_and_grids():
+    with pytest.raises(RuntimeError, match="program_id was called outside of a kernel"):
+        program_id(0)
+    with pytest.raises(ValueError, match=r"Axis 1 is out of bounds for grid \(2,\)"):
+        call(lambda x_ref, o_ref: o_ref.__setitem__(..., x_ref[...] * program_id(1)), grid=(2,))
+
+
+def test_scratch_buffers():
+    with pytest.raises(TypeError, match="scratch_shapes holds buffers such as tpu.VMEM"):
+        call(lambda *refs: None, scratch_shapes=[(8, 128)])
+    assert VMEM((8, 128), F32).shape == (8, 128)
+
+
+def test_prefetched_scalars_that_are_not_there():
+    spec = PrefetchScalarGridSpec(num_scalar_prefetch=2, grid=(1,))
+    with pytest.raises(ValueError, match="num_scalar_prefetch=2.*called with 1 inputs"):
+        pallas_call(copy, OUT, grid_spec=spec, interpret=True)(X)
+
+
+def test_masked_access():
+    with pytest.raises(ValueError, match="Can only call `load` on a `Ref`"):
+        load(X)
+    with pytest.raises(ValueError, match=r"part of shape \(8, 128\), but the mask has the shape"):
+        call(lambda x_ref, o_ref: o_ref.__setitem__(..., load(x_ref, mask=x_ref[0] > 0)))
+    with pytest.raises(ValueError, match="the value has the dtype int32"):
+        call(lambda x_ref, o_ref: store(o_ref, x_ref[...].astype(np.int32)))
+    with pytest.raises(ValueError, match="Out of bound slice: start=6, size=4"):
+        call(lambda x_ref, o_ref: o_ref.__setitem__(0, load(x_ref.at[ds(6, 4), 0])))
+
+
+def test_atomic_updates():
+    with pytest.raises(ValueError, match="`atomic_and` works on integers"):
+        call(lambda x_ref, o_ref: o_ref.__setitem__((0, 0), atomic_and(o_ref, (0, 0), 1.0)))
+    with pytest.raises(ValueError, match="`atomic_cas` works on a scalar"):
+        call(lambda x_ref, o_ref: o_ref.__setitem__(0, atomic_cas(o_ref.at[0], 1.0, 2.0)))
+
+
+def test_functions_for_kernels():
+    with pytest.raises(ValueError, match="must be 2D arrays"):
+        dot(X[0], X)
+    with pytest.raises(ValueError, match="Only one of allow_tf32 and precision"):
+        dot(X, X, trans_b=True, allow_tf32=True, precision="highest")
+    with pytest.raises(TypeError, match="approx_tanh does not accept int32"):
+        approx_tanh(np.arange(3))
+    with pytest.raises(ValueError, match="non-negative"):
+        next_power_of_2(-1)
+
+
+def test_reverse_derivatives():
+    with pytest.raises(ValueError, match="has no reverse derivative"):
+        grad(lambda x: call(args=(x,)).sum())(X)

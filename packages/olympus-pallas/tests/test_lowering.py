@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels lowered for GPUs and TPUs: modules that MLIR's verifiers accept, and calls of them."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import io
+import json
+import pathlib
+import re
+from contextlib import redirect_stdout
+
+import numpy as np
+import pytest
+
+import olympus_numpy as jnp
+import olympus_pallas as pl
+from olympus_batching import vmap
+from olympus_ir import ShapeDtypeStruct, lax
+from olympus_pallas import tpu, triton
+from olympus_xla import jit
+
+DATA = pathlib.Path(__file__).parent / "data"
+F32 = np.dtype(np.float32)
+
+
+def load_samples():
+    specification = importlib.util.spec_from_file_location("kernels", DATA / "samples.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+samples = load_samples()
+KERNELS = samples.kernels(pl, triton, tpu, lax, jnp, ShapeDtypeStruct, interpret=False)
+
+
+def lowered(platform, call, *arguments):
+    return jit(call).trace(*arguments).lower(lowering_platforms=(platform,)).as_text()
+
+
+def kernel_text(platform, kernel, *arguments, out=None, **options):
+    """The module of the kernel itself, as ``debug=True`` prints it."""
+    out = ShapeDtypeStruct((8, 128), F32) if out is None else out
+    text = io.StringIO()
+    with redirect_stdout(text):
+        lowered(platform, pl.pallas_call(kernel, out, debug=True, **options), *arguments)
+    return text.getvalue().split("module for pallas_call", 1)[1]
+
+
+X = np.ones((8, 128), F32)
+
+
+@pytest.mark.parametrize("name", samples.CUDA)
+def test_samples_for_gpus(name):
+    call, arguments = KERNELS[name]
+    text = lowered("cuda", call, *arguments)
+    assert "stablehlo.custom_call @__gpu$xla.gpu.triton" in text
+    assert "num_warps = 4 : i32" in text
+
+
+@pytest.mark.parametrize("name", samples.TPU)
+def test_samples_for_tpus(name):
+    call, arguments = KERNELS[name]
+    text = lowered("tpu", call, *arguments)
+    assert "stablehlo.custom_call @tpu_custom_call" in text
+    config = json.loads(re.search(r'backend_config = "(.*?)", ', text)[1].replace("\\22", '"'))
+    body = base64.b64decode(config["custom_call_config"]["body"])
+    assert body[:4] == b"ML\xefR"  # MLIR's binary form
+
+
+@pytest.mark.parametrize("name", ["add in blocks", "softmax"])
+def test_batched_samples(name):
+    call, arguments = KERNELS[name]
+    batch = [np.stack([argument] * 3) for argument in arguments]
+    assert "grid_x = 3 : i32, grid_y = 2 : i32" in lowered("cuda", vmap(call), *batch)
+    assert "@tpu_custom_call" in lowered("tpu", vmap(call), *batch)
+
+
+def test_both_platforms_in_one_program():
+    call, arguments = KERNELS["add in blocks"]
+    lowering = jit(call).trace(*arguments).lower(lowering_platforms=("cuda", "tpu"))
+    text = lowering.as_text()
+    assert "@__gpu$xla.gpu.triton" in text
+    assert "@tpu_custom_call" in text
+
+
+def test_parameters_of_triton():
+    def kernel(x_ref, o_ref):
+        o_ref[...] = x_ref[...]
+
+    call = pl.pallas_call(
+        kernel,
+        ShapeDtypeStruct((8, 128), F32),
+        grid=(2, 3, 5, 7),
+        name="copies",
+        compiler_params=triton.CompilerParams(num_warps=8, num_stages=2),
+        input_output_aliases={0: 0},
+    )
+    text = lowered("cuda", call, X)
+    for part in ("num_warps = 8 : i32", "num_stages = 2 : i32", 'name = "copies"'):
+        assert part in text
+    assert "grid_x = 6 : i32, grid_y = 5 : i32, grid_z = 7 : i32" in text
+    assert "output_operand_alias<output_tuple_indices = [], operand_index = 0" in text
+
+
+def test_parameters_of_mosaic():
+    def kernel(x_ref, o_ref):
+        o_ref[...] = x_ref[...]
+
+    params = tpu.CompilerParams(
+        dimension_semantics=("parallel",), vmem_limit_bytes=1 << 20, has_side_effects=True
+    )
+    row = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    options = {"grid": (2,), "in_specs": [row], "out_specs": row, "compiler_params": params}
+    x, out = np.ones((16, 128), F32), ShapeDtypeStruct((16, 128), F32)
+    cost = pl.CostEstimate(flops=1, transcendentals=2, bytes_accessed=3)
+    text = lowered("tpu", pl.pallas_call(kernel, out, cost_estimate=cost, **options), x)
+    config = json.loads(re.search(r'backend_config = "(.*?)", ', text)[1].replace("\\22", '"'))
+    assert config["custom_call_config"]["cost_estimate"]["transcendentals"] == 2
+    assert config["scoped_memory_configs"] == [{"memory_space": 1, "offset": 0, "size": 1 << 20}]
+    assert "has_side_effect = true" in text
+    module = kernel_text("tpu", kernel, x, out=out, **options)
+    assert "dimension_semantics = [#tpu.dimension_semantics<parallel>]" in module
+    assert "iteration_bounds = array<i64: 2>" in module
+    assert "func.func @transform_0(%arg0: i32) -> (i32, i32)" in module
+
+
+def test_blocks_that_hang_over_the_edge_are_masked_on_gpus():
+    def kernel(x_ref, o_ref):
+        o_ref[...] = x_ref[...] * 2
+
+    block = pl.BlockSpec((32,), lambda i: (i,))
+    options = {"grid": (4,), "in_specs": [block], "out_specs": block}
+    ragged, whole = np.ones(100, F32), np.ones(128, F32)
+    out = ShapeDtypeStruct((100,), F32)
+    assert "arith.cmpi slt" in kernel_text("cuda", kernel, ragged, out=out, **options)
+    out = ShapeDtypeStruct((128,), F32)
+    assert "arith.cmpi" not in kernel_text("cuda", kernel, whole, out=out, **options)
+
+
+FLOAT_FUNCTIONS = {
+    "exp": jnp.exp, "exp2": jnp.exp2, "expm1": jnp.expm1, "log": jnp.log, "log1p": jnp.log1p,
+    "sqrt": jnp.sqrt, "rsqrt": lax.rsqrt, "cbrt": lax.cbrt, "sin": jnp.sin, "cos": jnp.cos,
+    "tan": jnp.tan, "sinh": jnp.sinh, "cosh": jnp.cosh, "tanh": jnp.tanh, "erf": lax.erf,
+    "erfc": lax.erfc, "logistic": lax.logistic, "floor": jnp.floor, "ceil": jnp.ceil,
+    "round": jnp.round, "sign": jnp.sign, "abs": jnp.abs, "square": jnp.square,
+    "cube": lambda x: lax.integer_pow(x, -3), "power": lambda x: x**2.5,
+    "remainder": lambda x: lax.rem(x, x), "clip": lambda x: jnp.clip(x, 0, 1),
+    "is finite": lambda x: jnp.isfinite(x).astype(x.dtype), "negated": lambda x: -x,
+    "larger": lambda x: jnp.maximum(x, 0), "to integers": lambda x: x.astype(np.int32) + x,
+    "where": lambda x: jnp.where(x != 0, x, 1), "bits": lambda x: lax.bitcast_convert_type(
+        lax.bitcast_convert_type(x, np.int32) + 1, np.float32),
+    "reciprocal": lambda x: pl.reciprocal(x, approx=True),
+    "transposed": lambda x: x.T.T, "row sums": lambda x: x + jnp.sum(x, 1, keepdims=True),
+    "column maxima": lambda x: x + jnp.max(x, axis=0)[None], "sum": lambda x: x + jnp.sum(x),
+    "iota": lambda x: x + lax.broadcasted_iota(np.int32, (8, 128), 1),
+    "largest": lambda x: x + jnp.argmax(x, axis=1)[:, None],
+    "broadcast": lambda x: x + pl.broadcast_to(jnp.sum(x, 0, keepdims=True), (8, 128)),
+    "reshaped": lambda x: x.reshape(4, 2, 128).reshape(8, 128),
+    "narrow": lambda x: jnp.exp(x.astype(jnp.bfloat16)).astype(F32),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+@pytest.mark.parametrize("name", FLOAT_FUNCTIONS)
+def test_functions_of_floats(platform, name):
+    function = FLOAT_FUNCTIONS[name]
+
+    def kernel(x_ref, o_ref):
+        o_ref[...] = function(x_ref[...])
+
+    assert "-> tensor<8x128xf32>" in lowered(
+        platform, pl.pallas_call(kernel, ShapeDtypeStruct((8, 128), F32)), X
+    )
+
+
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+def test_functions_of_integers(platform, dtype):
+    def kernel(x_ref, o_ref):
+        x = x_ref[...]
+        y = x // 3 + x % 5 + (x << 2) + jnp.minimum(x, 7) + (x > 3).astype(dtype) + (x >> 1)
+        o_ref[...] = y + ~x + (x | 3) + (x & 7) + (x ^ 5) + lax.population_count(x)
+
+    call = pl.pallas_call(kernel, ShapeDtypeStruct((8, 128), dtype))
+    assert "custom_call" in lowered(platform, call, np.ones((8, 128), dtype))
+
+
+def test_atomic_updates_for_gpus():
+    def kernel(x_ref, o_ref):
+        triton.atomic_add(o_ref, (pl.ds(0, 128),), x_ref[...])
+        triton.atomic_max(o_ref, (pl.ds(0, 128),), x_ref[...], mask=x_ref[...] > 0)
+        triton.atomic_xchg(o_ref, 0, x_ref[0])
+        o_ref[1] = triton.atomic_cas(o_ref.at[1], 3.0, x_ref[2])
+
+    text = kernel_text("cuda", kernel, np.ones(128, F32), out=ShapeDtypeStruct((128,), F32))
+    for part in ("tt.atomic_rmw fadd", "tt.atomic_rmw umin", "tt.atomic_rmw exch", "tt.atomic_cas"):
+        assert part in text
+
+
+def test_gather_and_scatter_for_gpus():
+    def kernel(x_ref, index_ref, o_ref):
+        o_ref[index_ref[...], :] = x_ref[index_ref[...], :]
+
+    text = kernel_text("cuda", kernel, X, np.arange(8, dtype=np.int32))
+    assert "tt.addptr" in text
+
+
+def test_copies_and_semaphores_for_tpus():
+    def kernel(x_ref, o_ref, buffer, arrived, done):
+        copy = tpu.make_async_copy(x_ref.at[pl.ds(pl.program_id(0) * 8, 8), :], buffer, arrived)
+        copy.start()
+        copy.wait()
+        pl.semaphore_signal(done, 2)
+        pl.semaphore_wait(done, 2)
+        o_ref[...] = buffer[...] + pl.semaphore_read(done)
+
+    text = kernel_text(
+        "tpu",
+        kernel,
+        np.ones((16, 128), F32),
+        out=ShapeDtypeStruct((16, 128), F32),
+        grid=(2,),
+        in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+        out_specs=pl.BlockSpec((8, 128), lambda i: (i, 0)),
+        scratch_shapes=[
+            tpu.VMEM((8, 128), F32),
+            tpu.SemaphoreType.DMA,
+            tpu.SemaphoreType.REGULAR,
+        ],
+    )
+    for part in ("tpu.memref_slice", "tpu.enqueue_dma", "tpu.wait_dma2", "tpu.sem_signal"):
+        assert part in text
+
+
+# ---- what cannot be lowered ----
+
+
+def copy(x_ref, o_ref):
+    o_ref[...] = x_ref[...]
+
+
+def refuses(platform, error, match, kernel=copy, x=X, out=None, **options):
+    out = ShapeDtypeStruct(x.shape, x.dtype) if out is None else out
+    with pytest.raises(error, match=match):
+        lowered(platform, pl.pallas_call(kernel, out, **options), x)
+
+
+def test_cpus_only_interpret():
+    with pytest.raises(ValueError, match="Only interpret mode is supported on CPU backend"):
+        pl.pallas_call(copy, ShapeDtypeStruct((8, 128), F32))(X)
+    refuses("cpu", ValueError, "Only interpret mode is supported on CPU backend")
+
+
+def test_what_triton_cannot_say():
+    refuses("cuda", ValueError, "size is a power of 2", x=np.ones((3, 128), F32))
+    refuses("cuda", NotImplementedError, "Scratch memory", kernel=lambda x, o, s: None,
+            scratch_shapes=[tpu.VMEM((8, 128), F32)])  # fmt: skip
+    refuses("cuda", TypeError, "triton.CompilerParams", compiler_params=tpu.CompilerParams())
+
+    def sorts(x_ref, o_ref):
+        o_ref[...] = lax.sort(x_ref[...])
+
+    refuses("cuda", NotImplementedError, "`sort` has no Triton rule.*interpret=True", kernel=sorts)
+
+    def small(x_ref, o_ref):
+        o_ref[...] = x_ref[...] @ x_ref[...]
+
+    refuses("cuda", ValueError, "at least 16 rows", kernel=small, x=np.ones((8, 8), F32))
+
+
+def test_what_mosaic_cannot_say():
+    row = pl.BlockSpec((4, 128), lambda i: (i, 0))
+    refuses("tpu", ValueError, "divisible by 8 and 128", grid=(2,), in_specs=[row], out_specs=row)
+    refuses("tpu", ValueError, "rank >= 1", x=np.float32(1))
+    refuses("tpu", TypeError, "tpu.CompilerParams", compiler_params=triton.CompilerParams())
+
+    def stores_scalar(x_ref, o_ref):
+        o_ref[0, 0] = x_ref[0, 1]
+
+    refuses("tpu", ValueError, "Cannot store scalars to VMEM", kernel=stores_scalar)
+    refuses("tpu", ValueError, "only allowed on VMEM and SMEM",
+            in_specs=[pl.BlockSpec(memory_space=pl.ANY)])  # fmt: skip
