@@ -172,6 +172,22 @@ def test_reductions_by_a_function_have_derivatives_of_both_modes():
     assert primitives(lambda x: jvp(product_of_windows, (x,), (x,)), x) == ["reduce_window"]
 
 
+def test_reductions_of_large_windows():
+    """They are worked through in a loop: programs do not grow with the window."""
+
+    def reduced(x, width):
+        window = ((3, width), (1, 2), [(1, 0), (0, 3)], (1, 2), (1, 2))
+        return lax.reduce_window(x, 1.0, lax.mul, *window)
+
+    x = numbers((4, 30)) / 9 + 1
+    check_grads(lambda x: reduced(x, 12), (x,), order=2)
+    lengths = [
+        len(primitives(grad(lambda x, width=width: reduced(x, width).sum()), x))
+        for width in (12, 20)
+    ]
+    assert lengths[0] == lengths[1]
+
+
 def test_reductions_of_several_operands():
     def log_sum_exp(state, element):
         (largest, total), (x, weight) = state, element

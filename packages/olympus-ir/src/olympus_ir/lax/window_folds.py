@@ -18,6 +18,7 @@ from .broadcasting import broadcast_in_dim
 from .control_flow import scan
 from .creation import full
 from .elementwise import add
+from .gathering import index_take
 from .indexing import dynamic_index_in_dim, dynamic_update_index_in_dim, slice
 from .logic import bitwise_and, bitwise_not, bitwise_or, eq, ge, lt, select_n
 from .reductions import highest, lowest
@@ -26,6 +27,9 @@ from .values import Array, ArrayLike, dtype_of, shape_of
 from .window_shapes import dilated_size, window_counts
 
 __all__: list[str] = []
+
+# Windows of more elements are worked through in a loop, so that programs stay small.
+_LARGEST_WRITTEN_OUT = 32
 
 # From a function of scalars to one of vectors.
 Vectorize = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -122,6 +126,14 @@ class Windows:
         shape = shape_of(inner)
         return slice(inner, (0,) * len(shape), shape, self.base_dilation)
 
+    def padded_places(self, padded_shape: Sequence[int]) -> np.ndarray:
+        """Where in the padded array, flat, the elements of windows are: a row a place in them."""
+        starts = np.indices(self.counts).reshape(len(self.counts), 1, -1)
+        offsets = np.indices(tuple(self.dimensions)).reshape(len(self.counts), -1, 1)
+        steps, strides = (np.reshape(x, (-1, 1, 1)) for x in (self.dilation, self.strides))
+        positions = tuple(starts * strides + offsets * steps)
+        return np.asarray(np.ravel_multi_index(positions, tuple(padded_shape)), np.int32)
+
     def places(self, offset: Sequence[int]) -> np.ndarray:
         """Where in the flat array the elements at one place of all windows are; -1 in padding."""
         places = np.zeros(self.counts, np.int64)
@@ -151,9 +163,18 @@ def fold_windows(
     size = math.prod(windows.counts)
     combine = vectorize(olympuspr_as_fun(jaxpr))
     state = [broadcast_in_dim(init, (size,), ()) for init in inits]
-    for offset in windows.offsets():
-        elements = [reshape(windows.elements(x, offset), (size,)) for x in padded]
-        state = combine(*state, *elements)
+    if math.prod(windows.dimensions) > _LARGEST_WRITTEN_OUT and size:
+        flat = [reshape(x, (math.prod(shape_of(x)),)) for x in padded]
+
+        def step(state: Any, places: Any) -> Any:
+            elements = [index_take(x, (places,), (0,)) for x in flat]
+            return combine(*state, *elements), None
+
+        state, _ = scan(step, state, windows.padded_places(shape_of(padded[0])))
+    else:
+        for offset in windows.offsets():
+            elements = [reshape(windows.elements(x, offset), (size,)) for x in padded]
+            state = combine(*state, *elements)
     return [reshape(x, windows.counts) for x in state]
 
 
