@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linear operators that are given by what they do: `linalg` solves equations with them."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name == "linalg":
+        return importlib.import_module(f"{__name__}.linalg")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Iterative solvers of ``A(x) = b`` for linear operators: `cg`, `bicgstab` and `gmres`.
+
+An operator is a matrix, or a function of arrays or of a pytree of arrays. The solvers work on one
+long vector of all numbers. Derivatives follow from the equation: each takes one more solve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as jnp
+from olympus_autodiff.solves import custom_linear_solve
+from olympus_ir import dtypes, lax, pytrees
+from olympus_numpy.flatten_util import ravel_pytree
+
+__all__ = ["bicgstab", "cg", "gmres"]
+
+Operator = Callable[[Any], Any]
+
+
+# ---- operators ----
+
+
+def _operator(A: Any) -> Operator:
+    if callable(A):
+        return A
+    if not hasattr(A, "ndim") or not hasattr(A, "shape"):
+        raise TypeError(f"linear operator must be either a function or ndarray: {A}")
+    if A.ndim != 2 or A.shape[0] != A.shape[1]:
+        raise ValueError(f"linear operator must be a square matrix, but has shape: {A.shape}")
+    return lambda x: jnp.matmul(A, x, precision=lax.Precision.HIGHEST)
+
+
+def _shapes(tree: Any) -> list[tuple[int, ...]]:
+    return [np.shape(leaf) for leaf in pytrees.tree_leaves(tree)]
+
+
+def _arrays(tree: Any) -> Any:
+    return pytrees.tree_map(jnp.asarray, tree)
+
+
+def _dot(x: Any, y: Any) -> Any:
+    return jnp.vdot(x, y, precision=lax.Precision.HIGHEST)
+
+
+def _norm(x: Any) -> Any:
+    return jnp.sqrt(_dot(x, x).real)
+
+
+Method = Callable[[Operator, Any, Any, Operator, Any, int], Any]
+
+
+def _solve(
+    method: Method,
+    A: Any,
+    b: Any,
+    x0: Any,
+    tol: float,
+    atol: float,
+    maxiter: int | None,
+    M: Any,
+    symmetric: bool = False,
+) -> Any:
+    """Checks what all solvers take, and solves by a method on long vectors.
+
+    A method takes the operator, the right-hand side, the start, the preconditioner, the norm of the
+    error to be reached and the largest number of steps.
+    """
+    matvec, b = _operator(A), _arrays(b)
+    precondition = (lambda x: x) if M is None else _operator(M)
+    x0 = pytrees.tree_map(jnp.zeros_like, b) if x0 is None else _arrays(x0)
+    if pytrees.tree_structure(x0) != pytrees.tree_structure(b):
+        raise ValueError(
+            "x0 and b must have matching tree structure: "
+            f"{pytrees.tree_structure(x0)} vs {pytrees.tree_structure(b)}"
+        )
+    if _shapes(x0) != _shapes(b):
+        raise ValueError(
+            f"arrays in x0 and b must have matching shapes: {_shapes(x0)} vs {_shapes(b)}"
+        )
+    flat_start, _ = ravel_pytree(x0)
+    limit = 10 * flat_start.size if maxiter is None else maxiter
+
+    def solution(operator: Operator, b: Any) -> Any:
+        flat_b, unravel = ravel_pytree(b)
+
+        def on_vectors(function: Operator) -> Operator:
+            return lambda x: ravel_pytree(function(unravel(x)))[0]
+
+        # The norm of what may be left of the error.
+        enough = jnp.maximum(tol * _norm(flat_b), atol)
+        start = flat_start.astype(jnp.result_type(flat_start, flat_b))
+        x = method(on_vectors(operator), flat_b, start, on_vectors(precondition), enough, limit)
+        return unravel(x)
+
+    return custom_linear_solve(
+        matvec, b, solve=solution, transpose_solve=solution, symmetric=symmetric
+    )
+
+
+# ---- conjugate gradients ----
+
+
+def _conjugate_gradients(
+    operator: Operator, b: Any, x: Any, precondition: Operator, enough: Any, limit: int
+) -> Any:
+    residual = b - operator(x)
+    direction = precondition(residual)
+    progress = _dot(residual, direction)
+
+    def unfinished(state: Any) -> Any:
+        _, residual, _, _, count = state
+        return (_norm(residual) > enough) & (count < limit)
+
+    def step(state: Any) -> Any:
+        x, residual, direction, progress, count = state
+        image = operator(direction)
+        length = progress / _dot(direction, image)
+        x, residual = x + length * direction, residual - length * image
+        corrected = precondition(residual)
+        previous, progress = progress, _dot(residual, corrected)
+        direction = corrected + progress / previous * direction
+        return x, residual, direction, progress, count + 1
+
+    return lax.while_loop(unfinished, step, (x, residual, direction, progress, 0))[0]
+
+
+def cg(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+) -> tuple[Any, None]:
+    """Solves with a Hermitian positive definite operator by conjugate gradients.
+
+    Args:
+      A: a matrix, or a linear function of arrays or a pytree of arrays.
+      b: the right-hand side, of the structure that ``A`` takes and returns.
+      x0: where to start; at zero where not given.
+      tol: the norm of the error at the end, as a fraction of that of ``b``.
+      atol: a norm of the error that is small enough in any case.
+      maxiter: the largest number of steps; ten times the number of unknowns where not given.
+      M: an approximation of the inverse of ``A``, with which fewer steps are taken.
+
+    Returns:
+      The solution, and None.
+
+    Example:
+      >>> cg(np.diag([1.0, 2.0]), np.array([1.0, 4.0]))[0].round(3)
+      Array([1., 2.], dtype=float32)
+    """
+    x = _solve(_conjugate_gradients, A, b, x0, tol, atol, maxiter, M, symmetric=True)
+    return x, None
+
+
+# ---- stabilised biconjugate gradients ----
+
+
+def _stabilized(
+    operator: Operator, b: Any, x: Any, precondition: Operator, enough: Any, limit: int
+) -> Any:
+    shadow = residual = b - operator(x)
+    one = jnp.ones((), residual.dtype)
+    zeros = jnp.zeros_like(residual)
+
+    def unfinished(state: Any) -> Any:
+        _, residual, *_, count = state
+        # A negative count says that the method has broken down.
+        return (_norm(residual) > enough) & (count < limit) & (count >= 0)
+
+    def step(state: Any) -> Any:
+        x, residual, image, direction, alpha, omega, rho, count = state
+        previous, rho = rho, _dot(shadow, residual)
+        beta = rho / previous * alpha / omega
+        direction = residual + beta * (direction - omega * image)
+        corrected = precondition(direction)
+        image = operator(corrected)
+        alpha = rho / _dot(shadow, image)
+        half = residual - alpha * image
+        done = _norm(half) < enough
+        other = precondition(half)
+        other_image = operator(other)
+        omega = _dot(other_image, half) / _dot(other_image, other_image)
+        x = x + jnp.where(done, alpha * corrected, alpha * corrected + omega * other)
+        residual = jnp.where(done, half, half - omega * other_image)
+        broken = ((omega == 0) & ~done) | (alpha == 0)
+        count = jnp.where(broken, -1, count + 1)
+        return x, residual, image, direction, alpha, omega, rho, count
+
+    start = (x, residual, zeros, zeros, one, one, one, jnp.zeros((), int))
+    return lax.while_loop(unfinished, step, start)[0]
+
+
+def bicgstab(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+) -> tuple[Any, None]:
+    """Solves with a general operator by stabilised biconjugate gradients.
+
+    Args:
+      A: as in `cg`, but any operator that can be inverted.
+      b: as in `cg`.
+      x0: as in `cg`.
+      tol: as in `cg`.
+      atol: as in `cg`.
+      maxiter: as in `cg`.
+      M: as in `cg`.
+
+    Returns:
+      The solution, and None.
+
+    Example:
+      >>> bicgstab(np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([3.0, 4.0]))[0].round(3)
+      Array([1., 2.], dtype=float32)
+    """
+    return _solve(_stabilized, A, b, x0, tol, atol, maxiter, M), None
+
+
+# ---- generalised minimal residuals ----
+
+
+def _minimal_residuals(restart: int) -> Method:
+    """The method that minimises the error over the space spanned by ``restart`` powers of A."""
+
+    def method(
+        operator: Operator, b: Any, x: Any, precondition: Operator, enough: Any, limit: int
+    ) -> Any:
+        size = min(restart, b.size)
+        eps = float(dtypes.finfo(x.dtype).eps)
+
+        def error(x: Any) -> Any:
+            return precondition(b - operator(x))
+
+        def extend(k: Any, state: Any) -> Any:
+            """One more vector of an orthonormal basis, and its image in this basis."""
+            basis, images = state
+            vector = precondition(operator(basis[:, k]))
+            length = _norm(vector)
+            # Orthogonalised twice: once leaves too much of the old ones.
+            column = jnp.zeros((size + 1,), x.dtype)
+            for _ in range(2):
+                weights = jnp.matmul(basis.conj().T, vector, precision=lax.Precision.HIGHEST)
+                vector = vector - jnp.matmul(basis, weights, precision=lax.Precision.HIGHEST)
+                column = column + weights
+            rest = _norm(vector)
+            exhausted = rest <= eps * length
+            vector = jnp.where(exhausted, 0, vector / jnp.where(exhausted, 1, rest))
+            column = column.at[k + 1].add(jnp.where(exhausted, 0, rest).astype(x.dtype))
+            return basis.at[:, k + 1].set(vector), images.at[:, k].set(column)
+
+        def step(state: Any) -> Any:
+            x, residual, length, count = state
+            unit = residual / jnp.where(length == 0, 1, length)
+            basis = jnp.zeros((x.size, size + 1), x.dtype).at[:, 0].set(unit)
+            images = jnp.zeros((size + 1, size), x.dtype)
+            basis, images = lax.fori_loop(0, size, extend, (basis, images))
+            target = jnp.zeros((size + 1,), x.dtype).at[0].set(length)
+            weights = jnp.linalg.lstsq(images, target)[0]
+            x = x + jnp.matmul(basis[:, :-1], weights, precision=lax.Precision.HIGHEST)
+            residual = error(x)
+            return x, residual, _norm(residual), count + 1
+
+        def unfinished(state: Any) -> Any:
+            _, _, length, count = state
+            return (length > enough) & (count < limit)
+
+        residual = error(x)
+        return lax.while_loop(unfinished, step, (x, residual, _norm(residual), 0))[0]
+
+    return method
+
+
+def gmres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    restart: int = 20,
+    maxiter: int | None = None,
+    M: Any = None,
+    solve_method: str = "batched",
+) -> tuple[Any, Any]:
+    """Solves with a general operator by generalised minimal residuals.
+
+    Args:
+      A: as in `cg`, but any operator that can be inverted.
+      b: as in `cg`.
+      x0: as in `cg`.
+      tol: as in `cg`.
+      atol: as in `cg`.
+      restart: how many vectors are kept; after as many the iteration starts anew.
+      maxiter: how often it starts; as in `cg`.
+      M: as in `cg`.
+      solve_method: ``"batched"`` or ``"incremental"``. Both are solved alike: the basis is
+        completed before the error is looked at.
+
+    Returns:
+      The solution, and 0, or -1 where it is not finite.
+
+    Example:
+      >>> gmres(np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([3.0, 4.0]))[0].round(3)
+      Array([1., 2.], dtype=float32)
+    """
+    if solve_method not in ("batched", "incremental"):
+        raise ValueError(
+            f"invalid solve_method {solve_method}, must be either 'incremental' or 'batched'"
+        )
+    x = _solve(_minimal_residuals(int(restart)), A, b, x0, tol, atol, maxiter, M)
+    broken = jnp.isnan(_norm(ravel_pytree(x)[0]))
+    return x, jnp.where(broken, -1, 0)

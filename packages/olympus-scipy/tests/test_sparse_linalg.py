@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Iterative solvers find what direct ones do, and differentiate as these."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olympus_autodiff import jvp, vjp
+from olympus_batching import vmap
+from olympus_ir import config
+from olympus_ir.jit import jit
+from olympus_scipy.sparse import linalg
+from olympus_testing import check_grads
+
+SOLVERS = [linalg.cg, linalg.bicgstab, linalg.gmres]
+
+
+@pytest.fixture(autouse=True)
+def wide():
+    with config.enable_x64(True):
+        yield
+
+
+def system(solver, kind="real"):
+    generator = np.random.default_rng(0)
+    a, b = generator.standard_normal((6, 6)), generator.standard_normal(6)
+    if kind == "complex":
+        a = a + 1j * generator.standard_normal((6, 6))
+        b = b + 1j * generator.standard_normal(6)
+    a = a + 4 * np.eye(6)
+    return (a @ a.conj().T if solver is linalg.cg else a), b
+
+
+@pytest.mark.parametrize("kind", ["real", "complex"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_solutions(solver, kind):
+    a, b = system(solver, kind)
+    expected = np.linalg.solve(a, b)
+    for options in (
+        {},
+        {"x0": np.ones(6, b.dtype)},
+        {"M": np.diag(1 / np.diagonal(a))},
+        {"M": lambda x: x / 7},
+    ):
+        x, info = solver(a, b, tol=1e-11, **options)
+        np.testing.assert_allclose(np.asarray(x), expected, rtol=1e-8)
+        assert info is None or int(info) == 0
+    np.testing.assert_allclose(
+        np.asarray(jit(lambda b: solver(lambda x: a @ x, b, tol=1e-11)[0])(b)), expected, rtol=1e-8
+    )
+    each = vmap(lambda b: solver(a, b, tol=1e-11)[0])(np.stack([b, 3 * b]))
+    np.testing.assert_allclose(np.asarray(each), np.stack([expected, 3 * expected]), rtol=1e-8)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_pytrees_and_zeros(solver):
+    x, _ = solver(lambda x: {"a": 2 * x["a"], "b": 4 * x["b"]}, {"a": np.ones(2), "b": 1.0})
+    np.testing.assert_allclose(np.asarray(x["a"]), [0.5, 0.5])
+    np.testing.assert_allclose(np.asarray(x["b"]), 0.25)
+    a, b = system(solver)
+    np.testing.assert_array_equal(np.asarray(solver(a, 0 * b)[0]), 0 * b)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_derivatives(solver):
+    a, b = system(solver)
+
+    def solution(factor, b):
+        return solver(lambda x: factor * (a @ x), b, tol=1e-13)[0]
+
+    check_grads(solution, [np.float64(1.5), b], order=1, jvp=jvp, vjp=vjp, rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["batched", "incremental"])
+def test_restarts(method):
+    a, b = system(linalg.gmres)
+    x, _ = linalg.gmres(a, b, restart=2, tol=1e-10, solve_method=method)
+    np.testing.assert_allclose(np.asarray(x), np.linalg.solve(a, b), rtol=1e-7)
+
+
+def test_few_steps_are_not_enough():
+    a, b = system(linalg.cg)
+    x, _ = linalg.cg(a, b, maxiter=1)
+    assert np.abs(a @ np.asarray(x) - b).max() > 1e-3
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_bad_input(solver):
+    a, b = system(solver)
+    with pytest.raises(TypeError, match="either a function or ndarray"):
+        solver(3, b)
+    with pytest.raises(ValueError, match="must be a square matrix"):
+        solver(a[:2], b)
+    with pytest.raises(ValueError, match="matching shapes"):
+        solver(a, b, x0=b[:3])
+    with pytest.raises(ValueError, match="matching tree structure"):
+        solver(a, b, x0=(b,))
+    with pytest.raises(ValueError, match="output shapes must match b"):
+        solver(lambda x: x[:1], b)
+
+
+def test_unknown_methods():
+    with pytest.raises(ValueError, match="invalid solve_method"):
+        linalg.gmres(np.eye(2), np.ones(2), solve_method="other")
