@@ -154,8 +154,7 @@ def wofz(z: Any) -> Array:
 
     Example:
       >>> wofz(0.0)
-      olympus_scipy.special.error_functions olympus_scipy.special.error_functions.owens_t 'Array(0., dtype=float32)\n' 'olympus_scipy.special.error_functions olympus_scipy.special.error_functions.ndtri \'Array(0., dtype=float32)\\n\' \'olympus_scipy.special.error_functions olympus_scipy.special.error_functions.ndtr \\\'Array(0.5, dtype=float32, weak_type=True)\\\\n\\\' "olympus_scipy.special.error_functions olympus_scipy.special.error_functions.log_ndtr \\\'Array(True, dtype=bool)\\\\\\\\n\\\' \\\'Array(True, dtype=bool, weak_type=True)\\\\\\\\n\\\'\\\\nArray(0.5, dtype=float32, weak_type=True)\\\\n"\\nArray(0., dtype=float32)\\n\'\nArray(0., dtype=float32, weak_type=True)\n'
-Array(1.+0.j, dtype=complex64)
+      Array(1.+0.j, dtype=complex64)
     """
     (z,) = floats("wofz", z)
     if not is_complex(z):
@@ -282,8 +281,7 @@ def ndtr(x: Any) -> Array:
 
     Example:
       >>> ndtr(0.0)
-      olympus_scipy.special.error_functions olympus_scipy.special.error_functions.log_ndtr 'Array(True, dtype=bool)\n' 'Array(True, dtype=bool, weak_type=True)\n'
-Array(0.5, dtype=float32, weak_type=True)
+      Array(0.5, dtype=float32, weak_type=True)
     """
     return _ndtr(_check_float("ndtr", x))
 
@@ -365,8 +363,7 @@ def ndtri(p: Any) -> Array:
 
     Example:
       >>> ndtri(0.5)
-      olympus_scipy.special.error_functions olympus_scipy.special.error_functions.ndtr 'Array(0.5, dtype=float32, weak_type=True)\n' "olympus_scipy.special.error_functions olympus_scipy.special.error_functions.log_ndtr 'Array(True, dtype=bool)\\n' 'Array(True, dtype=bool, weak_type=True)\\n'\nArray(0.5, dtype=float32, weak_type=True)\n"
-Array(0., dtype=float32)
+      Array(0., dtype=float32)
     """
     return _ndtri_compiled(_check_float("ndtri", p))
 
@@ -456,7 +453,6 @@ def owens_t(h: Any, a: Any) -> Array:
 
     Example:
       >>> owens_t(0.0, 0.0)
-      olympus_scipy.special.error_functions olympus_scipy.special.error_functions.ndtri 'Array(0., dtype=float32)\n' 'olympus_scipy.special.error_functions olympus_scipy.special.error_functions.ndtr \'Array(0.5, dtype=float32, weak_type=True)\\n\' "olympus_scipy.special.error_functions olympus_scipy.special.error_functions.log_ndtr \'Array(True, dtype=bool)\\\\n\' \'Array(True, dtype=bool, weak_type=True)\\\\n\'\\nArray(0.5, dtype=float32, weak_type=True)\\n"\nArray(0., dtype=float32)\n'
-Array(0., dtype=float32, weak_type=True)
+      Array(0., dtype=float32, weak_type=True)
     """
     return _owens_t(h, a)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The beta distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+
+from .. import special
+from ..arguments import reals
+
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+
+
+@outlined()
+def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the density of the beta distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      a: the shape parameters, positive.
+      b: the second shape parameters, positive.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, a, b, loc, scale = reals("beta.logpdf", x, a, b, loc, scale)
+    y = (x - loc) / scale
+    outside = (y < 0.0) | (y > 1.0)
+    inner = onp.where(outside, 0.5, y)
+    powers = special.xlogy(a - 1.0, inner) + special.xlog1py(b - 1.0, -inner)
+    result = powers - special.betaln(a, b) - lax.log(scale)
+    return onp.where(outside, -np.inf, result)
+
+
+def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The density of the beta distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      a: the shape parameters, positive.
+      b: the second shape parameters, positive.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    return lax.exp(logpdf(x, a, b, loc, scale))
+
+
+@outlined()
+def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The distribution function of the beta distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      a: the shape parameters, positive.
+      b: the second shape parameters, positive.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, a, b, loc, scale = reals("beta.cdf", x, a, b, loc, scale)
+    y = onp.clip((x - loc) / scale, 0.0, 1.0)
+    return lax.betainc(a, b, y)
+
+
+def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the distribution function of the beta distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      a: the shape parameters, positive.
+      b: the second shape parameters, positive.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    return lax.log(cdf(x, a, b, loc, scale))
+
+
+@outlined()
+def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The survival function of the beta distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      a: the shape parameters, positive.
+      b: the second shape parameters, positive.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, a, b, loc, scale = reals("beta.sf", x, a, b, loc, scale)
+    y = onp.clip((x - loc) / scale, 0.0, 1.0)
+    return lax.betainc(b, a, 1.0 - y)
+
+
+def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the survival function of the beta distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      a: the shape parameters, positive.
+      b: the second shape parameters, positive.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    return lax.log(sf(x, a, b, loc, scale))

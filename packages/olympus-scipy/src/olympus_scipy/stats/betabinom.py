@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The beta-binomial distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+
+from .. import special
+from ..arguments import reals
+
+__all__ = ["logpmf", "pmf"]
+
+
+@outlined()
+def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Array:
+    """The logarithm of the probability of ``k``, for the beta-binomial distribution.
+
+    Args:
+      k: an array or scalar of whole numbers.
+      n: the number of trials.
+      a: the shape parameters, positive.
+      b: the second shape parameters, positive.
+      loc: where it is shifted to.
+    """
+    k, n, a, b, loc = reals("betabinom.logpmf", k, n, a, b, loc)
+    y = lax.floor(k - loc)
+    inside = (y >= 0.0) & (y <= n)
+    hits = onp.where(inside, y, 0.0)
+    count = -lax.log1p(n) - special.betaln(n - hits + 1.0, hits + 1.0)
+    result = count + special.betaln(hits + a, n - hits + b) - special.betaln(a, b)
+    return onp.where(inside, result, -np.inf)
+
+
+def pmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Array:
+    """The probability of ``k``, for the beta-binomial distribution.
+
+    Args:
+      k: an array or scalar of whole numbers.
+      n: the number of trials.
+      a: the shape parameters, positive.
+      b: the second shape parameters, positive.
+      loc: where it is shifted to.
+    """
+    return lax.exp(logpmf(k, n, a, b, loc))

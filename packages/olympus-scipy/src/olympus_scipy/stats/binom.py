@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The binomial distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+
+from .. import special
+from ..arguments import reals
+
+__all__ = ["logpmf", "pmf"]
+
+
+@outlined()
+def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
+    """The logarithm of the probability of ``k``, for the number of successes in ``n`` trials.
+
+    Args:
+      k: an array or scalar of whole numbers.
+      n: the number of trials.
+      p: the probability of success.
+      loc: where it is shifted to.
+    """
+    k, n, p, loc = reals("binom.logpmf", k, n, p, loc)
+    y = k - loc
+    inside = (y >= 0.0) & (y <= n)
+    hits = onp.where(inside, y, 0.0)
+    count = -lax.log1p(n) - special.betaln(n - hits + 1.0, hits + 1.0)
+    result = count + special.xlogy(hits, p) + special.xlog1py(n - hits, -p)
+    return onp.where(inside, result, -np.inf)
+
+
+def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
+    """The probability of ``k``, for the number of successes in ``n`` trials.
+
+    Args:
+      k: an array or scalar of whole numbers.
+      n: the number of trials.
+      p: the probability of success.
+      loc: where it is shifted to.
+    """
+    return lax.exp(logpmf(k, n, p, loc))

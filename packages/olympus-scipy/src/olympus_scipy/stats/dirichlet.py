@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Dirichlet distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+from olympus_numpy.promotion import promote_dtypes_inexact
+
+from .. import special
+
+__all__ = ["logpdf", "pdf"]
+
+
+@outlined()
+def logpdf(x: Any, alpha: Any) -> Array:
+    """The logarithm of the density of the Dirichlet distribution.
+
+    Args:
+      x: points of the simplex; the first axis runs over their coordinates, of which the last one
+        may be left out.
+      alpha: the concentrations, an array of one axis.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> logpdf(jnp.array([0.5, 0.5]), jnp.array([1.0, 1.0]))
+      Array(0., dtype=float32)
+    """
+    x, alpha = promote_dtypes_inexact(onp.asarray(x), onp.asarray(alpha))
+    if alpha.ndim != 1:
+        raise ValueError(
+            "`alpha` of dirichlet.logpdf must have one axis, got the shape "
+            f"{alpha.shape}; use vmap for several distributions."
+        )
+    if x.shape[:1] not in ((alpha.shape[0],), (alpha.shape[0] - 1,)):
+        raise ValueError(
+            "`x` of dirichlet.logpdf must have either the same number of entries as `alpha` or one "
+            f"less; got x.shape={x.shape}, alpha.shape={alpha.shape}"
+        )
+    total = onp.sum(x, axis=0, keepdims=True)
+    if x.shape[0] != alpha.shape[0]:
+        x = onp.concatenate([x, 1.0 - total])
+        inside = onp.all(x >= 0.0, axis=0)
+    else:
+        inside = onp.all(x >= 0.0, axis=0) & (lax.abs(total[0] - 1.0) < 1e-6)
+    exponents = onp.reshape(alpha - 1.0, (-1,) + (1,) * (x.ndim - 1))
+    powers = onp.sum(special.xlogy(exponents, x), axis=0)
+    normalization = onp.sum(lax.lgamma(alpha)) - lax.lgamma(onp.sum(alpha))
+    return onp.where(inside, powers - normalization, -np.inf)
+
+
+def pdf(x: Any, alpha: Any) -> Array:
+    """The density of the Dirichlet distribution; see `logpdf`."""
+    return lax.exp(logpdf(x, alpha))

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gamma distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+
+from .. import special
+from ..arguments import reals
+
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+
+
+@outlined()
+def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the density of the gamma distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      a: the shape parameters, positive.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, a, loc, scale = reals("gamma.logpdf", x, a, loc, scale)
+    y = (x - loc) / scale
+    outside = (y < 0.0) | (y == np.inf)
+    inner = onp.where(outside, 1.0, y)
+    result = special.xlogy(a - 1.0, inner) - inner - lax.lgamma(a) - lax.log(scale)
+    return onp.where(outside, -np.inf, result)
+
+
+def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The density of the gamma distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      a: the shape parameters, positive.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    return lax.exp(logpdf(x, a, loc, scale))
+
+
+@outlined()
+def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The distribution function of the gamma distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      a: the shape parameters, positive.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, a, loc, scale = reals("gamma.cdf", x, a, loc, scale)
+    y = (x - loc) / scale
+    return lax.igamma(a, onp.maximum(y, 0.0))
+
+
+def logcdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the distribution function of the gamma distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      a: the shape parameters, positive.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    return lax.log(cdf(x, a, loc, scale))
+
+
+@outlined()
+def sf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The survival function of the gamma distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      a: the shape parameters, positive.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, a, loc, scale = reals("gamma.sf", x, a, loc, scale)
+    y = (x - loc) / scale
+    return lax.igammac(a, onp.maximum(y, 0.0))
+
+
+def logsf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the survival function of the gamma distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      a: the shape parameters, positive.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    return lax.log(sf(x, a, loc, scale))

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The generalized normal distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import olympus_numpy as onp
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+
+from ..arguments import reals
+
+__all__ = ["cdf", "logpdf", "pdf"]
+
+
+@outlined()
+def logpdf(x: Any, beta: Any) -> Array:
+    """The logarithm of the density of the generalized normal distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      beta: the exponent.
+    """
+    x, beta = reals("gennorm.logpdf", x, beta)
+    return lax.log(0.5 * beta) - lax.lgamma(1.0 / beta) - lax.pow(lax.abs(x), beta)
+
+
+def pdf(x: Any, beta: Any) -> Array:
+    """The density of the generalized normal distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      beta: the exponent.
+    """
+    return lax.exp(logpdf(x, beta))
+
+
+@outlined()
+def cdf(x: Any, beta: Any) -> Array:
+    """The distribution function of the generalized normal distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      beta: the exponent.
+    """
+    x, beta = reals("gennorm.cdf", x, beta)
+    tail = 0.5 * lax.igammac(1.0 / beta, lax.pow(lax.abs(x), beta))
+    return onp.where(x < 0.0, tail, 1.0 - tail)

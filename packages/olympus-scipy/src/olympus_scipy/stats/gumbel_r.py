@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Gumbel distribution of largest values, skewed to the right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+
+from ..arguments import reals
+
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+
+
+@outlined()
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the density of the Gumbel distribution of largest values.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, loc, scale = reals("gumbel_r.logpdf", x, loc, scale)
+    z = (loc - x) / scale
+    growth = lax.exp(z)
+    # Where the exponential is infinite, so may the other term be.
+    value = onp.where(growth == np.inf, -np.inf, z - growth)
+    return value - lax.log(scale)
+
+
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The density of the Gumbel distribution of largest values.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    return lax.exp(logpdf(x, loc, scale))
+
+
+@outlined()
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The distribution function of the Gumbel distribution of largest values.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, loc, scale = reals("gumbel_r.cdf", x, loc, scale)
+    z = (loc - x) / scale
+    return lax.exp(-lax.exp(z))
+
+
+@outlined()
+def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the distribution function of the Gumbel distribution of largest values.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, loc, scale = reals("gumbel_r.logcdf", x, loc, scale)
+    z = (loc - x) / scale
+    return -lax.exp(z)
+
+
+@outlined()
+def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The survival function of the Gumbel distribution of largest values.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, loc, scale = reals("gumbel_r.sf", x, loc, scale)
+    z = (loc - x) / scale
+    return -lax.expm1(-lax.exp(z))
+
+
+@outlined()
+def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the survival function of the Gumbel distribution of largest values.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, loc, scale = reals("gumbel_r.logsf", x, loc, scale)
+    z = (loc - x) / scale
+    return lax.log(-lax.expm1(-lax.exp(z)))
+
+
+@outlined()
+def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The quantile function of the Gumbel distribution of largest values.
+
+    Args:
+      p: an array or scalar of probabilities.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    p, loc, scale = reals("gumbel_r.ppf", p, loc, scale)
+    y = -lax.log(-lax.log(p))
+    return loc + scale * y

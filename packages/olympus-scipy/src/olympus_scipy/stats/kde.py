@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates of densities from samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+import olympus_numpy as onp
+import olympus_random as random
+from olympus_ir import dtypes, lax, pytrees
+from olympus_ir.arrays import Array
+from olympus_ir.lax.linalg import cholesky, triangular_solve
+from olympus_numpy.compilation import outlined
+from olympus_numpy.promotion import check_arraylike
+
+from .. import special
+
+__all__ = ["gaussian_kde"]
+
+
+@pytrees.register_pytree_node_class
+class gaussian_kde:
+    """A density: one normal distribution around each of the samples, all of one covariance.
+
+    Args:
+      dataset: the samples, an array with one column a sample, or of one axis.
+      bw_method: the factor of the samples' standard deviations: "scott", "silverman", a scalar, or
+        a function of this object that gives one.
+      weights: of the samples; equal where it is None.
+
+    Attributes:
+      neff: the effective number of samples.
+      dataset: the samples, one a column.
+      weights: their weights, which add up to one.
+      covariance: of the normal distributions.
+      inv_cov: its inverse.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> gaussian_kde(jnp.array([0.0, 1.0, 2.0])).n
+      3
+    """
+
+    neff: Any
+    dataset: Any
+    weights: Any
+    covariance: Any
+    inv_cov: Any
+
+    def __init__(
+        self,
+        dataset: Any,
+        bw_method: str | Array | Callable[[Any], Array] | None = None,
+        weights: Any = None,
+    ) -> None:
+        check_arraylike("gaussian_kde", dataset)
+        dataset = onp.atleast_2d(dataset)
+        if dtypes.issubdtype(dataset.dtype, np.complexfloating):
+            raise NotImplementedError("gaussian_kde does not support complex data; take its parts.")
+        if not dataset.size > 1:
+            raise ValueError("`dataset` input should have multiple elements.")
+        if dataset.ndim > 2:
+            raise ValueError(
+                f"`dataset` of gaussian_kde has at most two axes, got the shape {dataset.shape}."
+            )
+        dataset = dataset.astype(dtypes.to_inexact_dtype(dataset.dtype))
+        dimension, count = dataset.shape
+        if weights is None:
+            weights = onp.full(count, 1.0 / count, dataset.dtype)
+        else:
+            check_arraylike("gaussian_kde", weights)
+            weights = onp.atleast_1d(weights).astype(dataset.dtype)
+            weights = weights / onp.sum(weights)
+            if weights.shape != (count,):
+                raise ValueError(
+                    f"`weights` of gaussian_kde: one for each of {count} samples, got the shape "
+                    f"{weights.shape}."
+                )
+        self.dataset, self.weights = dataset, weights
+        self.neff = 1.0 / onp.sum(weights * weights)
+        factor = self._factor(bw_method)
+        covariance = onp.atleast_2d(onp.cov(dataset, rowvar=True, bias=False, aweights=weights))
+        lower = cholesky(covariance)
+        identity = onp.eye(dimension, dtype=dataset.dtype)
+        half = triangular_solve(lower, identity, lower=True, left_side=True)
+        self.covariance = covariance * factor**2
+        self.inv_cov = half.T @ half / factor**2
+
+    def _factor(self, bw_method: Any) -> Any:
+        if bw_method is None or bw_method == "scott":
+            return self.neff ** (-1.0 / (self.d + 4))
+        if isinstance(bw_method, str) and bw_method == "silverman":
+            return (self.neff * (self.d + 2) / 4.0) ** (-1.0 / (self.d + 4))
+        if callable(bw_method):
+            return bw_method(self)
+        if isinstance(bw_method, str) or onp.ndim(bw_method):
+            raise ValueError(
+                "`bw_method` should be 'scott', 'silverman', a scalar, or a callable, got "
+                f"{bw_method!r}."
+            )
+        return bw_method
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in _FIELDS)
+        return f"gaussian_kde({fields})"
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], None]:
+        """The arrays, for pytrees."""
+        return tuple(getattr(self, name) for name in _FIELDS), None
+
+    @classmethod
+    def tree_unflatten(cls, aux: None, children: Any) -> gaussian_kde:
+        """The density of given arrays."""
+        density = object.__new__(cls)
+        for name, child in zip(_FIELDS, children, strict=True):
+            setattr(density, name, child)
+        return density
+
+    @property
+    def d(self) -> int:
+        """The dimension of the samples."""
+        return self.dataset.shape[0]
+
+    @property
+    def n(self) -> int:
+        """The number of samples."""
+        return self.dataset.shape[1]
+
+    def evaluate(self, points: Any) -> Array:
+        """The density at points, one a column."""
+        return lax.exp(self.logpdf(points))
+
+    def __call__(self, points: Any) -> Array:
+        """The density at points, one a column."""
+        return self.evaluate(points)
+
+    def pdf(self, x: Any) -> Array:
+        """The density at points, one a column."""
+        return self.evaluate(x)
+
+    def logpdf(self, x: Any) -> Array:
+        """The logarithm of the density at points, one a column."""
+        check_arraylike("logpdf", x)
+        points = self._points(x)
+        return _log_density(
+            self.dataset, self.weights, points, self.inv_cov, self._log_norm(self.covariance)
+        )
+
+    def integrate_gaussian(self, mean: Any, cov: Any) -> Array:
+        """The integral of the product with a normal density.
+
+        Args:
+          mean: of the normal distribution.
+          cov: its covariance.
+        """
+        mean, cov = onp.atleast_1d(mean), onp.atleast_2d(cov)
+        if mean.shape != (self.d,):
+            raise ValueError(f"mean does not have dimension {self.d}, got the shape {mean.shape}")
+        if cov.shape != (self.d, self.d):
+            raise ValueError(f"covariance does not have dimension {self.d}, got {cov.shape}")
+        total = self.covariance + cov
+        return lax.exp(
+            _log_density(
+                self.dataset,
+                self.weights,
+                mean[:, None],
+                _inverse(total),
+                self._log_norm(total),
+            )[0]
+        )
+
+    def integrate_box_1d(self, low: Any, high: Any) -> Array:
+        """The probability of an interval, for samples of dimension one."""
+        if self.d != 1:
+            raise ValueError(f"integrate_box_1d() only handles 1D pdfs, got dimension {self.d}")
+        if onp.ndim(low) or onp.ndim(high):
+            raise ValueError("the limits of integration in integrate_box_1d must be scalars")
+        width = lax.sqrt(self.covariance[0, 0])
+        above = special.ndtr((high - self.dataset[0]) / width)
+        below = special.ndtr((low - self.dataset[0]) / width)
+        return onp.sum(self.weights * (above - below))
+
+    def integrate_kde(self, other: gaussian_kde) -> Array:
+        """The integral of the product with another such density."""
+        if other.d != self.d:
+            raise ValueError(f"KDEs are not the same dimensionality: {self.d} and {other.d}")
+        total = self.covariance + other.covariance
+        logarithms = _log_density(
+            self.dataset, self.weights, other.dataset, _inverse(total), self._log_norm(total)
+        )
+        return onp.sum(other.weights * lax.exp(logarithms))
+
+    def resample(self, key: Any, shape: Any = ()) -> Array:
+        """Draws from the density.
+
+        Args:
+          key: a key of random numbers.
+          shape: how many, a shape; the result has the dimension of the samples before it.
+        """
+        choice_key, noise_key = random.split(key)
+        chosen = random.choice(choice_key, self.n, shape=shape, p=self.weights)
+        noise = random.normal(noise_key, (*shape, self.d), self.dataset.dtype)
+        shifted = noise @ cholesky(self.covariance).T
+        return self.dataset[:, chosen] + onp.moveaxis(shifted, -1, 0)
+
+    def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> NoReturn:
+        """Is not there: only intervals can be integrated over."""
+        raise NotImplementedError("only 1D box integrations are supported; use `integrate_box_1d`")
+
+    def set_bandwidth(self, bw_method: Any = None) -> NoReturn:
+        """Is not there: make another density instead."""
+        raise NotImplementedError(
+            "dynamically changing the bandwidth method is not supported; make another gaussian_kde"
+        )
+
+    def _points(self, points: Any) -> Any:
+        points = onp.atleast_2d(points)
+        points = points.astype(onp.result_type(points, self.dataset))
+        if points.shape[0] != self.d:
+            if points.shape[0] == 1 and points.shape[1] == self.d:
+                return onp.reshape(points, (self.d, 1))
+            raise ValueError(
+                f"points have dimension {points.shape[0]}, dataset has dimension {self.d}"
+            )
+        return points
+
+    def _log_norm(self, covariance: Any) -> Any:
+        diagonal = onp.diagonal(cholesky(covariance))
+        return onp.sum(lax.log(diagonal)) + 0.5 * self.d * math.log(2.0 * math.pi)
+
+
+_FIELDS = ("neff", "dataset", "weights", "covariance", "inv_cov")
+
+
+def _inverse(matrix: Any) -> Any:
+    identity = onp.eye(matrix.shape[0], dtype=matrix.dtype)
+    half = triangular_solve(cholesky(matrix), identity, lower=True, left_side=True)
+    return half.T @ half
+
+
+@outlined()
+def _log_density(samples: Any, weights: Any, points: Any, inverse: Any, log_norm: Any) -> Any:
+    """Of normal distributions around samples, at points; both one a column."""
+    difference = points[:, None, :] - samples[:, :, None]
+    distance = onp.einsum("dnm,de,enm->nm", difference, inverse, difference)
+    return special.logsumexp(-0.5 * distance - log_norm, axis=0, b=weights[:, None])

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Laplace distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import olympus_numpy as onp
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+
+from ..arguments import reals
+
+__all__ = ["cdf", "logpdf", "pdf"]
+
+
+@outlined()
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the density of the Laplace distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, loc, scale = reals("laplace.logpdf", x, loc, scale)
+    return -(lax.abs(x - loc) / scale) - lax.log(2.0 * scale)
+
+
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The density of the Laplace distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    return lax.exp(logpdf(x, loc, scale))
+
+
+@outlined()
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The distribution function of the Laplace distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, loc, scale = reals("laplace.cdf", x, loc, scale)
+    y = (x - loc) / scale
+    tail = 0.5 * lax.exp(-lax.abs(y))
+    return onp.where(y < 0.0, tail, 1.0 - tail)

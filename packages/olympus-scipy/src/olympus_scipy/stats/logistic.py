@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The logistic distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+
+from .. import special
+from ..arguments import reals
+
+__all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
+
+
+@outlined()
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the density of the logistic distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, loc, scale = reals("logistic.logpdf", x, loc, scale)
+    y = lax.abs(x - loc) / scale
+    return -y - 2.0 * lax.log1p(lax.exp(-y)) - lax.log(scale)
+
+
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The density of the logistic distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    return lax.exp(logpdf(x, loc, scale))
+
+
+@outlined()
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The distribution function of the logistic distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, loc, scale = reals("logistic.cdf", x, loc, scale)
+    y = (x - loc) / scale
+    return lax.logistic(y)
+
+
+@outlined()
+def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The survival function of the logistic distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, loc, scale = reals("logistic.sf", x, loc, scale)
+    y = (x - loc) / scale
+    return lax.logistic(-y)
+
+
+@outlined()
+def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The quantile function of the logistic distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, loc, scale = reals("logistic.ppf", x, loc, scale)
+    y = special.logit(x)
+    return y * scale + loc
+
+
+@outlined()
+def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The inverse of the survival function of the logistic distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, loc, scale = reals("logistic.isf", x, loc, scale)
+    y = -special.logit(x)
+    return y * scale + loc

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The multinomial distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+from olympus_numpy.promotion import promote_dtypes_inexact
+
+from .. import special
+
+__all__ = ["logpmf", "pmf"]
+
+
+@outlined()
+def logpmf(x: Any, n: Any, p: Any) -> Array:
+    """The logarithm of the probability of the numbers of outcomes in ``n`` trials.
+
+    Args:
+      x: the numbers, along the last axis.
+      n: the number of trials.
+      p: the probabilities of the outcomes, along the last axis.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> logpmf(jnp.array([1, 0]), 1, jnp.array([1.0, 0.0]))
+      Array(0., dtype=float32)
+    """
+    x, n, p = promote_dtypes_inexact(onp.asarray(x), onp.asarray(n), onp.asarray(p))
+    terms = special.xlogy(x, p) - lax.lgamma(x + 1.0)
+    value = lax.lgamma(n + 1.0) + onp.sum(terms, axis=-1)
+    return onp.where(onp.sum(x, axis=-1) == n, value, -np.inf)
+
+
+def pmf(x: Any, n: Any, p: Any) -> Array:
+    """The probability of the numbers of outcomes in ``n`` trials; see `logpmf`."""
+    return lax.exp(logpmf(x, n, p))

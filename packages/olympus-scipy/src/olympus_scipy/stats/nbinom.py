@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The negative binomial distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+
+from .. import special
+from ..arguments import reals
+
+__all__ = ["logpmf", "pmf"]
+
+
+@outlined()
+def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
+    """The logarithm of the probability of ``k``, for the number of failures before ``n`` successes.
+
+    Args:
+      k: an array or scalar of whole numbers.
+      n: the number of successes.
+      p: the probability of success.
+      loc: where it is shifted to.
+    """
+    k, n, p, loc = reals("nbinom.logpmf", k, n, p, loc)
+    y = k - loc
+    misses = onp.maximum(y, 0.0)
+    count = -lax.log(n + misses) - special.betaln(n, misses + 1.0)
+    result = count + special.xlogy(n, p) + special.xlog1py(misses, -p)
+    return onp.where(y < 0.0, -np.inf, result)
+
+
+def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
+    """The probability of ``k``, for the number of failures before ``n`` successes.
+
+    Args:
+      k: an array or scalar of whole numbers.
+      n: the number of successes.
+      p: the probability of success.
+      loc: where it is shifted to.
+    """
+    return lax.exp(logpmf(k, n, p, loc))

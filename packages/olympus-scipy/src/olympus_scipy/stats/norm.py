@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The normal distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import olympus_numpy as onp
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+
+from .. import special
+from ..arguments import reals
+
+__all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+
+
+@outlined()
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the density of the normal distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, loc, scale = reals("norm.logpdf", x, loc, scale)
+    y = (x - loc) / scale
+    return -0.5 * y * y - lax.log(scale) - 0.5 * math.log(2.0 * math.pi)
+
+
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The density of the normal distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    return lax.exp(logpdf(x, loc, scale))
+
+
+@outlined()
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The distribution function of the normal distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+
+    Example:
+      >>> cdf(0.0)
+      Array(0.5, dtype=float32, weak_type=True)
+    """
+    x, loc, scale = reals("norm.cdf", x, loc, scale)
+    return 0.5 * lax.erfc((loc - x) / (scale * math.sqrt(2.0)))
+
+
+@outlined()
+def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the distribution function of the normal distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, loc, scale = reals("norm.logcdf", x, loc, scale)
+    y = (x - loc) / scale
+    return special.log_ndtr(y)
+
+
+def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The survival function of the normal distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    return cdf(-onp.asarray(x), -onp.asarray(loc), scale)
+
+
+def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the survival function of the normal distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    return logcdf(-onp.asarray(x), -onp.asarray(loc), scale)
+
+
+@outlined()
+def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The quantile function of the normal distribution.
+
+    Args:
+      q: an array or scalar of probabilities.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    q, loc, scale = reals("norm.ppf", q, loc, scale)
+    y = special.ndtri(q)
+    return y * scale + loc
+
+
+@outlined()
+def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The inverse of the survival function of the normal distribution.
+
+    Args:
+      q: an array or scalar of probabilities.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    q, loc, scale = reals("norm.isf", q, loc, scale)
+    y = -special.ndtri(q)
+    return y * scale + loc

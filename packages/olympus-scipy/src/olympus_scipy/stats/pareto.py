@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Pareto distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+
+from ..arguments import reals
+
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+
+
+@outlined()
+def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the density of the Pareto distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      b: the shape parameters, positive.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, b, loc, scale = reals("pareto.logpdf", x, b, loc, scale)
+    y = (x - loc) / scale
+    inside = lax.log(b / scale) - (b + 1.0) * lax.log(onp.maximum(y, 1.0))
+    return onp.where(y < 1.0, -np.inf, inside)
+
+
+def pdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The density of the Pareto distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      b: the shape parameters, positive.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    return lax.exp(logpdf(x, b, loc, scale))
+
+
+@outlined()
+def cdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The distribution function of the Pareto distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      b: the shape parameters, positive.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, b, loc, scale = reals("pareto.cdf", x, b, loc, scale)
+    y = onp.maximum((x - loc) / scale, 1.0)
+    return -lax.expm1(-b * lax.log(y))
+
+
+def logcdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the distribution function of the Pareto distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      b: the shape parameters, positive.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    return lax.log(cdf(x, b, loc, scale))
+
+
+def sf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The survival function of the Pareto distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      b: the shape parameters, positive.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    return lax.exp(logsf(x, b, loc, scale))
+
+
+@outlined()
+def logsf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the survival function of the Pareto distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      b: the shape parameters, positive.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, b, loc, scale = reals("pareto.logsf", x, b, loc, scale)
+    y = onp.maximum((x - loc) / scale, 1.0)
+    return -b * lax.log(y)
+
+
+@outlined()
+def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The quantile function of the Pareto distribution.
+
+    Args:
+      q: an array or scalar of probabilities.
+      b: the shape parameters, positive.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    q, b, loc, scale = reals("pareto.ppf", q, b, loc, scale)
+    legal = onp.where((q >= 0.0) & (q <= 1.0), q, np.nan)
+    return loc + scale * lax.exp(-lax.log1p(-legal) / b)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Poisson distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+
+from .. import special
+from ..arguments import reals
+
+__all__ = ["cdf", "entropy", "logpmf", "pmf"]
+
+
+@outlined()
+def logpmf(k: Any, mu: Any, loc: Any = 0) -> Array:
+    """The logarithm of the probability of ``k``, for the Poisson distribution.
+
+    Args:
+      k: an array or scalar of whole numbers.
+      mu: the mean.
+      loc: where it is shifted to.
+    """
+    k, mu, loc = reals("poisson.logpmf", k, mu, loc)
+    y = k - loc
+    result = special.xlogy(y, mu) - lax.lgamma(y + 1.0) - mu
+    return onp.where((y < 0.0) | (y != lax.floor(y)), -np.inf, result)
+
+
+def pmf(k: Any, mu: Any, loc: Any = 0) -> Array:
+    """The probability of ``k``, for the Poisson distribution.
+
+    Args:
+      k: an array or scalar of whole numbers.
+      mu: the mean.
+      loc: where it is shifted to.
+    """
+    return lax.exp(logpmf(k, mu, loc))
+
+
+@outlined()
+def cdf(k: Any, mu: Any, loc: Any = 0) -> Array:
+    """The distribution function of the Poisson distribution.
+
+    Args:
+      k: an array or scalar of whole numbers.
+      mu: the mean.
+      loc: where it is shifted to.
+    """
+    k, mu, loc = reals("poisson.cdf", k, mu, loc)
+    y = lax.floor(k - loc)
+    inside = lax.igammac(onp.maximum(y, 0.0) + 1.0, mu)
+    return onp.where(y < 0.0, 0.0, inside)
+
+
+@outlined()
+def entropy(mu: Any, loc: Any = 0) -> Array:
+    """The entropy of the Poisson distribution.
+
+    Args:
+      mu: the mean.
+      loc: where it is shifted to.
+    """
+    mu, loc = reals("poisson.entropy", mu, loc)
+    # The sum of -p log(p) up to where nothing is left, or for large means a series in 1 / mu.
+    small = mu <= 50.0
+    mean = onp.where(small, mu, 1.0)
+    term = onp.zeros_like(mu)
+    for k in range(130):
+        logarithm = special.xlogy(float(k), mean) - mean - math.lgamma(k + 1.0)
+        term = term - lax.exp(logarithm) * logarithm
+    inverse = 1.0 / onp.where(small, 50.0, mu)
+    series = inverse * (1.0 / 12.0 + inverse * (1.0 / 24.0 + inverse * (19.0 / 360.0)))
+    large = 0.5 * (math.log(2.0 * math.pi * math.e) - lax.log(inverse)) - series
+    value = onp.where(small, term, large)
+    return onp.where(mu == 0.0, 0.0, onp.where(mu > 0.0, value, np.nan)).astype(mu.dtype)

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics of samples: the mode, ranks, the standard error of the mean."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import dtypes, lax
+from olympus_ir.arrays import Array
+from olympus_numpy.axes import canonical_axis
+from olympus_numpy.compilation import outlined
+from olympus_numpy.promotion import check_arraylike, promote_dtypes_inexact
+
+__all__ = ["ModeResult", "mode", "rankdata", "sem"]
+
+_POLICIES = ("propagate", "omit", "raise")
+_METHODS = ("average", "min", "max", "dense", "ordinal")
+
+
+class ModeResult(NamedTuple):
+    """What `mode` returns: the most frequent values, and how often they occur."""
+
+    mode: Array
+    count: Array
+
+
+def _check_policy(nan_policy: str, supported: tuple[str, ...]) -> None:
+    if nan_policy not in _POLICIES:
+        raise ValueError(f"Illegal nan_policy value {nan_policy!r}; expected one of {_POLICIES}")
+    if nan_policy == "raise":
+        raise ValueError("nan_policy 'raise' is not supported: values are not known while tracing")
+    if nan_policy not in supported:
+        raise NotImplementedError(
+            f"Logic for `nan_policy` of {nan_policy} is not implemented; remove NaN before."
+        )
+
+
+def mode(
+    a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
+) -> ModeResult:
+    """The most frequent values along an axis, and of several the smallest.
+
+    Args:
+      a: an array.
+      axis: the axis; that of the flattened array where it is None.
+      nan_policy: must be "propagate".
+      keepdims: whether the axis stays, with size 1.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> mode(jnp.array([3, 1, 1])).mode
+      Array(1, dtype=int32)
+    """
+    check_arraylike("mode", a)
+    _check_policy(nan_policy, ("propagate",))
+    return ModeResult(*_mode(onp.atleast_1d(a), axis, keepdims))
+
+
+@outlined("axis", "keepdims")
+def _mode(a: Any, axis: int | None, keepdims: bool) -> Any:
+    ndim = a.ndim
+    if axis is None:
+        a, axis = onp.ravel(a), 0
+        kept = (1,) * ndim
+    else:
+        axis = canonical_axis(axis, ndim)
+        kept = tuple(1 if place == axis else size for place, size in enumerate(a.shape))
+    a = onp.moveaxis(a, axis, -1)
+    if a.shape[-1] == 0:
+        values = onp.full(a.shape[:-1], np.nan, dtypes.to_inexact_dtype(a.dtype))
+        counts = onp.zeros_like(values)
+    else:
+        ordered = onp.sort(a, axis=-1)
+        lengths = _run_lengths(ordered)
+        # The first of the longest runs holds the smallest value.
+        end = onp.argmax(lengths, axis=-1, keepdims=True)
+        values = onp.take_along_axis(ordered, end, axis=-1)[..., 0]
+        counts = onp.take_along_axis(lengths, end, axis=-1)[..., 0]
+    if keepdims:
+        return onp.reshape(values, kept), onp.reshape(counts, kept)
+    return values, counts
+
+
+def _is_new(ordered: Any) -> Any:
+    """Whether an element of sorted rows differs from the one before it."""
+    first = onp.ones((*ordered.shape[:-1], 1), bool)
+    return onp.concatenate([first, ordered[..., 1:] != ordered[..., :-1]], axis=-1)
+
+
+def _run_lengths(ordered: Any) -> Any:
+    """How many equal elements there are up to each one of sorted rows."""
+    place = lax.broadcasted_iota(np.dtype(np.int32), ordered.shape, ordered.ndim - 1)
+    start = lax.cummax(onp.where(_is_new(ordered), place, 0), ordered.ndim - 1)
+    return place - start + 1
+
+
+def rankdata(
+    a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
+) -> Array:
+    """The ranks of the elements, from 1.
+
+    Args:
+      a: an array.
+      method: the rank of equal elements: their "average", "min" or "max"; "dense" counts distinct
+        elements, and "ordinal" gives each one its own rank.
+      axis: the axis; that of the flattened array where it is None.
+      nan_policy: must be "propagate".
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> rankdata(jnp.array([3, 1, 1]))
+      Array([3. , 1.5, 1.5], dtype=float32)
+    """
+    check_arraylike("rankdata", a)
+    _check_policy(nan_policy, ("propagate",))
+    if method not in _METHODS:
+        raise ValueError(f"unknown method '{method}'; the methods are {', '.join(_METHODS)}.")
+    return _rankdata(onp.asarray(a), method, axis)
+
+
+@outlined("method", "axis")
+def _rankdata(a: Any, method: str, axis: int | None) -> Any:
+    if axis is None:
+        a, axis = onp.ravel(a), 0
+    a = onp.moveaxis(a, axis, -1)
+    dtype = dtypes.default_float_dtype()
+    order = onp.argsort(a, axis=-1, stable=True)
+    ordered = onp.take_along_axis(a, order, axis=-1)
+    size, last = a.shape[-1], a.ndim - 1
+    place = lax.broadcasted_iota(np.dtype(np.int32), a.shape, last)
+    is_new = _is_new(ordered)
+    start = lax.cummax(onp.where(is_new, place, 0), last)
+    is_end = onp.concatenate([is_new[..., 1:], onp.ones((*a.shape[:-1], 1), bool)], axis=-1)
+    is_end = is_end[..., :size]
+    end = lax.cummin(onp.where(is_end, place, size), last, reverse=True)
+    ranks = {
+        "ordinal": lambda: place + 1.0,
+        "min": lambda: start + 1.0,
+        "max": lambda: end + 1.0,
+        "dense": lambda: lax.cumsum(is_new.astype(np.int32), last) * 1.0,
+        "average": lambda: (start + end) * 0.5 + 1.0,
+    }[method]()
+    result = onp.put_along_axis(
+        onp.zeros(a.shape, dtype), order, ranks.astype(dtype), axis=-1, inplace=False
+    )
+    if dtypes.issubdtype(a.dtype, np.inexact):
+        result = onp.where(onp.any(onp.isnan(a), axis=-1, keepdims=True), np.nan, result)
+    return onp.moveaxis(result, -1, axis)
+
+
+def sem(
+    a: Any,
+    axis: int | None = 0,
+    ddof: int = 1,
+    nan_policy: str = "propagate",
+    *,
+    keepdims: bool = False,
+) -> Array:
+    """The standard error of the mean: the standard deviation over the root of the number.
+
+    Args:
+      a: an array of numbers.
+      axis: the axis; all where it is None.
+      ddof: what is subtracted from the number in the standard deviation.
+      nan_policy: "propagate", or "omit" for leaving NaN out.
+      keepdims: whether the axis stays, with size 1.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> sem(jnp.array([1.0, 1.0]))
+      Array(0., dtype=float32)
+    """
+    check_arraylike("sem", a)
+    _check_policy(nan_policy, ("propagate", "omit"))
+    return _sem(onp.asarray(a), axis, ddof, nan_policy == "omit", keepdims)
+
+
+@outlined("axis", "ddof", "omit", "keepdims")
+def _sem(a: Any, axis: int | None, ddof: int, omit: bool, keepdims: bool) -> Any:
+    (a,) = promote_dtypes_inexact(a)
+    if omit:
+        count = onp.sum(~onp.isnan(a), axis=axis, keepdims=keepdims, dtype=onp.real(a).dtype)
+        return onp.nanstd(a, axis=axis, ddof=ddof, keepdims=keepdims) / lax.sqrt(count)
+    size = a.size if axis is None else a.shape[axis]
+    return onp.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / np.sqrt(max(size, 1))

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Student's t distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import olympus_numpy as onp
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+
+from .. import special
+from ..arguments import reals
+
+__all__ = ["logpdf", "pdf"]
+
+
+@outlined()
+def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the density of Student's t distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      df: the degrees of freedom.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, df, loc, scale = reals("t.logpdf", x, df, loc, scale)
+    y = (x - loc) / scale
+    # The logarithm of beta(df / 2, 1 / 2) stays exact for many degrees of freedom.
+    factor = special.betaln(0.5 * df, onp.full_like(df, 0.5)) + 0.5 * lax.log(df) + lax.log(scale)
+    return -factor - 0.5 * (df + 1.0) * lax.log1p(y * y / df)
+
+
+def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The density of Student's t distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      df: the degrees of freedom.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    return lax.exp(logpdf(x, df, loc, scale))

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The normal distribution between two bounds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+
+from .. import special
+from ..arguments import reals
+
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+
+
+def _log_difference(larger: Any, smaller: Any) -> Any:
+    """``log(exp(larger) - exp(smaller))``."""
+    return larger + lax.log(-lax.expm1(onp.minimum(smaller - larger, 0.0)))
+
+
+def _log_mass(a: Any, b: Any) -> Any:
+    """The logarithm of the probability between two points, from the side that is farther out."""
+    right = a > 0.0
+    low, high = onp.where(right, -b, a), onp.where(right, -a, b)
+    # With both on the left, a difference of tails; else what two tails leave of one.
+    left = high <= 0.0
+    tails = _log_difference(
+        special.log_ndtr(onp.where(left, high, 0.0)), special.log_ndtr(onp.where(left, low, -1.0))
+    )
+    rest = lax.log1p(-special.ndtr(low) - special.ndtr(-onp.where(left, 0.0, high)))
+    return onp.where(left, tails, rest)
+
+
+def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the density of the truncated normal distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      a: the lower bound, in units of ``scale`` from ``loc``.
+      b: the upper bound, likewise.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    return _logpdf(x, a, b, loc, scale)
+
+
+@outlined()
+def _logpdf(x: Any, a: Any, b: Any, loc: Any, scale: Any) -> Any:
+    x, a, b, loc, scale = reals("truncnorm.logpdf", x, a, b, loc, scale)
+    y = (x - loc) / scale
+    value = -0.5 * y * y - 0.5 * math.log(2.0 * math.pi) - lax.log(scale) - _log_mass(a, b)
+    value = onp.where((y < a) | (y > b), -np.inf, value)
+    return onp.where(a >= b, np.nan, value)
+
+
+def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The density of the truncated normal distribution; see `logpdf`."""
+    return lax.exp(logpdf(x, a, b, loc, scale))
+
+
+def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the distribution function of the truncated normal distribution.
+
+    The arguments are those of `logpdf`.
+    """
+    return _logcdf(x, a, b, loc, scale)
+
+
+@outlined()
+def _logcdf(x: Any, a: Any, b: Any, loc: Any, scale: Any) -> Any:
+    x, a, b, loc, scale = reals("truncnorm.logcdf", x, a, b, loc, scale)
+    y = (x - loc) / scale
+    inside = (y > a) & (y < b)
+    point = onp.where(inside, y, b)
+    value = onp.minimum(_log_mass(a, point) - _log_mass(a, b), 0.0)
+    value = onp.where(y >= b, 0.0, onp.where(y <= a, -np.inf, value))
+    return onp.where((a >= b) | (y != y), np.nan, value).astype(x.dtype)
+
+
+def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The distribution function of the truncated normal distribution; see `logpdf`."""
+    return lax.exp(logcdf(x, a, b, loc, scale))
+
+
+def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the survival function of the truncated normal distribution.
+
+    The arguments are those of `logpdf`.
+    """
+    return _logcdf(*(-onp.asarray(each) for each in (x, b, a, loc)), scale)
+
+
+def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The survival function of the truncated normal distribution; see `logpdf`."""
+    return lax.exp(logsf(x, a, b, loc, scale))

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The uniform distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+
+from ..arguments import reals
+
+__all__ = ["cdf", "logpdf", "pdf", "ppf"]
+
+
+@outlined()
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the density of the uniform distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, loc, scale = reals("uniform.logpdf", x, loc, scale)
+    inside = (x >= loc) & (x <= loc + scale)
+    return onp.where(inside, -lax.log(scale), -np.inf)
+
+
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The density of the uniform distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    return lax.exp(logpdf(x, loc, scale))
+
+
+@outlined()
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The distribution function of the uniform distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    x, loc, scale = reals("uniform.cdf", x, loc, scale)
+    y = (x - loc) / scale
+    return onp.clip(y, 0.0, 1.0)
+
+
+@outlined()
+def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The quantile function of the uniform distribution.
+
+    Args:
+      q: an array or scalar of probabilities.
+      loc: where it is shifted to.
+      scale: what it is stretched by.
+    """
+    q, loc, scale = reals("uniform.ppf", q, loc, scale)
+    y = onp.where((q >= 0.0) & (q <= 1.0), q, np.nan)
+    return y * scale + loc

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The von Mises distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+
+from ..arguments import reals
+
+__all__ = ["logpdf", "pdf"]
+
+
+@outlined()
+def logpdf(x: Any, kappa: Any) -> Array:
+    """The logarithm of the density of the von Mises distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      kappa: the concentration.
+    """
+    x, kappa = reals("vonmises.logpdf", x, kappa)
+    # cos(x) - 1 through the half angle, for the Bessel function is scaled.
+    half = lax.sin(0.5 * x)
+    return -2.0 * kappa * half * half - lax.log(2.0 * math.pi * lax.bessel_i0e(kappa))
+
+
+def pdf(x: Any, kappa: Any) -> Array:
+    """The density of the von Mises distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      kappa: the concentration.
+    """
+    return lax.exp(logpdf(x, kappa))

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wrapped Cauchy distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+
+from ..arguments import reals
+
+__all__ = ["logpdf", "pdf"]
+
+
+@outlined()
+def logpdf(x: Any, c: Any) -> Array:
+    """The logarithm of the density of the wrapped Cauchy distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      c: the concentration, from 0 to 1.
+    """
+    x, c = reals("wrapcauchy.logpdf", x, c)
+    density = (1.0 - c * c) / (2.0 * math.pi * (1.0 + c * c - 2.0 * c * lax.cos(x)))
+    inside = (x >= 0.0) & (x <= 2.0 * math.pi)
+    return onp.where(inside, lax.log(density), -np.inf)
+
+
+def pdf(x: Any, c: Any) -> Array:
+    """The density of the wrapped Cauchy distribution.
+
+    Args:
+      x: an array or scalar of real numbers.
+      c: the concentration, from 0 to 1.
+    """
+    return lax.exp(logpdf(x, c))

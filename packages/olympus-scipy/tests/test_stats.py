@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Distributions agree with SciPy's: values, edges, derivatives; statistics of samples too."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+
+import numpy as np
+import pytest
+import scipy.stats as expected_stats
+
+import olympus_random as random
+from olympus_autodiff import jvp, vjp
+from olympus_ir import config, pytrees
+from olympus_ir.jit import jit
+from olympus_numpy import array
+from olympus_scipy import stats
+from olympus_testing import check_grads
+
+GENERATOR = np.random.default_rng(0)
+POINTS = np.concatenate([[-np.inf, 0.0, 1.0, np.inf], GENERATOR.normal(size=20) * 3])
+FINITE = POINTS[np.isfinite(POINTS)]
+COUNTS = np.arange(-2.0, 14.0)
+PROBABILITIES = np.array([0.0, 1e-6, 0.1, 0.5, 0.77, 1.0])
+
+# The operands of each distribution: points, then parameters.
+CONTINUOUS = {
+    "norm": (POINTS, ()),
+    "cauchy": (POINTS, ()),
+    "expon": (POINTS, ()),
+    "laplace": (POINTS, ()),
+    "logistic": (POINTS, ()),
+    "gumbel_l": (FINITE, ()),
+    "gumbel_r": (FINITE, ()),
+    "uniform": (POINTS, ()),
+    "gamma": (FINITE, (2.3,)),
+    "chi2": (FINITE, (3.0,)),
+    "beta": (np.linspace(-0.5, 1.5, 21), (2.3, 0.7)),
+    "pareto": (POINTS, (2.3,)),
+    "t": (POINTS, (2.3,)),
+    "gennorm": (POINTS, (1.3,)),
+    "truncnorm": (np.linspace(-2.5, 2.5, 21), (-1.1, 1.6)),
+    "vonmises": (np.linspace(-3, 3, 11), (1.7,)),
+    "wrapcauchy": (np.linspace(0.1, 6.0, 11), (0.4,)),
+}
+DISCRETE = {
+    "bernoulli": (COUNTS, (0.3,)),
+    "geom": (COUNTS, (0.3,)),
+    "poisson": (COUNTS, (2.7,)),
+    "binom": (COUNTS, (10.0, 0.3)),
+    "nbinom": (COUNTS, (4.0, 0.3)),
+    "betabinom": (COUNTS, (10.0, 1.3, 0.7)),
+}
+SHAPES = {**CONTINUOUS, **DISCRETE}
+CASES = [
+    (name, function)
+    for name in SHAPES
+    for function in importlib.import_module(f"olympus_scipy.stats.{name}").__all__
+    if function != "entropy"
+]
+
+
+def operands(name, function):
+    points, shapes = SHAPES[name]
+    if function in ("ppf", "isf"):
+        points = PROBABILITIES
+    return points, shapes
+
+
+@pytest.mark.parametrize(("name", "function"), CASES)
+def test_agrees_with_scipy(name, function):
+    points, shapes = operands(name, function)
+    ours = getattr(getattr(stats, name), function)
+    theirs = getattr(getattr(expected_stats, name), function)
+    with np.errstate(all="ignore"):
+        expected = theirs(points, *shapes)
+    with config.enable_x64(True):
+        np.testing.assert_allclose(ours(points, *shapes), expected, rtol=1e-10, atol=1e-14)
+    narrow = ours(points.astype(np.float32), *shapes)
+    assert narrow.dtype == np.float32
+    with np.errstate(all="ignore"):
+        rounded = theirs(points.astype(np.float32).astype(float), *shapes)
+    np.testing.assert_allclose(narrow, rounded, rtol=2e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "function"), CASES)
+def test_location_and_scale(name, function):
+    points, shapes = operands(name, function)
+    ours = getattr(getattr(stats, name), function)
+    parameters = inspect.signature(ours).parameters
+    moved = {"loc": 2.0, "scale": 1.7} if "scale" in parameters else {"loc": 2.0}
+    if "loc" not in parameters:
+        return
+    theirs = getattr(getattr(expected_stats, name), function)
+    with np.errstate(all="ignore"):
+        expected = theirs(points, *shapes, **moved)
+    with config.enable_x64(True):
+        found = ours(points, *shapes, **moved)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-14)
+
+
+INSIDE = {"beta": 0.4, "pareto": 1.8, "uniform": 0.4, "truncnorm": 0.3, "wrapcauchy": 2.0}
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_derivatives_of_log_densities(name):
+    shapes = CONTINUOUS[name][1]
+    function = getattr(stats, name).logpdf
+    with config.enable_x64(True):
+        args = tuple(map(np.float64, (INSIDE.get(name, 0.9), *shapes)))
+        check_grads(function, args, order=2, jvp=jvp, vjp=vjp)
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_derivatives_of_log_probabilities(name):
+    shapes = DISCRETE[name][1]
+    function = getattr(stats, name).logpmf
+    with config.enable_x64(True):
+        args = tuple(map(np.float64, shapes))
+        check_grads(lambda *given: function(1.0, *given), args, order=2, jvp=jvp, vjp=vjp)
+
+
+@pytest.mark.parametrize("name", ["gumbel_l", "gumbel_r", "gamma", "chi2"])
+def test_densities_vanish_at_infinity(name):
+    # SciPy's are NaN there.
+    density = getattr(stats, name).pdf
+    np.testing.assert_array_equal(
+        density(np.array([-np.inf, np.inf], np.float32), *SHAPES[name][1]), 0
+    )
+
+
+def test_tails_keep_their_digits():
+    with config.enable_x64(True):
+        np.testing.assert_allclose(stats.norm.logcdf(-40.0), expected_stats.norm.logcdf(-40.0))
+        np.testing.assert_allclose(stats.norm.logsf(40.0), expected_stats.norm.logsf(40.0))
+        np.testing.assert_allclose(stats.cauchy.cdf(-1e12), 1e-12 / np.pi, rtol=1e-10)
+        args = np.array([8.5, -8.5]), np.array([8.0, -9.0]), np.array([9.0, -8.0])
+        found = stats.truncnorm.logpdf(*args)
+        expected = expected_stats.truncnorm.logpdf(*args)
+        np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+def test_poisson_entropy():
+    mu = np.array([0.0, 0.1, 1.0, 5.0, 30.0, 49.0, 51.0, 500.0])
+    with config.enable_x64(True):
+        found = stats.poisson.entropy(mu)
+    np.testing.assert_allclose(found, expected_stats.poisson.entropy(mu), rtol=1e-6)
+
+
+def test_dirichlet():
+    alpha = np.array([0.5, 1.0, 2.5])
+    x = GENERATOR.dirichlet(alpha, 4).T
+    with config.enable_x64(True):
+        for points in (x, x[:-1]):
+            expected = [expected_stats.dirichlet.logpdf(point, alpha) for point in points.T]
+            np.testing.assert_allclose(stats.dirichlet.logpdf(points, alpha), expected, rtol=1e-9)
+        assert stats.dirichlet.pdf(np.array([0.5, 0.9, 0.1]), alpha) == 0
+    with pytest.raises(ValueError, match="same number of entries as `alpha` or one less"):
+        stats.dirichlet.logpdf(np.ones(5), alpha)
+
+
+def test_multinomial():
+    x, p = np.array([[1, 2, 0], [3, 0, 0], [1, 1, 2]]), np.array([0.2, 0.3, 0.5])
+    with config.enable_x64(True):
+        np.testing.assert_allclose(
+            stats.multinomial.pmf(x, 3, p), expected_stats.multinomial.pmf(x, 3, p), atol=1e-15
+        )
+
+
+def test_multivariate_normal():
+    mean = GENERATOR.normal(size=3)
+    root = GENERATOR.normal(size=(3, 3))
+    cov, x = root @ root.T + np.eye(3), GENERATOR.normal(size=(2, 4, 3))
+    theirs = expected_stats.multivariate_normal
+    with config.enable_x64(True):
+        np.testing.assert_allclose(
+            stats.multivariate_normal.logpdf(x, mean, cov), theirs.logpdf(x, mean, cov)
+        )
+        np.testing.assert_allclose(
+            stats.multivariate_normal.pdf(x, mean, 2.0), theirs.pdf(x, mean, 2.0)
+        )
+        np.testing.assert_allclose(
+            stats.multivariate_normal.pdf(0.3, 0.1, 2.0), theirs.pdf(0.3, 0.1, 2.0)
+        )
+        # One covariance and one mean a point.
+        several = stats.multivariate_normal.logpdf(x[0], x[1], np.stack([cov] * 4))
+        expected = [theirs.logpdf(a, b, cov) for a, b in zip(x[0], x[1], strict=True)]
+        np.testing.assert_allclose(several, expected)
+    with pytest.raises(ValueError, match="incompatible shapes"):
+        stats.multivariate_normal.logpdf(x, mean, np.eye(2))
+
+
+@pytest.mark.parametrize("bw_method", [None, "silverman", 0.7])
+def test_gaussian_kde(bw_method):
+    data, weights = GENERATOR.normal(size=(2, 30)), GENERATOR.uniform(size=30)
+    points = GENERATOR.normal(size=(2, 5))
+    theirs = expected_stats.gaussian_kde(data, bw_method, weights)
+    other = expected_stats.gaussian_kde(data[:, :10])
+    with config.enable_x64(True):
+        ours = stats.gaussian_kde(data, bw_method, weights)
+        np.testing.assert_allclose(ours.evaluate(points), theirs.evaluate(points))
+        np.testing.assert_allclose(ours.logpdf(points), theirs.logpdf(points))
+        np.testing.assert_allclose(ours.covariance, theirs.covariance)
+        np.testing.assert_allclose(
+            ours.integrate_gaussian(np.ones(2), np.eye(2)),
+            theirs.integrate_gaussian(np.ones(2), np.eye(2)),
+        )
+        np.testing.assert_allclose(
+            ours.integrate_kde(stats.gaussian_kde(data[:, :10])), theirs.integrate_kde(other)
+        )
+        samples = ours.resample(random.key(0), (4000,))
+        assert samples.shape == (2, 4000)
+        np.testing.assert_allclose(
+            np.mean(samples, axis=1), data @ weights / weights.sum(), atol=0.1
+        )
+        assert len(pytrees.tree_leaves(ours)) == 5
+        np.testing.assert_allclose(
+            jit(lambda density, x: density(x))(ours, points), theirs(points), rtol=1e-6
+        )
+
+
+def test_gaussian_kde_of_one_dimension():
+    data = GENERATOR.normal(size=20)
+    theirs = expected_stats.gaussian_kde(data)
+    with config.enable_x64(True):
+        ours = stats.gaussian_kde(data)
+        np.testing.assert_allclose(
+            ours.integrate_box_1d(-0.5, 1.0), theirs.integrate_box_1d(-0.5, 1.0)
+        )
+    with pytest.raises(ValueError, match="multiple elements"):
+        stats.gaussian_kde(np.ones(1))
+    with pytest.raises(ValueError, match="should be 'scott'"):
+        stats.gaussian_kde(data, "other")
+    with pytest.raises(ValueError, match="points have dimension"):
+        ours.evaluate(np.ones((2, 3)))
+
+
+DATA = GENERATOR.integers(0, 4, (6, 7))
+
+
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_statistics(axis):
+    for keepdims in (False, True):
+        found, expected = (
+            module.mode(DATA, axis=axis, keepdims=keepdims) for module in (stats, expected_stats)
+        )
+        np.testing.assert_array_equal(found.mode, expected.mode)
+        np.testing.assert_array_equal(found.count, expected.count)
+    for method in ("average", "min", "max", "dense", "ordinal"):
+        np.testing.assert_array_equal(
+            stats.rankdata(DATA, method, axis=axis),
+            expected_stats.rankdata(DATA, method, axis=axis),
+        )
+    values = np.where(np.eye(6, 7) > 0, np.nan, DATA + 0.5)
+    np.testing.assert_allclose(
+        stats.sem(DATA, axis=axis), expected_stats.sem(DATA, axis=axis), rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        stats.sem(values, axis=axis, nan_policy="omit"),
+        np.asarray(expected_stats.sem(values, axis=axis, nan_policy="omit")),
+        rtol=1e-6,
+    )
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="unknown method"):
+        stats.rankdata(DATA, "median")
+    with pytest.raises(NotImplementedError, match="nan_policy"):
+        stats.mode(DATA, nan_policy="omit")
+    with pytest.raises(ValueError, match="Illegal nan_policy"):
+        stats.mode(DATA, nan_policy="ignore")
+    with pytest.raises(ValueError, match="complex-valued"):
+        stats.norm.logpdf(array(1j))
+    with pytest.raises(AttributeError, match="no attribute"):
+        getattr(stats, "zipfian")  # noqa: B009

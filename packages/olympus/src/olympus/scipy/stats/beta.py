@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distribution `beta` of the SciPy interface."""
+
+from olympus_scipy.stats.beta import *  # noqa: F403

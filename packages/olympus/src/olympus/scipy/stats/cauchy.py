@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distribution `cauchy` of the SciPy interface."""
+
+from olympus_scipy.stats.cauchy import *  # noqa: F403

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distribution `expon` of the SciPy interface."""
+
+from olympus_scipy.stats.expon import *  # noqa: F403

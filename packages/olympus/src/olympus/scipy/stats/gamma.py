@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distribution `gamma` of the SciPy interface."""
+
+from olympus_scipy.stats.gamma import *  # noqa: F403

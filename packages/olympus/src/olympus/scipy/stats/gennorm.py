@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distribution `gennorm` of the SciPy interface."""
+
+from olympus_scipy.stats.gennorm import *  # noqa: F403

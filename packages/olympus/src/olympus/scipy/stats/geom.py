@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distribution `geom` of the SciPy interface."""
+
+from olympus_scipy.stats.geom import *  # noqa: F403

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distribution `gumbel_l` of the SciPy interface."""
+
+from olympus_scipy.stats.gumbel_l import *  # noqa: F403

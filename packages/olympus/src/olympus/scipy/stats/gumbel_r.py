@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distribution `gumbel_r` of the SciPy interface."""
+
+from olympus_scipy.stats.gumbel_r import *  # noqa: F403

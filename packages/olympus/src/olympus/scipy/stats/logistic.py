@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distribution `logistic` of the SciPy interface."""
+
+from olympus_scipy.stats.logistic import *  # noqa: F403

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distribution `multinomial` of the SciPy interface."""
+
+from olympus_scipy.stats.multinomial import *  # noqa: F403

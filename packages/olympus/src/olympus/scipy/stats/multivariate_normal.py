@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distribution `multivariate_normal` of the SciPy interface."""
+
+from olympus_scipy.stats.multivariate_normal import *  # noqa: F403

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distribution `nbinom` of the SciPy interface."""
+
+from olympus_scipy.stats.nbinom import *  # noqa: F403

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distribution `pareto` of the SciPy interface."""
+
+from olympus_scipy.stats.pareto import *  # noqa: F403

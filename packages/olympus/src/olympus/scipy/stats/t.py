@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distribution `t` of the SciPy interface."""
+
+from olympus_scipy.stats.t import *  # noqa: F403

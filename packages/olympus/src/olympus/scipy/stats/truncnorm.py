@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distribution `truncnorm` of the SciPy interface."""
+
+from olympus_scipy.stats.truncnorm import *  # noqa: F403

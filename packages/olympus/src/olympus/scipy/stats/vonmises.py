@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distribution `vonmises` of the SciPy interface."""
+
+from olympus_scipy.stats.vonmises import *  # noqa: F403
