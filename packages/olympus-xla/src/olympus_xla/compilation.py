@@ -15,6 +15,7 @@ from typing import Any
 
 from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.dead_code import dce_olympuspr
+from olympus_ir.config_flags import dump_ir_to
 from olympus_ir.effects import allocation_effect
 from olympus_ir.olympuspr import ClosedOlympuspr
 
@@ -271,6 +272,10 @@ def compile_lowered(
       placement: where it runs.
       compiler_options: XLA's options by name.
     """
+    if dump_ir_to.value:
+        from .dumps import dump_program  # only where a folder is given
+
+        dump_program(lowered)
     spans_processes = _spans_processes(placement.devices)
     if spans_processes and backends.distributed_runtime is not None:
         backends.distributed_runtime.check_same_program(lowered.name, str(lowered.module))
