@@ -152,7 +152,8 @@ def _rebuild(shape: Any, dtype: Any, sharding: Any, weak: bool, manual: Any, is_
 
 
 def _aval(struct: ShapeDtypeStruct) -> ShapedArray:
-    return ShapedArray(struct.shape, struct.dtype, bool(struct.weak_type))
+    dtype = dtypes.canonicalize_dtype(struct.dtype, allow_extended_dtype=True)
+    return ShapedArray(struct.shape, dtype, bool(struct.weak_type))
 
 
 # A function that is traced for its types alone may use and return what has no value.

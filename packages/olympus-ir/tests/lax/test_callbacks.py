@@ -174,7 +174,10 @@ class TestPureCallback:
         with pytest.raises(ValueError, match=r"cannot specify 64-bit types.*float64"):
             lax.pure_callback(np.sin, wide, VECTOR)
         with enable_x64(True):
-            assert lax.pure_callback(np.sin, wide, VECTOR).dtype == np.float64
+            host = lambda x: np.sin(np.asarray(x, np.float64))  # noqa: E731
+            assert lax.pure_callback(host, wide, VECTOR).dtype == np.float64
+            with pytest.raises(RuntimeError, match="Expected: float64, Actual: float32"):
+                lax.pure_callback(np.sin, wide, VECTOR)
 
 
 class TestIOCallback:
