@@ -10,10 +10,9 @@ from .norms import *  # noqa: F403
 from .products import *  # noqa: F403
 from .solving import *  # noqa: F403
 
-__all__ = [
-    *determinants.__all__,
-    *factoring.__all__,
-    *norms.__all__,
-    *products.__all__,
-    *solving.__all__,
-]
+__all__: list[str] = []
+__all__ += determinants.__all__
+__all__ += factoring.__all__
+__all__ += norms.__all__
+__all__ += products.__all__
+__all__ += solving.__all__

@@ -10,10 +10,9 @@ from .functions import *  # noqa: F403
 from .solving import *  # noqa: F403
 from .special_matrices import *  # noqa: F403
 
-__all__ = [
-    *decompositions.__all__,
-    *eigenvalues.__all__,
-    *functions.__all__,
-    *solving.__all__,
-    *special_matrices.__all__,
-]
+__all__: list[str] = []
+__all__ += decompositions.__all__
+__all__ += eigenvalues.__all__
+__all__ += functions.__all__
+__all__ += solving.__all__
+__all__ += special_matrices.__all__
