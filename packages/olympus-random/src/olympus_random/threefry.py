@@ -7,7 +7,7 @@ Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,13 +39,23 @@ def _threefry2x32_types(*avals: ShapedArray) -> tuple[ShapedArray, ShapedArray]:
     return out, out
 
 
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+# Distances to the left, and the same rotations to the right.
+_ROTATIONS = tuple(
+    tuple((np.uint32(distance), np.uint32(32 - distance)) for distance in distances)
+    for distances in ((13, 15, 26, 6), (17, 29, 16, 24))
+)
 _PARITY = np.uint32(0x1BD11BDA)
+# Between so many pairs of words the rounds are a loop.
+_FEWEST_IN_A_LOOP, _MOST_IN_A_LOOP = 8, 64
 
 
-def _rotated(x: Any, distance: int) -> Any:
-    left = lax.shift_left(x, np.uint32(distance))
-    return lax.bitwise_or(left, lax.shift_right_logical(x, np.uint32(32 - distance)))
+def _rotated(x: Any, left: Any, right: Any) -> Any:
+    return lax.bitwise_or(lax.shift_left(x, left), lax.shift_right_logical(x, right))
+
+
+def _spread(x: Any, shape: tuple[int, ...]) -> Any:
+    own = get_aval(x).shape
+    return x if own == shape else lax.broadcast_in_dim(x, shape, tuple(range(len(own))))
 
 
 @expansion_rules.define(threefry2x32_p)
@@ -53,7 +63,9 @@ def threefry2x32(key1: Any, key2: Any, count1: Any, count2: Any) -> tuple[Any, A
     """Twenty rounds of Threefry on pairs of words.
 
     The rounds are written out: as one elementwise expression they compile and run faster than as a
-    loop, which XLA would run over memory five times.
+    loop, which XLA would run over memory five times. A few words are the exception: written out,
+    they are just enough work for XLA to hand them to another thread, which takes longer than the
+    work (10 us; benchmarks "random.normal" and "random.randint").
 
     Args:
       key1: the first word of the key.
@@ -66,14 +78,33 @@ def threefry2x32(key1: Any, key2: Any, count1: Any, count2: Any) -> tuple[Any, A
     """
     keys = (key1, key2, lax.bitwise_xor(lax.bitwise_xor(key1, key2), _PARITY))
     first, second = lax.add(count1, keys[0]), lax.add(count2, keys[1])
+    shape = np.broadcast_shapes(get_aval(first).shape, get_aval(second).shape)
+    if _FEWEST_IN_A_LOOP <= math.prod(shape) <= _MOST_IN_A_LOOP:
+        return _rounds_in_a_loop(keys, _spread(first, shape), _spread(second, shape))
     for injection in range(5):
-        for distance in _ROTATIONS[injection % 2]:
-            first = lax.add(first, second)
-            second = lax.bitwise_xor(_rotated(second, distance), first)
-        first = lax.add(first, keys[(injection + 1) % 3])
-        step = lax.add(keys[(injection + 2) % 3], np.uint32(injection + 1))
-        second = lax.add(second, step)
+        key1, key2 = keys[(injection + 1) % 3], keys[(injection + 2) % 3]
+        rotations, number = _ROTATIONS[injection % 2], np.uint32(injection + 1)
+        first, second = _four_rounds(first, second, rotations, key1, key2, number)
     return first, second
+
+
+def _four_rounds(
+    first: Any, second: Any, rotations: Iterable[Any], key1: Any, key2: Any, number: Any
+) -> tuple[Any, Any]:
+    for left, right in rotations:
+        first = lax.add(first, second)
+        second = lax.bitwise_xor(_rotated(second, left, right), first)
+    return lax.add(first, key1), lax.add(second, lax.add(key2, number))
+
+
+def _rounds_in_a_loop(keys: Sequence[Any], first: Any, second: Any) -> tuple[Any, Any]:
+    def body(index: Any, state: Any) -> Any:
+        first, second, (key0, key1, key2), (now, then) = state
+        number = lax.add(lax.convert_element_type(index, np.uint32), np.uint32(1))
+        first, second = _four_rounds(first, second, now, key1, key2, number)
+        return first, second, (key1, key2, key0), (then, now)
+
+    return lax.fori_loop(0, 5, body, (first, second, tuple(keys), _ROTATIONS))[:2]
 
 
 def _hash(key: Any, count1: Any, count2: Any) -> tuple[Any, Any]:
