@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from olympus_ir import dtypes, pytrees
 from olympus_ir.errors import UnexpectedTracerError
@@ -26,8 +27,9 @@ __all__ = [
 ]
 
 
-class CustomVJPPrimal(NamedTuple):
-    """An argument of a forward pass that was set with ``symbolic_zeros=True``.
+@dataclasses.dataclass(frozen=True)
+class CustomVJPPrimal:
+    """An argument of a forward pass that was set with ``symbolic_zeros=True``: a leaf of pytrees.
 
     Attributes:
       value: the argument, an array.

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import pytrees
-from ..avals import AbstractValue
-from ..evaluation import olympuspr_as_fun
+from ..avals import AbstractValue, get_aval
+from ..evaluation import evaluator, olympuspr_as_fun
 from ..olympuspr import ClosedOlympuspr, Olympuspr
 from ..primitives import instruction
 from ..tracing import current
@@ -113,12 +113,26 @@ def optimization_barrier(operand: Any, /) -> Any:
 # ---- applying equations again ----
 
 
+def _as_arrays(operands: Sequence[Any]) -> Sequence[Any]:
+    """Operands for user's rules: a literal of the program is an array to them, as in the trace."""
+    if not any(type(value) in _PYTHON_SCALARS for value in operands):
+        return operands
+    array = evaluator().array
+    return [
+        array(value, get_aval(value)) if type(value) in _PYTHON_SCALARS else value
+        for value in operands
+    ]
+
+
+_PYTHON_SCALARS = frozenset({bool, int, float, complex})
+
+
 def _apply_custom_jvp_call(operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
     return current.trace.process_custom_jvp_call(
         custom_jvp_call_p,
         olympuspr_as_fun(params["call_jaxpr"]),
         params["jvp_jaxpr_fun"],
-        operands,
+        _as_arrays(operands),
         symbolic_zeros=params["symbolic_zeros"],
         num_consts=params["num_consts"],
     )
@@ -130,7 +144,7 @@ def _apply_custom_vjp_call(operands: Sequence[Any], params: dict[str, Any]) -> S
         olympuspr_as_fun(params["call_jaxpr"]),
         params["fwd_jaxpr_thunk"],
         params["bwd"],
-        operands,
+        _as_arrays(operands),
         out_trees=params["out_trees"],
         symbolic_zeros=params["symbolic_zeros"],
         num_consts=params["num_consts"],
