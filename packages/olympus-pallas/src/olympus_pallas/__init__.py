@@ -6,6 +6,7 @@ from __future__ import annotations
 from olympus_ir.refs.indexing import Slice as Slice
 from olympus_ir.refs.indexing import ds as ds
 from olympus_ir.refs.indexing import dslice as dslice
+from olympus_ir.refs.states import run_state as run_state
 from olympus_ir.source_info import register_library_folder
 
 from . import batching as batching
@@ -36,6 +37,7 @@ from .hints import broadcast_to as broadcast_to
 from .hints import delay as delay
 from .hints import empty as empty
 from .hints import empty_like as empty_like
+from .hints import empty_ref_like as empty_ref_like
 from .hints import multiple_of as multiple_of
 from .hints import reciprocal as reciprocal
 from .memory import MemoryRef as MemoryRef

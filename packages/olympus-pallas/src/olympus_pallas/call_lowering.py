@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of `pallas_call`, by platform: interpreted, or handed to the compiler of kernels."""
+"""Lowering of `pallas_call`, by platform: interpreted, or handed to a compiler of kernels."""
 
 from __future__ import annotations
 
@@ -12,18 +12,46 @@ from . import config
 from .calls import pallas_call_p
 from .interpret import interpret_call
 
+__all__ = ["register_lowering_rule"]
+
+# Compilers of third parties: from platform and class of the parameters to the rule.
+_registered: dict[tuple[str, type], Callable[..., Any]] = {}
+
+
+def register_lowering_rule(
+    params_cls: type, rule: Callable[..., Any], platform: str | tuple[str, ...]
+) -> None:
+    """Has kernels lowered by a rule of one's own, where they ask for it by their parameters.
+
+    Args:
+      params_cls: the class of ``compiler_params``; kernels with such parameters use the rule.
+      rule: `(context, *operands, **params) -> results`, a lowering rule as those of olympus-xla;
+        the parameters are those of ``pallas_call`` equations.
+      platform: the platform, or several.
+
+    Raises:
+      ValueError: where there is a rule for the class and platform already.
+    """
+    for name in (platform,) if isinstance(platform, str) else platform:
+        if (name, params_cls) in _registered:
+            raise ValueError(
+                f"kernels with {params_cls.__name__} have a lowering rule for {name} already"
+            )
+        _registered[name, params_cls] = rule
+
 
 def _interpreted(*operands: Any, **params: Any) -> list[Any]:
     return interpret_call(*operands, **params)
 
 
-def _rule(compiled: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule of a platform whose compiler of kernels is ``compiled``."""
+def _rule(platform: str, compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """The rule of a platform whose own compiler of kernels is ``compiled``."""
 
     def rule(context: Any, *operands: Any, **params: Any) -> Any:
         if params["interpret"] or config.interpret_params() is not None:
             return context.inline_function(_interpreted, operands, params)
-        return compiled(context, *operands, **params)
+        chosen = _registered.get((platform, type(params["compiler_params"])), compiled)
+        return chosen(context, *operands, **params)
 
     return rule
 
@@ -46,6 +74,6 @@ def _with_mosaic(context: Any, *operands: Any, **params: Any) -> Any:
     return lower_call(context, *operands, **params)
 
 
-define_for_platform(pallas_call_p, "cpu", _rule(_refused))
-define_for_platform(pallas_call_p, "cuda", _rule(_with_triton))
-define_for_platform(pallas_call_p, "tpu", _rule(_with_mosaic))
+define_for_platform(pallas_call_p, "cpu", _rule("cpu", _refused))
+define_for_platform(pallas_call_p, "cuda", _rule("cuda", _with_triton))
+define_for_platform(pallas_call_p, "tpu", _rule("tpu", _with_mosaic))

@@ -391,7 +391,11 @@ def _trace_index_map(
     avals: Sequence[Any],
     tree: Any,
 ) -> tuple[ClosedOlympuspr, Any]:
-    flat = FlatFunction(index_map, tree)
+    def as_tuple(*args: Any) -> Any:
+        place = index_map(*args)
+        return tuple(place) if isinstance(place, tuple | list) else (place,)
+
+    flat = FlatFunction(as_tuple, tree)
     where = function_source(index_map)
     debug_info = DebugInfo("pallas_call index_map", index_map)
     olympuspr, consts = trace_to_olympuspr(flat, avals, debug_info)
@@ -402,10 +406,11 @@ def _trace_index_map(
             "with Python numbers, or pass them as prefetched scalars "
             "(PrefetchScalarGridSpec(num_scalar_prefetch=...))."
         )
-    if len(olympuspr.outvars) != len(block_shape):
+    count = len(flat.out_tree.children())
+    if count != len(block_shape):
         raise ValueError(
             f"Index map function {where} for {origin} must return {len(block_shape)} values to "
-            f"match block_shape={block_shape}. Currently returning {len(olympuspr.outvars)} values:"
+            f"match block_shape={block_shape}. Currently returning {count} values:"
         )
     for position, atom in enumerate(olympuspr.outvars):
         aval = atom.aval

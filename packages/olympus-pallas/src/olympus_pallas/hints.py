@@ -19,6 +19,7 @@ from olympus_ir.effects import (
     no_effects,
 )
 from olympus_ir.expansion import expansion_rules
+from olympus_ir.lax import references
 from olympus_ir.lax.values import shape_of
 from olympus_ir.primitives import Primitive
 from olympus_ir.shape_struct import ShapeDtypeStruct
@@ -34,6 +35,7 @@ __all__ = [
     "elementwise_inline_asm_p",
     "empty",
     "empty_like",
+    "empty_ref_like",
     "max_contiguous",
     "max_contiguous_p",
     "multiple_of",
@@ -227,6 +229,18 @@ def empty_like(x: Any) -> Any:
       (3,)
     """
     return pytrees.tree_map(lambda leaf: empty(leaf.shape, leaf.dtype), x)
+
+
+def empty_ref_like(x: Any) -> Any:
+    """References to new arrays of no particular values, with the shapes and dtypes of others.
+
+    Example:
+      >>> empty_ref_like(np.ones(3, np.int32)).shape
+      (3,)
+    """
+    return pytrees.tree_map(
+        lambda leaf: references.empty_ref(ShapedArray(leaf.shape, leaf.dtype)), x
+    )
 
 
 # ---- the hardware's own ----

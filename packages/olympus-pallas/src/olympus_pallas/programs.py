@@ -266,4 +266,4 @@ def as_index(value: Any) -> Any:
     """A number of programs as a 32-bit integer."""
     if isinstance(value, int):
         return np.asarray(value, INDEX_DTYPE)
-    return lax.convert_element_type(value, INDEX_DTYPE)
+    return value if value.dtype == INDEX_DTYPE else lax.convert_element_type(value, INDEX_DTYPE)

@@ -18,6 +18,10 @@ from .memory import TpuMemorySpace as MemorySpace
 from .memory import dma_semaphore as dma_semaphore
 from .memory_access import load as _load
 from .memory_access import store as _store
+from .tpu_primitives import prng_random_bits as prng_random_bits
+from .tpu_primitives import prng_seed as prng_seed
+from .tpu_primitives import roll as roll
+from .tpu_primitives import touch as touch
 from .transfers import async_copy as async_copy
 from .transfers import make_async_copy as make_async_copy
 from .transfers import sync_copy as sync_copy
@@ -46,10 +50,14 @@ __all__ = [
     "force_tpu_interpret_mode",
     "load",
     "make_async_copy",
+    "prng_random_bits",
+    "prng_seed",
     "reset_tpu_interpret_mode_state",
+    "roll",
     "set_tpu_interpret_mode",
     "store",
     "sync_copy",
+    "touch",
 ]
 
 CMEM = MemorySpace.CMEM

@@ -14,6 +14,7 @@ from ..lowering.building import element_type
 from ..lowering.elementwise import cast
 from ..lowering.tables import mosaic_rules
 from ..programs import num_programs_p, program_id_p
+from ..tpu_primitives import prng_random_bits_p, prng_seed_p, roll_p, touch_p
 from .builder import MosaicBuilder
 from .mathematics import _FLOAT32
 
@@ -76,4 +77,37 @@ def _debug_print(builder: MosaicBuilder, *operands: Any, fmt: str, **params: Any
     if not formatted:
         del attributes["formatted"]
     builder.operation("tpu.log", [], operands, attributes)
+    return []
+
+
+@mosaic_rules.define(roll_p)
+def _roll(
+    builder: MosaicBuilder,
+    x: Any,
+    shift: Any,
+    *,
+    axis: int,
+    stride: int | None,
+    stride_axis: int | None,
+) -> Any:
+    attributes = {"dimension": mlir.parsed(f"{axis} : si32")}
+    if stride is not None and stride_axis is not None:
+        attributes["stride"] = mlir.parsed(f"{stride} : si32")
+        attributes["stride_dimension"] = mlir.parsed(f"{stride_axis} : si32")
+    return builder.create("tpu.dynamic_rotate", x.type, (x, shift), attributes)
+
+
+@mosaic_rules.define(prng_seed_p)
+def _prng_seed(builder: MosaicBuilder, *seeds: Any) -> list[Any]:
+    builder.operation("tpu.prng_set_seed_32", [], seeds)
+    return []
+
+
+@mosaic_rules.define(prng_random_bits_p)
+def _prng_random_bits(builder: MosaicBuilder, **params: Any) -> Any:
+    return builder.create("tpu.prng_random_bits", builder.value_type(builder.aval_out))
+
+
+@mosaic_rules.define(touch_p)
+def _touch(builder: MosaicBuilder, ref: Any) -> list[Any]:
     return []

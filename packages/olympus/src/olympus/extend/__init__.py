@@ -4,5 +4,5 @@
 from .. import _lazy
 
 __getattr__, __dir__ = _lazy.lazy_attributes(
-    __name__, {}, ("backend", "core", "ffi", "linear_util", "random", "source_info_util")
+    __name__, {}, ("backend", "core", "ffi", "linear_util", "pallas", "random", "source_info_util")
 )
