@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir.avals import ShapedArray, get_aval
-from olympus_ir.dead_code import dce_olympuspr
 from olympus_ir.config_flags import dump_ir_to
+from olympus_ir.dead_code import dce_olympuspr
 from olympus_ir.effects import allocation_effect
 from olympus_ir.olympuspr import ClosedOlympuspr
 

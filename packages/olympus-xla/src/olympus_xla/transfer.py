@@ -149,7 +149,13 @@ def _host_operand(value: Any) -> Any:
         convert = getattr(value, name, None)
         if convert is not None:
             return convert()
-    return np.asarray(value)
+    array = np.asarray(value)
+    if array.dtype == object:
+        raise TypeError(
+            f"{value!r} of type {type(value)} is not a valid OLYMPUS value here: it has a type and "
+            "no contents. Functions of types alone are what olympus.eval_shape is for."
+        )
+    return array
 
 
 def _put_host(
