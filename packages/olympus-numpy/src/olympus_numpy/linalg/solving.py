@@ -40,15 +40,7 @@ _matmul = functools.partial(contractions.matmul, precision=lax.Precision.HIGHEST
 # ---- solutions ----
 
 
-def lu_solution(packed: Any, permutation: Any, b: Any, trans: int) -> Any:
-    """Solves with the factors of one matrix.
-
-    Args:
-      packed: the factors, as `lax.linalg.lu` returns them.
-      permutation: the permutation of rows.
-      b: the right-hand side, a vector or a matrix.
-      trans: whether the matrix is taken as it is (0), transposed (1) or adjoint (2).
-    """
+def _lu_solution_of(packed: Any, permutation: Any, b: Any, trans: int) -> Any:
     vector = b.ndim == 1
     x = b[:, None] if vector else b
     solve_with = functools.partial(lax_linalg.triangular_solve, packed, left_side=True)
@@ -64,6 +56,12 @@ def lu_solution(packed: Any, permutation: Any, b: Any, trans: int) -> Any:
         inverse = lax.sort((permutation, places), 0, num_keys=1)[1]
         x = permute_rows(x, inverse)
     return x[:, 0] if vector else x
+
+
+# Solves with the factors of one matrix: `lu_solution(packed, permutation, b, trans)`, where the
+# matrix is taken as it is (0), transposed (1) or adjoint (2). An equation of its own, which is
+# traced once for all matrices of a shape.
+lu_solution = compiled(_lu_solution_of, ("trans",), name="_lu_solve")
 
 
 def _solution(a: Any, b: Any) -> Any:
@@ -95,6 +93,8 @@ def _solve_of(a: Any, b: Any) -> Any:
             f"Invalid shapes for solve: {a.shape}, {b.shape}. Several right-hand sides that are "
             "vectors are given by solve(a, b[..., None]).squeeze(-1)."
         )
+    if a.ndim == 2 and 1 <= b.ndim <= 2 and a.shape[0] == a.shape[1] == b.shape[0]:
+        return _solution(a, b)  # the common case, for which there is nothing to vectorise
     return (_solve_vectors if b.ndim == 1 else _solve_matrices)(a, b)
 
 
