@@ -18,6 +18,7 @@ from olympus_ir.config_flags import dump_ir_to
 from olympus_ir.dead_code import dce_olympuspr
 from olympus_ir.effects import allocation_effect
 from olympus_ir.olympuspr import ClosedOlympuspr
+from olympus_ir.shape_struct import ShapeDtypeStruct
 
 from . import backends
 from ._jaxlib import ArrayImpl, GSPMDSharding, JaxRuntimeError, NamedSharding, is_description
@@ -207,6 +208,8 @@ def _is_inline(value: Any) -> bool:
         return True
     if type(value) is ArrayImpl and value._sharding.num_devices > 1:
         return False  # its parts stay where they are
+    if type(value) is ShapeDtypeStruct:
+        raise TypeError(f"{value!r} has no value and cannot be a constant of a compiled function")
     aval = get_aval(value)
     return aval.size * aval.dtype.itemsize <= _LARGEST_INLINE_CONSTANT
 
