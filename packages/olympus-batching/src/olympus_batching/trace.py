@@ -34,16 +34,21 @@ class BatchTrace(Trace):
       parent: the interpreter around, to which the batched primitives are given.
       axis: the mapped axis.
       fun: the mapped function, for error messages.
+      tag: stands for the call of `vmap`. Functions with derivative rules of their own are batched
+        by further traces of the same tag; what they close over of the first one is theirs, too.
     """
 
-    __slots__ = ("axis", "fun")
+    __slots__ = ("axis", "fun", "tag")
 
     parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride] - never None here
 
-    def __init__(self, parent: Trace, axis: BatchAxis, fun: Any = None) -> None:
+    def __init__(
+        self, parent: Trace, axis: BatchAxis, fun: Any = None, tag: object | None = None
+    ) -> None:
         super().__init__(parent)
         self.axis = axis
         self.fun = fun
+        self.tag = object() if tag is None else tag
 
     def process_primitive(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
@@ -52,7 +57,7 @@ class BatchTrace(Trace):
         dims = []
         batched = False
         for arg in args:
-            if isinstance(arg, BatchTracer) and arg._trace is self:
+            if isinstance(arg, BatchTracer) and arg._trace.tag is self.tag:
                 values.append(arg.value)
                 dims.append(arg.batch_dim)
                 batched = True
@@ -108,8 +113,6 @@ class BatchTrace(Trace):
         batched_fun = BatchedFunction(self, fun, dims)
         batched_jvp = BatchedJvp(self, jvp, dims)
         with set_current_trace(self.parent) as parent:
-            if self._is_indifferent(dims):
-                return parent.process_custom_jvp_call(primitive, fun, jvp, args, **options)
             outs = parent.process_custom_jvp_call(
                 primitive, batched_fun, batched_jvp, values, **options
             )
@@ -127,8 +130,6 @@ class BatchTrace(Trace):
         batched_fwd = BatchedForward(self, fwd, dims)
         batched_bwd = BatchedBackward(self, bwd, batched_fwd)
         with set_current_trace(self.parent) as parent:
-            if self._is_indifferent(dims):
-                return parent.process_custom_vjp_call(primitive, fun, fwd, bwd, args, **options)
             outs = parent.process_custom_vjp_call(
                 primitive, batched_fun, batched_fwd, batched_bwd, values, **options
             )
@@ -138,15 +139,11 @@ class BatchTrace(Trace):
             out_dims = batched_fwd.out_dims[len(batched_fwd.out_dims) - len(outs) :]
         return self.wrap(outs, out_dims)
 
-    def _is_indifferent(self, dims: Sequence[BatchDim]) -> bool:
-        """Whether a call with these operands has nothing to do with the mapped axis."""
-        return self.axis.name is None and all(dim is None for dim in dims)
-
     def call(
         self, fun: Callable[..., Sequence[Any]], args: Sequence[Any], dims: Sequence[BatchDim]
     ) -> tuple[list[Any], list[BatchDim]]:
         """Calls another function on all examples of the same axis; see `call_batched`."""
-        return call_batched(fun, self.axis, args, dims, self.fun)
+        return call_batched(fun, self.axis, args, dims, self.fun, self.tag)
 
     # ---- values and tracers ----
 
@@ -155,7 +152,7 @@ class BatchTrace(Trace):
         values: list[Any] = []
         dims: list[BatchDim] = []
         for arg in args:
-            if isinstance(arg, BatchTracer) and arg._trace is self:
+            if isinstance(arg, BatchTracer) and arg._trace.tag is self.tag:
                 values.append(arg.value)
                 dims.append(arg.batch_dim)
             else:
@@ -223,6 +220,7 @@ def call_batched(
     args: Sequence[Any],
     dims: Sequence[BatchDim],
     source: Any = None,
+    tag: object | None = None,
 ) -> tuple[list[Any], list[BatchDim]]:
     """Calls a function of flat operands on all examples.
 
@@ -232,12 +230,13 @@ def call_batched(
       args: the operands; those with a batch dimension hold all examples.
       dims: their batch dimensions.
       source: the user's function, for error messages.
+      tag: that of the trace, where it goes on for another one; see `BatchTrace`.
 
     Returns:
       The results of all examples, and their batch dimensions.
     """
     load_rules()
-    trace = BatchTrace(current.trace, axis, source)
+    trace = BatchTrace(current.trace, axis, source, tag)
     saved_axes = current.axes
     if axis.name is not None or axis.spmd_name is not None:
         current.axes = extended_axes(saved_axes, axis)

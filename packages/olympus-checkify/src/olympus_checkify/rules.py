@@ -15,6 +15,7 @@ from olympus_ir.avals import get_aval, is_valid_value
 from olympus_ir.evaluation import bind_equation
 from olympus_ir.jit import jit
 from olympus_ir.lax import calls
+from olympus_ir.lax.control_flow.predicates import with_scalar_condition
 from olympus_ir.lax.control_flow.primitives import cond_p, scan_p, while_p
 from olympus_ir.olympuspr import Equation, close_olympuspr
 from olympus_ir.staging import trace_to_closed
@@ -304,7 +305,7 @@ def _scan(equation: Equation, enabled: Enabled, error: Error, operands: Sequence
 
 
 def _while(equation: Equation, enabled: Enabled, error: Error, operands: Sequence[Any]) -> Outcome:
-    params = equation.params
+    operands, params = with_scalar_condition(operands, equation.params)
     cond, body = params["cond_jaxpr"], params["body_jaxpr"]
     effects = tuple(sorted({*effects_of(cond, enabled), *effects_of(body, enabled)}))
     cond_fun, cond_metadata = call_with_errors(cond, enabled, effects)

@@ -242,7 +242,15 @@ def _while(operands: Sequence, results: Sequence, params: dict[str, Any]) -> Non
     body_consts, carry = rest[:num_body], rest[num_body:]
     _check_types("operands of `cond_jaxpr`", [*cond_consts, *carry], condition.in_avals)
     _check_types("operands of `body_jaxpr`", [*body_consts, *carry], body.in_avals)
-    _check_types("results of `cond_jaxpr`", condition.out_avals, [ShapedArray((), np.bool_)])
+    # One boolean, or one for each of many examples, whose dimensions are the first of all values.
+    (goes_on,) = condition.out_avals
+    _check_types("results of `cond_jaxpr`", [goes_on], [ShapedArray(goes_on.shape, np.bool_)])
+    for place, aval in enumerate(carry):
+        if aval.shape[: goes_on.ndim] != goes_on.shape:
+            raise Misfit(
+                f"part {place} of the carry has type {_short(aval)}, but the condition gives "
+                f"{_short(goes_on)}, whose dimensions must be the first ones of all values carried"
+            )
     _check_types("results of `body_jaxpr`", body.out_avals, carry)
 
 

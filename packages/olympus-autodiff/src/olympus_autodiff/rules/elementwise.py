@@ -254,13 +254,20 @@ def _sub_transpose(cotangent: Any, x: Any, y: Any) -> list[Any]:
 
 @jvp_rules.define(lax.convert_element_type_p)
 def _convert_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, new_dtype: Any, **params: Any
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    new_dtype: Any,
+    weak_type: bool,
+    sharding: Any,
 ) -> Any:
     (x,), (t,) = primals, tangents
-    y = lax.convert_element_type_p.bind(x, new_dtype=new_dtype, **params)
+    y = lax.convert_element_type_p.bind(
+        x, new_dtype=new_dtype, weak_type=weak_type, sharding=sharding
+    )
     if not has_tangents(new_dtype):
         return y, Zero.of(y)
-    return y, lax.convert_element_type_p.bind(t, new_dtype=new_dtype, **params)
+    return y, lax.convert_dtype(t, new_dtype, weak_type, sharding)
 
 
 @transpose_rules.define(lax.convert_element_type_p)
@@ -268,8 +275,9 @@ def _convert_transpose(cotangent: Any, x: Any, *, sharding: Any, **params: Any) 
     aval = x.aval
     if is_complex(cotangent) and not dtypes.issubdtype(aval.dtype, np.complexfloating):
         cotangent = real(cotangent)  # converting would warn that the imaginary part is dropped
-    if aval.dtype == aval_of(cotangent).dtype and sharding is None:
-        return [cotangent]  # the weak type alone had changed
+    given = aval_of(cotangent)
+    if aval.dtype == given.dtype and aval.weak_type == given.weak_type and sharding is None:
+        return [cotangent]
     return [
         lax.convert_element_type_p.bind(
             cotangent, new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=aval.sharding

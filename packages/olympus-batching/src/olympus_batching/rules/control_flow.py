@@ -17,7 +17,6 @@ from olympus_ir.effects import ordered_effects
 from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.lax.control_flow.linear_solves import LinearSolveParts, split_operands
 from olympus_ir.olympuspr import ClosedOlympuspr
-from olympus_ir.staging import trace_to_closed
 
 from ..programs import batch_olympuspr, uses_axis
 from ..tables import BatchAxis, batching_rules, define_axis_rule, materialize, shape_of, to_front
@@ -190,7 +189,8 @@ def _while(
             break
         carry_batched = list(after)
     _, (condition_batched,) = batch_olympuspr(cond_jaxpr, axis, [*cond_batched, *carry_batched])
-    if condition_batched:
+    # A condition for each example of another axis already gets one for each of this one, too.
+    if condition_batched or (any(carry_batched) and cond_jaxpr.out_avals[0].shape):
         _check_unordered("while", (cond_jaxpr, body_jaxpr))
         if _has_refs(operands):
             return apply_to_arrays(axis, lax.while_p, args, batch_dims, params)
@@ -237,42 +237,22 @@ def _while_for_each(
 ) -> Any:
     """A loop that each example leaves in its own time.
 
-    It runs as long as any example needs it; the others keep their values meanwhile.
+    Its condition gives a boolean for each; the primitive keeps the values of those that have left.
     """
     cond_consts, body_consts, carry = operands
     cond_batched, body_batched, _, initially_batched = flags
-    cond_count, body_count = len(cond_consts), len(body_consts)
     everywhere = [True] * len(carry)
-    batched_cond, _ = batch_olympuspr(cond_jaxpr, axis, [*cond_batched, *everywhere])
+    batched_cond, _ = batch_olympuspr(cond_jaxpr, axis, [*cond_batched, *everywhere], True)
     batched_body, _ = batch_olympuspr(body_jaxpr, axis, [*body_batched, *everywhere], everywhere)
-
-    def any_goes_on(*args: Any) -> list[Any]:
-        (goes_on,) = _run(batched_cond, *args)
-        return [lax.reduce_or(goes_on, (0,))]
-
-    def advance(*args: Any) -> list[Any]:
-        of_cond, of_body = args[:cond_count], args[cond_count : cond_count + body_count]
-        values = args[cond_count + body_count :]
-        (goes_on,) = _run(batched_cond, *of_cond, *values)
-        advanced = _run(batched_body, *of_body, *values)
-        return [
-            lax.select(_spread(goes_on, new), new, old)
-            for new, old in zip(advanced, values, strict=True)
-        ]
-
     carry = _instantiated(axis, carry, initially_batched, everywhere)
-    cond_avals, body_avals = batched_cond.in_avals, batched_body.in_avals
     outs = lax.while_p.bind(
-        *cond_consts,
         *cond_consts,
         *body_consts,
         *carry,
-        cond_nconsts=cond_count,
-        cond_jaxpr=trace_to_closed(any_goes_on, cond_avals, cond_jaxpr.debug_info),
-        body_nconsts=cond_count + body_count,
-        body_jaxpr=trace_to_closed(
-            advance, [*cond_avals[:cond_count], *body_avals], body_jaxpr.debug_info
-        ),
+        cond_nconsts=len(cond_consts),
+        cond_jaxpr=batched_cond,
+        body_nconsts=len(body_consts),
+        body_jaxpr=batched_body,
     )
     return outs, [0] * len(outs)
 

@@ -13,6 +13,7 @@ from ..evaluation import eval_olympuspr
 from ..lax.broadcasting import expand_dims
 from ..lax.control_flow.linear_solves import LinearSolveParts, linear_solve_p, split_operands
 from ..lax.control_flow.platforms import index_of_platform, platform_index_p
+from ..lax.control_flow.predicates import with_scalar_condition
 from ..lax.control_flow.primitives import cond_p, scan_p, stacked_aval, while_p
 from ..lax.conversion import convert_dtype
 from ..lax.creation import empty
@@ -47,13 +48,13 @@ def cond(
 
 @reference_rules.define(while_p)
 @takes_arrays
-def while_loop(
-    *operands: Any,
-    cond_jaxpr: ClosedOlympuspr,
-    cond_nconsts: int,
-    body_jaxpr: ClosedOlympuspr,
-    body_nconsts: int,
-) -> list[Any]:
+def while_loop(*operands: Any, **params: Any) -> list[Any]:
+    return _while_loop(*with_scalar_condition(operands, params))
+
+
+def _while_loop(operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    cond_jaxpr, cond_nconsts = params["cond_jaxpr"], params["cond_nconsts"]
+    body_jaxpr, body_nconsts = params["body_jaxpr"], params["body_nconsts"]
     cond_consts, rest = operands[:cond_nconsts], operands[cond_nconsts:]
     body_consts, carry = rest[:body_nconsts], list(rest[body_nconsts:])
     while True:

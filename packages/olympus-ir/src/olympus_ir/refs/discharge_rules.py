@@ -11,6 +11,7 @@ from ..avals import get_aval
 from ..evaluation import eval_olympuspr
 from ..lax import references
 from ..lax.control_flow.linear_solves import linear_solve_p
+from ..lax.control_flow.predicates import with_scalar_condition
 from ..olympuspr import ClosedOlympuspr, Equation, Olympuspr, Var, close_olympuspr
 from ..staging import varying_alike
 from ..tracing import current
@@ -278,6 +279,12 @@ def _scan(equation: Equation, operands: Operands) -> Changes:
 
 @discharge_rules.define(lax.while_p)
 def _while(equation: Equation, operands: Operands) -> Changes:
+    count = equation.params["cond_nconsts"]
+    if equation.params["cond_jaxpr"].out_avals[0].shape:
+        operands, params = with_scalar_condition(operands, equation.params)
+        repeated = [*equation.invars[:count], *equation.invars]
+        values, results = _while(equation.replace(invars=repeated, params=params), operands)
+        return values[count:], results
     params = equation.params
     condition, body = params["cond_jaxpr"], params["body_jaxpr"]
     num_cond, num_body = params["cond_nconsts"], params["body_nconsts"]

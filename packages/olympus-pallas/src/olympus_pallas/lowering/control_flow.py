@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.lax.control_flow.predicates import with_scalar_condition
 from olympus_ir.olympuspr import ClosedOlympuspr, Literal, Olympuspr
 
 from .building import BOOL, INT32, KernelBuilder, KernelLoweringError
@@ -124,15 +125,10 @@ def _counter_position(program: Olympuspr, num_consts: int, invars: Sequence[Any]
 
 
 @define_for_both(lax.while_p)
-def _while(
-    builder: KernelBuilder,
-    *operands: Any,
-    cond_jaxpr: ClosedOlympuspr,
-    cond_nconsts: int,
-    body_jaxpr: ClosedOlympuspr,
-    body_nconsts: int,
-    **params: Any,
-) -> list[Any]:
+def _while(builder: KernelBuilder, *given: Any, **given_params: Any) -> list[Any]:
+    operands, params = with_scalar_condition(given, given_params)
+    cond_jaxpr, cond_nconsts = params["cond_jaxpr"], params["cond_nconsts"]
+    body_jaxpr, body_nconsts = params["body_jaxpr"], params["body_nconsts"]
     cond_consts = operands[:cond_nconsts]
     body_consts = operands[cond_nconsts : cond_nconsts + body_nconsts]
     carry = operands[cond_nconsts + body_nconsts :]

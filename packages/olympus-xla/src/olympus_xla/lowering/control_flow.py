@@ -15,6 +15,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.lax.control_flow.linear_solves import split_operands
 from olympus_ir.lax.control_flow.platforms import index_of_platform
+from olympus_ir.lax.control_flow.predicates import with_scalar_condition
 from olympus_ir.olympuspr import ClosedOlympuspr
 
 from . import mlir
@@ -129,15 +130,10 @@ def while_loop(
 
 
 @lowering_rules.define(lax.while_p)
-def _while(
-    context: LoweringContext,
-    *operands: Any,
-    cond_jaxpr: Any,
-    cond_nconsts: int,
-    body_jaxpr: Any,
-    body_nconsts: int,
-    **params: Any,
-) -> list[Any]:
+def _while(context: LoweringContext, *given: Any, **params: Any) -> list[Any]:
+    operands, params = with_scalar_condition(given, params)
+    cond_jaxpr, cond_nconsts = params["cond_jaxpr"], params["cond_nconsts"]
+    body_jaxpr, body_nconsts = params["body_jaxpr"], params["body_nconsts"]
     cond_consts = operands[:cond_nconsts]
     body_consts = operands[cond_nconsts : cond_nconsts + body_nconsts]
     initial = operands[cond_nconsts + body_nconsts :]

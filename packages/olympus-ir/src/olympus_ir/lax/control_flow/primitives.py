@@ -20,6 +20,7 @@ cond_p = instruction("cond", multiple_results=True, family="control_flow", cache
 
 # Runs a program as long as another one says so:
 #   outs = while[cond_jaxpr cond_nconsts body_jaxpr body_nconsts] *cond_consts *body_consts *carry
+# Under `vmap` the condition may give a boolean for each example: see `predicates`.
 while_p = instruction("while", multiple_results=True, family="control_flow", cache_inference=False)
 
 # Runs a program on each slice along the first dimension, handing a carry on:

@@ -312,7 +312,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     Args:
       f: from a slice to a result.
       xs: an array, or a pytree of arrays of one size in their leading dimensions.
-      batch_size: where given, that many slices at a time are computed by `vmap`.
+      batch_size: where given and not zero, that many slices at a time are computed by `vmap`.
 
     Returns:
       The results, stacked along a new leading dimension.
@@ -323,7 +323,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
       >>> map(lambda x: lax.mul(x, x), np.arange(4))
       Array([0, 1, 4, 9], dtype=int32)
     """
-    if batch_size is not None:
+    if batch_size:
         return _map_in_batches(f, xs, batch_size)
     _, ys = scan(_mapped_bodies.derive(f, _body_of_map), (), xs)
     return ys

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops of many examples at once, each of which goes on as long as its own condition says.
+
+The condition of such a `while` gives an array of booleans, whose dimensions are the first ones of
+all carried values. It goes on as long as one example does; the others keep their values meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...olympuspr import Atom, ClosedOlympuspr, Olympuspr, Var, joined_effects
+from ...staging import StagingTrace
+from ...tracing import current, set_current_trace
+from ..broadcasting import broadcast_in_dim
+from ..logic import select_n
+from ..reductions import reduce_or
+
+__all__ = ["with_scalar_condition"]
+
+
+def with_scalar_condition(
+    operands: Sequence[Any], params: dict[str, Any]
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The operands and parameters of a `while` that does the same by a condition for all examples.
+
+    Loops whose condition gives one boolean are returned as they are.
+    """
+    condition, count = params["cond_jaxpr"], params["cond_nconsts"]
+    if not condition.out_avals[0].shape:
+        return operands, params
+    key = ("scalar condition", params["body_jaxpr"], count, params["body_nconsts"])
+    scalar = condition.memo.get(key)
+    if scalar is None:
+        body, body_count = params["body_jaxpr"], params["body_nconsts"]
+        scalar = condition.memo[key] = {
+            **params,
+            "cond_jaxpr": _any_goes_on(condition),
+            "body_jaxpr": _advance_those(condition, count, body, body_count),
+            "body_nconsts": count + body_count,
+        }
+    return [*operands[:count], *operands], scalar
+
+
+def _any_goes_on(condition: ClosedOlympuspr) -> ClosedOlympuspr:
+    trace = _Copy(condition)
+    (goes_on,) = trace.copy(condition.jaxpr, condition.jaxpr.invars)
+    return trace.result([trace.run(lambda: reduce_or(goes_on, tuple(range(goes_on.ndim))))])
+
+
+def _advance_those(
+    condition: ClosedOlympuspr, num_cond: int, body: ClosedOlympuspr, num_body: int
+) -> ClosedOlympuspr:
+    cond_vars, body_vars = condition.jaxpr.invars, body.jaxpr.invars
+    carry = body_vars[num_body:]
+    trace = _Copy(condition, body)
+    trace.invars = [*cond_vars[:num_cond], *body_vars]
+    (goes_on,) = trace.copy(condition.jaxpr, [*cond_vars[:num_cond], *carry])
+    advanced = trace.copy(body.jaxpr, body_vars)
+
+    def chosen(new: Any, var: Var) -> Any:
+        old = trace.tracer_of(var)
+        spread = goes_on
+        if new.ndim > goes_on.ndim:
+            spread = broadcast_in_dim(goes_on, new.shape, tuple(range(goes_on.ndim)))
+        return select_n(spread, old, new)
+
+    return trace.result(trace.run(lambda: list(map(chosen, advanced, carry))))
+
+
+class _Copy(StagingTrace):
+    """Records programs made of others, whose equations are taken over as they are."""
+
+    __slots__ = ()
+
+    def __init__(self, *programs: ClosedOlympuspr) -> None:
+        super().__init__(programs[0].debug_info, parent=current.trace)
+        self.invars = list(programs[0].jaxpr.invars)
+        for program in programs:
+            self.constvars += program.jaxpr.constvars
+            self.constant_values += program.consts
+
+    def copy(self, olympuspr: Olympuspr, inputs: Sequence[Var]) -> list[Any]:
+        """Takes over a program's equations; returns tracers for its results."""
+        renamed: dict[Any, Atom] = {
+            old: new for old, new in zip(olympuspr.invars, inputs, strict=True) if old is not new
+        }
+
+        def name(atom: Atom) -> Atom:
+            return renamed.get(atom, atom) if isinstance(atom, Var) else atom
+
+        for equation in olympuspr.eqns:
+            self.equations.append(equation.replace(invars=list(map(name, equation.invars))))
+        return [self.tracer_of(name(atom)) for atom in olympuspr.outvars]
+
+    def run(self, fun: Any) -> Any:
+        """Records what a function does."""
+        with set_current_trace(self):
+            return fun()
+
+    def result(self, outputs: Sequence[Any]) -> ClosedOlympuspr:
+        outvars = [self.atom(output) for output in outputs]
+        effects = joined_effects(self.equations, (*self.constvars, *self.invars))
+        self.finish()
+        olympuspr = Olympuspr(
+            self.constvars, self.invars, outvars, self.equations, effects, self.debug_info
+        )
+        return ClosedOlympuspr(olympuspr, self.constant_values)
