@@ -34,6 +34,7 @@ def recorded_array(record):
 
 def name_of(record):
     options = [name for name in ("x64",) if record.get(name)]
+    options += [record["impl"]] if "impl" in record else []
     if not record.get("partitionable", True):
         options.append("in_sequence")
     args = ",".join(str(arg)[:20] for arg in [*record["args"], *record["kwargs"].values()])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from olympus_ir.source_info import register_library_folder
 
+from . import rbg as _rbg  # noqa: F401 - registers its generators
 from . import rules as _rules  # noqa: F401 - fills the tables of transformations
 from .__about__ import __version__
 from .continuous import (
@@ -17,7 +18,10 @@ from .continuous import (
     normal,
     truncated_normal,
 )
+from .counts import binomial, multinomial, poisson
 from .discrete import bernoulli, categorical, rademacher
+from .gamma import gamma, loggamma, random_gamma_p
+from .gamma_family import ball, beta, chisquare, dirichlet, f, generalized_normal, t
 from .implementations import KeyType, PRNGImpl, register_prng
 from .keys import (
     PRNGKey,
@@ -30,6 +34,7 @@ from .keys import (
     split,
     wrap_key_data,
 )
+from .matrices import multivariate_normal, orthogonal
 from .shuffling import choice, permutation
 from .transformed import (
     double_sided_maxwell,
@@ -48,15 +53,23 @@ __all__ = [
     "PRNGImpl",
     "PRNGKey",
     "__version__",
+    "ball",
     "bernoulli",
+    "beta",
+    "binomial",
     "bits",
     "categorical",
     "cauchy",
+    "chisquare",
     "choice",
     "clone",
+    "dirichlet",
     "double_sided_maxwell",
     "exponential",
+    "f",
     "fold_in",
+    "gamma",
+    "generalized_normal",
     "geometric",
     "gumbel",
     "key",
@@ -64,17 +77,24 @@ __all__ = [
     "key_dtype",
     "key_impl",
     "laplace",
+    "loggamma",
     "logistic",
     "lognormal",
     "maxwell",
+    "multinomial",
+    "multivariate_normal",
     "normal",
+    "orthogonal",
     "pareto",
     "permutation",
+    "poisson",
     "rademacher",
     "randint",
+    "random_gamma_p",
     "rayleigh",
     "register_prng",
     "split",
+    "t",
     "triangular",
     "truncated_normal",
     "uniform",

@@ -37,9 +37,9 @@ def arguments(draw: dict[str, Any], random: Any) -> tuple[list[Any], dict[str, A
     """The arguments of a recorded call, for a library's module ``random``."""
     args = [_argument(value) for value in draw["args"]]
     kwargs = {name: _argument(value) for name, value in draw["kwargs"].items()}
-    if draw["function"] in ("key", "PRNGKey"):
-        return [draw["seed"], *args], kwargs
     impl = draw.get("impl")
+    if draw["function"] in ("key", "PRNGKey"):
+        return [draw["seed"], *args], kwargs if impl is None else {**kwargs, "impl": impl}
     key = random.key(draw["seed"]) if impl is None else random.key(draw["seed"], impl=impl)
     return [key, *args], kwargs
 
@@ -174,6 +174,47 @@ SHUFFLING = [
     draw("choice", 0, [0]),
 ]
 
+SHAPES = array([0.3, 1.0, 4.0])
+
+GAMMA = [
+    draw("gamma", SHAPES),
+    draw("gamma", 2.5, [2]),
+    draw("gamma", 2.5, [2], x64=True),
+    draw("loggamma", array([1e-3, 0.5, 20.0])),
+    draw("beta", SHAPES, 2.0),
+    draw("dirichlet", SHAPES, [2]),
+    draw("chisquare", 3.0, [2]),
+    draw("t", 3.0, [2]),
+    draw("f", 3.0, 2.0, [2]),
+    draw("generalized_normal", 1.5, [2]),
+    draw("ball", 3, 2, [2]),
+    draw("gamma", SHAPES, impl="rbg"),
+]
+
+COUNTS = [
+    draw("poisson", array([0.0, 0.5, 9.0, 30.0])),
+    draw("poisson", 1e5, [2], "int16"),
+    draw("binomial", 10, 0.3, [3]),
+    draw("binomial", array([1000.0, -1.0]), 0.7),
+    draw("multinomial", 20, array([0.2, 0.5, 0.3])),
+]
+
+OTHER_GENERATORS = [
+    {**each, "impl": impl}
+    for impl in ("rbg", "unsafe_rbg")
+    for each in [
+        draw("key", seed=43),
+        draw("split", 3, seed=1),
+        draw("split", [2, 3], seed=1),
+        draw("fold_in", 3, seed=1),
+        *(draw("bits", [7], name, seed=3) for name in ("uint8", "uint16", "uint32")),
+        draw("bits", [2, 3], "uint64", seed=3, x64=True),
+        draw("uniform", [5]),
+        draw("normal", [2, 3]),
+        draw("permutation", 10),
+    ]
+]
+
 # The layout of bits before each element could be computed by itself.
 IN_SEQUENCE = [
     {**each, "partitionable": False}
@@ -195,4 +236,16 @@ IN_SEQUENCE = [
     ]
 ]
 
-DRAWS = [*KEYS, *BITS, *UNIFORM, *RANDINT, *CONTINUOUS, *DISCRETE, *SHUFFLING, *IN_SEQUENCE]
+DRAWS = [
+    *KEYS,
+    *BITS,
+    *UNIFORM,
+    *RANDINT,
+    *CONTINUOUS,
+    *DISCRETE,
+    *SHUFFLING,
+    *GAMMA,
+    *COUNTS,
+    *OTHER_GENERATORS,
+    *IN_SEQUENCE,
+]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -251,7 +252,7 @@ def elements_of(physical: np.ndarray, dtype: Any) -> np.ndarray:
     """
     element = dtype.physical_element_aval()
     shape = physical.shape[: physical.ndim - element.ndim]
-    flat = np.ascontiguousarray(physical).reshape(*shape, -1)
+    flat = np.ascontiguousarray(physical).reshape(*shape, math.prod(element.shape))
     return flat.view(np.dtype((np.void, flat.shape[-1] * flat.itemsize))).reshape(shape)
 
 

@@ -123,6 +123,8 @@ def _apply_to_arrays(
     """Applies a rule that takes arrays, an expansion, or a third party's implementation."""
     if rule is None:
         rule = expansion_rules.rules.get(primitive) or primitive.eager
+        if primitive in expansion_rules:  # its shape rule checks the operands
+            primitive.infer(tuple(map(get_aval, arrays)), params)
     if rule is None:
         raise reference_rules.missing(primitive)
     results = rule(*arrays, **params)
