@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Discrete cosine transforms of the four types, by Fourier transforms."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import dtypes, lax
+from olympus_ir.arrays import Array
+from olympus_numpy.axes import canonical_axis, unique_axes
+from olympus_numpy.compilation import outlined
+from olympus_numpy.promotion import check_arraylike, promote_dtypes_inexact
+
+__all__ = ["dct", "dctn", "idct", "idctn"]
+
+_INVERSE_TYPE = {1: 1, 2: 3, 3: 2, 4: 4}
+_SWAPPED = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
+
+
+def _check(name: str, type: int, norm: str | None) -> str:
+    if type not in _INVERSE_TYPE:
+        raise NotImplementedError(f"{name}: only DCT types 1 to 4 are implemented, got {type!r}.")
+    if norm is None:
+        return "backward"
+    if norm not in _SWAPPED:
+        raise ValueError(
+            f'{name}: norm={norm!r} is not implemented; it is "backward", "ortho" or "forward".'
+        )
+    return norm
+
+
+def dct(
+    x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Array:
+    """The discrete cosine transform along a dimension.
+
+    Args:
+      x: an array of numbers.
+      type: 1, 2, 3 or 4.
+      n: how many elements to transform: more are cut off, missing ones are zeros.
+      axis: the dimension.
+      norm: "backward" does not scale, "forward" divides by twice the length, and "ortho" makes the
+        transform orthogonal.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> dct(jnp.ones(1))
+      Array([2.], dtype=float32)
+    """
+    check_arraylike("dct", x)
+    return _along("dct", x, type, _check("dct", type, norm), n, axis)
+
+
+def idct(
+    x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Array:
+    """The inverse of `dct`.
+
+    Args:
+      x: an array of numbers.
+      type: 1, 2, 3 or 4, that of the transform which is inverted.
+      n: how many elements to transform: more are cut off, missing ones are zeros.
+      axis: the dimension.
+      norm: that of the transform which is inverted.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> idct(jnp.array([2.0]))
+      Array([1.], dtype=float32)
+    """
+    check_arraylike("idct", x)
+    norm = _SWAPPED[_check("idct", type, norm)]
+    return _along("idct", x, _INVERSE_TYPE[type], norm, n, axis)
+
+
+def dctn(
+    x: Any,
+    type: int = 2,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
+    """The discrete cosine transform along several dimensions.
+
+    Args:
+      x: an array of numbers.
+      type: 1, 2, 3 or 4.
+      s: how many elements to transform along each dimension; all of them where it is None.
+      axes: the dimensions; the last ones, as many as ``s`` has, or all where both are None.
+      norm: as in `dct`.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> dctn(jnp.ones((1, 1)))
+      Array([[4.]], dtype=float32)
+    """
+    check_arraylike("dctn", x)
+    return _along_several("dctn", x, type, _check("dctn", type, norm), s, axes)
+
+
+def idctn(
+    x: Any,
+    type: int = 2,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
+    """The inverse of `dctn`.
+
+    Args:
+      x: an array of numbers.
+      type: that of the transform which is inverted.
+      s: as in `dctn`.
+      axes: as in `dctn`.
+      norm: that of the transform which is inverted.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> idctn(jnp.array([[4.0]]))
+      Array([[1.]], dtype=float32)
+    """
+    check_arraylike("idctn", x)
+    norm = _SWAPPED[_check("idctn", type, norm)]
+    return _along_several("idctn", x, _INVERSE_TYPE[type], norm, s, axes)
+
+
+def _along_several(name: str, x: Any, type: int, norm: str, s: Any, axes: Any) -> Any:
+    ndim = onp.ndim(x)
+    if axes is None:
+        axes = range(ndim) if s is None else range(ndim - len(s), ndim)
+    axes = unique_axes(tuple(axes), ndim)
+    lengths = (None,) * len(axes) if s is None else tuple(s)
+    if len(lengths) != len(axes):
+        raise ValueError(f"{name}: s={s} and axes={axes} have different lengths.")
+    for axis, length in zip(axes, lengths, strict=True):
+        x = _along(name, x, type, norm, length, axis)
+    return onp.asarray(x)
+
+
+def _along(name: str, x: Any, type: int, norm: str, n: Any, axis: Any) -> Any:
+    axis = canonical_axis(operator.index(axis), onp.ndim(x))
+    if n is not None:
+        n = operator.index(n)
+        if n < 1:
+            raise ValueError(f"{name}: invalid number of data points ({n}) specified.")
+    size = onp.shape(x)[axis] if n is None else n
+    if size < (2 if type == 1 else 1):
+        raise ValueError(f"{name} of type {type}: too few data points ({size}) along axis {axis}.")
+    return _transformed(x, type, norm, n, axis)
+
+
+@outlined("type", "norm", "n", "axis")
+def _transformed(x: Any, type: int, norm: str, n: int | None, axis: int) -> Any:
+    (x,) = promote_dtypes_inexact(x)
+    x = onp.moveaxis(x, axis, -1)
+    if n is not None:
+        x = x[..., :n]
+        missing = n - x.shape[-1]
+        if missing:
+            x = onp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, missing)])
+    if dtypes.issubdtype(x.dtype, np.complexfloating):
+        result = lax.complex(
+            _TRANSFORMS[type](lax.real(x), norm), _TRANSFORMS[type](lax.imag(x), norm)
+        )
+    else:
+        result = _TRANSFORMS[type](x, norm)
+    return onp.moveaxis(result, -1, axis)
+
+
+def _scaled(result: Any, norm: str, size: int) -> Any:
+    """The unscaled transform of a period of ``size``, with its norm."""
+    factor = {"backward": 1.0, "forward": 1.0 / size, "ortho": 1.0 / math.sqrt(size)}[norm]
+    return result if factor == 1.0 else result * np.asarray(factor, result.dtype)
+
+
+def _ends(length: int, first: float, last: float, dtype: Any) -> np.ndarray:
+    weights = np.ones(length)
+    weights[0] *= first
+    weights[-1] *= last
+    return weights.astype(dtype)
+
+
+def _rotations(angles: np.ndarray, dtype: Any) -> np.ndarray:
+    return np.exp(1j * angles).astype(dtypes.to_complex_dtype(dtype))
+
+
+def _first(x: Any, norm: str) -> Any:
+    """The transform of the even continuation about both ends."""
+    n, root = x.shape[-1], math.sqrt(2.0)
+    if norm == "ortho":
+        x = x * _ends(n, root, root, x.dtype)
+    even = onp.concatenate([x, x[..., -2:0:-1]], axis=-1)
+    result = _scaled(lax.real(onp.fft.rfft(even)), norm, 2 * (n - 1))
+    return result * _ends(n, 1 / root, 1 / root, x.dtype) if norm == "ortho" else result
+
+
+def _second(x: Any, norm: str) -> Any:
+    """Makhoul, A fast cosine transform in one and two dimensions, 1980."""
+    n = x.shape[-1]
+    ordered = onp.concatenate([x[..., ::2], x[..., 1::2][..., ::-1]], axis=-1)
+    turned = onp.fft.fft(ordered) * _rotations(-np.pi * np.arange(n) / (2 * n), x.dtype)
+    result = _scaled(2.0 * lax.real(turned), norm, 2 * n)
+    if norm == "ortho":
+        weights = np.ones(n)
+        weights[0] = math.sqrt(0.5)
+        result = result * weights.astype(x.dtype)
+    return result
+
+
+def _third(x: Any, norm: str) -> Any:
+    """A Fourier transform of twice the length, of which the first half is the result."""
+    n = x.shape[-1]
+    weights = np.full(n, 2.0)
+    weights[0] = math.sqrt(2.0) if norm == "ortho" else 1.0
+    turned = x * (weights * _rotations(np.pi * np.arange(n) / (2 * n), x.dtype)).astype(
+        dtypes.to_complex_dtype(x.dtype)
+    )
+    result = lax.real(onp.fft.ifft(turned, n=2 * n, norm="forward")[..., :n])
+    return _scaled(result, norm, 2 * n)
+
+
+def _fourth(x: Any, norm: str) -> Any:
+    n = x.shape[-1]
+    turned = x * _rotations(-np.pi * np.arange(n) / (2 * n), x.dtype)
+    transformed = onp.fft.fft(turned, n=2 * n)[..., :n]
+    back = _rotations(-np.pi * (2 * np.arange(n) + 1) / (4 * n), x.dtype)
+    return _scaled(2.0 * lax.real(transformed * back), norm, 2 * n)
+
+
+_TRANSFORMS = {1: _first, 2: _second, 3: _third, 4: _fourth}

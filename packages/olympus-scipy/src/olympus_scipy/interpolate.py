@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interpolation of values that are given on a grid."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import dtypes
+from olympus_ir.arrays import Array
+from olympus_numpy.promotion import check_arraylike
+
+__all__ = ["RegularGridInterpolator"]
+
+_METHODS = ("linear", "nearest")
+
+
+class RegularGridInterpolator:
+    """A function that interpolates values on a rectangular grid.
+
+    Args:
+      points: for each dimension the places of the grid, increasing.
+      values: the values on the grid; further dimensions make the result an array.
+      method: "linear" or "nearest".
+      bounds_error: must be False: values are not known while tracing.
+      fill_value: the value outside of the grid; extrapolated where it is None.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> f = RegularGridInterpolator((jnp.arange(2.0),), jnp.array([0.0, 4.0]))
+      >>> f(jnp.array([0.25]))
+      Array([1.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        points: Sequence[Any],
+        values: Any,
+        method: str = "linear",
+        bounds_error: bool = False,
+        fill_value: Any = np.nan,
+    ) -> None:
+        self._check_method(method)
+        if bounds_error:
+            raise NotImplementedError(
+                "`bounds_error` takes no effect under JIT: values are not known while tracing."
+            )
+        check_arraylike("RegularGridInterpolator", values, *points)
+        values = onp.asarray(values)
+        if len(points) > values.ndim:
+            raise ValueError(
+                f"there are {len(points)} point arrays, but values has {values.ndim} dimensions"
+            )
+        if fill_value is not None:
+            check_arraylike("RegularGridInterpolator", fill_value)
+            fill_value = onp.asarray(fill_value)
+        for axis, places in enumerate(points):
+            if onp.ndim(places) != 1:
+                raise ValueError(f"the points in dimension {axis} must be 1-dimensional")
+            if values.shape[axis] != onp.shape(places)[0]:
+                raise ValueError(
+                    f"there are {onp.shape(places)[0]} points and {values.shape[axis]} values in "
+                    f"dimension {axis}"
+                )
+        self.method = method
+        self.bounds_error = bounds_error
+        self.fill_value = fill_value
+        self.grid = tuple(onp.asarray(places) for places in points)
+        self.values = values.astype(dtypes.to_inexact_dtype(values.dtype))
+
+    @staticmethod
+    def _check_method(method: str) -> None:
+        if method not in _METHODS:
+            raise ValueError(f"method {method!r} is not defined; it is 'linear' or 'nearest'")
+
+    def __call__(self, xi: Any, method: str | None = None) -> Array:
+        """The values at points.
+
+        Args:
+          xi: an array whose last axis runs over the coordinates, or a tuple of one array each.
+          method: in place of the one given before.
+        """
+        method = self.method if method is None else method
+        self._check_method(method)
+        points = self._points(xi)
+        dimension = len(self.grid)
+        if points.shape[-1] != dimension:
+            raise ValueError(
+                f"the requested sample points xi have dimension {points.shape[-1]}, but this "
+                f"RegularGridInterpolator has dimension {dimension}"
+            )
+        flat = onp.reshape(points, (-1, dimension))
+        places = [_place(flat[:, axis], grid) for axis, grid in enumerate(self.grid)]
+        result = (self._linear if method == "linear" else self._nearest)(places)
+        if self.fill_value is not None:
+            outside = onp.zeros(flat.shape[0], bool)
+            for axis, grid in enumerate(self.grid):
+                outside = outside | (flat[:, axis] < grid[0]) | (flat[:, axis] > grid[-1])
+            outside = onp.reshape(outside, (-1,) + (1,) * (result.ndim - 1))
+            result = onp.where(outside, self.fill_value, result)
+        return onp.reshape(result, points.shape[:-1] + self.values.shape[dimension:])
+
+    def _points(self, xi: Any) -> Any:
+        if isinstance(xi, tuple):
+            check_arraylike("RegularGridInterpolator", *xi)
+            points = onp.stack(onp.broadcast_arrays(*xi), axis=-1)
+        else:
+            check_arraylike("RegularGridInterpolator", xi)
+            points = onp.asarray(xi)
+            if points.ndim < 2 and len(self.grid) == 1:
+                points = onp.reshape(points, (-1, 1))
+        return points.astype(dtypes.to_inexact_dtype(points.dtype))
+
+    def _linear(self, places: list[tuple[Any, Any]]) -> Any:
+        total: Any = 0
+        extra = (1,) * (self.values.ndim - len(self.grid))
+        for corner in itertools.product((0, 1), repeat=len(places)):
+            weight: Any = 1
+            for side, (_, fraction) in zip(corner, places, strict=True):
+                weight = weight * (fraction if side else 1 - fraction)
+            indices = tuple(lower + side for side, (lower, _) in zip(corner, places, strict=True))
+            total = total + self.values[indices] * onp.reshape(weight, (-1, *extra))
+        return total
+
+    def _nearest(self, places: list[tuple[Any, Any]]) -> Any:
+        return self.values[
+            tuple(onp.where(fraction <= 0.5, lower, lower + 1) for lower, fraction in places)
+        ]
+
+
+def _place(x: Any, grid: Any) -> tuple[Any, Any]:
+    """The number of the cell that a coordinate lies in, and where in it; outside, the next one."""
+    last = max(grid.shape[0] - 2, 0)
+    lower = onp.clip(onp.searchsorted(grid, x, side="right") - 1, 0, last)
+    width = grid[lower + 1] - grid[lower] if grid.shape[0] > 1 else onp.ones_like(x)
+    return lower, (x - grid[lower]) / onp.where(width == 0, 1, width)

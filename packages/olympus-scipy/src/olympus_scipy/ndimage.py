@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images of any dimension."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import dtypes, lax
+from olympus_ir.arrays import Array
+from olympus_numpy.compilation import outlined
+from olympus_numpy.promotion import check_arraylike
+
+__all__ = ["map_coordinates"]
+
+
+def _mirror(index: Any, size: int) -> Any:
+    """Reflected about the centers of the first and the last element."""
+    last = max(size - 1, 1)
+    folded = onp.abs(index) % (2 * last)
+    return onp.minimum(folded, 2 * last - folded) if size > 1 else onp.zeros_like(index)
+
+
+def _reflect(index: Any, size: int) -> Any:
+    """Reflected about the outer edges of the first and the last element."""
+    return onp.floor_divide(_mirror(2 * index + 1, 2 * size + 1), 2)
+
+
+_MODES: dict[str, Callable[[Any, int], Any]] = {
+    "constant": lambda index, size: index,
+    "nearest": lambda index, size: onp.clip(index, 0, size - 1),
+    "wrap": lambda index, size: index % size,
+    "mirror": _mirror,
+    "reflect": _reflect,
+}
+
+
+def map_coordinates(
+    input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
+) -> Array:
+    """An array's values at places between its elements.
+
+    Args:
+      input: the array.
+      coordinates: for each dimension the places, arrays of one shape.
+      order: 0 for the nearest element, 1 for linear interpolation.
+      mode: what lies outside: "constant", "nearest", "wrap", "mirror" or "reflect".
+      cval: the values outside, in the mode "constant".
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> map_coordinates(jnp.array([0.0, 1.0]), [jnp.array([0.5])], 1)
+      Array([0.5], dtype=float32)
+    """
+    check_arraylike("map_coordinates", input, *coordinates)
+    if len(coordinates) != onp.ndim(input):
+        raise ValueError(
+            "coordinates must be a sequence of length input.ndim, but "
+            f"{len(coordinates)} != {onp.ndim(input)}"
+        )
+    if mode not in _MODES:
+        raise NotImplementedError(
+            f"map_coordinates does not support mode {mode}. Supported modes are "
+            f"{', '.join(_MODES)}."
+        )
+    if order not in (0, 1):
+        raise NotImplementedError(
+            f"map_coordinates requires order 0 or 1, got {order}; splines are not supported."
+        )
+    return _map_coordinates(input, list(coordinates), order, mode, cval)
+
+
+@outlined("order", "mode")
+def _map_coordinates(input: Any, coordinates: list[Any], order: int, mode: str, cval: Any) -> Any:
+    input = onp.asarray(input)
+    cval = onp.asarray(cval, input.dtype)
+    choices = [
+        _neighbours(onp.asarray(place), size, order, mode)
+        for place, size in zip(coordinates, input.shape, strict=True)
+    ]
+    total = None
+    for neighbours in itertools.product(*choices):
+        indices, inside, weights = zip(*neighbours, strict=True) if neighbours else ((), (), ())
+        value = input[tuple(indices)]
+        if mode == "constant":
+            legal = onp.asarray(True)
+            for each in inside:
+                legal = legal & each
+            value = onp.where(legal, value, cval)
+        for weight in weights:
+            value = value * weight
+        total = value if total is None else total + value
+    if dtypes.issubdtype(input.dtype, np.integer) and not dtypes.issubdtype(
+        total.dtype, np.integer
+    ):
+        total = lax.round(total, lax.RoundingMethod.AWAY_FROM_ZERO)
+    return total.astype(input.dtype)
+
+
+def _neighbours(place: Any, size: int, order: int, mode: str) -> list[tuple[Any, Any, Any]]:
+    """Indices along one dimension, whether they are legal, and their weights."""
+    if order == 0:
+        if dtypes.issubdtype(place.dtype, np.inexact):
+            place = lax.round(place, lax.RoundingMethod.AWAY_FROM_ZERO)
+        return [_neighbour(place, 1, size, mode)]
+    lower = onp.floor(place)
+    upper_weight = place - lower
+    return [
+        _neighbour(lower, 1 - upper_weight, size, mode),
+        _neighbour(lower + 1, upper_weight, size, mode),
+    ]
+
+
+def _neighbour(place: Any, weight: Any, size: int, mode: str) -> tuple[Any, Any, Any]:
+    index = place.astype(np.int32)
+    inside = (index >= 0) & (index < size)
+    # Illegal indices of the mode "constant" are clamped; their values are not used.
+    return onp.clip(_MODES[mode](index, size), 0, max(size - 1, 0)), inside, weight

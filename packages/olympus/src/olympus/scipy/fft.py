@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Discrete cosine transforms of the SciPy interface."""
+
+from olympus_scipy.fft import *  # noqa: F403
