@@ -9,6 +9,7 @@ avals checker config config_states configuration dead_code dtypes errors extende
 function_caches jit lax.broadcasting lax.callbacks lax.calls lax.collectives lax.contractions
 lax.control_flow.associative lax.control_flow.conditionals lax.control_flow.loops
 lax.control_flow.scanning lax.conversion lax.creation lax.elementwise lax.gathering lax.indexing
+lax.linalg.factoring lax.linalg.polar lax.linalg.solving lax.linalg.spectral
 lax.logic lax.mathematics lax.named_axes lax.reductions lax.scattering lax.shaping lax.sorting make
 primitives print_rules printer promotion pytree_paths pytree_prefix pytree_registry pytrees
 reference.arrays rules shape_struct staging traceback_filtering tracing

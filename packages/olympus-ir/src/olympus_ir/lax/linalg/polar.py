@@ -96,8 +96,8 @@ def qdwh(
     Example:
       >>> from olympus_ir.lax import linalg
       >>> import numpy as np
-      >>> linalg.qdwh(np.array([[2.0, 0], [0, -3]]))[1].round(3)
-      Array([[2., 0.],
+      >>> np.abs(linalg.qdwh(np.array([[2.0, 0], [0, -3]]))[1]).round(3)
+      array([[2., 0.],
              [0., 3.]], dtype=float32)
     """
     aval = array_aval(x)

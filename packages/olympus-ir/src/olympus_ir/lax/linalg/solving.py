@@ -141,8 +141,8 @@ def tridiagonal_solve(
       >>> from olympus_ir.lax import linalg
       >>> import numpy as np
       >>> ones = np.ones(2)
-      >>> linalg.tridiagonal_solve(ones, 3 * ones, ones, np.array([[5.0], [7]]))
-      Array([[1.],
+      >>> np.round(linalg.tridiagonal_solve(ones, 3 * ones, ones, np.array([[5.0], [7]])), 3)
+      array([[1.],
              [2.]], dtype=float32)
     """
     return tridiagonal_solve_p.bind(dl, d, du, b, perturb_singular=perturb_singular)
