@@ -113,6 +113,21 @@ def test_blocks_inside_a_compiled_function_that_is_called():
     assert "func.func private @block" in text
 
 
+def test_blocks_in_the_bodies_of_loops():
+    def descend(ws, x):
+        def step(_, ws):
+            gradients = grad(loss)(ws, x)
+            return [lax.sub(w, lax.mul(g, 0.1)) for w, g in zip(ws, gradients, strict=True)]
+
+        ws = lax.fori_loop(0, 3, step, ws)
+        return lax.scan(lambda ws, _: (step(0, ws), None), ws, None, length=2)[0]
+
+    text = jit(descend).lower(weights(20), X).as_text()
+    assert text.count("func.func private @block") == 4  # two in each body
+    leaves = [np.asarray(each) for each in jit(descend)(weights(20), X)]
+    assert all(np.isfinite(each).all() for each in leaves)
+
+
 def test_layers_that_are_compiled_functions():
     compiled = jit(layer)
     assert blocks_of(grad(lambda ws, x: loss(ws, x, compiled)), weights(40), X)

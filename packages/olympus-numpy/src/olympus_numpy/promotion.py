@@ -248,6 +248,10 @@ def _python_scalar_step(description: Any, aval: ShapedArray, dtype: Any, weak_ty
 
 
 def _inexact_scalar(value: Any, dtype: Any) -> np.ndarray:
+    # The setting costs several times as much as the conversion, and small numbers do not overflow
+    # (benchmark "trace 500 numpy operations").
+    if value.__class__ is float and -1e4 <= value <= 1e4 and dtype.itemsize > 1:
+        return np.array(value, dtype)
     with np.errstate(over="ignore"):
         return np.array(value, dtype)
 
@@ -447,8 +451,7 @@ def ensure_array(value: Any) -> Any:
     if hasattr(value, "__olympus_array__") or hasattr(value, "__jax_array__"):
         return ensure_array(to_array(value))
     aval = get_aval(value)
-    with np.errstate(over="ignore"):
-        scalar = np.asarray(value, aval.dtype)
+    scalar = _inexact_scalar(value, aval.dtype)
     return held(scalar, aval) if aval.weak_type else scalar
 
 

@@ -10,7 +10,7 @@ from olympus_ir import effects, lax
 
 from . import mlir
 from .context import LoweringContext, program_key
-from .repetition import outlined_program
+from .repetition import outlined_in
 from .tables import lowering_rules
 
 
@@ -26,11 +26,10 @@ def call_program(
 ) -> list[Any]:
     """Calls a program as a function of the module, passing the tokens of its ordered effects."""
     ordered = ordered_effects_of(closed)
-    is_divided = context.module.num_partitions > 1
     symbol = context.module.function_for(
         (program_key(closed), name, key),
         name,
-        closed if is_divided else outlined_program(closed, context.platforms),
+        outlined_in(context, closed),
         f"{context.name_prefix}/{name}",
         ordered,
         context.platforms,

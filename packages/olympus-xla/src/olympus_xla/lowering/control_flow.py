@@ -22,6 +22,7 @@ from . import mlir
 from .calls import call_program, ordered_effects_of
 from .context import LoweringContext
 from .platforms import by_platform
+from .repetition import outlined_in
 from .tables import lowering_rules
 
 _INT32 = np.dtype(np.int32)
@@ -147,7 +148,7 @@ def _while(context: LoweringContext, *given: Any, **params: Any) -> list[Any]:
 
     def body(inner: LoweringContext, carry: Sequence[Any]) -> list[Any]:
         inner.name_prefix = f"{prefix}/body"
-        return inner.lower(body_jaxpr, [*body_consts, *carry])
+        return inner.lower(outlined_in(inner, body_jaxpr), [*body_consts, *carry])
 
     return while_loop(context, initial, context.result_types, condition, body, effects)
 
@@ -211,7 +212,7 @@ def _scan(
         slices = [_index_slice(inner, x, aval, index) for x, aval in zip(xs, xs_avals, strict=True)]
         arguments = [*consts, *carry, *slices]
         if unroll == 1:
-            results = inner.lower(jaxpr, arguments)
+            results = inner.lower(outlined_in(inner, jaxpr), arguments)
         else:
             results = call_program(inner, "body", jaxpr, arguments)
         new_ys = [

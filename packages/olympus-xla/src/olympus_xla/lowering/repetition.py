@@ -28,7 +28,7 @@ from . import mlir
 from .context import LoweringContext
 from .tables import lowering_rules
 
-__all__ = ["outlined", "outlined_program"]
+__all__ = ["outlined", "outlined_in"]
 
 # Programs that repeat fewer equations compile quickly however they are written.
 _FEWEST_EQUATIONS = 128
@@ -65,9 +65,10 @@ def _block(context: LoweringContext, *operands: Any, call_jaxpr: ClosedOlympuspr
     return list(context.operation("func.call", result_types, operands, attributes).results)
 
 
-def outlined_program(closed: ClosedOlympuspr, platforms: Sequence[str]) -> ClosedOlympuspr:
-    """As `outlined`, of a program with its constants; remembered with it."""
-    if _sizes(closed.jaxpr.eqns)[-1] < _FEWEST_EQUATIONS:
+def outlined_in(context: LoweringContext, closed: ClosedOlympuspr) -> ClosedOlympuspr:
+    """As `outlined`, of a program inside another: a function that is called, or a loop's body."""
+    platforms = context.platforms
+    if context.module.num_partitions > 1 or _sizes(closed.jaxpr.eqns)[-1] < _FEWEST_EQUATIONS:
         return closed
     key = ("outlined", tuple(platforms), outline_repeated_blocks.value)
     found = closed.memo.get(key)
