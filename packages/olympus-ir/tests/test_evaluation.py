@@ -47,7 +47,7 @@ def test_equations_keep_their_lines():
     again, _ = trace_to_olympuspr(lambda x: eval_olympuspr(olympuspr, (), x), [F32])
     assert again.eqns[0].source_info is olympuspr.eqns[0].source_info
     other, _ = trace_to_olympuspr(
-        lambda x: eval_olympuspr(olympuspr, (), x, propagate_source=False), [F32]
+        lambda x: eval_olympuspr(olympuspr, (), x, propagate_source_info=False), [F32]
     )
     assert other.eqns[0].source_info is not olympuspr.eqns[0].source_info
     assert current.source is None

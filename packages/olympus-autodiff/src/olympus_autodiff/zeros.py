@@ -118,9 +118,9 @@ class UndefinedPrimal:
         return f"UndefinedPrimal({self.aval})"
 
 
-def is_undefined_primal(value: Any) -> bool:
+def is_undefined_primal(x: Any) -> bool:
     """Whether a transposition rule's operand is one to be differentiated by."""
-    return value.__class__ is UndefinedPrimal
+    return x.__class__ is UndefinedPrimal
 
 
 def has_tangents(dtype: Any) -> bool:
@@ -176,10 +176,10 @@ def instantiate(tangent: Any) -> Any:
     return zeros_like_aval(tangent.aval) if tangent.__class__ is Zero else tangent
 
 
-def add_tangents(first: Any, second: Any) -> Any:
+def add_tangents(x: Any, y: Any) -> Any:
     """The sum of two tangents or cotangents, of which either may be a symbolic zero."""
-    if first.__class__ is Zero:
-        return second
-    if second.__class__ is Zero:
-        return first
-    return lax.add_any_p.bind(first, second)
+    if x.__class__ is Zero:
+        return y
+    if y.__class__ is Zero:
+        return x
+    return lax.add_any_p.bind(x, y)

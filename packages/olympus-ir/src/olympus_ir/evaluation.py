@@ -96,20 +96,20 @@ if _installed is None:
 
 
 def eval_olympuspr(
-    olympuspr: Olympuspr, constants: Sequence[Any], *args: Any, propagate_source: bool = True
+    olympuspr: Olympuspr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
 ) -> list[Any]:
     """Runs a program by binding its primitives under the current interpreter.
 
     Args:
       olympuspr: the program.
-      constants: one value a constant.
+      consts: one value a constant.
       *args: one value an input.
-      propagate_source: whether equations recorded meanwhile keep the origin of the program's.
+      propagate_source_info: whether equations recorded meanwhile keep the origin of the program's.
 
     Returns:
       One value a result.
     """
-    environment: dict[Var, Any] = dict(zip(olympuspr.constvars, constants, strict=True))
+    environment: dict[Var, Any] = dict(zip(olympuspr.constvars, consts, strict=True))
     environment.update(zip(olympuspr.invars, args, strict=True))
     last_use = last_uses(olympuspr)
     saved_source, outer_names = current.source, current.name_stack
@@ -119,7 +119,7 @@ def eval_olympuspr(
                 atom.val if isinstance(atom, Literal) else environment[atom]
                 for atom in equation.invars
             ]
-            if propagate_source:
+            if propagate_source_info:
                 source = equation.source_info
                 if outer_names:
                     source = source._replace(name_stack=outer_names + source.name_stack)

@@ -519,18 +519,18 @@ def find_tracers(args: Sequence[Any]) -> bool:
     return any(isinstance(arg, Tracer) for arg in args)
 
 
-def concrete_or_error(force: Callable[[Any], Any] | None, value: Any, context: str = "") -> Any:
+def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
     """Applies ``force`` to a value that must be concrete.
 
     Raises:
-      ConcretizationTypeError: where ``value`` is a tracer without a known value.
+      ConcretizationTypeError: where ``val`` is a tracer without a known value.
     """
-    if isinstance(value, Tracer):
-        known = value.concrete_or_none()
+    if isinstance(val, Tracer):
+        known = val.concrete_or_none()
         if known is None:
-            raise ConcretizationTypeError(value, context)
-        value = known
-    return value if force is None else force(value)
+            raise ConcretizationTypeError(val, context)
+        val = known
+    return val if force is None else force(val)
 
 
 def is_constant_dim(size: Any) -> bool:
@@ -538,11 +538,11 @@ def is_constant_dim(size: Any) -> bool:
     return type(size) is int
 
 
-def typeof(value: Any) -> AbstractValue:
+def typeof(x: Any) -> AbstractValue:
     """The abstract value of an array-like value or tracer.
 
     Example:
       >>> typeof(1.0)
       ShapedArray(float32[], weak_type=True)
     """
-    return get_aval(value)
+    return get_aval(x)

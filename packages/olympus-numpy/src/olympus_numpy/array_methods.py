@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import dtypes, lax
-from olympus_ir.arrays import attach_methods
+from olympus_ir.arrays import Array, attach_methods, register_array_class
 from olympus_ir.tracing import Tracer
 
 from . import (
@@ -340,6 +340,8 @@ _PROPERTIES: dict[str, Any] = {
 
 def attach() -> None:
     """Gives operators, methods and properties to all classes of arrays and to tracers."""
+    # The class of which all arrays are instances shows what they have.
+    register_array_class(Array)
     attach_methods(
         {
             **array_operators(),

@@ -78,7 +78,8 @@ _SOURCES = {
         "vjp",
     ),
     **_lazy.names_from("olympus_batching", "vmap"),
-    **_lazy.names_from("olympus_ir.arrays", "Array"),
+    # From there, for the methods and properties that the class has.
+    **_lazy.names_from("olympus_numpy", "Array"),
     **_lazy.names_from(
         "olympus_ir.config",
         "allow_f16_reductions",
@@ -113,6 +114,9 @@ _SOURCES = {
         "transfer_guard_host_to_device",
     ),
     **_lazy.names_from("olympus_ir.dtypes", "float0"),
+    **_lazy.names_from("olympus_ir.refs.indexing", "ds"),
+    **_lazy.names_from("olympus_ir.user_contexts", "make_user_context"),
+    **_lazy.names_from("olympus_xla.environment_info", "print_environment_info"),
     **_lazy.names_from("olympus_ir.lax", "pure_callback"),
     **_lazy.names_from("olympus_ir.lax.references", "empty_ref", "free_ref", "freeze", "new_ref"),
     **_lazy.names_from(

@@ -1,7 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rematerialization: computing again in the backward pass what is not kept."""
 
-from olympus_autodiff import checkpoint, checkpoint_name, checkpoint_policies
+from olympus_autodiff import (
+    checkpoint,
+    checkpoint_name,
+    checkpoint_policies,
+    print_saved_residuals,
+)
 from olympus_autodiff import checkpoint as remat
+from olympus_autodiff.policies import Offloadable, Recompute, Saveable
 
-__all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies", "remat"]
+__all__ = [
+    "Offloadable",
+    "Recompute",
+    "Saveable",
+    "checkpoint",
+    "checkpoint_name",
+    "checkpoint_policies",
+    "print_saved_residuals",
+    "remat",
+]

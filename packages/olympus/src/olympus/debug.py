@@ -3,6 +3,7 @@
 
 from olympus_ir.effects import DebugEffect, OrderedDebugEffect
 from olympus_ir.lax.callbacks import debug_callback as callback
+from olympus_ir.lax.callbacks import debug_log as log
 from olympus_ir.lax.callbacks import debug_print as print
 
 from . import _lazy
@@ -12,6 +13,7 @@ __all__ = [
     "OrderedDebugEffect",
     "callback",
     "inspect_array_sharding",  # noqa: F822 - looked up below
+    "log",
     "print",
     "visualize_array_sharding",  # noqa: F822
     "visualize_sharding",  # noqa: F822

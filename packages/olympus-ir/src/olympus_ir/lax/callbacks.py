@@ -8,7 +8,10 @@ program gets there, with one concrete array an operand.
 
 from __future__ import annotations
 
+import copy
 import string
+import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +25,7 @@ from ..primitives import Primitive, instruction
 __all__ = [
     "debug_callback",
     "debug_callback_p",
+    "debug_log",
     "debug_print",
     "debug_print_p",
     "effects_barrier",
@@ -208,6 +212,48 @@ def debug_print(
       >>> debug_print("x = {x:.2f}", x=1.5)
       x = 1.50
     """
+    _debug_print(fmt, args, kwargs, ordered, partitioned, skip_format_check, None)
+
+
+def debug_log(
+    fmt: str,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> None:
+    """As `debug_print`, through Python's `logging`: as information of the caller's place.
+
+    Args:
+      fmt: a format string, as `str.format` takes it.
+      *args: values for its numbered fields.
+      ordered: whether the messages of a program come in the program's order.
+      partitioned: whether each device of a sharded computation logs its own part.
+      skip_format_check: whether not to check at once that fields and values belong to one another.
+      **kwargs: values for its named fields.
+
+    Example:
+      >>> debug_log("x = {x:.2f}", x=1.5)
+    """
+    import logging  # takes milliseconds to import, and few programs log
+
+    frame = sys._getframe(1)
+    record = logging.LogRecord(
+        "olympus.debug", logging.INFO, frame.f_code.co_filename, frame.f_lineno, "", (), None
+    )
+    _debug_print(fmt, args, kwargs, ordered, partitioned, skip_format_check, record)
+
+
+def _debug_print(
+    fmt: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    ordered: bool,
+    partitioned: bool,
+    skip_format_check: bool,
+    logging_record: Any,
+) -> None:
     checker = _FormatChecker()
     if not skip_format_check:
         checker.vformat(fmt, args, kwargs)
@@ -224,7 +270,7 @@ def debug_print(
         static_args=static_args,
         np_printoptions=tuple(np.get_printoptions().items()),
         has_placeholders=has_placeholders,
-        logging_record=None,
+        logging_record=logging_record,
     )
 
 
@@ -235,18 +281,35 @@ def run_debug_print(
     static_args: tuple,
     np_printoptions: tuple,
     has_placeholders: bool,
+    logging_record: Any,
     **params: Any,
 ) -> list[Any]:
-    """Prints, as `debug_print` has promised."""
+    """Prints or logs, as `debug_print` and `debug_log` have promised."""
     args, kwargs = pytrees.tree_unflatten(in_tree, with_static_leaves(arrays, static_args))
     if has_placeholders:
         options = dict(np_printoptions)
         options.pop("override_repr", None)
         with np.printoptions(**options):
-            print(fmt.format(*args, **kwargs))
+            text = fmt.format(*args, **kwargs)
     else:
-        print(fmt.format())
+        text = fmt.format()
+    if logging_record is None:
+        print(text)
+    else:
+        _log(logging_record, text)
     return []
+
+
+def _log(place: Any, text: str) -> None:
+    """Logs a message as one of the place that a record describes."""
+    import logging  # takes milliseconds to import, and few programs log
+
+    logger = logging.getLogger(place.name)
+    if logger.isEnabledFor(place.levelno):
+        record = copy.copy(place)
+        record.msg = text
+        record.created = time.time()
+        logger.handle(record)
 
 
 def debug_callback(
