@@ -266,7 +266,8 @@ def _standard_basis(tree: Any) -> Any:
                 lax.broadcasted_iota(np.int32, (total, size), 0),
                 lax.add(lax.broadcasted_iota(np.int32, (total, size), 1), np.int32(start)),
             )
-            basis.append(lax.reshape(lax.convert_element_type(ones, dtype), (total, *shape)))
+            vectors = lax.reshape(lax.convert_element_type(ones, dtype), (total, *shape))
+            basis.append(lax.convert_dtype(vectors, dtype, aval.weak_type))
         start += size
     return pytrees.tree_unflatten(structure, basis)
 

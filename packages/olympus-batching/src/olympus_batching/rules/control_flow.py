@@ -112,7 +112,8 @@ def _choose_each(
 def _guarded(is_taken: Any, operand: Any) -> Any:
     if not dtypes.issubdtype(operand.dtype, np.inexact):
         return operand
-    return lax.select(_spread(is_taken, operand), operand, lax.stop_gradient(operand))
+    without = lax.stop_gradient(operand)
+    return lax.select(_spread(is_taken, operand), operand, without)
 
 
 def _spread(of_examples: Any, like: Any) -> Any:
