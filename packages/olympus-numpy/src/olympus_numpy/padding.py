@@ -80,6 +80,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
 
 
 def _pairs_of_integers(value: Any, ndim: int, name: str) -> Widths:
+    if value.__class__ is int and value >= 0:  # as most often, and without a detour over arrays
+        return ((value, value),) * ndim
     if isinstance(value, Mapping):
         return _pairs_of_mapping(value, ndim, name)
     if isinstance(value, Tracer):
@@ -93,7 +95,7 @@ def _pairs_of_integers(value: Any, ndim: int, name: str) -> Widths:
     pairs = _broadcast_pairs(array, ndim, name)
     if (pairs < 0).any():
         raise ValueError("index can't contain negative values")
-    return tuple((int(before), int(after)) for before, after in pairs)
+    return tuple(map(tuple, pairs.tolist()))
 
 
 def _pairs_of_mapping(value: Mapping[int, Any], ndim: int, name: str) -> Widths:
