@@ -11,7 +11,6 @@ from . import convolution as convolution
 from . import elementwise as elementwise
 from . import fft as fft
 from . import indexing as indexing
-from . import linalg as linalg
 from . import random_bits as random_bits
 from . import reductions as reductions
 from . import references as references

@@ -27,7 +27,15 @@ lowering_rules: RuleTable[LoweringRule] = RuleTable(
 # Rules for primitives that few programs have. Importing them brings in derivatives and shardings
 # (10 ms of the benchmark "first result of a jitted function"), so it waits until a program has a
 # primitive for which there is no rule yet.
-_RULES_ON_DEMAND = ("constraints", "export", "ffi", "inspection", "sharding", "special")
+_RULES_ON_DEMAND = (
+    "constraints",
+    "export",
+    "ffi",
+    "inspection",
+    "linalg",
+    "sharding",
+    "special",
+)
 
 
 def load_rules() -> None:
