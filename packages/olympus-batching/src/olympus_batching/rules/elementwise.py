@@ -55,6 +55,7 @@ for _primitive in (
     lax.population_count_p,
     lax.clz_p,
     lax.convert_element_type_p,
+    lax.stage_p,
     lax.stop_gradient_p,
     lax.reduce_precision_p,
     lax.erf_p,

@@ -19,7 +19,9 @@ from ..primitives import Primitive, instruction
 from ..tracing import current
 from .broadcasting import expand_dims
 from .conversion import convert_element_type
+from .creation import full
 from .elementwise import add, div, mul
+from .indexing import dynamic_update_slice_in_dim
 from .named_axes import (
     AxisName,
     Groups,
@@ -43,6 +45,7 @@ __all__ = [
     "axis_index_p",
     "pbroadcast",
     "pbroadcast_p",
+    "pcast",
     "pmax",
     "pmax_p",
     "pmean",
@@ -254,6 +257,7 @@ def all_gather(
     axis_index_groups: Groups = None,
     axis: int = 0,
     tiled: bool = False,
+    to: str = "varying",
 ) -> Any:
     """Returns the values of all instances along a named axis, in a new dimension.
 
@@ -263,13 +267,22 @@ def all_gather(
       axis_index_groups: where given, values are gathered within these groups of equal size.
       axis: where the new dimension goes.
       tiled: concatenate along the dimension ``axis`` rather than adding one.
+      to: whether the types of results say that they vary along the axis: ``"varying"``, or
+        ``"invarying"`` for results that are known to be the same everywhere.
 
     Raises:
       NameError: where the axis is not bound.
     """
+    if to not in ("varying", "invarying"):
+        raise ValueError(
+            f"Got unexpected `to` value {to!r} for all_gather. Allowed `to` values are: "
+            "'varying' and 'invarying'."
+        )
     names = axis_names(axis_name)
     groups = checked_groups(axis_index_groups, names)
     size = group_size(groups, names)
+    if to == "invarying" and any(name in current.axes.varying for name in names):
+        return _all_gather_invariant(x, names, groups, size, axis, tiled)
 
     def of_leaf(leaf: Any) -> Any:
         ndim = get_aval(leaf).ndim + (0 if tiled else 1)
@@ -283,6 +296,53 @@ def all_gather(
         )
 
     return pytrees.tree_map(of_leaf, x)
+
+
+def _all_gather_invariant(
+    x: Any, names: tuple, groups: Groups, size: int, axis: int, tiled: bool
+) -> Any:
+    """Gathers by a sum, whose result is known to be the same along the axes."""
+    if groups is not None:
+        raise ValueError("all_gather(to='invarying') does not take axis_index_groups.")
+    place = axis_index(names)
+
+    def of_leaf(leaf: Any) -> Any:
+        ndim = get_aval(leaf).ndim + (0 if tiled else 1)
+        where = _checked_axis(axis, ndim)
+        part = leaf if tiled else expand_dims(leaf, (where,))
+        shape = list(get_aval(part).shape)
+        count, shape[where] = shape[where], shape[where] * size
+        start = mul(place, np.int32(count))
+        whole = full(tuple(shape), 0, get_aval(part).dtype)
+        return psum(dynamic_update_slice_in_dim(whole, part, start, where), names)
+
+    return pytrees.tree_map(of_leaf, x)
+
+
+def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
+    """Takes values for varying along named axes, along which their types say they are the same.
+
+    Args:
+      x: an array or a pytree of arrays.
+      axis_name: a name or a tuple of names.
+      to: ``"varying"``.
+
+    Raises:
+      ValueError: where a value varies along the axes already, or ``to`` is something else.
+    """
+    if to != "varying":
+        raise ValueError(
+            f"Got unexpected `to` value {to!r}. The allowed `to` value is 'varying': types do not "
+            "tell values that are to be summed, or have been, from others."
+        )
+    names = axis_names(axis_name)
+    for leaf in pytrees.tree_leaves(x):
+        if get_aval(leaf).vma.intersection(names):
+            raise ValueError(
+                f"Unsupported pcast from=varying, to='varying': {get_aval(leaf).str_short(True)} "
+                f"varies along {names} already"
+            )
+    return pvary(x, names)
 
 
 def _varying(leaf: Any, names: tuple) -> Any:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from .. import dtypes, pytrees
 from ..avals import ShapedArray
 from ..primitives import instruction
+from ..staging import StagingTrace, staging_rules
 from ..tracing import Tracer
 from .families import Anything, AnythingExtended, Floating, check_dtype, unary
 from .values import Array, ArrayLike, array_aval, as_array, typed_scalar
@@ -22,8 +24,11 @@ __all__ = [
     "convert_element_type_p",
     "copy",
     "copy_p",
+    "dtype",
     "reduce_precision",
     "reduce_precision_p",
+    "stage",
+    "stage_p",
     "stop_gradient",
     "stop_gradient_p",
 ]
@@ -34,6 +39,7 @@ bitcast_convert_type_p = instruction("bitcast_convert_type", family="elementwise
 reduce_precision_p = instruction("reduce_precision", family="elementwise")
 reduce_precision_p.linear_in = True
 copy_p = unary("copy", AnythingExtended, linear_in=True)
+stage_p = unary("stage", AnythingExtended, linear_in=True)
 stop_gradient_p = unary("stop_gradient", AnythingExtended)
 
 
@@ -192,6 +198,35 @@ def copy(x: ArrayLike) -> Array:
       Array(2., dtype=float32, weak_type=True)
     """
     return copy_p.bind(x)
+
+
+@staging_rules.define(stage_p)
+def _lifted(trace: StagingTrace, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    # Being a value of the program is all there is to it: nothing is recorded.
+    return trace.tracer(args[0])
+
+
+def stage(x: ArrayLike, /) -> Array:
+    """The same value as one of the program that is being traced, or as an array.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> from olympus_ir.make import make_olympuspr
+      >>> make_olympuspr(lambda: lax.stage(2))()
+      { lambda ; . let  in (2:i32[],) }
+    """
+    return stage_p.bind(x)
+
+
+def dtype(x: Any) -> Any:
+    """The dtype of a value or of a type, as arrays have it.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> lax.dtype(1.0)
+      dtype('float32')
+    """
+    return dtypes.dtype(x, canonicalize=True)
 
 
 def stop_gradient(x: Any) -> Any:

@@ -307,7 +307,7 @@ def _identity(context: LoweringContext, operand: Any, **params: Any) -> Any:
     return operand
 
 
-for _name in ("copy", "copy_p", "stop_gradient", "pvary", "to_edtype", "from_edtype"):
+for _name in ("copy", "copy_p", "stage", "stop_gradient", "pvary", "to_edtype", "from_edtype"):
     _primitive = getattr(lax, f"{_name}_p", None)
     if _primitive is not None and _primitive not in lowering_rules:
         lowering_rules.define(_primitive, _identity)

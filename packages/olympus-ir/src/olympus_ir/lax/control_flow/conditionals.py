@@ -35,7 +35,6 @@ def cond(
     false_fun: Callable[..., Any],
     *operands: Any,
     operand: Any = _not_given,
-    **legacy: Any,
 ) -> Any:
     """Applies one of two functions, chosen by a scalar that may be traced.
 
