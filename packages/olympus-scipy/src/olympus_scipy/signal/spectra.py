@@ -1,0 +1,410 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spectra of signals: short-time Fourier transforms, and Welch's averages of them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import dtypes
+from olympus_ir.arrays import Array
+from olympus_numpy.axes import canonical_axis
+from olympus_numpy.promotion import check_arraylike, promote_dtypes_inexact
+
+from .trends import detrend as remove_trend
+from .windows import window_of
+
+__all__ = ["csd", "istft", "stft", "welch"]
+
+
+# ---- segments ----
+
+
+def _segment_length(window: Any, nperseg: Any, length: int) -> tuple[np.ndarray, int]:
+    """The window, and how many samples a segment has."""
+    named = isinstance(window, str | tuple)
+    if named:
+        nperseg = 256 if nperseg is None else int(nperseg)
+        if nperseg < 1:
+            raise ValueError(f"nperseg must be a positive integer, got {nperseg}.")
+        if nperseg > length:
+            warnings.warn(
+                f"nperseg = {nperseg} is greater than input length = {length}, using nperseg = "
+                f"{length}",
+                stacklevel=4,
+            )
+            nperseg = length
+        return window_of(window, nperseg), nperseg
+    values = window_of(window, 0)
+    if values.shape[0] > length:
+        raise ValueError(
+            f"window is longer than input signal: {values.shape[0]} and {length} samples"
+        )
+    if nperseg is not None and nperseg != values.shape[0]:
+        raise ValueError(
+            f"value specified for nperseg is different from length of window: {nperseg} and "
+            f"{values.shape[0]}"
+        )
+    return values, values.shape[0]
+
+
+def _overlap(noverlap: Any, nperseg: int) -> int:
+    noverlap = nperseg // 2 if noverlap is None else int(noverlap)
+    if noverlap >= nperseg:
+        raise ValueError(f"noverlap must be less than nperseg, got {noverlap} and {nperseg}.")
+    return noverlap
+
+
+def _transform_length(nfft: Any, nperseg: int) -> int:
+    nfft = nperseg if nfft is None else int(nfft)
+    if nfft < nperseg:
+        raise ValueError(f"nfft must be greater than or equal to nperseg, got {nfft} < {nperseg}.")
+    return nfft
+
+
+def _extended(x: Any, count: int, boundary: str) -> Any:
+    """Samples continued at both ends."""
+    shape = (*x.shape[:-1], count)
+    if boundary == "zeros":
+        left = right = onp.zeros(shape, x.dtype)
+    elif boundary == "constant":
+        left = onp.broadcast_to(x[..., :1], shape)
+        right = onp.broadcast_to(x[..., -1:], shape)
+    else:
+        left, right = x[..., count:0:-1], x[..., -2 : -(count + 2) : -1]
+        if boundary == "odd":
+            left, right = 2 * x[..., :1] - left, 2 * x[..., -1:] - right
+    return onp.concatenate([left, x, right], axis=-1)
+
+
+def _segments(x: Any, nperseg: int, step: int) -> Any:
+    """[..., n] -> [..., number of segments, nperseg]"""
+    count = (x.shape[-1] - nperseg) // step + 1
+    places = np.arange(count)[:, None] * step + np.arange(nperseg)[None, :]
+    return x[..., places]
+
+
+def _without_trend(segments: Any, detrend: Any) -> Any:
+    if detrend is False or detrend is None:
+        return segments
+    if callable(detrend):
+        return detrend(segments)
+    return remove_trend(segments, type=detrend)
+
+
+_BOUNDARIES = ("even", "odd", "constant", "zeros", None)
+
+
+def _spectrogram(
+    x: Any,
+    y: Any,
+    *,
+    window: Any,
+    nperseg: Any,
+    noverlap: Any,
+    nfft: Any,
+    detrend: Any,
+    return_onesided: bool,
+    scaling: str,
+    axis: int,
+    mode: str,
+    boundary: str | None,
+    padded: bool,
+) -> tuple[Any, Any, Any]:
+    """Frequencies, times, and the transforms of segments (or products of two).
+
+    Frequencies and times are those of a sampling rate of one.
+    """
+    if boundary not in _BOUNDARIES:
+        raise ValueError(
+            f"Unknown boundary option '{boundary}', must be one of: {list(_BOUNDARIES)}"
+        )
+    if scaling not in ("density", "spectrum"):
+        raise ValueError(f"Unknown scaling: {scaling}; it is 'density' or 'spectrum'.")
+    operands = [onp.asarray(each) for each in ((x,) if y is None else (x, y))]
+    axis = canonical_axis(axis, operands[0].ndim)
+    operands = [onp.moveaxis(each, axis, -1) for each in promote_dtypes_inexact(*operands)]
+    dtype = operands[0].dtype
+    real_dtype = dtypes.to_floating_dtype(dtype)
+    length = max(each.shape[-1] for each in operands)
+    values, nperseg = _segment_length(window, nperseg, length)
+    nfft, noverlap = _transform_length(nfft, nperseg), _overlap(noverlap, nperseg)
+    step = nperseg - noverlap
+    onesided = return_onesided and not dtypes.issubdtype(dtype, np.complexfloating)
+    prepared = []
+    for each in operands:
+        missing = length - each.shape[-1]
+        each = onp.pad(each, [(0, 0)] * (each.ndim - 1) + [(0, missing)]) if missing else each
+        if boundary is not None:
+            each = _extended(each, nperseg // 2, boundary)
+        if padded:
+            extra = (-(each.shape[-1] - nperseg) % step) % nperseg
+            each = onp.pad(each, [(0, 0)] * (each.ndim - 1) + [(0, extra)])
+        prepared.append(each)
+    total = prepared[0].shape[-1]
+    weights = values.astype(real_dtype)
+    transforms = []
+    for each in prepared:
+        segments = _without_trend(_segments(each, nperseg, step), detrend) * weights
+        transform = onp.fft.rfft if onesided else onp.fft.fft
+        transforms.append(transform(segments, nfft))
+    scale = 1 / np.sum(values**2) if scaling == "density" else 1 / np.sum(values) ** 2
+    if mode == "psd":
+        result = onp.conj(transforms[0]) * transforms[-1]
+        if onesided:
+            doubled = np.full(result.shape[-1], 2.0)
+            doubled[0] = 1.0
+            if nfft % 2 == 0:
+                doubled[-1] = 1.0
+            result = result * doubled.astype(real_dtype)
+        result = result * np.asarray(scale, real_dtype)
+    else:
+        result = transforms[0] * np.asarray(np.sqrt(scale), real_dtype)
+    frequencies = onp.fft.rfftfreq(nfft) if onesided else onp.fft.fftfreq(nfft)
+    times = np.arange(nperseg / 2, total - nperseg / 2 + 1, step)
+    if boundary is not None:
+        times = times - nperseg / 2
+    # [..., time, frequency] -> [..., frequency in the place of the axis, ..., time]
+    result = onp.moveaxis(result, -1, axis)
+    return frequencies.astype(real_dtype), times.astype(real_dtype), result
+
+
+# ---- short-time transforms ----
+
+
+def stft(
+    x: Any,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg: int = 256,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = False,
+    return_onesided: bool = True,
+    boundary: str | None = "zeros",
+    padded: bool = True,
+    axis: int = -1,
+) -> tuple[Array, Array, Array]:
+    """The Fourier transforms of overlapping parts of a signal.
+
+    Args:
+      x: the signal.
+      fs: the sampling rate.
+      window: a name, a tuple of a name and parameters, or an array.
+      nperseg: the number of samples of a part.
+      noverlap: how many of them are shared with the next; half of them where it is None.
+      nfft: the length of the transforms; more than ``nperseg`` adds zeros.
+      detrend: "linear", "constant", or False.
+      return_onesided: whether the conjugate half is left out where the signal is real.
+      boundary: how the signal is continued: "even", "odd", "constant", "zeros", or None.
+      padded: whether zeros are added for a whole number of parts.
+      axis: the dimension of time.
+
+    Returns:
+      The frequencies, the times, and the transforms, whose last dimension is that of time.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> stft(jnp.ones(16), nperseg=8)[2].shape
+      (5, 5)
+    """
+    check_arraylike("stft", x)
+    frequencies, times, result = _spectrogram(
+        x,
+        None,
+        window=window,
+        nperseg=nperseg,
+        noverlap=noverlap,
+        nfft=nfft,
+        detrend=detrend,
+        return_onesided=return_onesided,
+        scaling="spectrum",
+        axis=axis,
+        mode="stft",
+        boundary=boundary,
+        padded=padded,
+    )
+    return frequencies * fs, times / fs, result
+
+
+def istft(
+    Zxx: Any,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    input_onesided: bool = True,
+    boundary: bool = True,
+    time_axis: int = -1,
+    freq_axis: int = -2,
+) -> tuple[Array, Array]:
+    """The signal whose short-time transforms are given: the inverse of `stft`.
+
+    Args:
+      Zxx: the transforms.
+      fs: the sampling rate.
+      window: that of the transforms.
+      nperseg: the number of samples of a part.
+      noverlap: how many of them are shared with the next; half of them where it is None.
+      nfft: the length of the transforms.
+      input_onesided: whether the conjugate half is left out.
+      boundary: whether the signal had been continued at its ends.
+      time_axis: the dimension of time.
+      freq_axis: the dimension of frequencies.
+
+    Returns:
+      The times and the signal.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> istft(stft(jnp.ones(16), nperseg=8)[2], nperseg=8)[1].shape
+      (16,)
+    """
+    check_arraylike("istft", Zxx)
+    Zxx = onp.asarray(Zxx)
+    if Zxx.ndim < 2:
+        raise ValueError(f"Input stft must be at least 2d! Got the shape {Zxx.shape}.")
+    time_axis, freq_axis = canonical_axis(time_axis, Zxx.ndim), canonical_axis(freq_axis, Zxx.ndim)
+    if time_axis == freq_axis:
+        raise ValueError("Must specify differing time and frequency axes!")
+    count, bins = Zxx.shape[time_axis], Zxx.shape[freq_axis]
+    default = 2 * (bins - 1) if input_onesided else bins
+    nperseg = default if nperseg is None else int(nperseg)
+    if nperseg < 1:
+        raise ValueError(f"nperseg must be a positive integer, got {nperseg}.")
+    if nfft is None:
+        nfft = nperseg if input_onesided and nperseg == default + 1 else default
+    nfft, noverlap = _transform_length(nfft, nperseg), _overlap(noverlap, nperseg)
+    values = window_of(window, nperseg)
+    if values.shape[0] != nperseg:
+        raise ValueError(f"window must have length of {nperseg}, got {values.shape[0]}")
+    (transforms,) = promote_dtypes_inexact(onp.moveaxis(Zxx, (freq_axis, time_axis), (-1, -2)))
+    inverse = onp.fft.irfft if input_onesided else onp.fft.ifft
+    parts = inverse(transforms, nfft)[..., :nperseg]
+    real_dtype = dtypes.to_floating_dtype(parts.dtype)
+    parts = parts * (np.sum(values) * values).astype(real_dtype)
+    step = nperseg - noverlap
+    total = nperseg + (count - 1) * step
+    places = np.arange(count)[:, None] * step + np.arange(nperseg)[None, :]
+    signal = onp.zeros((*parts.shape[:-2], total), parts.dtype).at[..., places].add(parts)
+    norm = np.zeros(total)
+    np.add.at(norm, places, np.broadcast_to(values**2, places.shape))
+    if boundary:
+        signal = signal[..., nperseg // 2 : total - nperseg // 2]
+        norm = norm[nperseg // 2 : total - nperseg // 2]
+    if np.any(norm < 1e-10):
+        warnings.warn("NOLA condition failed, STFT may not be invertible", stacklevel=2)
+    signal = signal / np.where(norm > 1e-10, norm, 1.0).astype(real_dtype)
+    if freq_axis < time_axis:
+        time_axis -= 1
+    times = np.arange(signal.shape[-1]).astype(real_dtype) / onp.asarray(fs, real_dtype)
+    return times, onp.moveaxis(signal, -1, time_axis)
+
+
+# ---- averages ----
+
+
+def csd(
+    x: Any,
+    y: Any,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> tuple[Array, Array]:
+    """The cross spectrum of two signals, by Welch's method.
+
+    Args:
+      x: a signal.
+      y: another one; the same where it is None.
+      fs: the sampling rate.
+      window: as in `stft`.
+      nperseg: as in `stft`; 256 where it is None.
+      noverlap: as in `stft`.
+      nfft: as in `stft`.
+      detrend: as in `stft`.
+      return_onesided: as in `stft`.
+      scaling: "density" for power by frequency, "spectrum" for power.
+      axis: the dimension of time.
+      average: "mean" or "median" of the parts.
+
+    Returns:
+      The frequencies and the spectrum.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> csd(jnp.ones(16), jnp.ones(16), nperseg=8)[1].shape
+      (5,)
+    """
+    check_arraylike("csd", x)
+    if average not in ("mean", "median"):
+        raise ValueError(f"average must be 'median' or 'mean', got {average}")
+    same = y is None or y is x
+    frequencies, _, result = _spectrogram(
+        x,
+        None if same else y,
+        window=window,
+        nperseg=nperseg,
+        noverlap=noverlap,
+        nfft=nfft,
+        detrend=detrend,
+        return_onesided=return_onesided,
+        scaling=scaling,
+        axis=axis,
+        mode="psd",
+        boundary=None,
+        padded=False,
+    )
+    if average == "mean":
+        result = onp.mean(result, axis=-1)
+    else:
+        bias = _median_bias(result.shape[-1])
+        result = (
+            onp.median(onp.real(result), axis=-1) + 1j * onp.median(onp.imag(result), axis=-1)
+        ) / bias
+    if same:
+        result = onp.real(result)
+    return frequencies * fs, result / fs if scaling == "density" else result
+
+
+def _median_bias(count: int) -> float:
+    """How much larger the mean of an exponential distribution is than the median of a sample."""
+    even = 2 * np.arange(1.0, (count - 1) // 2 + 1)
+    return float(1 + np.sum(1 / (even + 1) - 1 / even))
+
+
+def welch(
+    x: Any,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> tuple[Array, Array]:
+    """The power spectrum of a signal, by Welch's method; the arguments are those of `csd`.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> welch(jnp.ones(16), nperseg=8)[1].shape
+      (5,)
+    """
+    check_arraylike("welch", x)
+    return csd(
+        x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis,
+        average,
+    )  # fmt: skip

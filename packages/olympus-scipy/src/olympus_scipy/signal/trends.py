@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Removal of trends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir.arrays import Array
+from olympus_numpy.axes import canonical_axis
+from olympus_numpy.compilation import outlined
+from olympus_numpy.promotion import check_arraylike, promote_dtypes_inexact
+
+__all__ = ["detrend"]
+
+
+def detrend(
+    data: Any,
+    axis: int = -1,
+    type: str = "linear",
+    bp: int | Sequence[int] | np.ndarray = 0,
+    overwrite_data: None = None,
+) -> Array:
+    """Removes a straight line, or the mean, from data.
+
+    Args:
+      data: an array of numbers.
+      axis: the dimension.
+      type: "linear" or "constant".
+      bp: where the data are divided into parts, each with a line of its own.
+      overwrite_data: must be None: arrays do not change.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> detrend(jnp.array([0.0, 1.0]), type="constant")
+      Array([-0.5,  0.5], dtype=float32)
+    """
+    if overwrite_data is not None:
+        raise NotImplementedError(
+            "overwrite_data argument of detrend: arrays do not change; leave it out."
+        )
+    check_arraylike("detrend", data)
+    if type not in ("linear", "constant"):
+        raise ValueError(f"Trend type must be 'linear' or 'constant', got {type!r}.")
+    axis = canonical_axis(axis, onp.ndim(data))
+    size = onp.shape(data)[axis]
+    points = np.unique(np.r_[0, np.atleast_1d(np.asarray(bp)), size]).astype(int)
+    if type == "linear" and (points[0] < 0 or points[-1] > size):
+        raise ValueError(
+            "Breakpoints must be non-negative and less than length of data along given axis, got "
+            f"{bp} for the length {size}."
+        )
+    bounds = (0, size) if type == "constant" else tuple(points.tolist())
+    return _detrend(data, axis, type, bounds)
+
+
+@outlined("axis", "type", "bounds")
+def _detrend(data: Any, axis: int, type: str, bounds: tuple[int, ...]) -> Any:
+    (data,) = promote_dtypes_inexact(onp.asarray(data))
+    data = onp.moveaxis(data, axis, -1)
+    if type == "constant":
+        result = data - onp.mean(data, axis=-1, keepdims=True)
+    else:
+        parts = [data[..., low:high] for low, high in pairwise(bounds)]
+        result = onp.concatenate([_without_line(part) for part in parts], axis=-1)
+    return onp.moveaxis(result, -1, axis)
+
+
+def _without_line(data: Any) -> Any:
+    """The residuals of a least squares fit of a line, whose basis is orthogonal."""
+    size = data.shape[-1]
+    place = np.arange(size) - (size - 1) / 2
+    centered = data - onp.mean(data, axis=-1, keepdims=True)
+    if size < 2:
+        return centered
+    basis = (place / np.sqrt(np.sum(place * place))).astype(onp.real(data).dtype)
+    return centered - onp.sum(centered * basis, axis=-1, keepdims=True) * basis
