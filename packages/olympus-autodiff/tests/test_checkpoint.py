@@ -219,8 +219,15 @@ def test_static_arguments():
         == -8.0
     )
     assert grad(checkpoint(f, static_argnums=-1))(2.0, 3) == 12.0
-    with pytest.raises(ValueError, match="must be hashable"):
-        checkpoint(f, static_argnums=1)(2.0, [3])
+
+
+def test_static_arguments_need_not_be_hashable():
+    def f(x, powers):
+        return lax.integer_pow(x, powers[0])
+
+    for power in (3, 2):
+        assert checkpoint(f, static_argnums=1)(2.0, [power]) == 2.0**power
+        assert grad(checkpoint(f, static_argnums=1))(2.0, [power]) == power * 2.0 ** (power - 1)
 
 
 def test_closing_over_values():

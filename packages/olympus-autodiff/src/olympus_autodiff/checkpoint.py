@@ -26,7 +26,6 @@ from olympus_ir.staging import trace_to_olympuspr
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import Tracer, current
 
-from .calling import name_of
 from .memory import remembered
 from .policies import Offloadable, Recompute, checkpoint_name, checkpoint_policies, decide
 from .programs import ResidualCollector, close_over_used, record_linearization
@@ -117,22 +116,22 @@ def _without_static(
     names: Sequence[str],
     args: tuple,
     kwargs: dict[str, Any],
-) -> tuple[Callable[..., Any], tuple, tuple, dict[str, Any]]:
-    """The function of the traced arguments, a key for the static ones, and the traced arguments."""
+) -> tuple[Callable[..., Any], tuple | None, tuple, dict[str, Any]]:
+    """The function of the traced arguments, a key for the static ones, and the traced arguments.
+
+    There is no key for static arguments that are not hashable: their programs are not kept.
+    """
     if not numbers and not names:
         return fun, (), args, kwargs
     count = len(args)
     places = sorted({number % count for number in numbers if -count <= number < count})
     static_args = tuple((place, args[place]) for place in places)
     static_kwargs = tuple((name, kwargs[name]) for name in sorted(names) if name in kwargs)
-    statics = (static_args, static_kwargs)
+    statics: tuple | None = (static_args, static_kwargs)
     try:
         hash(statics)
     except TypeError:
-        raise ValueError(
-            f"static arguments of the checkpointed function {name_of(fun)} must be hashable, got "
-            f"{dict(static_args) | dict(static_kwargs)}"
-        ) from None
+        statics = None  # whether the next call's are the same cannot be told
 
     def function(*dynamic: Any, **keywords: Any) -> Any:
         full = list(dynamic)
@@ -151,14 +150,14 @@ _traced = FunctionCache()
 def _trace(
     fun: Callable[..., Any],
     function: Callable[..., Any],
-    statics: tuple,
+    statics: tuple | None,
     tree: Any,
     avals: tuple,
 ) -> tuple[Olympuspr, list[Any], Any]:
     """The function's program, which takes constants first; their values; the result's structure."""
     known = _traced.of(fun)
     key = (statics, tree, avals, current.axes, config.trace_context())
-    found = known.get(key)
+    found = None if statics is None else known.get(key)
     if found is not None:
         return found
     flat = FlatFunction(function, tree)
@@ -172,7 +171,7 @@ def _trace(
         )
         raise
     result = (constants_as_inputs(olympuspr), consts, flat.out_tree)
-    if not any(isinstance(value, Tracer) for value in consts):
+    if statics is not None and not any(isinstance(value, Tracer) for value in consts):
         known[key] = result
     return result
 

@@ -86,6 +86,16 @@ class Trace:
         """
         raise NotImplementedError(f"{type(self).__name__} must define process_custom_vjp_call")
 
+    # By these names libraries ask whether two tracers belong together, and for the trace around.
+
+    @property
+    def main(self) -> Trace:
+        return self
+
+    @property
+    def parent_trace(self) -> Trace | None:
+        return self.parent
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}"
 

@@ -15,4 +15,5 @@ __getattr__, _names = _lazy.lazy_attributes(
 
 
 def __dir__() -> list[str]:
-    return sorted({*dir(_numpy), *_names()})
+    names = {name for name in dir(_numpy) if not name.startswith("__")}
+    return sorted({*names, *_names()})
