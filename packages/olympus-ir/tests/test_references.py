@@ -251,6 +251,7 @@ class TestValues:
         assert swap(ref, 1, 7) == 1 and ref[1] == 7
         assert get(ref, (slice(None),)).shape == (3,)
         assert freeze(ref)[1] == 7
+        assert freeze(1.0) == 1.0
 
     def test_weak_types_stay(self):
         assert new_ref(1.0)[...].weak_type

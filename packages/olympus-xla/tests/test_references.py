@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from olympus_ir import lax
+from olympus_ir import config, config_states, lax
 from olympus_ir.lax.callbacks import effects_barrier, io_callback
 from olympus_ir.lax.references import addupdate, empty_ref, freeze, new_ref, swap
 from olympus_ir.make import make_olympuspr
@@ -142,6 +142,29 @@ class TestJit:
         with pytest.raises(ValueError, match="Invalid shape"):
             jit(wrong)(ref)
         assert not np.asarray(ref[...]).any()
+
+    def test_values_that_are_no_numbers(self):
+        ref = new_ref(np.zeros(2, np.float32))
+
+        def write(ref, x):
+            ref[0] = lax.log(x)
+
+        with config.debug_nans(True), pytest.raises(FloatingPointError, match="nan"):
+            jit(write)(ref, -1.0)
+        jit(write)(ref, 1.0)
+        assert not np.asarray(ref[...]).any()
+
+    def test_without_compilation(self):
+        ref = new_ref(np.zeros(3, np.float32))
+
+        @jit
+        def fun(ref):
+            lax.fori_loop(0, 3, lambda i, c: (ref.set(c, i), lax.add(c, 1.0))[1], 5.0)
+            lax.cond(True, lambda: ref.set(-1.0, 1), lambda: None)
+
+        with config_states.disable_jit(True):
+            fun(ref)
+        np.testing.assert_array_equal(ref[...], [5, -1, 7])
 
     def test_order_of_effects(self):
         ref = new_ref(np.float32(0))

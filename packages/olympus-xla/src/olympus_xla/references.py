@@ -21,6 +21,7 @@ from olympus_ir.refs.types import AbstractRef
 from olympus_ir.refs.values import Ref
 from olympus_ir.tracing import Tracer, escaped_tracer_error
 
+from .debugging import check_results, checks_results
 from .transfer import put_leaf
 
 
@@ -60,6 +61,8 @@ class PureProgram:
         count = self.discharged.num_results
         for place, array in zip(self.discharged.written, results[count:], strict=True):
             operands[place]._replace(array)
+        if checks_results():
+            check_results(self.program, arrays, results)
         return list(results[:count])
 
 

@@ -331,13 +331,15 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Any:
 def freeze(ref: Any) -> Array:
     """The array that a reference holds; the reference must not be used any more.
 
+    An array is returned as it is.
+
     Example:
       >>> from olympus_ir.lax.references import freeze, new_ref
       >>> freeze(new_ref(1.0))
       Array(1., dtype=float32, weak_type=True)
     """
     if not isinstance(get_aval(ref), AbstractRef):
-        raise ValueError(f"Can only call `freeze` on a `Ref`: {ref}.")
+        return ref
     return freeze_p.bind(ref)
 
 
