@@ -176,6 +176,17 @@ def test_functions_of_floats(platform, name):
     )
 
 
+def test_narrow_numbers_are_divided_as_wide_ones():
+    def kernel(x_ref, o_ref):
+        o_ref[...] = x_ref[...] / (x_ref[...] + 2)
+
+    bfloat16 = jnp.bfloat16
+    x = np.ones((8, 128), bfloat16)
+    text = kernel_text("cuda", kernel, x, out=ShapeDtypeStruct((8, 128), bfloat16))
+    assert re.search(r"arith.divf .*: tensor<8x128xf32>", text)
+    assert not re.search(r"arith.divf .*: tensor<8x128xbf16>", text)
+
+
 @pytest.mark.parametrize("platform", ["cuda", "tpu"])
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32])
 def test_functions_of_integers(platform, dtype):

@@ -68,12 +68,6 @@ def run_scoped(
     avals = [leaf.get_ref_aval() for leaf in leaves]
     flat = FlatFunction(f, tree)
     olympuspr, consts = trace_to_olympuspr(flat, avals, DebugInfo("run_scoped", f))
-    for atom in olympuspr.outvars:
-        if atom.aval.is_ref:
-            raise ValueError(
-                "the function of run_scoped returns a reference, whose buffer is gone then; return "
-                "what it holds, with ref[...]"
-            )
     if not isinstance(collective_axes, tuple):
         collective_axes = (collective_axes,)
     results = run_scoped_p.bind(

@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes
+from olympus_ir import dtypes, pytrees
+from olympus_ir.avals import ShapedArray
 from olympus_ir.errors import OlympusError
+from olympus_ir.expansion import expansion_rules
 from olympus_ir.olympuspr import ClosedOlympuspr, Literal, Olympuspr
 from olympus_ir.rules import RuleTable
 from olympus_ir.source_info import summarize
+from olympus_ir.staging import trace_to_closed
 from olympus_xla.lowering import mlir
 from olympus_xla.lowering.mlir import ir
 
@@ -245,7 +248,8 @@ class KernelBuilder:
         for equation in program.eqns:
             primitive = equation.primitive
             rule = self.rules.rules.get(primitive)
-            if rule is None:
+            expansion = expansion_rules.rules.get(primitive)
+            if rule is None and expansion is None:
                 raise KernelLoweringError(
                     f"`{primitive.name}` has no {self.rules.name} rule: the {self.language} "
                     f"lowering of kernels does not know it (used at "
@@ -257,13 +261,26 @@ class KernelBuilder:
                 self.check_aval(var.aval)
             self.equation = equation
             self.location = mlir.traceback_location(equation.source_info.traceback, primitive.name)
-            results = rule(self, *operands, **equation.params)
+            if rule is None:
+                results = self.expand(expansion, operands)
+            else:
+                results = rule(self, *operands, **equation.params)
             if primitive.multiple_results:
                 values.update(zip(equation.outvars, results, strict=True))
             else:
                 values[equation.outvars[0]] = results
         self.equation, self.location, self.used = outer
         return [value_of(atom) for atom in program.outvars]
+
+    def expand(self, expansion: Any, operands: Sequence[Any]) -> Any:
+        """Emits the operations that the equation's primitive stands for."""
+        equation = self.equation
+        avals = [ShapedArray(aval.shape, aval.dtype) for aval in self.avals_in]
+        closed = trace_to_closed(
+            lambda *args: pytrees.tree_leaves(expansion(*args, **equation.params)), avals
+        )
+        results = self.lower(closed, operands)
+        return results if equation.primitive.multiple_results else results[0]
 
     def constant(self, value: Any) -> Any:
         """A constant of a program: a scalar, or an array of one value."""

@@ -17,7 +17,7 @@ from olympus_xla.lowering import mlir
 from .building import BOOL, INT32, KernelBuilder, bit_width, element_type, is_float, is_unsigned
 from .tables import define_for_both
 
-__all__ = ["cast", "compare", "maximum", "minimum"]
+__all__ = ["cast", "compare", "divide", "maximum", "minimum"]
 
 
 def arithmetic(for_floats: str, signed: str, unsigned: str | None = None) -> Callable[..., Any]:
@@ -46,7 +46,6 @@ define_for_both(lax.add_p, add)
 define_for_both(lax.add_any_p, add)
 define_for_both(lax.sub_p, subtract)
 define_for_both(lax.mul_p, multiply)
-define_for_both(lax.div_p, arithmetic("arith.divf", "arith.divsi", "arith.divui"))
 define_for_both(lax.max_p, maximum)
 define_for_both(lax.min_p, minimum)
 define_for_both(lax.and_p, arithmetic("", "arith.andi"))
@@ -56,6 +55,7 @@ define_for_both(lax.shift_left_p, arithmetic("", "arith.shli"))
 define_for_both(lax.shift_right_logical_p, arithmetic("", "arith.shrui"))
 define_for_both(lax.shift_right_arithmetic_p, arithmetic("", "arith.shrsi"))
 define_for_both(lax.copy_p, lambda builder, x, **params: x)
+define_for_both(lax.stop_gradient_p, lambda builder, x, **params: x)
 
 
 # ---- comparisons ----
@@ -148,6 +148,21 @@ def _reduce_precision(
 
 
 # ---- signs, choices, powers ----
+
+
+def divide(builder: KernelBuilder, x: Any, y: Any, dtype: Any) -> Any:
+    """The quotient; that of narrow numbers, which GPUs cannot divide, in single precision."""
+    if not is_float(dtype):
+        return builder.binary("arith.divui" if is_unsigned(dtype) else "arith.divsi", x, y)
+    wide = np.dtype(dtype) if np.dtype(dtype).itemsize >= 4 else np.dtype(np.float32)
+    x, y = cast(builder, x, dtype, wide), cast(builder, y, dtype, wide)
+    return cast(builder, builder.binary("arith.divf", x, y), wide, dtype)
+
+
+@define_for_both(lax.div_p)
+def _divide(builder: KernelBuilder, x: Any, y: Any) -> Any:
+    x, y = builder.full_operands((x, y), builder.aval_out.shape)
+    return divide(builder, x, y, builder.aval_out.dtype)
 
 
 @define_for_both(lax.neg_p)
@@ -245,7 +260,7 @@ def _integer_pow(builder: KernelBuilder, x: Any, *, y: int) -> Any:
             power = _times(builder, power, power, aval.dtype)
     if y > 0:
         return result
-    return builder.binary("arith.divf" if is_float(aval.dtype) else "arith.divsi", one, result)
+    return divide(builder, one, result, aval.dtype)
 
 
 @define_for_both(lax.is_finite_p)

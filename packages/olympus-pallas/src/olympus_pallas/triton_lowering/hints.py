@@ -22,6 +22,7 @@ from ..hints import (
 )
 from ..lowering.attributes import i32_array
 from ..lowering.building import element_type, is_unsigned
+from ..lowering.elementwise import divide
 from ..lowering.tables import triton_rules
 from ..programs import num_programs_p, program_id_p
 from .builder import TritonBuilder
@@ -61,7 +62,7 @@ triton_rules.define(max_contiguous_p, _hinted("tt.contiguity"))
 @triton_rules.define(reciprocal_p)
 def _reciprocal(builder: TritonBuilder, x: Any, **params: Any) -> Any:
     aval = builder.aval_out
-    return builder.binary("arith.divf", builder.full(1, aval.shape, aval.dtype), x)
+    return divide(builder, builder.full(1, aval.shape, aval.dtype), x, aval.dtype)
 
 
 @triton_rules.define(broadcast_to_p)

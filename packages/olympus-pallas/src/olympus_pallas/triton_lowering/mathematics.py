@@ -13,7 +13,7 @@ from olympus_ir.primitives import Primitive
 from olympus_xla.lowering import mlir
 
 from ..lowering.building import INT32, KernelLoweringError, element_type, is_float
-from ..lowering.elementwise import cast
+from ..lowering.elementwise import cast, divide
 from ..lowering.tables import triton_rules
 from .builder import TritonBuilder
 
@@ -125,7 +125,7 @@ def _logistic(builder: TritonBuilder, x: Any, **params: Any) -> Any:
     aval = builder.aval_out
     one = builder.full(1, aval.shape, aval.dtype)
     decay = _exp(builder, builder.create("arith.negf", x.type, (x,)))
-    return builder.binary("arith.divf", one, builder.binary("arith.addf", one, decay))
+    return divide(builder, one, builder.binary("arith.addf", one, decay), aval.dtype)
 
 
 def _bit_count(name: str) -> Callable[..., Any]:
