@@ -118,6 +118,32 @@ def test_windows_of_infinities(padding):
     compare(windows.select_and_scatter_add_p, source, -x, select_prim=lax.le_p, **window)
 
 
+@pytest.mark.parametrize("window", [2, 3])
+def test_dimensions_that_the_compiler_takes_for_groups(window):
+    """On which it would abort the process, where the kernel is larger than the input."""
+    x, kernel = numbers((1, 1, 4, 1), np.float32, 0), numbers((1, 1, window, 2), np.float32, 1)
+    for order in ((0, 1, 2, 3), (0, 1, 3, 2)):
+        spatial = [axis - 2 for axis in order[2:]]
+        params = {
+            "window_strides": [window - 1, 1],
+            "padding": [(0, 0), (0, 1)],
+            "lhs_dilation": [window, 1],
+            "rhs_dilation": [1, 1],
+        }
+        compare(
+            conv_general_dilated_p,
+            np.transpose(x, order),
+            np.transpose(kernel, order),
+            **{name: tuple(values[axis] for axis in spatial) for name, values in params.items()},
+            dimension_numbers=lax.ConvDimensionNumbers(*[(0, 1, 2, 3)] * 3),
+            feature_group_count=1,
+            batch_group_count=1,
+            precision=None,
+            preferred_element_type=None,
+            out_sharding=None,
+        )
+
+
 def test_windows_without_dimensions():
     """On which the compiler would abort the process."""
     x, source = np.float32(2), np.float32(3)

@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.lax.convolution import conv_general_dilated_p
+from olympus_ir.lax.convolution_shapes import permuted
 
 from . import mlir
 from .context import LoweringContext
@@ -50,18 +51,29 @@ def _conv_general_dilated(
     **params: Any,
 ) -> Any:
     aval = context.aval_out
-    if 0 in aval.shape or 0 in context.avals_in[0].shape or 0 in context.avals_in[1].shape:
+    lhs_shape, rhs_shape = (aval_in.shape for aval_in in context.avals_in)
+    if 0 in aval.shape or 0 in lhs_shape or 0 in rhs_shape:
         return context.full(0, aval.shape, aval.dtype)
-    count = len(padding)
     if precision.__class__ is not tuple:
         precision = None  # algorithms are for dot products: convolutions have none to choose
-    return context.create(
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    pads, shape = list(padding), list(aval.shape)
+    sizes, window = permuted(lhs_shape, lhs_spec)[2:], permuted(rhs_shape, rhs_spec)[2:]
+    if any(length > size for length, size in zip(window, sizes, strict=True)):
+        for number, geometry in enumerate(
+            zip(sizes, window, window_strides, padding, lhs_dilation, rhs_dilation, strict=True)
+        ):
+            if _is_taken_for_a_group(*geometry):
+                pads[number] = (0, window_strides[number])  # for one window more
+                shape[out_spec[number + 2]] += 1
+    count = len(pads)
+    result = context.create(
         "stablehlo.convolution",
-        mlir.aval_type(aval),
+        mlir.tensor_type(shape, aval.dtype),
         (lhs, rhs),
         {
             "window_strides": mlir.i64_array(window_strides),
-            "padding": mlir.i64_elements(np.reshape(padding, (count, 2))),
+            "padding": mlir.i64_elements(np.reshape(pads, (count, 2))),
             "lhs_dilation": mlir.i64_array(lhs_dilation),
             "rhs_dilation": mlir.i64_array(rhs_dilation),
             "window_reversal": mlir.boolean_array((False,) * count),
@@ -70,6 +82,41 @@ def _conv_general_dilated(
             "batch_group_count": mlir.i64(batch_group_count),
             "precision_config": precision_attribute(precision),
         },
+    )
+    if tuple(shape) == aval.shape:
+        return result
+    return context.create(
+        "stablehlo.slice",
+        mlir.aval_type(aval),
+        (result,),
+        {
+            "start_indices": mlir.i64_array((0,) * len(shape)),
+            "limit_indices": mlir.i64_array(aval.shape),
+            "strides": mlir.i64_array((1,) * len(shape)),
+        },
+    )
+
+
+def _is_taken_for_a_group(
+    size: int,
+    window: int,
+    stride: int,
+    padding: tuple[int, int],
+    lhs_dilation: int,
+    rhs_dilation: int,
+) -> bool:
+    """Whether XLA errs in a spatial dimension, and may end the process.
+
+    A group of products can be written as a spatial dimension with this dilation and stride, if its
+    size is that of the window. XLA's simplifier does not look at the size when it exchanges input
+    and kernel, as it does where the kernel is larger. With padding, the dimension is not mistaken.
+    """
+    return (
+        tuple(padding) == (0, 0)
+        and rhs_dilation == 1
+        and lhs_dilation == window
+        and stride == window - 1
+        and size != window
     )
 
 
