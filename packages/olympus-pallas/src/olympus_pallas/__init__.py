@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import olympus_numpy as _operators  # noqa: F401 - values in kernels have its operators
 from olympus_ir.refs.indexing import Slice as Slice
 from olympus_ir.refs.indexing import ds as ds
 from olympus_ir.refs.indexing import dslice as dslice
