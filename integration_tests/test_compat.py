@@ -173,8 +173,10 @@ except ValueError as error:
     print("not functionalized" in str(error))
 """
     assert run_compat(code).splitlines() == [
-        "None | -1.0 is not positive (`check` failed) | out-of-bounds indexing for array of shape "
-        "(2,): index 7 is out of bounds for axis 0 with size 2. ",
+        (
+            "None | -1.0 is not positive (`check` failed) | out-of-bounds indexing for array of shape "
+            "(2,): index 7 is out of bounds for axis 0 with size 2. "
+        ),
         "True",
     ]
 
