@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The method of Broyden, Fletcher, Goldfarb and Shanno."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import lax
+
+from .line_search import line_search
+
+__all__ = ["minimize_bfgs"]
+
+
+class _State(NamedTuple):
+    x: Any
+    value: Any
+    gradient: Any
+    inverse: Any  # the estimate of the inverse of the Hessian matrix
+    converged: Any
+    status: Any
+    evaluations: Any
+    iterations: Any
+
+
+def minimize_bfgs(
+    evaluate: Callable[[Any], Any],
+    x0: Any,
+    *,
+    gtol: float = 1e-5,
+    norm: Any = np.inf,
+    maxiter: int | None = None,
+    line_search_maxiter: int = 10,
+) -> dict[str, Any]:
+    """Nocedal and Wright, Numerical Optimization, second edition, algorithm 6.1.
+
+    Args:
+      evaluate: from a vector to the function's value and gradient.
+      x0: where to start.
+      gtol: how large the norm of the gradient may be in the end.
+      norm: which norm, as in ``numpy.linalg.norm``.
+      maxiter: how many iterations at most; 200 times the length of the vector where it is None.
+      line_search_maxiter: how many evaluations a line search may take.
+    """
+    size = x0.shape[0]
+    maxiter = 200 * size if maxiter is None else maxiter
+    identity = onp.eye(size, dtype=x0.dtype)
+    value, gradient = evaluate(x0)
+
+    def is_small(gradient: Any) -> Any:
+        return onp.linalg.norm(gradient, ord=norm) < gtol
+
+    def proceed(state: _State) -> Any:
+        return ~state.converged & (state.status == 0) & (state.iterations < maxiter)
+
+    def advance(state: _State) -> _State:
+        direction = -(state.inverse @ state.gradient)
+        search = line_search(
+            evaluate, state.x, direction, state.value, state.gradient, line_search_maxiter, 1.0
+        )
+        moved = search.step > 0.0
+        step = search.step * direction
+        change = search.gradient - state.gradient
+        curvature = onp.vdot(change, step)
+        positive = curvature > 0.0
+        scale = 1.0 / onp.where(positive, curvature, 1.0)
+        left = identity - scale * onp.outer(step, change)
+        updated = left @ state.inverse @ left.T + scale * onp.outer(step, step)
+        inverse = onp.where(positive & lax.is_finite(scale), updated, state.inverse)
+        x = state.x + step
+        converged = is_small(search.gradient)
+        failure = onp.where(search.bracketed, 3, 5)
+        status = onp.where(search.done | converged | moved, 0, failure).astype(onp.int32)
+        return _State(
+            x,
+            search.value,
+            search.gradient,
+            inverse,
+            converged,
+            status,
+            state.evaluations + search.count,
+            state.iterations + 1,
+        )
+
+    zero, one = onp.zeros((), onp.int32), onp.ones((), onp.int32)
+    state = _State(x0, value, gradient, identity, is_small(gradient), zero, one, zero)
+    state = lax.while_loop(proceed, advance, state)
+    status = onp.where(state.converged, 0, onp.where(state.status != 0, state.status, 1))
+    return {
+        "x": state.x,
+        "success": state.converged,
+        "status": status,
+        "fun": state.value,
+        "jac": state.gradient,
+        "hess_inv": state.inverse,
+        "nfev": state.evaluations,
+        "njev": state.evaluations,
+        "nit": state.iterations,
+    }

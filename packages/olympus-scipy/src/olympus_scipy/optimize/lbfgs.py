@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The method of Broyden, Fletcher, Goldfarb and Shanno with limited memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_ir import lax
+
+from .line_search import line_search
+
+__all__ = ["minimize_lbfgs"]
+
+
+class _State(NamedTuple):
+    x: Any
+    value: Any
+    gradient: Any
+    steps: Any  # the last steps, the newest one last
+    changes: Any  # the changes of the gradient along them
+    weights: Any  # one over their products; zero where there is no step yet
+    gamma: Any
+    converged: Any
+    status: Any
+    evaluations: Any
+    iterations: Any
+
+
+def minimize_lbfgs(
+    evaluate: Callable[[Any], Any],
+    x0: Any,
+    *,
+    maxiter: int | None = None,
+    norm: Any = np.inf,
+    maxcor: int = 10,
+    ftol: float = 2.220446049250313e-09,
+    gtol: float = 1e-05,
+    maxfun: float | None = None,
+    maxgrad: float | None = None,
+    maxls: int = 20,
+) -> dict[str, Any]:
+    """Nocedal and Wright, Numerical Optimization, second edition, algorithms 7.4 and 7.5.
+
+    Args:
+      evaluate: from a vector to the function's value and gradient.
+      x0: where to start.
+      maxiter: how many iterations at most; 200 times the length of the vector where it is None.
+      norm: that of the gradient, as in ``numpy.linalg.norm``.
+      maxcor: how many steps are remembered.
+      ftol: how small the relative decrease of an iteration may be.
+      gtol: how large the norm of the gradient may be in the end.
+      maxfun: how many evaluations at most.
+      maxgrad: how many evaluations of the gradient at most, which are as many.
+      maxls: how many evaluations a line search may take.
+    """
+    size = x0.shape[0]
+    maxiter = 200 * size if maxiter is None else maxiter
+    most = min(np.inf if bound is None else bound for bound in (maxfun, maxgrad))
+    value, gradient = evaluate(x0)
+
+    def is_small(gradient: Any) -> Any:
+        return onp.linalg.norm(gradient, ord=norm) < gtol
+
+    def proceed(state: _State) -> Any:
+        going = ~state.converged & (state.status == 0) & (state.iterations < maxiter)
+        return going if most == np.inf else going & (state.evaluations < most)
+
+    def advance(state: _State) -> _State:
+        direction = -_product(state, maxcor)
+        # The first direction is the gradient, whose size means nothing.
+        length = onp.linalg.norm(state.gradient)
+        first = onp.where(state.iterations == 0, onp.minimum(1.0, 1.0 / length), 1.0)
+        search = line_search(
+            evaluate, state.x, direction, state.value, state.gradient, maxls, first
+        )
+        step = search.step * direction
+        change = search.gradient - state.gradient
+        curvature = onp.vdot(change, step)
+        squares = onp.vdot(change, change)
+        useful = (curvature > 0.0) & (squares > 0.0)
+        weight = onp.where(useful, 1.0 / onp.where(useful, curvature, 1.0), 0.0)
+        converged = is_small(search.gradient)
+        decrease = state.value - search.value
+        scale = onp.maximum(onp.maximum(onp.abs(state.value), onp.abs(search.value)), 1.0)
+        stalled = onp.where(decrease < ftol * scale, 4, 0)
+        failed = onp.where(search.step > 0.0, stalled, 5)
+        return _State(
+            state.x + step,
+            search.value,
+            search.gradient,
+            onp.where(useful, _appended(state.steps, step), state.steps),
+            onp.where(useful, _appended(state.changes, change), state.changes),
+            onp.where(useful, _appended(state.weights, weight), state.weights),
+            onp.where(useful, curvature / onp.where(useful, squares, 1.0), state.gamma),
+            converged,
+            onp.where(converged, 0, failed).astype(onp.int32),
+            state.evaluations + search.count,
+            state.iterations + 1,
+        )
+
+    zero, one = onp.zeros((), onp.int32), onp.ones((), onp.int32)
+    memory = onp.zeros((maxcor, size), x0.dtype)
+    state = _State(
+        x0,
+        value,
+        gradient,
+        memory,
+        memory,
+        onp.zeros(maxcor, x0.dtype),
+        onp.ones((), x0.dtype),
+        is_small(gradient),
+        zero,
+        one,
+        zero,
+    )
+    state = lax.while_loop(proceed, advance, state)
+    exhausted = onp.where(state.iterations >= maxiter, 1, 2)
+    status = onp.where(state.status != 0, state.status, exhausted)
+    return {
+        "x": state.x,
+        "success": state.converged,
+        "status": onp.where(state.converged, 0, status),
+        "fun": state.value,
+        "jac": state.gradient,
+        "hess_inv": None,
+        "nfev": state.evaluations,
+        "njev": state.evaluations,
+        "nit": state.iterations,
+    }
+
+
+def _appended(rows: Any, row: Any) -> Any:
+    return onp.concatenate([rows[1:], row[None]])
+
+
+def _product(state: _State, count: int) -> Any:
+    """The gradient times the estimate of the inverse Hessian, by two passes over the memory."""
+    vector = state.gradient
+
+    def forget(k: Any, carry: Any) -> Any:
+        vector, factors = carry
+        place = count - 1 - k
+        factor = state.weights[place] * onp.vdot(state.steps[place], vector)
+        return vector - factor * state.changes[place], factors.at[place].set(factor)
+
+    vector, factors = lax.fori_loop(0, count, forget, (vector, onp.zeros_like(state.weights)))
+
+    def remember(place: Any, vector: Any) -> Any:
+        factor = state.weights[place] * onp.vdot(state.changes[place], vector)
+        return vector + state.steps[place] * (factors[place] - factor)
+
+    return lax.fori_loop(0, count, remember, state.gamma * vector)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A line search for the strong conditions of Wolfe.
+
+Nocedal and Wright, Numerical Optimization, second edition, algorithms 3.5 and 3.6, as one loop:
+the step is doubled until an interval holds a good one, then the interval is narrowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import olympus_numpy as onp
+from olympus_ir import dtypes, lax
+
+__all__ = ["LineSearch", "line_search"]
+
+_SUFFICIENT_DECREASE = 1e-4
+_CURVATURE = 0.9
+
+
+class _Point(NamedTuple):
+    """A step, and the function, its slope and its gradient there."""
+
+    step: Any
+    value: Any
+    slope: Any
+    gradient: Any
+
+
+class _State(NamedTuple):
+    count: Any
+    done: Any
+    bracketed: Any
+    trial: Any
+    low: _Point  # the best point so far
+    high: _Point  # the other end of the interval, where there is one
+
+
+class LineSearch(NamedTuple):
+    """The result of a line search.
+
+    Attributes:
+      step: how far to go.
+      value: the function there.
+      gradient: its gradient there.
+      done: whether the conditions hold.
+      bracketed: whether an interval had been found.
+      count: how often the function was evaluated.
+    """
+
+    step: Any
+    value: Any
+    gradient: Any
+    done: Any
+    bracketed: Any
+    count: Any
+
+
+def line_search(
+    evaluate: Callable[[Any], Any],
+    x: Any,
+    direction: Any,
+    value: Any,
+    gradient: Any,
+    max_iterations: int,
+    first_step: Any,
+) -> LineSearch:
+    """Goes from ``x`` in a direction in which the function decreases.
+
+    Args:
+      evaluate: from a vector to the function's value and gradient.
+      x: where to start.
+      direction: where to go.
+      value: the function at ``x``.
+      gradient: its gradient there.
+      max_iterations: how often to evaluate the function at most.
+      first_step: the step to begin with.
+    """
+    slope = onp.vdot(gradient, direction)
+    start = _Point(onp.zeros_like(value), value, slope, gradient)
+    no = onp.zeros((), bool)
+    state = _State(
+        onp.zeros((), onp.int32), no, no, onp.asarray(first_step, value.dtype), start, start
+    )
+
+    def proceed(state: _State) -> Any:
+        return ~state.done & (state.count < max_iterations)
+
+    def advance(state: _State) -> _State:
+        found, slopes = evaluate(x + state.trial * direction)
+        point = _Point(state.trial, found, onp.vdot(slopes, direction), slopes)
+        low, high = state.low, state.high
+        bound = value + _SUFFICIENT_DECREASE * point.step * slope
+        too_high = ~(found <= bound) | ((found >= low.value) & (state.count > 0))
+        flat = onp.abs(point.slope) <= -_CURVATURE * slope
+        done = ~too_high & flat
+        # A better point becomes the low end; the old low end bounds the interval on its other
+        # side where the function rises from the new one toward the high end.
+        ahead = onp.where(state.bracketed, high.step - low.step, 1.0)
+        turned = ~too_high & (point.slope * ahead >= 0.0)
+        bracketed = state.bracketed | too_high | turned
+        high = _chosen(too_high, point, _chosen(turned, low, high))
+        low = _chosen(too_high, low, point)
+        trial = onp.where(bracketed, _between(low, high), 2.0 * point.step)
+        return _State(state.count + 1, done, bracketed, trial, low, high)
+
+    state = lax.while_loop(proceed, advance, state)
+    low = state.low
+    return LineSearch(low.step, low.value, low.gradient, state.done, state.bracketed, state.count)
+
+
+def _chosen(condition: Any, first: _Point, second: _Point) -> _Point:
+    return _Point(*(onp.where(condition, x, y) for x, y in zip(first, second, strict=True)))
+
+
+def _between(low: _Point, high: _Point) -> Any:
+    """The minimum of the parabola through both ends, kept away from them."""
+    width = high.step - low.step
+    curvature = high.value - low.value - low.slope * width
+    tiny = float(dtypes.finfo(low.value.dtype).tiny)
+    share = -0.5 * low.slope * width / onp.where(onp.abs(curvature) > tiny, curvature, 1.0)
+    sensible = (curvature > tiny) & lax.is_finite(share)
+    return low.step + width * onp.where(sensible, onp.clip(share, 0.1, 0.9), 0.5)

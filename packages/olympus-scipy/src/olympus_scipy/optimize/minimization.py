@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Minimization of smooth functions of a vector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_autodiff import value_and_grad
+from olympus_ir import dtypes
+from olympus_ir.arrays import Array
+from olympus_numpy.promotion import check_arraylike
+
+from .bfgs import minimize_bfgs
+from .lbfgs import minimize_lbfgs
+
+__all__ = ["OptimizeResults", "minimize"]
+
+
+class OptimizeResults(NamedTuple):
+    """What `minimize` returns.
+
+    Attributes:
+      x: the point that was found.
+      success: whether the gradient is small enough there.
+      status: 0 for success, 1 where there were too many iterations, 3 and 5 where the line search
+        failed, 4 where the function does not decrease any more.
+      fun: the function's value.
+      jac: its gradient.
+      hess_inv: the estimate of the inverse of the Hessian matrix, or None.
+      nfev: how often the function was evaluated.
+      njev: how often the gradient was.
+      nit: the number of iterations.
+    """
+
+    x: Array
+    success: bool | Array
+    status: int | Array
+    fun: Array
+    jac: Array
+    hess_inv: Array | None
+    nfev: int | Array
+    njev: int | Array
+    nit: int | Array
+
+
+_METHODS: dict[str, Callable[..., Any]] = {
+    "bfgs": minimize_bfgs,
+    "l-bfgs-experimental-do-not-rely-on-this": minimize_lbfgs,
+}
+
+
+def minimize(
+    fun: Callable[..., Any],
+    x0: Any,
+    args: tuple = (),
+    *,
+    method: str,
+    tol: float | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> OptimizeResults:
+    """Finds a point where a function is small, and its gradient nearly zero.
+
+    The whole search is one program: it can be compiled and batched, and differentiated in forward
+    mode.
+
+    Args:
+      fun: the function, of a vector and of ``args``, to a scalar.
+      x0: where to start, a vector of floats.
+      args: more arguments of the function, a tuple.
+      method: "BFGS"; or "l-bfgs-experimental-do-not-rely-on-this", with a memory for large vectors.
+      tol: how large the gradient may be in the end, as the option ``gtol``.
+      options: of BFGS: ``gtol``, ``norm``, ``maxiter``, ``line_search_maxiter``. Of L-BFGS:
+        ``gtol``, ``ftol``, ``norm``, ``maxiter``, ``maxcor``, ``maxfun``, ``maxgrad``, ``maxls``.
+
+    Raises:
+      TypeError: where ``args`` is no tuple, an option is unknown, or ``x0`` has no floats.
+      ValueError: where the method is unknown, or ``x0`` no vector.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> result = minimize(lambda x: jnp.sum((x - 1.0) ** 2), jnp.zeros(2), method="BFGS")
+      >>> result.x.round(3)
+      Array([1., 1.], dtype=float32)
+    """
+    if not isinstance(args, tuple):
+        raise TypeError(f"args argument to optimize.minimize must be a tuple, got {args!r}")
+    search = _METHODS.get(method.lower())
+    if search is None:
+        names = ", ".join(_METHODS)
+        raise ValueError(f"Method {method} not recognized; the methods are {names}.")
+    check_arraylike("minimize", x0)
+    x0 = onp.asarray(x0)
+    if x0.ndim != 1:
+        raise ValueError(
+            f"optimize.minimize searches for vectors: x0 must have one axis, got the shape "
+            f"{x0.shape}. Use olympus.flatten_util.ravel_pytree for other structures."
+        )
+    if not dtypes.issubdtype(x0.dtype, np.floating):
+        raise TypeError(
+            "optimize.minimize differentiates by x0, which must have a float dtype, got "
+            f"{dtypes.name_of(x0.dtype)}; convert it to float32 or float64."
+        )
+    options = dict(options or {})
+    if tol is not None:
+        options.setdefault("gtol", tol)
+    evaluate = value_and_grad(lambda x: fun(x, *args))
+    return OptimizeResults(**search(evaluate, x0, **options))
