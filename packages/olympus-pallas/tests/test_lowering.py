@@ -140,6 +140,28 @@ def test_blocks_that_hang_over_the_edge_are_masked_on_gpus():
     assert "arith.cmpi" not in kernel_text("cuda", kernel, whole, out=out, **options)
 
 
+def test_blocks_larger_than_the_array_are_masked_on_gpus():
+    def kernel(x_ref, o_ref):
+        o_ref[...] = x_ref[...] * 2
+
+    block = pl.BlockSpec((128,))
+    out = ShapeDtypeStruct((100,), F32)
+    text = kernel_text(
+        "cuda", kernel, np.ones(100, F32), out=out, in_specs=[block], out_specs=block
+    )
+    assert text.count("arith.cmpi slt") == 2
+    assert "arith.constant dense<100>" in text
+
+
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+def test_indices_from_the_end(platform):
+    def kernel(x_ref, o_ref):
+        o_ref[...] = jnp.zeros((8, 128), F32) + x_ref[-1, :]
+
+    text = kernel_text(platform, kernel, X)
+    assert re.search(r"arith.constant 7 : (i32|index)", text)
+
+
 FLOAT_FUNCTIONS = {
     "exp": jnp.exp, "exp2": jnp.exp2, "expm1": jnp.expm1, "log": jnp.log, "log1p": jnp.log1p,
     "sqrt": jnp.sqrt, "rsqrt": lax.rsqrt, "cbrt": lax.cbrt, "sin": jnp.sin, "cos": jnp.cos,

@@ -217,6 +217,15 @@ class KernelBuilder:
             {"predicate": mlir.i64(predicate)},
         )
 
+    def with_known_indices(self, operands: Sequence[Any], first: int = 0) -> list[Any]:
+        """The equation's operands from ``first`` on, known integers among them as such."""
+        return [
+            int(atom.val)
+            if atom.__class__ is Literal and np.dtype(atom.aval.dtype).kind in "iu"
+            else operand
+            for operand, atom in zip(operands, self.equation.invars[first:], strict=True)
+        ]
+
     def full_operands(self, operands: Sequence[Any], shape: Sequence[int]) -> list[Any]:
         """The operands with scalars, and dimensions of size 1, spread over ``shape``."""
         if not len(shape):

@@ -120,6 +120,8 @@ def viewed(
                     Axis(index.size, _sum(builder, axis.start, start), axis.stride * index.stride)
                 )
             else:
+                if isinstance(index, int) and index < 0:
+                    index += axis.size
                 start = _scaled(builder, _number(builder, index, types), axis.stride)
                 axes.append(Axis(1, _sum(builder, axis.start, start), 1, kept=False))
         ref = dataclasses.replace(ref, axes=tuple(axes))
@@ -214,14 +216,14 @@ def _types(builder: MosaicBuilder, operands: Sequence[Any]) -> dict[int, Any]:
 @mosaic_rules.define(references.get_p)
 def _get(builder: MosaicBuilder, *operands: Any, tree: Any) -> Any:
     ref, *leaves = operands
-    transforms = references.transforms_of(leaves, tree)
+    transforms = references.transforms_of(builder.with_known_indices(leaves, 1), tree)
     return load_view(builder, viewed(builder, ref, transforms, _types(builder, operands)))
 
 
 @mosaic_rules.define(references.swap_p)
 def _swap(builder: MosaicBuilder, *operands: Any, tree: Any) -> Any:
     ref, value, *leaves = operands
-    transforms = references.transforms_of(leaves, tree)
+    transforms = references.transforms_of(builder.with_known_indices(leaves, 2), tree)
     view = viewed(builder, ref, transforms, _types(builder, operands))
     used = builder.equation.outvars[0] in builder.used
     previous = load_view(builder, view) if used else None
@@ -232,7 +234,7 @@ def _swap(builder: MosaicBuilder, *operands: Any, tree: Any) -> Any:
 @mosaic_rules.define(references.addupdate_p)
 def _addupdate(builder: MosaicBuilder, *operands: Any, tree: Any) -> list[Any]:
     ref, value, *leaves = operands
-    transforms = references.transforms_of(leaves, tree)
+    transforms = references.transforms_of(builder.with_known_indices(leaves, 2), tree)
     view = viewed(builder, ref, transforms, _types(builder, operands))
     name = "arith.addf" if is_float(ref.dtype) else "arith.addi"
     store_view(builder, view, builder.binary(name, load_view(builder, view), value))
@@ -241,7 +243,8 @@ def _addupdate(builder: MosaicBuilder, *operands: Any, tree: Any) -> list[Any]:
 
 @mosaic_rules.define(load_p)
 def _load(builder: MosaicBuilder, *operands: Any, args_tree: Any, **params: Any) -> Any:
-    ref, transforms, mask, other = pytrees.tree_unflatten(args_tree, operands)
+    ref, _, mask, other = pytrees.tree_unflatten(args_tree, operands)
+    transforms = pytrees.tree_unflatten(args_tree, builder.with_known_indices(operands))[1]
     value = load_view(builder, viewed(builder, ref, transforms, _types(builder, operands)))
     if mask is None:
         return value
@@ -255,7 +258,8 @@ def _load(builder: MosaicBuilder, *operands: Any, args_tree: Any, **params: Any)
 
 @mosaic_rules.define(swap_p)
 def _masked_swap(builder: MosaicBuilder, *operands: Any, args_tree: Any, **params: Any) -> Any:
-    ref, transforms, value, mask = pytrees.tree_unflatten(args_tree, operands)
+    ref, _, value, mask = pytrees.tree_unflatten(args_tree, operands)
+    transforms = pytrees.tree_unflatten(args_tree, builder.with_known_indices(operands))[1]
     view = viewed(builder, ref, transforms, _types(builder, operands))
     used = builder.equation.outvars[0] in builder.used
     previous = load_view(builder, view) if used else None

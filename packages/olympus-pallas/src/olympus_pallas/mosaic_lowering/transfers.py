@@ -89,7 +89,8 @@ def _semaphore(
 def _signal(
     builder: MosaicBuilder, *operands: Any, args_tree: Any, device_id_type: Any
 ) -> list[Any]:
-    ref, transforms, inc, device_id, core_index = pytrees.tree_unflatten(args_tree, operands)
+    ref, _, inc, device_id, core_index = pytrees.tree_unflatten(args_tree, operands)
+    transforms = pytrees.tree_unflatten(args_tree, builder.with_known_indices(operands))[1]
     if isinstance(device_id, tuple | list):
         raise KernelLoweringError(
             "devices are named by their number in kernels (DeviceIdType.LOGICAL), got a place in "
@@ -109,7 +110,8 @@ def _signal(
 
 @mosaic_rules.define(semaphore_wait_p)
 def _wait(builder: MosaicBuilder, *operands: Any, args_tree: Any) -> list[Any]:
-    ref, transforms, value, _ = pytrees.tree_unflatten(args_tree, operands)
+    ref, _, value, _ = pytrees.tree_unflatten(args_tree, operands)
+    transforms = pytrees.tree_unflatten(args_tree, builder.with_known_indices(operands))[1]
     decrement = pytrees.tree_unflatten(args_tree, builder.equation.invars)[3]
     if not getattr(decrement, "val", True):
         raise KernelLoweringError("semaphores are decremented when they are waited for in Mosaic")
@@ -120,14 +122,14 @@ def _wait(builder: MosaicBuilder, *operands: Any, args_tree: Any) -> list[Any]:
 
 @mosaic_rules.define(semaphore_read_p)
 def _read(builder: MosaicBuilder, *operands: Any, args_tree: Any) -> Any:
-    ref, transforms = pytrees.tree_unflatten(args_tree, operands)
+    ref, transforms = pytrees.tree_unflatten(args_tree, builder.with_known_indices(operands))
     semaphore = _semaphore(builder, ref, transforms, _types(builder, operands))
     return builder.create("tpu.sem_read", element_type(INT32), (semaphore,))
 
 
 def _copy(builder: MosaicBuilder, operands: Sequence[Any], tree: Any) -> tuple[Any, Any, Any]:
     types = _types(builder, operands)
-    parts = pytrees.tree_unflatten(tree, operands)
+    parts = pytrees.tree_unflatten(tree, builder.with_known_indices(operands))
     source, target, semaphore = (
         memref_of(builder, viewed(builder, parts[place], parts[place + 1], types))
         for place in (0, 2, 4)

@@ -40,7 +40,7 @@ def _places(
         if operand is not None
     }
     parts = pytrees.tree_unflatten(tree, operands)
-    ref, transforms = unpack(parts)
+    ref, transforms = unpack(pytrees.tree_unflatten(tree, builder.with_known_indices(operands)))
     return place(builder, ref, transforms, types), parts
 
 
@@ -123,7 +123,8 @@ def _places_of_reference(
 ) -> Places:
     avals = builder.avals_in[first:]
     types = {id(leaf): aval.dtype for leaf, aval in zip(leaves, avals, strict=True)}
-    return place(builder, ref, references.transforms_of(leaves, tree), types)
+    known = builder.with_known_indices(leaves, first)
+    return place(builder, ref, references.transforms_of(known, tree), types)
 
 
 @triton_rules.define(references.swap_p)

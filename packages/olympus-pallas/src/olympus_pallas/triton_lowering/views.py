@@ -124,6 +124,8 @@ def _viewed(builder: TritonBuilder, ref: TritonRef, indexer: NDIndexer, types: d
                 )
             )
         else:
+            if isinstance(index, int) and index < 0:
+                index += dimension.size
             start = _as_int32(builder, index, types.get(id(index)))
             origin = _taken(builder, dimension, start)
             fixed.append(dataclasses.replace(dimension, size=1, origin=origin))
@@ -276,8 +278,7 @@ def block_ref(builder: TritonBuilder, pointer: Any, block: Any, starts: Sequence
     squeezed = block.squeezed_dims
     for dim, (size, start) in enumerate(zip(block.sizes, starts, strict=True)):
         stride = product(shape[dim + 1 :])
-        hangs_over = start is not None and shape[dim] % size != 0
-        limit = shape[dim] if hangs_over else None
+        limit = shape[dim] if shape[dim] % size else None  # some blocks hang over the edge
         if dim in squeezed:
             fixed.append(Dimension(1, stride, start, 1, limit))
         else:
