@@ -131,7 +131,8 @@ def pallas_call(
     out_leaves, out_tree = pytrees.tree_flatten_with_path(out_shape)
     out_avals = tuple(_out_aval(leaf) for _, leaf in out_leaves)
     out_spaces = [getattr(leaf, "memory_space", None) for _, leaf in out_leaves]
-    out_origins = [f"outputs{pytrees.keystr(path)}" for path, _ in out_leaves]
+    out_names = [pytrees.keystr(path) for path, _ in out_leaves]
+    out_origins = [f"outputs{name}" for name in out_names]
     aliases = tuple((input_output_aliases or {}).items())
     if isinstance(interpret, np.bool_):
         interpret = bool(interpret)
@@ -141,7 +142,7 @@ def pallas_call(
         leaves, in_tree = pytrees.tree_flatten(args)
         call = _Call(kernel, specification, args, leaves, in_tree)
         call.map_blocks(out_shape, out_tree, out_avals, out_spaces, out_origins, debug)
-        call.check_aliases(aliases, out_avals)
+        call.check_aliases(aliases, out_avals, out_names)
         olympuspr = call.trace_kernel(out_tree, debug)
         results = pallas_call_p.bind(
             *call.grid_bounds,
@@ -202,6 +203,9 @@ def _flat_specs(what: str, target_name: str, specs: Any, target: Any, tree: Any)
     """One specification a leaf."""
     if isinstance(specs, NoBlockSpec):
         return [specs] * tree.num_leaves
+
+    if what == "in_specs" and not isinstance(specs, tuple | list):
+        raise ValueError(f"`in_specs` must be a tuple or a list. Found: {specs}")
 
     def is_spec(value: Any) -> bool:
         return isinstance(value, BlockSpec | NoBlockSpec)
@@ -305,9 +309,12 @@ class _Call:
         )
         self.grid_mapping.check_invariants()
 
-    def check_aliases(self, aliases: Sequence[tuple[int, int]], out_avals: Any) -> None:
+    def check_aliases(
+        self, aliases: Sequence[tuple[int, int]], out_avals: Any, out_names: Sequence[str]
+    ) -> None:
         """Checks that inputs and the outputs that take their memory are alike."""
         taken: set[int] = set()
+        names = [pytrees.keystr(path) for path, _ in pytrees.tree_flatten_with_path(self.args)[0]]
         for source, target in aliases:
             mapping = f"input_output_aliases contains the mapping '{source}:{target}'"
             for kind, place, count in (
@@ -324,8 +331,9 @@ class _Call:
             given, wanted = self.in_avals[source], out_avals[target]
             if given.shape != wanted.shape or given.dtype != wanted.dtype:
                 raise ValueError(
-                    f"{mapping} referring to input with abstract value {given.str_short()} and to "
-                    f"output with a different abstract value {wanted.str_short()}"
+                    f"{mapping} referring to input{names[source]} with abstract value "
+                    f"{given.str_short()} and to output{out_names[target]} with a different "
+                    f"abstract value {wanted.str_short()}."
                 )
 
     def trace_kernel(self, out_tree: Any, debug: bool) -> Olympuspr:
