@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rotations of space, as unit quaternions, and interpolation between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import olympus_numpy as onp
+import olympus_random as random
+from olympus_ir import dtypes, lax
+from olympus_ir.arrays import Array
+from olympus_numpy.promotion import check_arraylike
+
+from . import quaternions
+
+__all__ = ["Rotation", "Slerp"]
+
+
+def _floats(name: str, value: Any, size: int | None = None) -> Any:
+    """An array of floats whose last axis has a given size."""
+    check_arraylike(f"Rotation.{name}", value)
+    value = onp.asarray(value)
+    if size is not None and value.shape[-1:] != (size,):
+        raise ValueError(
+            f"Rotation.{name} takes arrays whose last axis has the size {size}, got the shape "
+            f"{value.shape}."
+        )
+    return value.astype(dtypes.to_inexact_dtype(value.dtype))
+
+
+class Rotation(NamedTuple):
+    """Rotations of space: one, or several in a row.
+
+    Attributes:
+      quat: unit quaternions, the real part last.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> Rotation.from_euler("z", 90.0, degrees=True).apply(jnp.array([1.0, 0.0, 0.0])).round(3)
+      Array([0., 1., 0.], dtype=float32)
+    """
+
+    quat: Array
+
+    @classmethod
+    def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
+        """Several rotations in a row."""
+        return cls(onp.concatenate([onp.atleast_2d(each.quat) for each in rotations]))
+
+    @classmethod
+    def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> Rotation:
+        """The rotations with given angles of Euler.
+
+        Args:
+          seq: up to three axes: "x", "y", "z" if they are fixed, "X", "Y", "Z" if they rotate.
+          angles: the angles; the last axis runs over the axes of ``seq``.
+          degrees: whether they are in degrees.
+        """
+        axes, extrinsic = _axes(seq)
+        angles = _floats("from_euler", angles)
+        angles = onp.deg2rad(angles) if degrees else angles
+        count = len(axes)
+        if count == 1:
+            if angles.ndim > 2 or (angles.ndim == 2 and angles.shape[-1] != 1):
+                raise ValueError(
+                    f"Rotation.from_euler: one angle each for seq {seq!r}, got the shape "
+                    f"{angles.shape}."
+                )
+            # Of one axis, a vector holds an angle for each of several rotations.
+            angles = angles[:, None] if angles.ndim == 1 else angles
+            angles = angles[None] if not angles.ndim else angles
+        elif angles.shape[-1:] != (count,):
+            raise ValueError(
+                f"Expected angles to have shape (..., {count}) for seq {seq!r}, got {angles.shape}."
+            )
+        total = None
+        for place, axis in enumerate(axes):
+            turn = quaternions.about_axis(axis, angles[..., place])
+            if total is None:
+                total = turn
+            elif extrinsic:
+                total = quaternions.product(turn, total)
+            else:
+                total = quaternions.product(total, turn)
+        return cls(total)
+
+    @classmethod
+    def from_matrix(cls, matrix: Any) -> Rotation:
+        """The rotations of orthogonal matrices."""
+        matrix = _floats("from_matrix", matrix, 3)
+        if matrix.shape[-2:] != (3, 3):
+            raise ValueError(f"Expected `matrix` to have shape (3, 3), got {matrix.shape}.")
+        return cls(quaternions.of_matrix(matrix))
+
+    @classmethod
+    def from_mrp(cls, mrp: Any) -> Rotation:
+        """The rotations with modified Rodrigues parameters: the axis times tan(angle / 4)."""
+        mrp = _floats("from_mrp", mrp, 3)
+        square = onp.sum(mrp * mrp, axis=-1, keepdims=True)
+        return cls(onp.concatenate([2.0 * mrp, 1.0 - square], axis=-1) / (1.0 + square))
+
+    @classmethod
+    def from_quat(cls, quat: Any) -> Rotation:
+        """The rotations of quaternions, which are normalized; the real part is last."""
+        return cls(quaternions.normalized(_floats("from_quat", quat, 4)))
+
+    @classmethod
+    def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
+        """The rotations with rotation vectors: the axis times the angle."""
+        rotvec = _floats("from_rotvec", rotvec, 3)
+        return cls(quaternions.of_vector(onp.deg2rad(rotvec) if degrees else rotvec))
+
+    @classmethod
+    def identity(cls, num: int | None = None, dtype: Any = float) -> Rotation:
+        """The rotation by nothing, or several of them."""
+        unit = onp.array([0.0, 0.0, 0.0, 1.0], dtype=dtype)
+        return cls(unit if num is None else onp.tile(unit, (num, 1)))
+
+    @classmethod
+    def random(cls, random_key: Any, num: int | None = None) -> Rotation:
+        """A rotation drawn at random, each being as likely; or several of them."""
+        shape = (4,) if num is None else (num, 4)
+        return cls(quaternions.normalized(random.normal(random_key, shape)))
+
+    def __getitem__(self, indexer: Any) -> Rotation:  # type: ignore[override]
+        """Some of several rotations."""
+        if self.single:
+            raise TypeError("Single rotation is not subscriptable.")
+        return Rotation(self.quat[indexer])
+
+    def __len__(self) -> int:
+        """How many rotations there are."""
+        if self.single:
+            raise TypeError("Single rotation has no len().")
+        return self.quat.shape[0]
+
+    def __mul__(self, other: Any) -> Rotation:  # type: ignore[override]
+        """The rotation by ``other``, followed by this one."""
+        if not isinstance(other, Rotation):
+            return NotImplemented
+        return Rotation(quaternions.product(self.quat, other.quat))
+
+    def apply(self, vectors: Any, inverse: bool = False) -> Array:
+        """Rotates vectors, one each or one for all; with ``inverse``, back."""
+        vectors = _floats("apply", vectors, 3)
+        matrix = self.as_matrix()
+        return onp.einsum("...kj,...k->...j" if inverse else "...jk,...k->...j", matrix, vectors)
+
+    def as_euler(self, seq: str, degrees: bool = False) -> Array:
+        """The angles of Euler about three axes; see `from_euler`."""
+        axes, extrinsic = _axes(seq)
+        if len(axes) != 3:
+            raise ValueError(f"Expected 3 axes, got {seq}.")
+        angles = quaternions.euler_angles(self.quat, axes, extrinsic)
+        return onp.rad2deg(angles) if degrees else angles
+
+    def as_matrix(self) -> Array:
+        """The orthogonal matrices."""
+        return quaternions.matrix(self.quat)
+
+    def as_mrp(self) -> Array:
+        """The modified Rodrigues parameters, of length one at most."""
+        sign = onp.where(self.quat[..., 3:] < 0, -1.0, 1.0).astype(self.quat.dtype)
+        return self.quat[..., :3] * sign / (1.0 + onp.abs(self.quat[..., 3:]))
+
+    def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Array:
+        """The quaternions.
+
+        Args:
+          canonical: whether the sign is chosen so that the real part, or else the first other part
+            that is not zero, is positive.
+          scalar_first: whether the real part comes first.
+        """
+        quat = quaternions.canonical(self.quat) if canonical else self.quat
+        return onp.roll(quat, 1, axis=-1) if scalar_first else quat
+
+    def as_rotvec(self, degrees: bool = False) -> Array:
+        """The rotation vectors: the axis times the angle, which is pi at most."""
+        vector = quaternions.vector(self.quat)
+        return onp.rad2deg(vector) if degrees else vector
+
+    def inv(self) -> Rotation:
+        """The rotations back."""
+        return Rotation(self.quat * np.array([-1, -1, -1, 1], self.quat.dtype))
+
+    def magnitude(self) -> Array:
+        """The angles, from 0 to pi."""
+        size = onp.linalg.norm(self.quat[..., :3], axis=-1)
+        return 2.0 * lax.atan2(size, onp.abs(self.quat[..., 3]))
+
+    def mean(self, weights: Any = None) -> Rotation:
+        """The rotation that is nearest to all in the mean, in the sense of the chordal distance.
+
+        Args:
+          weights: how much each one counts, not negative; all the same where it is None.
+        """
+        quat = onp.atleast_2d(self.quat)
+        if weights is None:
+            weights = onp.ones(quat.shape[0], quat.dtype)
+        weights = onp.asarray(weights, quat.dtype)
+        if weights.shape != quat.shape[:1]:
+            raise ValueError(
+                f"Expected `weights` to have the shape {quat.shape[:1]}, got {weights.shape}."
+            )
+        moments = onp.einsum("ni,nj,n->ij", quat, quat, weights)
+        return Rotation(onp.linalg.eigh(moments)[1][:, -1])
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one rotation and not several in a row."""
+        return self.quat.ndim == 1
+
+
+def _axes(seq: str) -> tuple[list[int], bool]:
+    """The numbers of axes, and whether they are those of the fixed system.
+
+    Raises:
+      ValueError: where letters are wrong, mixed, or the same in a row.
+    """
+    if not 1 <= len(seq) <= 3:
+        raise ValueError(f"Expected one to three letters for the axes `seq`, got {seq!r}.")
+    extrinsic = re.fullmatch("[xyz]{1,3}", seq) is not None
+    if not extrinsic and re.fullmatch("[XYZ]{1,3}", seq) is None:
+        raise ValueError(
+            "Expected axes from `seq` to be from ['x', 'y', 'z'] or ['X', 'Y', 'Z'], got "
+            f"{seq!r}; the letters are all small or all capital."
+        )
+    if any(first == second for first, second in pairwise(seq)):
+        raise ValueError(f"Expected consecutive axes to be different, got {seq}")
+    return ["xyz".index(letter) for letter in seq.lower()], extrinsic
+
+
+class Slerp(NamedTuple):
+    """Rotations that change at a constant rate between given ones.
+
+    Attributes:
+      times: when the rotations are those that were given.
+      timedelta: how long it takes from one to the next.
+      rotations: the rotations, all but the last.
+      rotvecs: the rotation vectors from one to the next.
+
+    Example:
+      >>> import olympus_numpy as jnp
+      >>> key_frames = Rotation.from_euler("z", jnp.array([0.0, 1.0]))
+      >>> Slerp.init(jnp.array([0.0, 2.0]), key_frames)(jnp.array(1.0)).magnitude().round(3)
+      Array(0.5, dtype=float32)
+    """
+
+    times: Array
+    timedelta: Array
+    rotations: Rotation
+    rotvecs: Array
+
+    @classmethod
+    def init(cls, times: Any, rotations: Rotation) -> Slerp:
+        """Interpolates between rotations.
+
+        Args:
+          times: when they are to be reached, increasing.
+          rotations: two at least.
+        """
+        if not isinstance(rotations, Rotation):
+            raise TypeError(f"`rotations` must be a `Rotation` instance, got {type(rotations)}.")
+        if rotations.single or len(rotations) == 1:
+            raise ValueError("`rotations` must be a sequence of at least 2 rotations.")
+        check_arraylike("Slerp.init", times)
+        times = onp.asarray(times, rotations.quat.dtype)
+        if times.shape != (len(rotations),):
+            raise ValueError(
+                "Expected number of rotations to be equal to number of timestamps given, got "
+                f"{len(rotations)} rotations and times of shape {times.shape}."
+            )
+        first, second = rotations[:-1], rotations[1:]
+        return cls(times, onp.diff(times), first, (first.inv() * second).as_rotvec())
+
+    def __call__(self, times: Any) -> Rotation:
+        """The rotations at times: one, or a vector of them."""
+        times = onp.asarray(times, self.times.dtype)
+        if times.ndim > 1:
+            raise ValueError(f"`times` must be at most 1-dimensional, got the shape {times.shape}.")
+        last = self.times.shape[0] - 2
+        place = onp.clip(onp.searchsorted(self.times, times, side="right") - 1, 0, last)
+        share = (times - self.times[place]) / self.timedelta[place]
+        turn = Rotation.from_rotvec(self.rotvecs[place] * share[..., None])
+        return self.rotations[place] * turn
