@@ -39,6 +39,8 @@ class Primitive:
     # Whether results vary over the mesh axes that any operand varies over. Not so where the types
     # of the results are those of a program, and for collectives that end (or begin) variation.
     spreads_varying: bool = True
+    # Whether references may be operands: of calls and control flow they may.
+    takes_refs: bool = False
     call_primitive: bool = False
     map_primitive: bool = False
 
@@ -54,9 +56,8 @@ class Primitive:
         self.family = family
         if multiple_results:
             self.multiple_results = True
-        # Whether references may be operands: of calls and control flow they may.
-        self.takes_refs = not cache_inference
         if not cache_inference:
+            self.takes_refs = True
             self.infer = self._infer_anew  # type: ignore[method-assign]
         # Which operands it is linear in: all (True), some (their indices), none (empty).
         self.linear_in: tuple[int, ...] | bool = ()
