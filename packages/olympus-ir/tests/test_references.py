@@ -339,6 +339,8 @@ class TestPrograms:
         assert {str(effect) for effect in program.effects} == {"Read"}
         program = program_of(lambda ref: ref.set(1.0, 0), VECTOR)
         assert {str(effect) for effect in program.effects} == {"Write"}
+        text = program.pretty_print(print_effects=True)
+        assert text.endswith("in () : { Write<a> } }")
         inside = make_olympuspr(lambda x: freeze(new_ref(x)))(1.0)
         assert {str(effect) for effect in inside.effects} == {"Allocate"}
 

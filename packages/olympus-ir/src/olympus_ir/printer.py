@@ -28,6 +28,7 @@ from .documents import (
     joined,
     layout,
 )
+from .effects import allocation_effect, reference_effects
 from .olympuspr import Atom, ClosedOlympuspr, DropVar, Equation, Literal, Olympuspr, Var
 from .source_info import summarize
 
@@ -221,9 +222,21 @@ class Printer:
             Text(",)" if len(results) == 1 else ")"),
         ]
         if self.print_effects and olympuspr.effects:
-            effects = ", ".join(sorted(map(str, olympuspr.effects)))
-            tail.append(Text(f" : {{ {effects} }}"))
+            tail.append(Text(f" : {{ {', '.join(self._effects(olympuspr))} }}"))
         return Group(Nest(2, Concatenation([*head, *tail, Text(" }")])))
+
+    def _effects(self, olympuspr: Olympuspr) -> list[str]:
+        """The texts of a program's effects; those on references name the inputs they concern."""
+        inputs = {*olympuspr.constvars, *olympuspr.invars}
+        shown = {str(effect) for effect in olympuspr.effects if effect not in reference_effects}
+        if allocation_effect in olympuspr.effects:
+            shown.add(str(allocation_effect))
+        for equation in olympuspr.eqns:
+            for effect in reference_effects.filter_in(equation.effects):
+                if effect != allocation_effect:
+                    refs = [atom for atom in equation.invars if atom.aval.is_ref and atom in inputs]
+                    shown.update(f"{effect}<{self.name(ref)}>" for ref in refs)
+        return sorted(shown)
 
     def binders(self, variables: Sequence[Var]) -> Document:
         """Variables with their types, on as many lines as it takes."""
