@@ -11,8 +11,10 @@ import optax
 BATCH_SIZE, NUM_TRAIN_STEPS = 5, 1_000
 RAW_TRAINING_DATA = np.random.RandomState(0).randint(255, size=(NUM_TRAIN_STEPS, BATCH_SIZE, 1))
 TRAINING_DATA = np.unpackbits(RAW_TRAINING_DATA.astype(np.uint8), axis=-1)
-LABELS = jax.nn.one_hot(RAW_TRAINING_DATA % 2, 2).astype(jnp.float32).reshape(
-    NUM_TRAIN_STEPS, BATCH_SIZE, 2
+LABELS = (
+    jax.nn.one_hot(RAW_TRAINING_DATA % 2, 2)
+    .astype(jnp.float32)
+    .reshape(NUM_TRAIN_STEPS, BATCH_SIZE, 2)
 )
 initial_params = {
     "hidden": jax.random.normal(shape=[8, 32], key=jax.random.PRNGKey(0)),

@@ -10,6 +10,7 @@ from . import dtypes, pytrees
 from .avals import AbstractValue, ShapedArray, get_aval, is_valid_value
 from .effects import no_effects
 from .evaluation import eval_olympuspr
+from .expansion import expansion_rules
 from .flattening import function_name
 from .olympuspr import Atom, ClosedOlympuspr, Equation, Var
 from .primitives import Primitive
@@ -21,6 +22,7 @@ __all__ = [
     "CallPrimitive",
     "argnums_partial",
     "call_impl",
+    "call_p",
     "donation_vector",
     "flatten_axes",
     "gensym",
@@ -40,6 +42,22 @@ class CallPrimitive(Primitive):
 
     multiple_results = True
     call_primitive = True
+
+
+# Calls a program without constants: outs = call[call_jaxpr] *operands
+call_p = CallPrimitive("call", cache_inference=False)
+
+
+@call_p.def_effectful_abstract_eval
+def _call_types(*avals: AbstractValue, call_jaxpr: Any, **params: Any) -> Any:
+    return call_jaxpr.out_avals, call_jaxpr.effects
+
+
+@expansion_rules.define(call_p)
+def _call(*operands: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
+    program = call_jaxpr.jaxpr if isinstance(call_jaxpr, ClosedOlympuspr) else call_jaxpr
+    consts = call_jaxpr.consts if isinstance(call_jaxpr, ClosedOlympuspr) else ()
+    return eval_olympuspr(program, consts, *operands)
 
 
 def call_impl(f: WrappedFun, *args: Any, **params: Any) -> Any:

@@ -187,7 +187,7 @@ def _from_sequence(function: str, values: Any, dtype: Any) -> Any:
 def _collect_leaves(function: str, values: Any, leaves: list[Any]) -> None:
     for value in values:
         kind = value.__class__
-        if kind is list or kind is tuple:
+        if kind is list or isinstance(value, list | tuple):
             _collect_leaves(function, value, leaves)
         elif value is None:
             raise ValueError(f"None is not a valid value for olympus.numpy.{function}")
@@ -221,7 +221,7 @@ def _stacked(function: str, values: Any, dtype: Any) -> Any:
     """A sequence with arrays among its leaves: one more dimension for each level."""
     elements = [
         _stacked(function, value, dtype)
-        if value.__class__ in (list, tuple)
+        if isinstance(value, list | tuple)
         else _make(function, value, dtype, False)
         for value in values
     ]

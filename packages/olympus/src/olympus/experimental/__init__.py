@@ -19,6 +19,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         "mesh_utils",
         "multihost_utils",
         "pallas",
+        "sparse",
         "shard_map",
         "topologies",
     ),
