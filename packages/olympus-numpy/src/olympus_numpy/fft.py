@@ -115,14 +115,15 @@ def _transformed(
     if axes != last:
         a = moveaxis(a, axes, last)
     if lengths is None:
-        lengths = a.shape[-len(axes) :]
+        sizes: tuple[int, ...] = a.shape[-len(axes) :]
         if kind is FftType.IRFFT:
-            lengths = (*lengths[:-1], max(0, 2 * (lengths[-1] - 1)))
+            sizes = (*sizes[:-1], max(0, 2 * (sizes[-1] - 1)))
     else:
-        kept = (*lengths[:-1], lengths[-1] // 2 + 1) if kind is FftType.IRFFT else lengths
+        sizes = lengths
+        kept = (*sizes[:-1], sizes[-1] // 2 + 1) if kind is FftType.IRFFT else sizes
         a = _resized(a, last, kept)
-    result = _plain_transform(a, kind, lengths)
-    scale = _scale(kind, norm, math.prod(lengths)) if 0 not in lengths else 1.0
+    result = _plain_transform(a, kind, sizes)
+    scale = _scale(kind, norm, math.prod(sizes)) if 0 not in sizes else 1.0
     if scale != 1.0:
         result = lax.mul(result, np.asarray(scale, result.dtype))
     return result if axes == last else moveaxis(result, last, axes)

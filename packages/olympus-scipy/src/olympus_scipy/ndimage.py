@@ -82,7 +82,7 @@ def _map_coordinates(input: Any, coordinates: list[Any], order: int, mode: str, 
         _neighbours(onp.asarray(place), size, order, mode)
         for place, size in zip(coordinates, input.shape, strict=True)
     ]
-    total = None
+    total: Any = None
     for neighbours in itertools.product(*choices):
         indices, inside, weights = zip(*neighbours, strict=True) if neighbours else ((), (), ())
         value = input[tuple(indices)]

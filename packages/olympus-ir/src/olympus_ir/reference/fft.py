@@ -40,4 +40,4 @@ def _without_elements(x: np.ndarray, fft_type: FftType, fft_lengths: tuple[int, 
         shape = (*shape[:-1], *fft_lengths[-1:]) if fft_lengths else shape
     if 0 in shape:
         return np.zeros(shape, dtype)
-    return (x.real if dtype.kind == "f" else x).astype(dtype)
+    return (np.real(x) if dtype.kind == "f" else x).astype(dtype)

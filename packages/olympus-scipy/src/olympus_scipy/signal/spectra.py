@@ -273,29 +273,29 @@ def istft(
         raise ValueError("Must specify differing time and frequency axes!")
     count, bins = Zxx.shape[time_axis], Zxx.shape[freq_axis]
     default = 2 * (bins - 1) if input_onesided else bins
-    nperseg = default if nperseg is None else int(nperseg)
-    if nperseg < 1:
-        raise ValueError(f"nperseg must be a positive integer, got {nperseg}.")
+    segment: int = default if nperseg is None else int(nperseg)
+    if segment < 1:
+        raise ValueError(f"nperseg must be a positive integer, got {segment}.")
     if nfft is None:
-        nfft = nperseg if input_onesided and nperseg == default + 1 else default
-    nfft, noverlap = _transform_length(nfft, nperseg), _overlap(noverlap, nperseg)
-    values = window_of(window, nperseg)
-    if values.shape[0] != nperseg:
-        raise ValueError(f"window must have length of {nperseg}, got {values.shape[0]}")
+        nfft = segment if input_onesided and segment == default + 1 else default
+    nfft, noverlap = _transform_length(nfft, segment), _overlap(noverlap, segment)
+    values = window_of(window, segment)
+    if values.shape[0] != segment:
+        raise ValueError(f"window must have length of {segment}, got {values.shape[0]}")
     (transforms,) = promote_dtypes_inexact(onp.moveaxis(Zxx, (freq_axis, time_axis), (-1, -2)))
     inverse = onp.fft.irfft if input_onesided else onp.fft.ifft
-    parts = inverse(transforms, nfft)[..., :nperseg]
+    parts = inverse(transforms, nfft)[..., :segment]
     real_dtype = dtypes.to_floating_dtype(parts.dtype)
     parts = parts * (np.sum(values) * values).astype(real_dtype)
-    step = nperseg - noverlap
-    total = nperseg + (count - 1) * step
-    places = np.arange(count)[:, None] * step + np.arange(nperseg)[None, :]
+    step = segment - noverlap
+    total = segment + (count - 1) * step
+    places = np.arange(count)[:, None] * step + np.arange(segment)[None, :]
     signal = onp.zeros((*parts.shape[:-2], total), parts.dtype).at[..., places].add(parts)
     norm = np.zeros(total)
     np.add.at(norm, places, np.broadcast_to(values**2, places.shape))
     if boundary:
-        signal = signal[..., nperseg // 2 : total - nperseg // 2]
-        norm = norm[nperseg // 2 : total - nperseg // 2]
+        signal = signal[..., segment // 2 : total - segment // 2]
+        norm = norm[segment // 2 : total - segment // 2]
     if np.any(norm < 1e-10):
         warnings.warn("NOLA condition failed, STFT may not be invertible", stacklevel=2)
     signal = signal / np.where(norm > 1e-10, norm, 1.0).astype(real_dtype)

@@ -275,7 +275,7 @@ class Slerp(NamedTuple):
                 "Expected number of rotations to be equal to number of timestamps given, got "
                 f"{len(rotations)} rotations and times of shape {times.shape}."
             )
-        first, second = rotations[:-1], rotations[1:]
+        first, second = Rotation(rotations.quat[:-1]), Rotation(rotations.quat[1:])
         return cls(times, onp.diff(times), first, (first.inv() * second).as_rotvec())
 
     def __call__(self, times: Any) -> Rotation:

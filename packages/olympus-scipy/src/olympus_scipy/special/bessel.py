@@ -52,12 +52,20 @@ def i1e(x: Any) -> Array:
     return lax.bessel_i1e(x)
 
 
-@with_derivatives(lambda y, x: _i1(x))
+def _i0_derivative(y: Any, x: Any) -> Any:
+    return _i1(x)
+
+
+def _i1_derivative(y: Any, x: Any) -> Any:
+    return _i0(x) - _divided_by_operand(y, x)
+
+
+@with_derivatives(_i0_derivative)
 def _i0(x: Any) -> Any:
     return lax.exp(lax.abs(x)) * lax.bessel_i0e(x)
 
 
-@with_derivatives(lambda y, x: _i0(x) - _divided_by_operand(y, x))
+@with_derivatives(_i1_derivative)
 def _i1(x: Any) -> Any:
     return lax.exp(lax.abs(x)) * lax.bessel_i1e(x)
 

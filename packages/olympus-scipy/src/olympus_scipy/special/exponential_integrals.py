@@ -117,7 +117,11 @@ def expi(x: Any) -> Array:
 _MAX_TERMS = 200
 
 
-@with_derivatives(None, lambda y, n, x: -_expn(n - 1.0, x))
+def _expn_derivative(y: Any, n: Any, x: Any) -> Any:
+    return -_expn(n - 1.0, x)
+
+
+@with_derivatives(None, _expn_derivative)
 def _expn(n: Any, x: Any) -> Any:
     """DLMF 8.19: by the power series up to 1, by the continued fraction above."""
     legal = (n >= 0.0) & (n == lax.floor(n)) & (x >= 0.0)

@@ -64,8 +64,8 @@ def sph_harm_y(
             "The `n_max` argument of sph_harm_y must be statically specified to use it within "
             "transformations.",
         )
-    n_max = concrete_or_error(operator.index, n_max, "The `n_max` argument of sph_harm_y.")
-    return _harmonics(n, m, theta, phi, n_max)
+    largest: Any = concrete_or_error(operator.index, n_max, "The `n_max` argument of sph_harm_y.")
+    return _harmonics(n, m, theta, phi, largest)
 
 
 @outlined("n_max")

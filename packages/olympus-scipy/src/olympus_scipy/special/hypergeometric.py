@@ -79,11 +79,22 @@ def _kummer_asymptotic(a: Any, b: Any, x: Any, used: Any) -> Any:
     return total
 
 
-@with_derivatives(
-    lambda y, a, b, x: _difference(lambda value: _hyp1f1(value, b, x), a),
-    lambda y, a, b, x: _difference(lambda value: _hyp1f1(a, value, x), b),
-    lambda y, a, b, x: a / b * _hyp1f1(a + 1.0, b + 1.0, x),
-)
+def _hyp1f1_derivatives() -> list[Any]:
+    """By each of the operands."""
+
+    def by_a(y: Any, a: Any, b: Any, x: Any) -> Any:
+        return _difference(lambda value: _hyp1f1(value, b, x), a)
+
+    def by_b(y: Any, a: Any, b: Any, x: Any) -> Any:
+        return _difference(lambda value: _hyp1f1(a, value, x), b)
+
+    def by_x(y: Any, a: Any, b: Any, x: Any) -> Any:
+        return a / b * _hyp1f1(a + 1.0, b + 1.0, x)
+
+    return [by_a, by_b, by_x]
+
+
+@with_derivatives(*_hyp1f1_derivatives())
 def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
     # Kummer's transformation, 13.2.39, does away with alternating signs.
     mirrored = x < 0.0
@@ -158,12 +169,25 @@ def _near_one(a: Any, b: Any, c: Any, x: Any, used: Any) -> Any:
     return first + second * _gauss_series(c - a, c - b, 1.0 + s, y, used)
 
 
-@with_derivatives(
-    lambda y, a, b, c, x: _difference(lambda value: _hyp2f1(value, b, c, x), a),
-    lambda y, a, b, c, x: _difference(lambda value: _hyp2f1(a, value, c, x), b),
-    lambda y, a, b, c, x: _difference(lambda value: _hyp2f1(a, b, value, x), c),
-    lambda y, a, b, c, x: a * b / c * _hyp2f1(a + 1.0, b + 1.0, c + 1.0, x),
-)
+def _hyp2f1_derivatives() -> list[Any]:
+    """By each of the operands."""
+
+    def by_a(y: Any, a: Any, b: Any, c: Any, x: Any) -> Any:
+        return _difference(lambda value: _hyp2f1(value, b, c, x), a)
+
+    def by_b(y: Any, a: Any, b: Any, c: Any, x: Any) -> Any:
+        return _difference(lambda value: _hyp2f1(a, value, c, x), b)
+
+    def by_c(y: Any, a: Any, b: Any, c: Any, x: Any) -> Any:
+        return _difference(lambda value: _hyp2f1(a, b, value, x), c)
+
+    def by_x(y: Any, a: Any, b: Any, c: Any, x: Any) -> Any:
+        return a * b / c * _hyp2f1(a + 1.0, b + 1.0, c + 1.0, x)
+
+    return [by_a, by_b, by_c, by_x]
+
+
+@with_derivatives(*_hyp2f1_derivatives())
 def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
     finite = _is_pole(a) | _is_pole(b)  # a polynomial
     # Pfaff's transformation, 15.8.1, takes negative arguments to those from 0 to 1.

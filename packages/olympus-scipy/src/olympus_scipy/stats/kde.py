@@ -45,6 +45,8 @@ class gaussian_kde:
       3
     """
 
+    __slots__ = ("covariance", "dataset", "inv_cov", "neff", "weights")
+
     neff: Any
     dataset: Any
     weights: Any

@@ -93,7 +93,8 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
     The arguments are those of `logpdf`.
     """
-    return _logcdf(*(-onp.asarray(each) for each in (x, b, a, loc)), scale)
+    x, a, b, loc = (-onp.asarray(each) for each in (x, b, a, loc))
+    return _logcdf(x, a, b, loc, scale)
 
 
 def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
