@@ -15,10 +15,12 @@ MODULES = [
     "hints",
     "memory",
     "memory_access",
+    "pipelines",
     "programs",
     "scoped",
     "sizes",
     "tpu",
+    "tpu_primitives",
     "triton",
 ]
 

@@ -55,19 +55,24 @@ def _num_programs_type(*, axis: int) -> ShapedArray:
 
 class _State(threading.local):
     grid: tuple[Any, ...] | None = None
+    # The place in the grid, where it is known as values: in loops that stand for grids.
+    place: tuple[Any, ...] | None = None
 
 
 _state = _State()
 
 
 @contextlib.contextmanager
-def inside_grid(grid: tuple[Any, ...] | None) -> Iterator[None]:
-    """The sizes of the grid of the kernel that is traced meanwhile; None for none."""
-    saved, _state.grid = _state.grid, grid
+def inside_grid(
+    grid: tuple[Any, ...] | None, place: tuple[Any, ...] | None = None
+) -> Iterator[None]:
+    """The sizes of the grid of the kernel that is traced meanwhile, and the place in it if known."""
+    saved = _state.grid, _state.place
+    _state.grid, _state.place = grid, place
     try:
         yield
     finally:
-        _state.grid = saved
+        _state.grid, _state.place = saved
 
 
 def _grid_with_axis(function: str, axis: int) -> tuple[tuple[Any, ...], int]:
@@ -100,6 +105,8 @@ def program_id(axis: int) -> Any:
       Array([0, 1, 2, 3], dtype=int32)
     """
     _, axis = _grid_with_axis("program_id", axis)
+    if _state.place is not None:
+        return _state.place[axis]
     return program_id_p.bind(axis=axis)
 
 

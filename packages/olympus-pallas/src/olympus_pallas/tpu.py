@@ -18,6 +18,7 @@ from .memory import TpuMemorySpace as MemorySpace
 from .memory import dma_semaphore as dma_semaphore
 from .memory_access import load as _load
 from .memory_access import store as _store
+from .pipelines import emit_pipeline as emit_pipeline
 from .tpu_primitives import prng_random_bits as prng_random_bits
 from .tpu_primitives import prng_seed as prng_seed
 from .tpu_primitives import roll as roll
@@ -47,6 +48,7 @@ __all__ = [
     "async_copy",
     "bitcast",
     "dma_semaphore",
+    "emit_pipeline",
     "force_tpu_interpret_mode",
     "load",
     "make_async_copy",
