@@ -36,8 +36,11 @@ LONG_FILES: dict[str, tuple[int, str]] = {
     ),
 }
 
-# Scripts that are run by hand in an environment with JAX: benchmarks, and recorders of test data.
-RUNS_BESIDE_JAX = re.compile(r"benchmarks/|.*/tests/\w+/record\w*\.py$")
+# Scripts that are run by hand in an environment with JAX: benchmarks, and recorders of test data;
+# and programs for which OLYMPUS is JAX.
+RUNS_BESIDE_JAX = re.compile(
+    r"benchmarks/|.*/tests/\w+/record\w*\.py$|integration_tests/ecosystem/"
+)
 
 
 def relative(path: Path) -> str:

@@ -21,7 +21,10 @@ def f32(value):
     return np.asarray(value, np.float32)
 
 
-def scaled(x, factor=np.float32(2)):
+TWO = np.float32(2)
+
+
+def scaled(x, factor=TWO):
     """Doubles; its transpose triples, to tell who is asked."""
     return linear_call(
         lambda r, t: {"y": lax.mul(r, t)},
