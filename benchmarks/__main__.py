@@ -56,8 +56,25 @@ IMPORTS = {
     "first result, from a warm disk cache": _FROM_DISK,
 }
 
-# Why a workload takes more than 1.1 times as long as with JAX, where that is known.
-REASONS: dict[str, str] = {}
+# Why a workload takes more than 1.1 times as long as with JAX.
+REASONS = {
+    "random.randint": (
+        "it draws twice as many bits as it returns, and XLA hands the program to another thread, "
+        "which it does not with JAX's loops, of which it counts one round"
+    ),
+    "memory: gradient of 80 layers": (
+        "values that XLA would compute again, many times over, are kept between the blocks; see "
+        "docs/decisions/040-repeated-blocks.md"
+    ),
+}
+# Where nothing is known of a workload itself.
+REASONS_OF_GROUPS = {
+    "eager": "one call of jaxlib's C++ function, as JAX's; such figures vary by a tenth or more",
+    "jit call": "one call of jaxlib's C++ function, as JAX's; such figures vary by a tenth or more",
+    "pytrees": "the same C++ functions as JAX's; such figures vary by a tenth or more",
+    "compile": "XLA's time for the same operations; it varies where others use the machine",
+    "step": "XLA's program of the same operations; it varies where others use the machine",
+}
 
 
 def run(python: str, *arguments: str) -> str:
@@ -186,7 +203,8 @@ def make_report(figures: dict[str, Any], rounds: int) -> tuple[str, list[str]]:
             f"| {name} | {own} | {other} | {ratio:.2f} | {wall_ratio:.2f} |"
         )
         if ratio > 1.1:
-            slower.append(f"- {name} ({ratio:.2f}): {REASONS.get(name, 'not explained yet.')}")
+            reason = REASONS.get(name) or REASONS_OF_GROUPS.get(group, "not explained yet")
+            slower.append(f"- {name} ({ratio:.2f}): {reason}.")
     lines = [
         "# Benchmarks",
         "",

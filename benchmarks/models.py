@@ -274,7 +274,7 @@ def straight_line(lib: Any, equations: int = 2000) -> Model:
 
     def function(x: Any) -> Any:
         for _ in range(equations // 4):
-            x = lib.np.sin(x * 2.0 + x) - 1.0
+            x = lib.np.sin(x * 0.25 + x) - 0.5
         return x
 
     return function, (np.linspace(0.0, 1.0, 100, dtype=np.float32),)
