@@ -11,6 +11,7 @@ from olympus_ir import ShapeDtypeStruct
 from olympus_ir.jit import jit
 from olympus_pallas import tpu, triton
 from olympus_pallas.call_lowering import register_lowering_rule
+from olympus_xla.effect_tokens import barrier as effects_barrier
 
 F32 = np.dtype(np.float32)
 X = np.arange(8 * 128, dtype=F32).reshape(8, 128)
@@ -158,3 +159,21 @@ def test_rules_of_third_parties():
         register_lowering_rule(Params, rule, ("cuda", "tpu"))
     other = pl.pallas_call(kernel, OUT, compiler_params=triton.CompilerParams())
     assert "triton" in jit(other).trace(X).lower(lowering_platforms=("cuda",)).as_text()
+
+
+def test_checks_are_made_where_they_are_enabled(capsys):
+    def kernel(x_ref, o_ref):
+        pl.debug_check(x_ref[0, 0] > 0, "the first element is positive")
+        o_ref[...] = x_ref[...]
+
+    np.testing.assert_array_equal(run(kernel, X), X)
+    compiled = jit(pl.pallas_call(kernel, OUT, debug=True))
+    with pl.enable_debug_checks():
+        for platform, dialect in (("cuda", "tt"), ("tpu", "cf")):
+            compiled.trace(X).lower(lowering_platforms=(platform,))
+            assert f"{dialect}.assert" in capsys.readouterr().out
+        with pytest.raises(Exception, match="a check in a kernel failed: the first element"):
+            pl.pallas_call(kernel, OUT, interpret=True)(X).block_until_ready()
+            effects_barrier()
+    with pytest.raises(ValueError, match="takes a boolean scalar, got float32"):
+        pl.debug_check(np.float32(1), "no boolean")

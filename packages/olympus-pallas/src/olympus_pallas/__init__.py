@@ -32,7 +32,9 @@ from .calls import pallas_call as pallas_call
 from .calls import pallas_call_p as pallas_call_p
 from .control import loop as loop
 from .control import when as when
+from .debugging import debug_check as debug_check
 from .debugging import debug_print as debug_print
+from .debugging import enable_debug_checks as enable_debug_checks
 from .grids import GridSpec as GridSpec
 from .hints import broadcast_to as broadcast_to
 from .hints import delay as delay

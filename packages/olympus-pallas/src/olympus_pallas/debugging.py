@@ -1,13 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Printing from kernels."""
+"""Printing from kernels, and checks in them."""
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Iterator
 from typing import Any
 
-from olympus_ir import lax
+import numpy as np
 
-__all__ = ["debug_print"]
+from olympus_ir import lax
+from olympus_ir.avals import get_aval
+from olympus_ir.effects import Effect, control_flow_allowed_effects, lowerable_effects
+from olympus_ir.expansion import expansion_rules
+from olympus_ir.primitives import Primitive
+
+__all__ = ["debug_check", "debug_check_p", "debug_print", "enable_debug_checks"]
+
+debug_check_p = Primitive("debug_check", multiple_results=True)
+
+
+class _CheckEffect(Effect):
+    """Keeps checks where they are."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "Check"
+
+
+lowerable_effects.add_type(_CheckEffect)
+control_flow_allowed_effects.add_type(_CheckEffect)
+_check_effect = _CheckEffect()
 
 
 def debug_print(fmt: str, *args: Any) -> None:
@@ -29,3 +54,62 @@ def debug_print(fmt: str, *args: Any) -> None:
     if not placeholders and args:
         fmt = fmt + " {}" * len(args)
     lax.debug_print(fmt, *args)
+
+
+# ---- checks ----
+
+
+class _State(threading.local):
+    enabled = False
+
+
+_state = _State()
+
+
+@contextlib.contextmanager
+def enable_debug_checks(new_val: bool = True) -> Iterator[None]:
+    """Has `debug_check` check, in kernels that are traced meanwhile.
+
+    Args:
+      new_val: whether it does.
+    """
+    saved, _state.enabled = _state.enabled, new_val
+    try:
+        yield
+    finally:
+        _state.enabled = saved
+
+
+@debug_check_p.def_effectful_abstract_eval
+def _debug_check_types(condition: Any, *, message: str) -> Any:
+    return (), frozenset({_check_effect})
+
+
+@expansion_rules.define(debug_check_p)
+def _debug_check(condition: Any, *, message: str) -> list[Any]:
+    def check(holds: Any) -> None:
+        if not holds:
+            raise AssertionError(f"a check in a kernel failed: {message}")
+
+    lax.debug_callback(check, condition)
+    return []
+
+
+def debug_check(condition: Any, message: str) -> None:
+    """Checks a condition while a kernel runs, where checks are enabled.
+
+    Args:
+      condition: a boolean scalar.
+      message: what is wrong where it does not hold.
+
+    Raises:
+      ValueError: where the condition is no boolean scalar.
+
+    See Also:
+      `enable_debug_checks`, without which nothing is checked.
+    """
+    aval: Any = get_aval(condition)
+    if aval.shape or aval.dtype != np.bool_:
+        raise ValueError(f"debug_check takes a boolean scalar, got {aval.str_short()}")
+    if _state.enabled:
+        debug_check_p.bind(condition, message=message)

@@ -66,7 +66,7 @@ _state = _State()
 def inside_grid(
     grid: tuple[Any, ...] | None, place: tuple[Any, ...] | None = None
 ) -> Iterator[None]:
-    """The sizes of the grid of the kernel that is traced meanwhile, and the place in it if known."""
+    """The sizes of the grid of the kernel traced meanwhile, and the place in it where known."""
     saved = _state.grid, _state.place
     _state.grid, _state.place = grid, place
     try:

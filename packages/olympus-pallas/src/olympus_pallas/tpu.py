@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from olympus_ir import lax
+from olympus_xla.backends import default_backend
 
 from . import calls
 from .config import force_interpret_mode, set_interpret_mode
 from .grids import PrefetchScalarGridSpec as PrefetchScalarGridSpec
+from .lowering.building import KernelLoweringError as LoweringException
 from .memory import SemaphoreType as SemaphoreType
 from .memory import TpuMemorySpace as MemorySpace
 from .memory import dma_semaphore as dma_semaphore
@@ -39,8 +41,10 @@ __all__ = [
     "VMEM",
     "VMEM_SHARED",
     "CompilerParams",
+    "CoreType",
     "GridDimensionSemantics",
     "InterpretParams",
+    "LoweringException",
     "MemorySpace",
     "PrefetchScalarGridSpec",
     "SemaphoreType",
@@ -50,6 +54,7 @@ __all__ = [
     "dma_semaphore",
     "emit_pipeline",
     "force_tpu_interpret_mode",
+    "is_tpu_device",
     "load",
     "make_async_copy",
     "prng_random_bits",
@@ -83,6 +88,14 @@ ARBITRARY = GridDimensionSemantics.ARBITRARY
 CORE_PARALLEL = GridDimensionSemantics.CORE_PARALLEL
 PARALLEL = GridDimensionSemantics.PARALLEL
 SUBCORE_PARALLEL = GridDimensionSemantics.SUBCORE_PARALLEL
+
+
+class CoreType(enum.Enum):
+    """The cores of a TPU: for matrices and vectors, and those for sparse data."""
+
+    TC = 0
+    SC_SCALAR_SUBCORE = 1
+    SC_VECTOR_SUBCORE = 2
 
 
 class SideEffectType(enum.Enum):
@@ -223,3 +236,13 @@ def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Any:
       params: how; None for the default.
     """
     return force_interpret_mode(InterpretParams() if params is None else params)
+
+
+def is_tpu_device() -> bool:
+    """Whether programs run on a TPU where nothing else is said.
+
+    Example:
+      >>> is_tpu_device()
+      False
+    """
+    return default_backend() == "tpu"

@@ -9,6 +9,7 @@ from typing import Any
 from olympus_ir import lax
 from olympus_xla.lowering import mlir
 
+from ..debugging import debug_check_p
 from ..hints import broadcast_to_p, delay_p, empty_p, multiple_of_p, reciprocal_p
 from ..lowering.building import element_type
 from ..lowering.elementwise import cast
@@ -110,4 +111,10 @@ def _prng_random_bits(builder: MosaicBuilder, **params: Any) -> Any:
 
 @mosaic_rules.define(touch_p)
 def _touch(builder: MosaicBuilder, ref: Any) -> list[Any]:
+    return []
+
+
+@mosaic_rules.define(debug_check_p)
+def _debug_check(builder: MosaicBuilder, condition: Any, *, message: str) -> list[Any]:
+    builder.operation("cf.assert", [], (condition,), {"msg": mlir.string(message)})
     return []

@@ -11,6 +11,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_xla.lowering import mlir
 
+from ..debugging import debug_check_p
 from ..hints import (
     broadcast_to_p,
     debug_barrier_p,
@@ -116,4 +117,10 @@ def _debug_print(builder: TritonBuilder, *operands: Any, fmt: str, **params: Any
         "isSigned": i32_array([not is_unsigned(aval.dtype) for aval in builder.avals_in]),
     }
     builder.operation("tt.print", [], operands, attributes)
+    return []
+
+
+@triton_rules.define(debug_check_p)
+def _debug_check(builder: TritonBuilder, condition: Any, *, message: str) -> list[Any]:
+    builder.operation("tt.assert", [], (condition,), {"message": mlir.string(message)})
     return []
