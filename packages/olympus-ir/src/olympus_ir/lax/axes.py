@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-__all__ = ["canonical_axis", "integer_axes"]
+__all__ = ["canonical_axis", "check_axis", "integer_axes"]
 
 
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
@@ -30,3 +30,21 @@ def integer_axes(name: str, axes: Any) -> tuple[int, ...]:
         return tuple(operator.index(axis) for axis in axes)
     except TypeError:
         raise TypeError(f"{name} must be a sequence of integers, got {axes!r}") from None
+
+
+def check_axis(name: str, parameter: str, axis: int, operand: Any, ndim: int = -1) -> None:
+    """Raises ValueError where a primitive's parameter is no axis; negative ones are none.
+
+    Args:
+      name: the primitive.
+      parameter: its parameter.
+      axis: what it is.
+      operand: the type of the operand.
+      ndim: how many axes there are; as many as the operand has where not given.
+    """
+    count = operand.ndim if ndim < 0 else ndim
+    if not 0 <= axis < count:
+        raise ValueError(
+            f"{name}: {parameter}={axis} is out of range for an operand of type "
+            f"{operand.str_short(short_dtypes=True)}: it must be at least 0 and less than {count}"
+        )

@@ -96,7 +96,26 @@ def _reduce_precision_shape(
     operand: ShapedArray, *, exponent_bits: int, mantissa_bits: int
 ) -> ShapedArray:
     check_dtype("reduce_precision", operand, Floating)
+    if exponent_bits < 1:
+        raise ValueError(f"reduce_precision: exponent_bits must be positive; got {exponent_bits}")
+    if mantissa_bits < 0:
+        raise ValueError(
+            f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}"
+        )
     return operand
+
+
+@staging_rules.define(convert_element_type_p)
+def _convert_unless_alike(trace: StagingTrace, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    # A conversion to the type that the operand has is none.
+    aval = array_aval(args[0])
+    if (
+        aval.dtype == params["new_dtype"]
+        and aval.weak_type == params["weak_type"]
+        and params["sharding"] is None
+    ):
+        return trace.tracer(args[0])
+    return trace.record(convert_element_type_p, args, params)
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
@@ -177,15 +196,8 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
       >>> lax.reduce_precision(1.2, exponent_bits=8, mantissa_bits=3)
       Array(1.25, dtype=float32, weak_type=True)
     """
-    exponent_bits, mantissa_bits = int(exponent_bits), int(mantissa_bits)
-    if exponent_bits < 1:
-        raise ValueError(f"reduce_precision: exponent_bits must be positive; got {exponent_bits}")
-    if mantissa_bits < 0:
-        raise ValueError(
-            f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}"
-        )
     return reduce_precision_p.bind(
-        operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits
+        operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits)
     )
 
 

@@ -12,7 +12,7 @@ from .. import dtypes
 from ..avals import ShapedArray, canonicalize_shape
 from ..errors import ShapeError
 from ..primitives import instruction
-from .axes import canonical_axis, integer_axes
+from .axes import canonical_axis, check_axis, integer_axes
 from .families import check_same_dtypes, result_weak_type
 from .values import Array, ArrayLike, shape_of
 
@@ -296,6 +296,7 @@ def _stack_shape(*operands: ShapedArray, axis: int) -> ShapedArray:
     if any(shape != shapes[0] for shape in shapes):
         raise ShapeError(f"All arrays to stack must have the same shape, got {shapes}")
     check_same_dtypes("stack", operands, "stack")
+    check_axis("stack", "axis", axis, operands[0], operands[0].ndim + 1)
     shape = (*shapes[0][:axis], len(operands), *shapes[0][axis:])
     return ShapedArray(shape, operands[0].dtype, result_weak_type(operands), vma=_varying(operands))
 
@@ -320,6 +321,7 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
 
 @unstack_p.def_abstract_eval
 def _unstack_shape(operand: ShapedArray, *, axis: int) -> list[ShapedArray]:
+    check_axis("unstack", "axis", axis, operand)
     shape = (*operand.shape[:axis], *operand.shape[axis + 1 :])
     part = ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma)
     return [part] * operand.shape[axis]

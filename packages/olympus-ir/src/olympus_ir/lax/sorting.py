@@ -13,7 +13,7 @@ from .. import dtypes
 from ..avals import ShapedArray
 from ..errors import ShapeError
 from ..primitives import instruction
-from .axes import canonical_axis
+from .axes import canonical_axis, check_axis
 from .values import Array, ArrayLike, shape_of
 
 __all__ = ["sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
@@ -26,11 +26,14 @@ top_k_p = instruction("top_k", family="sorting", multiple_results=True)
 def _sort_shape(
     *operands: ShapedArray, dimension: int, is_stable: bool, num_keys: int
 ) -> list[ShapedArray]:
+    if not operands or not 1 <= num_keys <= len(operands):
+        raise ValueError(f"sort: num_keys={num_keys} must be between 1 and {len(operands)}")
     shapes = [operand.shape for operand in operands]
     if any(shape != shapes[0] for shape in shapes):
         raise ShapeError(
             f"Arguments to sort must have equal shapes, got: {' '.join(map(str, shapes))}"
         )
+    check_axis("sort", "dimension", dimension, operands[0])
     return list(operands)
 
 
@@ -92,6 +95,7 @@ def sort_key_val(
 def _top_k_shape(operand: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
     if dtypes.issubdtype(operand.dtype, np.complexfloating):
         raise ValueError("top_k is not compatible with complex inputs.")
+    check_axis("top_k", "axis", axis, operand)
     if k < 0:
         raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
     if k > operand.shape[axis]:
