@@ -480,7 +480,7 @@ def register_lapack() -> None:
     """Makes LAPACK's routines known to XLA; loads SciPy's, which jaxlib calls."""
     from jaxlib import cpu_sparse, lapack  # wanted by programs with linear algebra only
 
-    lapack._lapack.initialize()
+    lapack.prepare_lapack_call("potrf_ffi", np.float32)  # loads what all routines call
     for provider in (lapack, cpu_sparse):
         _register_targets(provider)
 
