@@ -13,8 +13,11 @@ from olympus_autodiff import custom_vjp, grad, jvp
 from olympus_batching import vmap
 from olympus_ir import ShapeDtypeStruct, lax
 from olympus_ir.jit import jit
+from olympus_ir.placement import PartitionSpec
 from olympus_pallas import BlockSpec, pallas_call, program_id
 from olympus_pallas.tpu import VMEM, PrefetchScalarGridSpec
+from olympus_sharding import make_mesh
+from olympus_sharding.manual_map import shard_map
 
 F32 = np.dtype(np.float32)
 call = functools.partial(pallas_call, interpret=True)
@@ -156,3 +159,20 @@ def test_inside_of_a_loop():
 
     got = jit(lambda x: lax.fori_loop(0, 3, lambda _, x: double(x), x))(np.ones(4, F32))
     np.testing.assert_array_equal(got, [8, 8, 8, 8])
+
+
+@pytest.mark.parametrize("check_vma", [False, True])
+def test_inside_of_shard_map(devices, check_vma):
+    def double(x):
+        def kernel(x_ref, o_ref):
+            o_ref[...] = 2 * x_ref[...] + program_id(0)
+
+        out = ShapeDtypeStruct(x.shape, x.dtype)
+        return call(kernel, out, grid=(2,), in_specs=[pair], out_specs=pair)(x)
+
+    pair = BlockSpec((2,), lambda i: (i,))
+    mesh = make_mesh((2,), ("x",), devices=devices[:2])
+    spec = PartitionSpec("x")
+    mapped = shard_map(double, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=check_vma)
+    x = np.arange(8, dtype=F32)
+    np.testing.assert_array_equal(jit(mapped)(x), 2 * x + [0, 0, 1, 1, 0, 0, 1, 1])

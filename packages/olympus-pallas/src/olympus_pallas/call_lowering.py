@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from olympus_ir.avals import ShapedArray
+from olympus_ir.staging import trace_to_closed
 from olympus_xla.lowering.tables import define_for_platform
 
 from . import config
@@ -40,8 +42,11 @@ def register_lowering_rule(
         _registered[name, params_cls] = rule
 
 
-def _interpreted(*operands: Any, **params: Any) -> list[Any]:
-    return interpret_call(*operands, **params)
+def _interpreted(context: Any, *operands: Any, **params: Any) -> list[Any]:
+    # Over which devices values vary has been settled; memory that the kernel writes does not know.
+    avals = [ShapedArray(aval.shape, aval.dtype) for aval in context.avals_in]
+    closed = trace_to_closed(lambda *args: interpret_call(*args, **params), avals)
+    return context.lower(closed, operands)
 
 
 def _rule(platform: str, compiled: Callable[..., Any]) -> Callable[..., Any]:
@@ -49,7 +54,7 @@ def _rule(platform: str, compiled: Callable[..., Any]) -> Callable[..., Any]:
 
     def rule(context: Any, *operands: Any, **params: Any) -> Any:
         if params["interpret"] or config.interpret_params() is not None:
-            return context.inline_function(_interpreted, operands, params)
+            return _interpreted(context, *operands, **params)
         chosen = _registered.get((platform, type(params["compiler_params"])), compiled)
         return chosen(context, *operands, **params)
 
