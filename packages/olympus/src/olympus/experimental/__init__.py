@@ -18,6 +18,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         "layout",
         "mesh_utils",
         "multihost_utils",
+        "ode",
         "pallas",
         "sparse",
         "shard_map",
