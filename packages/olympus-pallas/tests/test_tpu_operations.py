@@ -135,10 +135,13 @@ def test_all_kernels_interpreted():
     def kernel(x_ref, o_ref):
         o_ref[...] = x_ref[...] + 1
 
-    with tpu.force_tpu_interpret_mode():
+    params = tpu.InterpretParams(dma_execution_mode="eager")
+    with tpu.force_tpu_interpret_mode(params):
         np.testing.assert_array_equal(pl.pallas_call(kernel, OUT)(X), X + 1)
     with pytest.raises(ValueError, match="Only interpret mode"):
         pl.pallas_call(kernel, OUT)(X + 1)
+    with pytest.raises(ValueError, match="knows detect_races=False only, got True"):
+        tpu.InterpretParams(detect_races=True)
 
 
 def test_rules_of_third_parties():

@@ -162,11 +162,36 @@ class CompilerParams(calls.CompilerParams):
         return dataclasses.replace(self, **changes)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class InterpretParams:
     """How kernels for TPUs are interpreted; given as ``interpret=InterpretParams()``.
 
-    Programs run one after the other, copies are made at once, and semaphores count.
+    Programs run one after the other on one core, copies are made when they begin, and semaphores
+    count. So there are no races to be found, nor times to be imitated: parameters that ask for
+    them are refused.
+
+    Args:
+      detect_races: must be False.
+      out_of_bounds_reads: what becomes of reads outside of arrays; those that are known while
+        tracing raise, others read the nearest elements.
+      skip_floating_point_ops: must be False.
+      uninitialized_memory: what memory holds at first: ``"nan"``.
+      num_cores_or_threads: must be 1.
+      vector_clock_size: only for races.
+      logging_mode: must be None.
+      dma_execution_mode: when copies are made, ``"eager"`` or ``"on_wait"``; kernels that wait for
+        their copies cannot tell.
+      random_seed: only for orders of programs that differ.
+      grid_point_recorder: must be None.
+      allow_hbm_allocation_in_run_scoped: scoped buffers may be in any memory in any case.
+      buffer_bounds: how large buffers seem to be: ``"logical"``.
+
+    Raises:
+      ValueError: for what the interpreter does not do.
+
+    Example:
+      >>> InterpretParams(dma_execution_mode="eager").detect_races
+      False
     """
 
     detect_races: bool = False
@@ -181,6 +206,31 @@ class InterpretParams:
     grid_point_recorder: Any = None
     allow_hbm_allocation_in_run_scoped: bool = False
     buffer_bounds: str = "logical"
+
+    def __post_init__(self) -> None:
+        for name, only in (
+            ("detect_races", False),
+            ("skip_floating_point_ops", False),
+            ("uninitialized_memory", "nan"),
+            ("num_cores_or_threads", 1),
+            ("logging_mode", None),
+            ("grid_point_recorder", None),
+            ("buffer_bounds", "logical"),
+        ):
+            if getattr(self, name) != only:
+                raise ValueError(
+                    f"the interpreter runs one program after the other on plain arrays, and knows "
+                    f"{name}={only!r} only, got {getattr(self, name)!r}"
+                )
+        if self.dma_execution_mode not in ("eager", "on_wait"):
+            raise ValueError(
+                f"dma_execution_mode is 'eager' or 'on_wait', got {self.dma_execution_mode!r}"
+            )
+
+    @property
+    def num_cores_per_device(self) -> int:
+        """The number of cores that are imitated."""
+        return self.num_cores_or_threads
 
 
 def load(ref: Any, *, mask: Any = None) -> Any:
