@@ -105,6 +105,28 @@ def test_parameters_of_triton():
     assert "output_operand_alias<output_tuple_indices = [], operand_index = 0" in text
 
 
+@pytest.mark.parametrize(
+    ("grid", "axes"),
+    [
+        ((), (1, 1, 1)),
+        ((2,), (2, 1, 1)),
+        ((2, 3), (2, 3, 1)),
+        ((2, 3, 4), (2, 3, 4)),
+        ((2, 3, 4, 5), (6, 4, 5)),
+        ((2, 70000), (140000, 1, 1)),
+        ((2, 3, 70000, 5), (420000, 5, 1)),
+    ],
+)
+def test_grids_of_the_hardware(grid, axes):
+    def kernel(x_ref, o_ref):
+        for axis in range(len(grid)):
+            o_ref[axis, :] = x_ref[axis, :] * pl.program_id(axis)
+
+    text = lowered("cuda", pl.pallas_call(kernel, ShapeDtypeStruct((8, 128), F32), grid=grid), X)
+    x, y, z = axes
+    assert f"grid_x = {x} : i32, grid_y = {y} : i32, grid_z = {z} : i32" in text
+
+
 def test_parameters_of_mosaic():
     def kernel(x_ref, o_ref):
         o_ref[...] = x_ref[...]

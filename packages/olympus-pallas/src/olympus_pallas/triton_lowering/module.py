@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from olympus_ir.olympuspr import Olympuspr
 from olympus_xla.lowering import mlir
@@ -26,6 +25,8 @@ __all__ = ["kernel_module", "lower_call"]
 _DEFAULT_WARPS, _DEFAULT_STAGES = 4, 3
 # Arrays begin at multiples of this many bytes.
 _ALIGNMENT = 32
+# The second and third axes of the hardware's grids.
+_LONGEST_AXIS = 65535
 
 
 def lower_call(
@@ -96,13 +97,20 @@ def _row_major(aval: Any) -> list[int]:
     return list(reversed(range(aval.ndim)))
 
 
+def _leading_axes(grid: Sequence[int]) -> int:
+    """How many axes of the grid share the hardware's first one; it has three, of which the others
+    are short."""
+    leading = max(len(grid) - 2, 1)
+    while any(size > _LONGEST_AXIS for size in grid[leading:]):
+        leading += 1
+    return leading
+
+
 def _launch_grid(grid: Sequence[int]) -> tuple[int, int, int]:
-    """The grid of the hardware, of three axes; the first takes all that are too many."""
-    if len(grid) <= 1:
-        return (grid[0] if grid else 1), 1, 1
-    if len(grid) == 2:
-        return grid[0], grid[1], 1
-    return int(np.prod(grid[:-2])), grid[-2], grid[-1]
+    """The sizes of the hardware's axes."""
+    leading = _leading_axes(grid)
+    rest = [*grid[leading:], 1, 1]
+    return math.prod(grid[:leading]), rest[0], rest[1]
 
 
 def kernel_module(jaxpr: Olympuspr, grid_mapping: GridMapping, name: str) -> Any:
@@ -152,14 +160,13 @@ def _program_ids(builder: TritonBuilder, grid: Sequence[int]) -> list[Any]:
     def hardware_id(axis: int) -> Any:
         return builder.create("tt.get_program_id", parsed_type("i32"), (), {"axis": mlir.i32(axis)})
 
-    if len(grid) <= 3:
-        return [hardware_id(axis) for axis in range(len(grid))]
-    first, last = hardware_id(0), [hardware_id(1), hardware_id(2)]
-    places: list[Any] = []
-    for size in reversed(grid[1:-2]):
+    leading = _leading_axes(grid)
+    first = hardware_id(0) if grid else None
+    places = [hardware_id(axis) for axis in range(1, len(grid) - leading + 1)]
+    for size in reversed(grid[1:leading]):
         places.insert(0, builder.binary("arith.remui", first, builder.int32(size)))
         first = builder.binary("arith.divui", first, builder.int32(size))
-    return [first, *places, *last]
+    return [first, *places] if grid else []
 
 
 def _starts(builder: TritonBuilder, mapping: BlockMapping, places: Sequence[Any]) -> list[Any]:
