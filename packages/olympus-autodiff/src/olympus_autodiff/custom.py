@@ -45,6 +45,10 @@ class custom_jvp:
       ...     return log1pexp(x), lax.mul(t, lax.logistic(x))
     """
 
+    # The rule, and whether it is told of tangents that are zero; until `defjvp` there is none.
+    jvp: Callable[..., Any] | None = None
+    symbolic_zeros: bool = False
+
     def __init__(
         self,
         fun: Callable[..., Any],
@@ -54,8 +58,6 @@ class custom_jvp:
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.nondiff_argnums = non_differentiated(fun, nondiff_argnums, nondiff_argnames)
-        self.jvp: Callable[..., Any] | None = None
-        self.symbolic_zeros = False
         self._count: int | None = None
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:

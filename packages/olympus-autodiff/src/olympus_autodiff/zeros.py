@@ -78,6 +78,11 @@ class SymbolicZero:
     def __init__(self, aval: Any) -> None:
         self.aval = aval
 
+    @staticmethod
+    def from_primal_value(val: Any) -> SymbolicZero:
+        """The zero tangent of a value."""
+        return SymbolicZero(aval_of(val).to_tangent_aval())
+
     @property
     def shape(self) -> tuple[int, ...]:
         return self.aval.shape
