@@ -53,7 +53,7 @@ def test_minima(case, method):
     with config.enable_x64(True):
         result = minimize(function, start, method=method)
         np.testing.assert_allclose(result.x, minimum, atol=tolerance)
-        assert result.fun == function(result.x)
+        np.testing.assert_allclose(result.fun, function(result.x), rtol=1e-6, atol=1e-15)
         assert int(result.nfev) == int(result.njev) >= int(result.nit)
     narrow = minimize(function, start.astype(np.float32), method=method)
     assert narrow.x.dtype == np.float32

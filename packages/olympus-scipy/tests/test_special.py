@@ -95,7 +95,8 @@ def assert_agree(found, expected, dtype, tolerance):
         found[representable].astype(expected.dtype),
         expected[representable],
         rtol=tolerance,
-        atol=tolerance * 1e-3,
+        # Near their zeros single precision compilers give absolute accuracy alone.
+        atol=tolerance * (1e-3 if dtype == np.float64 else 0.05),
     )
 
 
@@ -206,7 +207,7 @@ def test_derivatives_of_pairs_and_rows():
 
 def test_derivatives_at_zero():
     assert grad(special.i0)(0.0) == 0
-    assert grad(special.i1)(0.0) == 0.5
+    np.testing.assert_allclose(grad(special.i1)(0.0), 0.5, rtol=1e-6)
     assert grad(special.xlogy)(0.0, 2.0) == np.float32(np.log(2))
     assert grad(special.xlogy, argnums=1)(0.0, 2.0) == 0
 

@@ -53,7 +53,7 @@ def _log_density(a: float, x: float) -> float:
         # mu - log(1 + mu), without the cancellation.
         deviance = sum((-mu) ** n / n for n in range(2, 20))
     else:
-        deviance = mu - math.log1p(mu)
+        deviance = mu - math.log(x / a)
     return -a * deviance - _stirling_remainder(a) - 0.5 * math.log(2 * math.pi * a)
 
 

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Special functions that are compiled from programs are exact far out, too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olympus_ir import config, lax
+from olympus_ir.reference import reference_evaluator
+
+GENERATOR = np.random.default_rng(0)
+COUNT = 60
+
+
+def logarithmic(low, high):
+    return 10 ** GENERATOR.uniform(low, high, COUNT)
+
+
+def near(a):
+    """Places within a few standard deviations of a gamma distribution's mean."""
+    return np.abs(a + 2 * np.sqrt(a) * GENERATOR.standard_normal(COUNT))
+
+
+SHAPES = logarithmic(-4, 4)
+LARGE = logarithmic(1, 3.5)
+DOMAINS = {
+    "everywhere": (SHAPES, logarithmic(-4, 4)),
+    "transition": (LARGE, near(LARGE)),
+    "small": (logarithmic(-6, 0), logarithmic(-6, 0.1)),
+}
+
+
+def compare(primitive, operands, dtype, tolerance):
+    operands = [np.asarray(operand, dtype) for operand in operands]
+    with config.enable_x64(True):
+        found = np.asarray(primitive.bind(*operands))
+        wide = [operand.astype(np.float64) for operand in operands]
+        expected = np.asarray(reference_evaluator.evaluate(primitive, wide, {}))
+    assert found.dtype == np.dtype(dtype)
+    smallest = 1e-35 if dtype == np.float32 else 1e-250
+    kept = ~(np.abs(expected) < smallest)
+    np.testing.assert_allclose(found[kept].astype(np.float64), expected[kept], rtol=tolerance)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-10), (np.float32, 1e-4)])
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("name", ["igamma", "igammac"])
+def test_incomplete_gamma(name, domain, dtype, tolerance):
+    compare(getattr(lax, f"{name}_p"), DOMAINS[domain], dtype, tolerance)
+
+
+@pytest.mark.parametrize("domain", ["transition", "small"])
+@pytest.mark.parametrize("name", ["igamma_grad_a", "random_gamma_grad"])
+def test_derivatives_of_incomplete_gamma(name, domain):
+    compare(getattr(lax, f"{name}_p"), DOMAINS[domain], np.float64, 1e-8)
+
+
+def test_derivatives_of_whole_parameters():
+    # The continued fraction ends there, its derivative does not.
+    a, x = np.meshgrid([1.0, 2.0, 3.0, 7.0], [1.2, 2.0, 3.5, 9.0])
+    compare(lax.random_gamma_grad_p, (a, x), np.float64, 1e-10)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-9), (np.float32, 2e-3)])
+def test_incomplete_beta(dtype, tolerance):
+    a, b = logarithmic(-2, 3), logarithmic(-2, 3)
+    middle = a / (a + b)
+    spread = np.sqrt(a * b / (a + b + 1)) / (a + b)
+    x = np.clip(middle + spread * GENERATOR.standard_normal(COUNT), 0.01, 0.99)
+    compare(lax.regularized_incomplete_beta_p, (a, b, x), dtype, tolerance)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-14), (np.float32, 2e-6)])
+def test_bessel_functions(dtype, tolerance):
+    x = np.concatenate([logarithmic(-4, 4), -logarithmic(-4, 4), [0.0]])
+    compare(lax.bessel_i0e_p, (x,), dtype, tolerance)
+    compare(lax.bessel_i1e_p, (x,), dtype, 10 * tolerance)
+
+
+def test_limits():
+    infinity, nan = np.inf, np.nan
+    a = np.array([0.0, 0.0, 2.0, 2.0, infinity, -1.0, 2.0, nan], np.float32)
+    x = np.array([0.0, 1.0, 0.0, infinity, 3.0, 1.0, -1.0, 1.0], np.float32)
+    np.testing.assert_array_equal(lax.igamma(a, x), [nan, 1, 0, 1, 0, nan, nan, nan])
+    np.testing.assert_array_equal(lax.igammac(a, x), [nan, 0, 1, 0, 1, nan, nan, nan])
+    a = np.array([0.0, 1.0, 1.0, 1.0, infinity, 0.0, -1.0, 1.0], np.float32)
+    b = np.array([1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0], np.float32)
+    x = np.array([0.5, 0.5, 0.0, 1.0, 0.5, 0.5, 0.5, 1.5], np.float32)
+    np.testing.assert_array_equal(lax.betainc(a, b, x), [1, 0, 0, 1, 0, nan, nan, nan])
