@@ -40,7 +40,7 @@ MODULES = {
         "atanh cos cosh deg2rad degrees rad2deg radians sin sinh tan tanh"
     ),
     "vectorization": "apply_along_axis apply_over_axes vectorize",
-    "windows": "bartlett blackman hamming hanning kaiser",
+    "windows": "bartlett blackman hamming hanning i0 kaiser",
 }
 
 MODULE_OF = {name: module for module, names in MODULES.items() for name in names.split()}

@@ -113,8 +113,8 @@ def i0(x: Any) -> Array:
       x: an array or scalar of real numbers.
 
     Example:
-      >>> i0(0.0)
-      Array(1., dtype=float32, weak_type=True)
+      >>> round(float(i0(1.0)), 5)
+      1.26607
     """
     x, _ = promote_args_inexact.single("i0", x)
     if dtypes.issubdtype(x.dtype, np.complexfloating):

@@ -141,7 +141,8 @@ def tridiagonal_solve(
       >>> from olympus_ir.lax import linalg
       >>> import numpy as np
       >>> ones = np.ones(2)
-      >>> np.round(linalg.tridiagonal_solve(ones, 3 * ones, ones, np.array([[5.0], [7]])), 3)
+      >>> x = linalg.tridiagonal_solve(ones, 3 * ones, ones, np.array([[5.0], [7]]))
+      >>> np.asarray(x).round(3)
       array([[1.],
              [2.]], dtype=float32)
     """
