@@ -13,7 +13,7 @@ from olympus_ir.flattening import function_name
 from olympus_ir.lax.values import as_array
 from olympus_ir.olympuspr import Equation
 from olympus_ir.traceback_filtering import api_boundary
-from olympus_ir.tracing import current, set_current_trace
+from olympus_ir.tracing import current, set_current_trace, transforming
 
 from .arguments import (
     argument_numbers,
@@ -23,7 +23,7 @@ from .arguments import (
     check_reduce_axes,
     check_scalar,
 )
-from .jvp import split_aux
+from .jvp import JVP, split_aux
 from .linearize import LinearizeTrace, LinearizeTracer
 from .transpose import backward_pass
 from .zeros import Zero, aval_of, instantiate, ones_like_aval
@@ -174,7 +174,7 @@ def _evaluate(
     """Runs the function and ends the trace; returns value and tangent of the scalar, and aux."""
     aux = None
     try:
-        with set_current_trace(trace):
+        with set_current_trace(trace), transforming(JVP):
             result = fun(*args, **kwargs)
         if has_aux:
             result, aux = split_aux(result)
@@ -197,6 +197,7 @@ def _pulled_back(trace: LinearizeTrace, value: Any, tangent: Any) -> Sequence[An
         tangent_trace.invars,
         [tangent_trace.atom(tangent)],
         [ones_like_aval(aval_of(value))],
+        named=True,
     )
 
 

@@ -13,6 +13,7 @@ from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.expansion import expansion_rules
 from olympus_ir.olympuspr import ClosedOlympuspr
 from olympus_ir.primitives import Primitive
+from olympus_ir.source_info import TransformationName
 from olympus_ir.staging import trace_to_olympuspr, varying_alike
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import (
@@ -21,6 +22,7 @@ from olympus_ir.tracing import (
     current,
     register_tracer_type,
     set_current_trace,
+    transforming,
 )
 
 from .custom_linear import custom_lin_p
@@ -29,6 +31,9 @@ from .tables import concerns_refs, jvp_rules, load_rules
 from .zeros import SymbolicZero, Zero, aval_of, has_tangents, instantiate
 
 __all__ = ["JVPTrace", "JVPTracer", "jvp", "jvp_flat", "jvp_olympuspr"]
+
+
+JVP = TransformationName("jvp")
 
 
 @register_tracer_type
@@ -293,7 +298,7 @@ def jvp(
     ]
     aux = None
     try:
-        with set_current_trace(trace):
+        with set_current_trace(trace), transforming(JVP):
             result = fun(*pytrees.tree_unflatten(tree, inputs))
         if has_aux:
             result, aux = split_aux(result)

@@ -23,10 +23,12 @@ from olympus_ir.tracing import (
     current,
     register_tracer_type,
     set_current_trace,
+    transforming,
 )
 
 from .custom_linear import custom_lin_p
 from .jvp import (
+    JVP,
     check_constants,
     check_no_reference,
     check_results_are_arrays,
@@ -332,7 +334,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     inputs = [trace.new_input(leaf) for leaf in leaves]
     aux = None
     try:
-        with set_current_trace(trace):
+        with set_current_trace(trace), transforming(JVP):
             result = fun(*pytrees.tree_unflatten(tree, inputs))
         if has_aux:
             result, aux = split_aux(result)

@@ -13,9 +13,10 @@ from olympus_ir.evaluation import bind_equation
 from olympus_ir.flattening import FlatFunction, debug_info_of_tree
 from olympus_ir.olympuspr import Atom, ClosedOlympuspr, Equation, Literal, Olympuspr, Var
 from olympus_ir.primitives import Primitive
+from olympus_ir.source_info import SourceInfo, TransformationName
 from olympus_ir.staging import trace_to_olympuspr
 from olympus_ir.traceback_filtering import api_boundary
-from olympus_ir.tracing import current
+from olympus_ir.tracing import current, evaluation_trace
 
 from .jvp import check_no_tracers
 from .memory import remembered
@@ -31,6 +32,8 @@ def backward_pass(
     invars: Sequence[Var],
     outvars: Sequence[Atom],
     cotangents: Sequence[Any],
+    *,
+    named: bool = False,
 ) -> list[Any]:
     """Pulls cotangents back through linear equations.
 
@@ -40,10 +43,12 @@ def backward_pass(
       invars: the linear inputs.
       outvars: the results.
       cotangents: one a result; may be `Zero`.
+      named: whether equations recorded meanwhile say that they come of transposition.
 
     Returns:
       One cotangent an input; `Zero` where nothing arrived.
     """
+    named = named and current.trace is not evaluation_trace
     rules = transpose_rules.rules
     received: dict[Any, Any] = {}
     for atom, cotangent in zip(outvars, cotangents, strict=True):
@@ -76,7 +81,8 @@ def backward_pass(
             if rule is None:
                 raise _missing_rule(primitive)
             if equation.source_info.traceback is not None:
-                current.source = equation.source_info
+                source = equation.source_info
+                current.source = _as_transposed(source) if named else source
             results = rule(cotangent, *operands, **equation.params)
             for atom, result in zip(equation.invars, results, strict=True):
                 if result is None or result.__class__ is Zero or atom.__class__ is Literal:
@@ -86,6 +92,16 @@ def backward_pass(
     finally:
         current.source = saved_source
     return [Zero(var.aval) if (ct := received.get(var)) is None else ct for var in invars]
+
+
+_TRANSPOSE = TransformationName("transpose")
+
+
+def _as_transposed(source: SourceInfo) -> SourceInfo:
+    """The origin of an equation of the backward pass: within what is around, the transpose."""
+    outer, names = current.name_stack, source.name_stack
+    inner = names[len(outer) :] if names[: len(outer)] == outer else names
+    return source._replace(name_stack=(*outer, _TRANSPOSE, *inner))
 
 
 def _missing_rule(primitive: Primitive) -> MissingRuleError:

@@ -11,10 +11,10 @@ from olympus_ir.flattening import function_name
 from olympus_ir.jit import jit
 from olympus_ir.olympuspr import Atom, Equation, Literal, Olympuspr, Var
 from olympus_ir.traceback_filtering import api_boundary
-from olympus_ir.tracing import current, set_current_trace
+from olympus_ir.tracing import current, set_current_trace, transforming
 
 from .arguments import argument_numbers, check_function, check_reduce_axes, function_of_chosen
-from .jvp import check_results_are_arrays, split_aux, tangent_aval_of
+from .jvp import JVP, check_results_are_arrays, split_aux, tangent_aval_of
 from .linearize import LinearizeTrace
 from .tangent_trace import is_scalar_constant, lift_constants, live_equations
 from .transpose import backward_pass
@@ -92,7 +92,9 @@ class VJP:
                 outvars.append(var)
                 cotangents.append(leaf)
         results = iter(
-            backward_pass(reversed(self._filled_equations()), self._invars, outvars, cotangents)
+            backward_pass(
+                reversed(self._filled_equations()), self._invars, outvars, cotangents, named=True
+            )
         )
         return pytrees.tree_unflatten(
             self.in_tree,
@@ -260,7 +262,7 @@ def vjp(
     inputs = [trace.new_input(leaf) for leaf in leaves]
     aux = None
     try:
-        with set_current_trace(trace):
+        with set_current_trace(trace), transforming(JVP):
             result = fun(*pytrees.tree_unflatten(tree, inputs))
         if has_aux:
             result, aux = split_aux(result)

@@ -11,9 +11,13 @@ from olympus_ir import lax, pytrees
 from olympus_ir.avals import get_aval
 from olympus_ir.flattening import FlatFunction, debug_info_of_tree, result_paths
 from olympus_ir.lax.control_flow.scanning import install_vectorizer
+from olympus_ir.source_info import TransformationName
+from olympus_ir.tracing import transforming
 
 from .dimensions import BatchAxis, BatchDim, broadcast_batch, move_dim
 from .trace import call_batched
+
+_VMAP = TransformationName("vmap")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -86,7 +90,8 @@ def vmap(
             from olympus_ir.refs.aliasing import check_aliases  # loaded already with references
 
             check_aliases(debug_info_of_tree("vmap", fun, in_tree), (), leaves)
-        outs, out_dims = call_batched(flat, axis, leaves, dims, fun)
+        with transforming(_VMAP):
+            outs, out_dims = call_batched(flat, axis, leaves, dims, fun)
         out_tree = flat.out_tree
         wanted = out_axes_of_tree.get(out_tree)
         if wanted is None:

@@ -30,7 +30,7 @@ from .documents import (
 )
 from .effects import allocation_effect, reference_effects
 from .olympuspr import Atom, ClosedOlympuspr, DropVar, Equation, Literal, Olympuspr, Var
-from .source_info import summarize
+from .source_info import name_stack_text, summarize
 
 # Between items that are filled into lines: a newline only where the line is full.
 _SPACE = Group(Break())
@@ -280,7 +280,7 @@ class Printer:
         if self.source_info:
             remarks.append(summarize(equation.source_info))
         if self.name_stack:
-            remarks.append(f"[{'/'.join(equation.source_info.name_stack)}]")
+            remarks.append(f"[{name_stack_text(equation.source_info.name_stack)}]")
         return remarks
 
     def parameters(self, params: Sequence[tuple[str, Any]]) -> Document:

@@ -33,6 +33,28 @@ class SourceInfo(NamedTuple):
 unknown_source = SourceInfo(None, ())
 
 
+class TransformationName(str):
+    """The name of a transformation among those of scopes: what is within stands in parentheses."""
+
+    __slots__ = ()
+
+
+def name_stack_text(names: tuple[str, ...]) -> str:
+    """The names as programs show them.
+
+    Example:
+      >>> name_stack_text((TransformationName("vmap"), "layer", "product"))
+      'vmap(layer/product)'
+    """
+    text = ""
+    for name in reversed(names):
+        if name.__class__ is TransformationName:
+            text = f"{name}({text})"
+        else:
+            text = f"{name}/{text}" if text else name
+    return text
+
+
 class Frame(NamedTuple):
     """One line of the user's program."""
 

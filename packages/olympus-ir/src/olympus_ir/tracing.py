@@ -274,6 +274,22 @@ def extend_name_stack(name: str):
         current.name_stack = previous
 
 
+class transforming:
+    """Context manager: equations recorded within say by which transformation they came about."""
+
+    __slots__ = ("_previous", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        self._previous = current.name_stack
+        current.name_stack = (*self._previous, self.name)
+
+    def __exit__(self, *exception: Any) -> None:
+        current.name_stack = self._previous
+
+
 class CompileTimeTrace(Trace):
     """Evaluates what is applied to values that are known; leaves the rest to the trace around."""
 

@@ -19,6 +19,7 @@ from olympus_ir.errors import MissingRuleError
 from olympus_ir.expansion import expansion_rules
 from olympus_ir.extended_arrays import ExtendedArray
 from olympus_ir.olympuspr import ClosedOlympuspr, Literal
+from olympus_ir.source_info import name_stack_text
 from olympus_ir.staging import trace_to_closed
 
 from . import mlir
@@ -548,11 +549,8 @@ _locations: dict[Any, Any] = {}
 
 def _new_location(key: Any) -> Any:
     traceback, primitive, name_stack, prefix = key
-    name = (
-        "/".join((prefix, *name_stack, primitive.name))
-        if name_stack
-        else (f"{prefix}/{primitive.name}")
-    )
+    names = (prefix, name_stack_text(name_stack)) if name_stack else (prefix,)
+    name = "/".join((*names, primitive.name))
     if len(_locations) > 65536:
         _locations.clear()
     location = _locations[key] = mlir.traceback_location(traceback, name)
