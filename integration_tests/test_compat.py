@@ -31,6 +31,10 @@ print("fine")
 """
 
 
+OUT_OF_BOUNDS = (
+    "out-of-bounds indexing for array of shape (2,): index 7 is out of bounds for axis 0 with "
+    "size 2."
+)
 LACKING = "AttributeError module"
 PRIVATE = (
     "ModuleNotFoundError OLYMPUS has no module 'jax._src.nothing': of JAX's private modules it has "
@@ -173,10 +177,7 @@ except ValueError as error:
     print("not functionalized" in str(error))
 """
     assert run_compat(code).splitlines() == [
-        (
-            "None | -1.0 is not positive (`check` failed) | out-of-bounds indexing for array of shape "
-            "(2,): index 7 is out of bounds for axis 0 with size 2. "
-        ),
+        f"None | -1.0 is not positive (`check` failed) | {OUT_OF_BOUNDS} ",
         "True",
     ]
 
