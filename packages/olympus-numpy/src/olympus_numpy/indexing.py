@@ -219,7 +219,7 @@ def _dynamic_slice(x: Any, layout: Layout, operands: list[Any]) -> Any:
         elif kind == PLACE:
             start = convert(next(remaining), dtype)
         elif kind == COMPUTED:
-            start = _from_start(next(remaining), size, dtype)
+            start = _from_start(convert(next(remaining), dtype), size, dtype)
         elif kind == SLICE:
             start, count, stride = np.array(entry[1], dtype), entry[2], abs(entry[3])
         else:
@@ -247,12 +247,13 @@ def _from_start(index: Any, size: int, dtype: Any, wrap: bool = True) -> Any:
             np.where(index < 0, index + size, index).astype(dtype) if wrap else index.astype(dtype)
         )
     signed = dtypes.issubdtype(index.dtype, np.signedinteger)
-    index = convert(index, dtype)
-    if not wrap or not signed:
-        return index
-    return lax.select_n(
-        lax.lt(index, np.zeros((), dtype)), index, lax.add(index, np.array(size, dtype))
-    )
+    is_weak = index.dtype == dtype and getattr(index, "weak_type", False)
+    if not is_weak:
+        index = convert(index, dtype)
+    if wrap and signed:
+        zero, end = (0, size) if is_weak else (np.zeros((), dtype), np.array(size, dtype))
+        index = lax.select_n(lax.lt(index, zero), index, lax.add(index, end))
+    return convert(index, dtype) if is_weak else index
 
 
 # ---- gathering ----

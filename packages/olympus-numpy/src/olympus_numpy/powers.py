@@ -71,6 +71,7 @@ def _raised(x1: Any, x2: Any) -> Any:
     if dtypes.issubdtype(ensure_array(x2).dtype, np.integer):
         base_dtype, _ = result_type_of(x1)
         if dtypes.issubdtype(base_dtype, np.inexact):
+            result_type_of(x1, x2)  # strict promotion refuses what it refuses elsewhere
             # Integers stay integers: the derivative with respect to the base needs no logarithm.
             return lax.pow(*promote_shapes("power", ensure_array(x1), ensure_array(x2)))
     x1, x2, dtype = promote_args_numeric.pair("power", x1, x2)
