@@ -34,6 +34,7 @@ def _segment_reduction(
     unique_indices: bool,
     bucket_size: int | None,
     mode: Any,
+    out_sharding: Any,
 ) -> Array:
     check_arraylike(name, data, segment_ids)
     data, segment_ids = ensure_array(data), ensure_array(segment_ids)
@@ -53,13 +54,15 @@ def _segment_reduction(
     rows = segment_ids.shape[0] if segment_ids.ndim else 1
     buckets = 1 if bucket_size is None else -(-rows // bucket_size)
     if buckets == 1:
-        return scattered((count, *data.shape[1:]), segment_ids, data)
+        result = scattered((count, *data.shape[1:]), segment_ids, data)
+        return result if out_sharding is None else lax.reshard(result, out_sharding)
     # Each bucket is reduced by itself, so that rounding errors of long sums stay small.
     bucket = floor_divide(arange(rows), bucket_size)
     partial = scattered(
         (buckets, count, *data.shape[1:]), (bucket, segment_ids[np.newaxis, :]), data[np.newaxis]
     )
-    return reduce(partial, axis=0).astype(data.dtype)
+    result = reduce(partial, axis=0).astype(data.dtype)
+    return result if out_sharding is None else lax.reshard(result, out_sharding)
 
 
 def _number_of_segments(name: str, segment_ids: Any, num_segments: Any) -> int:
@@ -100,6 +103,7 @@ def segment_sum(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Sums the rows of an array that belong to one segment.
 
@@ -114,6 +118,7 @@ def segment_sum(
       bucket_size: where given, sums are made of as many rows at a time, which loses less precision
         and is deterministic on accelerators.
       mode: for ids out of range, as in ``x.at[...]``.
+      out_sharding: how the result is laid out.
 
     Returns:
       An array of shape ``(num_segments, *data.shape[1:])``; zero where a segment has no rows.
@@ -136,6 +141,7 @@ def segment_sum(
         unique_indices,
         bucket_size,
         mode,
+        out_sharding,
     )
 
 
@@ -147,6 +153,7 @@ def segment_prod(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Multiplies the rows of an array that belong to one segment; one where there are none.
 
@@ -170,6 +177,7 @@ def segment_prod(
         unique_indices,
         bucket_size,
         mode,
+        out_sharding,
     )
 
 
@@ -181,6 +189,7 @@ def segment_max(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The largest of the rows of an array that belong to one segment, element by element.
 
@@ -205,6 +214,7 @@ def segment_max(
         unique_indices,
         bucket_size,
         mode,
+        out_sharding,
     )
 
 
@@ -216,6 +226,7 @@ def segment_min(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The smallest of the rows of an array that belong to one segment, element by element.
 
@@ -239,4 +250,5 @@ def segment_min(
         unique_indices,
         bucket_size,
         mode,
+        out_sharding,
     )
