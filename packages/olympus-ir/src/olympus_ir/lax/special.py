@@ -87,21 +87,28 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     return igamma_grad_a_p.bind(a, x)
 
 
-def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
+def random_gamma_grad(*args: ArrayLike) -> Array:
     """The derivative of a sample of the gamma distribution with respect to its parameter.
 
     The sample moves so that its quantile stays, that is ``P(a, x)``.
 
     Args:
-      a: the parameters, an array or scalar of floats.
-      x: the samples, of the same dtype and of a compatible shape.
+      *args: two operands: the parameters ``a``, an array or scalar of floats, and the samples
+        ``x``, of the same dtype and of a compatible shape.
+
+    Raises:
+      TypeError: where there are not two operands.
 
     Example:
       >>> from olympus_ir import lax
       >>> lax.random_gamma_grad(1.0, 0.0)
       Array(0., dtype=float32, weak_type=True)
     """
-    return random_gamma_grad_p.bind(a, x)
+    if len(args) != 2:
+        raise TypeError(
+            f"random_gamma_grad takes two operands, parameters and samples, got {len(args)}"
+        )
+    return random_gamma_grad_p.bind(*args)
 
 
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
