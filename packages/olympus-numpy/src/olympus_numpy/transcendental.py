@@ -153,7 +153,7 @@ def times_constant(x: Any, factor: float) -> Any:
     return lax.mul(x, scalar_like(factor, x))
 
 
-def _logaddexp_of_floats(x1: Any, x2: Any) -> Any:
+def _logaddexp_values(x1: Any, x2: Any) -> Any:
     larger = lax.max(x1, x2)
     difference = lax.sub(x1, x2)
     # Of two equal infinities the difference is NaN, and their sum the right answer.
@@ -162,8 +162,8 @@ def _logaddexp_of_floats(x1: Any, x2: Any) -> Any:
     return lax.select(is_nan, total, finite)
 
 
-_logaddexp_of_floats.__name__ = "logaddexp"
-_logaddexp_of_floats = custom_jvp(_logaddexp_of_floats)
+_logaddexp_values.__name__ = "logaddexp"  # so it is called in programs
+_logaddexp_of_floats = custom_jvp(_logaddexp_values)
 
 
 @_logaddexp_of_floats.defjvp

@@ -51,7 +51,7 @@ def _temme_coefficients(orders: int, terms: int) -> tuple[tuple[float, ...], ...
         mu.append(mu[n - 1] / (n + 1) - square / 2)
     inverse = [Fraction(1)]  # of mu / eta
     for n in range(1, count):
-        inverse.append(-sum(mu[i + 1] * inverse[n - i] for i in range(1, n + 1)))
+        inverse.append(-sum((mu[i + 1] * inverse[n - i] for i in range(1, n + 1)), Fraction(0)))
     current = inverse[1:]
     found = [current]
     for _ in range(1, orders):

@@ -161,7 +161,7 @@ class _Numbering:
             kind = value.__class__
             key += (name, kind, value if kind in _PLAIN else self._parameter_key(value))
         for atom in invars:
-            if atom.__class__ is Literal:
+            if type(atom) is Literal:
                 key.append(np.asarray(atom.val).tobytes())
             key.append(atom.aval)
         for var in equation.outvars:
