@@ -357,9 +357,9 @@ def polar(
       NotImplementedError: where the iteration is asked for the side on which ``p`` is larger.
 
     Example:
-      >>> polar(np.array([[0.0, -2], [2, 0]]))[1].round(3)
-      Array([[2., 0.],
-             [0., 2.]], dtype=float32)
+      >>> unitary, positive = polar(np.array([[0.0, -2], [2, 0]]))
+      >>> bool(np.allclose(positive, 2 * np.eye(2), atol=1e-5))
+      True
     """
     (a,) = floating("polar", a)
     if side not in ("right", "left"):

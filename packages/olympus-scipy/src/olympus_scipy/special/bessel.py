@@ -30,8 +30,8 @@ def i0e(x: Any) -> Array:
       x: an array or scalar of real numbers.
 
     Example:
-      >>> i0e(0.0)
-      Array(1., dtype=float32, weak_type=True)
+      >>> round(float(i0e(1.0)), 4)
+      0.4658
     """
     (x,) = floats("i0e", x)
     return lax.bessel_i0e(x)
@@ -83,8 +83,8 @@ def i0(x: Any) -> Array:
       x: an array or scalar of real numbers.
 
     Example:
-      >>> i0(0.0)
-      Array(1., dtype=float32, weak_type=True)
+      >>> round(float(i0(1.0)), 4)
+      1.2661
     """
     (x,) = floats("i0", x)
     return _i0(x)

@@ -29,8 +29,8 @@ def logpdf(x: Any, alpha: Any) -> Array:
 
     Example:
       >>> import olympus_numpy as jnp
-      >>> logpdf(jnp.array([0.5, 0.5]), jnp.array([1.0, 1.0]))
-      Array(0., dtype=float32)
+      >>> round(float(logpdf(jnp.array([0.5, 0.5]), jnp.array([2.0, 2.0]))), 4)
+      0.4055
     """
     x, alpha = promote_dtypes_inexact(onp.asarray(x), onp.asarray(alpha))
     if alpha.ndim != 1:

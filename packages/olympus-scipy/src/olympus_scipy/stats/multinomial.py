@@ -29,8 +29,8 @@ def logpmf(x: Any, n: Any, p: Any) -> Array:
 
     Example:
       >>> import olympus_numpy as jnp
-      >>> logpmf(jnp.array([1, 0]), 1, jnp.array([1.0, 0.0]))
-      Array(0., dtype=float32)
+      >>> round(float(logpmf(jnp.array([1, 1]), 2, jnp.array([0.5, 0.5]))), 4)
+      -0.6931
     """
     x, n, p = promote_dtypes_inexact(onp.asarray(x), onp.asarray(n), onp.asarray(p))
     terms = special.xlogy(x, p) - lax.lgamma(x + 1.0)
