@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from olympus_autodiff import custom_linear_solve, custom_root, grad, jvp, linear_transpose, vjp
+from olympus_autodiff.solves import FactoredSolve
 from olympus_batching import vmap
 from olympus_ir import config, lax
 from olympus_ir.jit import jit
@@ -205,3 +206,35 @@ def test_structures_that_do_not_fit(functions, message):
     f, solve, tangent_solve = functions
     with pytest.raises(TypeError, match=message):
         custom_root(f, VECTOR, solve, tangent_solve)
+
+
+# ---- factored matrices ----
+
+
+def substitute(transposed):
+    def solve(factor, b):
+        column = lax.expand_dims(b, (1,))
+        options = {"left_side": True, "lower": True, "transpose_a": transposed}
+        return lax.squeeze(lax.linalg.triangular_solve(factor, column, **options), (1,))
+
+    return solve
+
+
+def test_a_solve_by_factors_has_the_derivatives_of_the_solution():
+    """They come of the matrix; the factors have none."""
+    factored = FactoredSolve(dot, substitute(False), substitute(True))
+
+    def solve(matrix, b):
+        return factored(matrix, (lax.stop_gradient(matrix),), b)
+
+    lower = np.tril(MATRIX)
+    assert_close(solve(lower, VECTOR), np.linalg.solve(lower, VECTOR), rtol=1e-9)
+    actual = vjp(solve, lower, VECTOR)[1](np.ones(3))
+    expected_b = np.linalg.solve(lower.T, np.ones(3))
+    assert_close(actual[1], expected_b, rtol=1e-9)
+    assert_close(actual[0], -np.outer(expected_b, solve(lower, VECTOR)), rtol=1e-9)
+    assert_close(
+        vmap(solve, in_axes=(None, 0))(lower, np.stack([VECTOR, 2 * VECTOR]))[1],
+        2 * np.linalg.solve(lower, VECTOR),
+        rtol=1e-9,
+    )

@@ -297,3 +297,16 @@ def test_bad_input(name):
     function, error, message = BAD[name]
     with pytest.raises(error, match=message):
         function()
+
+
+def test_solving_for_matrices_of_one_type_is_traced_once():
+    a, b = draw(3, 3), draw(3)
+
+    def programs():
+        (*_, equation) = make_olympuspr(lambda a, b: linalg.solve(a, b))(a, b).jaxpr.eqns
+        return equation.params["jaxprs"]
+
+    first, again = programs(), programs()
+    assert all(one is other for one, other in zip(first, again, strict=True))
+    with config.enable_x64(True):
+        assert programs().solve is not first.solve

@@ -14,7 +14,12 @@ from typing import Any
 from olympus_ir import lax, pytrees
 from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.lax.control_flow.linear_solves import LinearSolveParts
-from olympus_ir.lax.control_flow.subprograms import Subprogram, trace_subprogram
+from olympus_ir.lax.control_flow.subprograms import (
+    Subprogram,
+    control_flow_programs,
+    trace_subprogram,
+    tracing_key,
+)
 from olympus_ir.traceback_filtering import api_boundary
 
 from .custom import custom_jvp
@@ -23,7 +28,7 @@ from .linearize import linearize
 from .transpose import linear_transpose
 from .zeros import Zero, aval_of, instantiate
 
-__all__ = ["custom_linear_solve", "custom_root"]
+__all__ = ["FactoredSolve", "custom_linear_solve", "custom_root"]
 
 Solver = Callable[[Callable[..., Any], Any], Any]
 
@@ -126,6 +131,66 @@ def _check_shapes(
     if out_tree != tree or expected != found:
         given = "" if expected != found else f", in the structures {out_tree} and {tree}"
         raise ValueError(f"{name}() output shapes must match b, got {found} and {expected}{given}")
+
+
+class FactoredSolve:
+    """What `custom_linear_solve` is for one matrix and its factors, which are given as operands.
+
+    Its functions close over nothing, so they are traced once for all matrices of a type.
+
+    Args:
+      matvec: ``matvec(matrix, x)``, linear in ``x``.
+      solve: ``solve(*factors, b)`` gives the solution.
+      transpose_solve: ``transpose_solve(*factors, x)`` solves with the transposed matrix.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> diagonal = FactoredSolve(lax.mul, lambda d, b: lax.div(b, d), lambda d, b: lax.div(b, d))
+      >>> diagonal(2.0, (2.0,), 3.0)
+      Array(1.5, dtype=float32, weak_type=True)
+    """
+
+    def __init__(
+        self,
+        matvec: Callable[[Any, Any], Any],
+        solve: Callable[..., Any],
+        transpose_solve: Callable[..., Any],
+    ) -> None:
+        self._matvec = matvec
+        self._solve = solve
+        self._transpose_solve = transpose_solve
+
+    def __call__(self, matrix: Any, factors: Sequence[Any], b: Any) -> Any:
+        """Solves for one right-hand side, an array."""
+        avals = (aval_of(matrix), *map(aval_of, factors), aval_of(b))
+        known = control_flow_programs.of(self)
+        key = (avals, tracing_key())
+        params = known.get(key)
+        if params is None:
+            params = known[key] = self._params(avals)
+        (result,) = lax.linear_solve_p.bind(matrix, matrix, *factors, *factors, b, **params)
+        return result
+
+    def _params(self, avals: tuple[Any, ...]) -> dict[str, Any]:
+        matrix, *factors, b = avals
+
+        def vecmat(matrix: Any, x: Any) -> Any:
+            return _transposed(functools.partial(self._matvec, matrix), b)(x)
+
+        def traced(fun: Callable[..., Any], in_avals: tuple[Any, ...], name: str) -> Any:
+            in_tree = pytrees.tree_structure(in_avals)
+            return trace_subprogram(fun, in_tree, in_avals, name).closed
+
+        count = len(factors)
+        return {
+            "const_lengths": LinearSolveParts(1, 1, count, count),
+            "jaxprs": LinearSolveParts(
+                traced(self._matvec, (matrix, b), "matvec"),
+                traced(vecmat, (matrix, b), "vecmat"),
+                traced(self._solve, (*factors, b), "solve"),
+                traced(self._transpose_solve, (*factors, b), "transpose_solve"),
+            ),
+        }
 
 
 # ---- roots ----

@@ -64,19 +64,24 @@ def _lu_solution_of(packed: Any, permutation: Any, b: Any, trans: int) -> Any:
 lu_solution = compiled(_lu_solution_of, ("trans",), name="_lu_solve")
 
 
-def _solution(a: Any, b: Any) -> Any:
-    """The solution for one matrix, whose derivatives follow from the equation."""
-    from olympus_autodiff.solves import custom_linear_solve  # not wanted at import time
+@functools.cache
+def _factored_solve() -> Any:
+    """Solves by the factors of `lax.linalg.lu`, with derivatives that follow from the equation."""
+    from olympus_autodiff.solves import FactoredSolve  # not wanted at import time
 
+    return FactoredSolve(
+        _matmul,
+        functools.partial(lu_solution, trans=0),
+        functools.partial(lu_solution, trans=1),
+    )
+
+
+def _solution(a: Any, b: Any) -> Any:
+    """The solution for one matrix."""
     if not a.size:
         return b
     packed, _, permutation = lax_linalg.lu(lax.stop_gradient(a))
-    return custom_linear_solve(
-        lambda x: _matmul(a, x),
-        b,
-        solve=lambda _, b: lu_solution(packed, permutation, b, trans=0),
-        transpose_solve=lambda _, b: lu_solution(packed, permutation, b, trans=1),
-    )
+    return _factored_solve()(a, (packed, permutation), b)
 
 
 _solve_vectors = vectorize(_solution, signature="(m,m),(m)->(m)")
