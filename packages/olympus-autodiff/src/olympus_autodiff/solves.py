@@ -11,6 +11,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from olympus_batching.dimensions import BatchAxis, unbatched_aval
+from olympus_batching.programs import batch_olympuspr
 from olympus_ir import lax, pytrees
 from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.lax.control_flow.linear_solves import LinearSolveParts
@@ -160,18 +162,28 @@ class FactoredSolve:
         self._solve = solve
         self._transpose_solve = transpose_solve
 
-    def __call__(self, matrix: Any, factors: Sequence[Any], b: Any) -> Any:
-        """Solves for one right-hand side, an array."""
+    def __call__(self, matrix: Any, factors: Sequence[Any], b: Any, batch_ndim: int = 0) -> Any:
+        """Solves for one right-hand side, an array; or for many matrices with one each.
+
+        Args:
+          matrix: the matrix.
+          factors: its factors.
+          b: the right-hand side.
+          batch_ndim: how many of the first dimensions, the same of all operands, count systems.
+        """
         avals = (aval_of(matrix), *map(aval_of, factors), aval_of(b))
         known = control_flow_programs.of(self)
-        key = (avals, tracing_key())
+        key = (avals, batch_ndim, tracing_key())
         params = known.get(key)
         if params is None:
-            params = known[key] = self._params(avals)
+            params = known[key] = self._params(avals, batch_ndim)
         (result,) = lax.linear_solve_p.bind(matrix, matrix, *factors, *factors, b, **params)
         return result
 
-    def _params(self, avals: tuple[Any, ...]) -> dict[str, Any]:
+    def _params(self, avals: tuple[Any, ...], batch_ndim: int) -> dict[str, Any]:
+        sizes = avals[0].shape[:batch_ndim]
+        for _ in sizes:
+            avals = tuple([unbatched_aval(aval, 0) for aval in avals])
         matrix, *factors, b = avals
 
         def vecmat(matrix: Any, x: Any) -> Any:
@@ -179,7 +191,10 @@ class FactoredSolve:
 
         def traced(fun: Callable[..., Any], in_avals: tuple[Any, ...], name: str) -> Any:
             in_tree = pytrees.tree_structure(in_avals)
-            return trace_subprogram(fun, in_tree, in_avals, name).closed
+            program = trace_subprogram(fun, in_tree, in_avals, name).closed
+            for size in reversed(sizes):
+                program, _ = batch_olympuspr(program, BatchAxis(size), [True] * len(in_avals), True)
+            return program
 
         count = len(factors)
         return {

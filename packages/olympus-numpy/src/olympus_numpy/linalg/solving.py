@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.avals import get_aval
 from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.families import real_dtype
 from olympus_ir.lax.linalg.matrices import adjoint, permute_rows
@@ -77,15 +78,28 @@ def _factored_solve() -> Any:
 
 
 def _solution(a: Any, b: Any) -> Any:
-    """The solution for one matrix."""
+    """The solution for one matrix; or for many, with as many right-hand sides."""
     if not a.size:
         return b
     packed, _, permutation = lax_linalg.lu(lax.stop_gradient(a))
-    return _factored_solve()(a, (packed, permutation), b)
+    return _factored_solve()(a, (packed, permutation), b, a.ndim - 2)
 
 
 _solve_vectors = vectorize(_solution, signature="(m,m),(m)->(m)")
 _solve_matrices = vectorize(_solution, signature="(m,m),(m,n)->(m,n)")
+
+
+def _is_aligned(a: Any, b: Any) -> bool:
+    """Whether there is one right-hand side a matrix, and nothing to be broadcast or laid out."""
+    if a.ndim == 2:
+        return 1 <= b.ndim <= 2 and a.shape[0] == a.shape[1] == b.shape[0]
+    sizes = a.shape[:-2]
+    return (
+        sizes == b.shape[:-2]
+        and min(sizes) > 1
+        and a.shape[-1] == a.shape[-2] == b.shape[-2]
+        and get_aval(a).sharding is get_aval(b).sharding is None
+    )
 
 
 def _solve_of(a: Any, b: Any) -> Any:
@@ -98,7 +112,7 @@ def _solve_of(a: Any, b: Any) -> Any:
             f"Invalid shapes for solve: {a.shape}, {b.shape}. Several right-hand sides that are "
             "vectors are given by solve(a, b[..., None]).squeeze(-1)."
         )
-    if a.ndim == 2 and 1 <= b.ndim <= 2 and a.shape[0] == a.shape[1] == b.shape[0]:
+    if _is_aligned(a, b):
         return _solution(a, b)  # the common case, for which there is nothing to vectorise
     return (_solve_vectors if b.ndim == 1 else _solve_matrices)(a, b)
 
@@ -130,6 +144,8 @@ def _inv_of(a: Any) -> Any:
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise ValueError(f"Argument to inv must have shape [..., n, n], got {a.shape}.")
     one = matrices.eye(a.shape[-1], dtype=a.dtype)
+    if a.ndim == 2:
+        return _solution(a, one)
     return _solve_of(a, lax.broadcast(one, a.shape[:-2]))
 
 
