@@ -16,6 +16,7 @@ from typing import Any
 from olympus_ir import lax
 from olympus_ir.lax.control_flow import cond_p, while_p
 from olympus_ir.lax.named_axes import axis_names, psum_invariant_p
+from olympus_ir.lax.point_to_point import precv_p, psend_p
 from olympus_ir.olympuspr import Equation, Olympuspr, olympusprs_in_params
 
 __all__ = ["check_collectives_agree"]
@@ -31,6 +32,9 @@ _AXES_PARAMETER = {
     lax.ppermute_p: "axis_name",
     lax.pbroadcast_p: "axis_name",
     lax.all_to_all_p: "axis_name",
+    lax.ragged_all_to_all_p: "axis_name",
+    psend_p: "axis_name",
+    precv_p: "axis_name",
 }
 
 

@@ -23,7 +23,9 @@ from .indexing import *  # noqa: F403
 from .logic import *  # noqa: F403
 from .mathematics import *  # noqa: F403
 from .named_axes import *  # noqa: F403
+from .point_to_point import *  # noqa: F403
 from .ragged import *  # noqa: F403
+from .ragged_exchange import *  # noqa: F403
 from .random_bits import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .scaled_products import *  # noqa: F403

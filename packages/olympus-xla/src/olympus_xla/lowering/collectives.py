@@ -62,7 +62,8 @@ class AxisContext:
         return math.prod(self.axis_sizes[position + 1 :]), self.axis_sizes[position]
 
 
-def _axis_context(context: LoweringContext, names: Sequence[Any]) -> AxisContext:
+def axis_context_of(context: LoweringContext, names: Sequence[Any]) -> AxisContext:
+    """The mesh of the module, which must have the named axes."""
     axis_context = context.module.axis_context
     if axis_context is None:
         axis_context = AxisContext((), ())
@@ -108,7 +109,7 @@ def _all_reduce(operation: str) -> Any:
         names = [axis for axis in axes if type(axis) is not int]
         if not names:
             return operand
-        groups = _axis_context(context, names).groups(names, axis_index_groups)
+        groups = axis_context_of(context, names).groups(names, axis_index_groups)
         reduced = context.operation(
             "stablehlo.all_reduce",
             [mlir.aval_type(aval)],
@@ -146,7 +147,7 @@ lowering_rules.define(lax.pmin_p, _all_reduce("minimum"))
 
 def axis_index(context: LoweringContext, name: Any) -> Any:
     """The coordinate of this device along an axis of the mesh, an int32 scalar."""
-    stride, size = _axis_context(context, (name,)).stride_and_size(name)
+    stride, size = axis_context_of(context, (name,)).stride_and_size(name)
     if size == 1:
         return context.scalar(0, np.dtype(np.int32))
     unsigned = np.dtype(np.uint32)
@@ -176,7 +177,7 @@ def _all_gather(
 ) -> Any:
     aval_in, aval = context.avals_in[0], context.aval_out
     names = _names(axis_name)
-    groups = _axis_context(context, names).groups(names, axis_index_groups)
+    groups = axis_context_of(context, names).groups(names, axis_index_groups)
     if not tiled:
         shape = list(aval_in.shape)
         shape.insert(all_gather_dimension, 1)
@@ -205,7 +206,7 @@ def _reduce_scatter(
 ) -> Any:
     aval_in, aval = context.avals_in[0], context.aval_out
     names = _names(axis_name)
-    groups = _axis_context(context, names).groups(names, axis_index_groups)
+    groups = axis_context_of(context, names).groups(names, axis_index_groups)
     shape = list(aval_in.shape)
     shape[scatter_dimension] //= axis_size
     scalar = mlir.tensor_type((), aval.dtype)
@@ -238,7 +239,7 @@ def _all_to_all(
     tiled: bool,
 ) -> Any:
     names = _names(axis_name)
-    groups = _axis_context(context, names).groups(names, axis_index_groups)
+    groups = axis_context_of(context, names).groups(names, axis_index_groups)
     return context.operation(
         "stablehlo.all_to_all",
         [mlir.aval_type(context.aval_out)],
@@ -257,7 +258,7 @@ def _ppermute(
     context: LoweringContext, operand: Any, *, axis_name: Any, perm: Sequence[tuple[int, int]]
 ) -> Any:
     names = _names(axis_name)
-    groups = _axis_context(context, names).groups(names)
+    groups = axis_context_of(context, names).groups(names)
     pairs = [
         (int(group[source]), int(group[target])) for group in groups for source, target in perm
     ]
@@ -284,7 +285,7 @@ def _pbroadcast(context: LoweringContext, operand: Any, *, axis_name: Any, sourc
     names = _names(axis_name)
     index: Any = None
     for name in names:
-        _, size = _axis_context(context, (name,)).stride_and_size(name)
+        _, size = axis_context_of(context, (name,)).stride_and_size(name)
         part = axis_index(context, name)
         if index is None:
             index = part
@@ -309,7 +310,7 @@ def _pbroadcast(context: LoweringContext, operand: Any, *, axis_name: Any, sourc
         ),
     )
     combine = "or" if dtypes.issubdtype(aval.dtype, np.bool_) else "add"
-    groups = _axis_context(context, names).groups(names)
+    groups = axis_context_of(context, names).groups(names)
     reduced = context.operation(
         "stablehlo.all_reduce",
         [kind],

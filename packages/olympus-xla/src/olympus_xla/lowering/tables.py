@@ -33,6 +33,7 @@ _RULES_ON_DEMAND = (
     "ffi",
     "inspection",
     "linalg",
+    "ragged_exchange",
     "sharding",
     "special",
 )

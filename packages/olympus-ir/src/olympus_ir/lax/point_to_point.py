@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sending and receiving along a named axis in two steps, ordered by tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import pytrees
+from ..avals import AbstractToken, AbstractValue, ShapedArray, abstract_token, get_aval
+from ..primitives import instruction
+from ..tracing import current
+from .named_axes import AxisName, axis_names, axis_size, named_effects, pvary
+
+__all__ = ["precv", "psend"]
+
+psend_p = instruction("psend", family="collectives")
+precv_p = instruction("precv", family="collectives", cache_inference=False)
+
+
+@psend_p.def_effectful_abstract_eval
+def _psend_type(
+    operand: ShapedArray, *, axis_name: tuple, perm: tuple
+) -> tuple[AbstractValue, frozenset]:
+    return abstract_token, named_effects(axis_name)
+
+
+@precv_p.def_effectful_abstract_eval
+def _precv_type(
+    token: AbstractValue, *, out_shape: ShapedArray, axis_name: tuple, perm: tuple
+) -> tuple[ShapedArray, frozenset]:
+    # What is received depends on the instance.
+    varying = current.axes.varying.intersection(axis_name)
+    return out_shape.update(vma=varying), named_effects(axis_name)
+
+
+def psend(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+    """Sends values from instance to instance along a named axis; `precv` receives them.
+
+    There are transfers of this kind on GPUs only; `ppermute` sends and receives everywhere.
+
+    Args:
+      x: an array or a pytree of arrays.
+      axis_name: a name or a tuple of names.
+      perm: pairs of a source index and a destination index.
+
+    Returns:
+      A token for each array, by which `precv` or `optimization_barrier` come after the sending.
+
+    Raises:
+      NameError: where the axis is not bound.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir import ShapedArray, trace_to_olympuspr
+      >>> from olympus_ir.tracing import extend_axes
+      >>> with extend_axes({"i": 4}):
+      ...     trace_to_olympuspr(
+      ...         lambda x: [psend(x, "i", [(0, 1)])], [ShapedArray((2,), np.float32)]
+      ...     )[0].out_avals
+      [AbstractToken()]
+    """
+    names = axis_names(axis_name)
+    pairs = _pairs(names, perm)
+
+    def of_leaf(leaf: Any) -> Any:
+        operand = pvary(leaf, names) if current.axes.varying else leaf
+        return psend_p.bind(operand, axis_name=names, perm=pairs)
+
+    return pytrees.tree_map(of_leaf, x)
+
+
+def precv(token: Any, out_shape: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+    """Receives an array that another instance along a named axis has sent by `psend`.
+
+    Args:
+      token: that of the matching `psend`, or one from `create_token`.
+      out_shape: the shape and dtype of the array, such as a ``ShapeDtypeStruct``.
+      axis_name: a name or a tuple of names.
+      perm: pairs of a source index and a destination index, those of the `psend`.
+
+    Returns:
+      The array; instances that are no destination get zeros.
+
+    Raises:
+      NameError: where the axis is not bound.
+      TypeError: where ``token`` is no token, or ``out_shape`` has no shape and dtype.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir import ShapedArray, lax, trace_to_olympuspr
+      >>> from olympus_ir.tracing import extend_axes
+      >>> received = ShapedArray((2,), np.float32)
+      >>> with extend_axes({"i": 4}):
+      ...     trace_to_olympuspr(
+      ...         lambda: [precv(lax.create_token(), received, "i", [(0, 1)])], []
+      ...     )[0].out_avals
+      [ShapedArray(float32[2])]
+    """
+    if not isinstance(get_aval(token), AbstractToken):
+        raise TypeError(
+            f"precv takes a token of psend or create_token first, got {get_aval(token)}"
+        )
+    if not (hasattr(out_shape, "shape") and hasattr(out_shape, "dtype")):
+        raise TypeError(
+            "precv takes one out_shape, with a shape and a dtype, such as a ShapeDtypeStruct; got "
+            f"{type(out_shape).__name__}. Receive the arrays of a pytree one by one."
+        )
+    names = axis_names(axis_name)
+    aval = ShapedArray(tuple(out_shape.shape), out_shape.dtype)
+    return precv_p.bind(token, out_shape=aval, axis_name=names, perm=_pairs(names, perm))
+
+
+def _pairs(names: tuple, perm: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    axis_size(names)  # raises for names that are not bound
+    return tuple((int(source), int(destination)) for source, destination in perm)

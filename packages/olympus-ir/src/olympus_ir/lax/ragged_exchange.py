@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exchange of slices of different sizes across a named axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..avals import ShapedArray, get_aval
+from ..primitives import instruction
+from ..tracing import current
+from .broadcasting import broadcast_in_dim, expand_dims
+from .collectives import all_gather, all_to_all
+from .conversion import convert_element_type
+from .creation import broadcasted_iota, full
+from .elementwise import add, sub
+from .gathering import GatherDimensionNumbers, gather
+from .logic import bitwise_and, ge, lt, select
+from .named_axes import (
+    AxisName,
+    Groups,
+    axis_names,
+    checked_groups,
+    group_size,
+    named_effects,
+    pvary,
+)
+from .reductions import reduce_max
+from .values import Array, ArrayLike
+
+__all__ = ["ragged_all_to_all", "ragged_all_to_all_p"]
+
+# The number of slices must suit the size of the axis, which is not among the parameters.
+ragged_all_to_all_p = instruction("ragged_all_to_all", family="collectives", cache_inference=False)
+ragged_all_to_all_p.linear_in = (0, 1)
+
+_DESCRIPTIONS = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
+
+
+@ragged_all_to_all_p.def_effectful_abstract_eval
+def _ragged_all_to_all_type(
+    *operands: ShapedArray, axis_name: tuple, axis_index_groups: tuple | None
+) -> tuple[ShapedArray, frozenset]:
+    _check(*operands, axis_name=axis_name, size=group_size(axis_index_groups, axis_name))
+    return operands[1], named_effects(axis_name)
+
+
+def _check(
+    operand: ShapedArray,
+    output: ShapedArray,
+    *descriptions: ShapedArray,
+    axis_name: tuple,
+    size: int,
+) -> None:
+    for name, aval in zip(_DESCRIPTIONS, descriptions, strict=True):
+        if not dtypes.issubdtype(aval.dtype, np.integer):
+            raise ValueError(
+                f"ragged_all_to_all {name} must be integer type, got {aval.str_short(True)}"
+            )
+    for name, aval in zip(_DESCRIPTIONS, descriptions, strict=True):
+        if aval.ndim != 1 or aval.shape[0] < 1:
+            raise ValueError(
+                f"ragged_all_to_all {name} must be rank 1 with positive dimension size, but got "
+                f"shape {aval.shape}"
+            )
+    counts = [aval.shape[0] for aval in descriptions]
+    if len(set(counts)) > 1 or counts[0] % size:
+        raise ValueError(
+            "ragged_all_to_all input_offsets, send_sizes, output_offsets and recv_sizes must have "
+            f"one length that the size of the axis {axis_name} ({size}) divides, got the lengths "
+            f"{counts}"
+        )
+    if operand.ndim < 1 or operand.ndim != output.ndim or operand.shape[1:] != output.shape[1:]:
+        raise ValueError(
+            "ragged_all_to_all operand and output must agree in all dimensions but the first, got "
+            f"shapes {operand.shape} and {output.shape}"
+        )
+    if operand.dtype != output.dtype:
+        raise TypeError(
+            "ragged_all_to_all operand and output must have the same dtype, got "
+            f"{dtypes.name_of(operand.dtype)} and {dtypes.name_of(output.dtype)}"
+        )
+
+
+def ragged_all_to_all(
+    operand: ArrayLike,
+    output: ArrayLike,
+    input_offsets: ArrayLike,
+    send_sizes: ArrayLike,
+    output_offsets: ArrayLike,
+    recv_sizes: ArrayLike,
+    *,
+    axis_name: AxisName,
+    axis_index_groups: Groups = None,
+) -> Array:
+    """Exchanges slices of different sizes: each instance sends some to each other one.
+
+    The slices are along the first dimension. There are ``K`` of them, a multiple of the size of the
+    axis; the first ``K / size`` go to the first instance, the next ones to the second, and so on.
+
+    Args:
+      operand: an array of shape ``(N, ...)``, whose slices are sent.
+      output: an array of shape ``(M, ...)``, into which received slices are written.
+      input_offsets: K integers, where the slices begin in ``operand``.
+      send_sizes: K integers, their sizes.
+      output_offsets: K integers, where the slices are written in the *receivers'* ``output``.
+      recv_sizes: K integers, the sizes of the slices that this instance receives, in the order of
+        their senders; that is ``all_to_all(send_sizes, axis_name, 0, 0, tiled=True)``.
+      axis_name: a name or a tuple of names.
+      axis_index_groups: where given, slices are exchanged within these groups of equal size.
+
+    Returns:
+      ``output`` with the received slices. Derivatives are those where no two slices overlap.
+
+    Raises:
+      NameError: where the axis is not bound.
+      ValueError: where shapes do not fit together.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir import ShapedArray, trace_to_olympuspr
+      >>> from olympus_ir.tracing import extend_axes
+      >>> rows, integers = ShapedArray((3, 2), np.float32), ShapedArray((4,), np.int32)
+      >>> with extend_axes({"i": 4}):
+      ...     trace_to_olympuspr(
+      ...         lambda *args: [ragged_all_to_all(*args, axis_name="i")],
+      ...         [rows, rows, integers, integers, integers, integers],
+      ...     )[0].out_avals
+      [ShapedArray(float32[3,2])]
+    """
+    names = axis_names(axis_name)
+    groups = checked_groups(axis_index_groups, names)
+    for name in names:
+        current.axes.size(name)
+    args = (operand, output, input_offsets, send_sizes, output_offsets, recv_sizes)
+    if current.axes.varying:
+        args = tuple(pvary(arg, names) for arg in args)
+    return ragged_all_to_all_p.bind(*args, axis_name=names, axis_index_groups=groups)
+
+
+def covered_rows(offsets: Any, sizes: Any, rows: int) -> Any:
+    """Which of so many rows each of some slices covers: booleans, for each slice its rows."""
+    shape = (offsets.shape[0], rows)
+    offsets, sizes = (convert_element_type(each, np.int32) for each in (offsets, sizes))
+    row = broadcasted_iota(np.int32, shape, 1)
+    start = broadcast_in_dim(offsets, shape, (0,))
+    stop = broadcast_in_dim(add(offsets, sizes), shape, (0,))
+    return bitwise_and(ge(row, start), lt(row, stop))
+
+
+def exchange_by_gathering(
+    operand: Any,
+    output: Any,
+    input_offsets: Any,
+    send_sizes: Any,
+    output_offsets: Any,
+    recv_sizes: Any,
+    *,
+    axis_name: tuple,
+    axis_index_groups: tuple | None,
+) -> Any:
+    """`ragged_all_to_all` where there is no such operation: all get all rows and take theirs."""
+
+    def exchanged(values: Any) -> Any:
+        return all_to_all(values, axis_name, 0, 0, axis_index_groups=axis_index_groups, tiled=True)
+
+    operands = (operand, output, input_offsets, send_sizes, output_offsets, recv_sizes)
+    size = group_size(axis_index_groups, axis_name)
+    _check(*map(get_aval, operands), axis_name=axis_name, size=size)
+    rows, rows_sent = output.shape[0], operand.shape[0]
+    if rows == 0 or rows_sent == 0:
+        return output
+    input_offsets, output_offsets = (
+        exchanged(convert_element_type(each, np.int32)) for each in (input_offsets, output_offsets)
+    )
+    gathered = all_gather(operand, axis_name, axis_index_groups=axis_index_groups, tiled=True)
+    # Of several slices that cover a row the last one counts.
+    covered = covered_rows(output_offsets, recv_sizes, rows)
+    slices = broadcasted_iota(np.int32, covered.shape, 0)
+    last = reduce_max(select(covered, slices, full(covered.shape, -1, np.int32)), (0,))
+    is_written = ge(last, np.int32(0))
+    none = full((rows,), 0, np.int32)
+    # Row m of what slice k writes is row m - output offset + input offset of its sender.
+    sender = np.repeat(np.arange(size, dtype=np.int32), covered.shape[0] // size)
+    shift = sub(add(sender * np.int32(rows_sent), input_offsets), output_offsets)
+    row = add(_take(shift, select(is_written, last, none)), broadcasted_iota(np.int32, (rows,), 0))
+    received = _take(gathered, select(is_written, row, none))
+    return select(broadcast_in_dim(is_written, output.shape, (0,)), received, output)
+
+
+def _take(operand: Any, rows: Any) -> Any:
+    """The given rows of an array; indices beyond its ends are moved to them."""
+    numbers = GatherDimensionNumbers(
+        offset_dims=tuple(range(1, operand.ndim)), collapsed_slice_dims=(0,), start_index_map=(0,)
+    )
+    indices = expand_dims(rows, (1,))
+    return gather(operand, indices, numbers, (1, *operand.shape[1:]), mode="clip")
