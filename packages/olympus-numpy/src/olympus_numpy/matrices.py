@@ -52,7 +52,8 @@ def _on(shape: tuple[int, int], k: Any) -> Any:
 # ---- made of nothing ----
 
 
-def _unit(shape: tuple[int, int], dtype: Any, k: Any) -> Any:
+def unit(shape: tuple[int, int], dtype: Any, k: Any) -> Any:
+    """The matrix of `eye`, for a dtype and a shape that are known to be valid."""
     return convert(_on(shape, k), dtype)
 
 
@@ -60,7 +61,7 @@ def _lower(shape: tuple[int, int], dtype: Any, k: Any) -> Any:
     return convert(_below(shape, k), dtype)
 
 
-_eye = compiled(_unit, ("shape", "dtype"), inline=True, name="_eye")
+_eye = compiled(unit, ("shape", "dtype"), inline=True, name="_eye")
 _tri = compiled(_lower, ("shape", "dtype"), inline=True, name="_tri")
 
 

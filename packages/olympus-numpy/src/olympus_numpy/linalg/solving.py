@@ -81,7 +81,7 @@ def _solution(a: Any, b: Any) -> Any:
     """The solution for one matrix; or for many, with as many right-hand sides."""
     if not a.size:
         return b
-    packed, _, permutation = lax_linalg.lu(lax.stop_gradient(a))
+    packed, _, permutation = lax_linalg.lu(lax.stop_gradient_p.bind(a))
     return _factored_solve()(a, (packed, permutation), b, a.ndim - 2)
 
 
@@ -143,7 +143,7 @@ def _inv_of(a: Any) -> Any:
     (a,) = floating("inv", a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise ValueError(f"Argument to inv must have shape [..., n, n], got {a.shape}.")
-    one = matrices.eye(a.shape[-1], dtype=a.dtype)
+    one = matrices.unit(a.shape[-2:], a.dtype, 0)
     if a.ndim == 2:
         return _solution(a, one)
     return _solve_of(a, lax.broadcast(one, a.shape[:-2]))
