@@ -164,6 +164,28 @@ def test_examples_along_another_axis(form):
     np.testing.assert_array_equal(result[1], reference(*first[:3], *shorter))
 
 
+@pytest.mark.parametrize("check_vma", [True, False])
+def test_two_axes_of_a_mesh(check_vma):
+    args = problem(8, 1)
+    over_both = shard_map(
+        lambda *args: lax.ragged_all_to_all(*(arg[0] for arg in args), axis_name=("x", "y"))[None],
+        mesh=Mesh(np.array(devices()).reshape(2, 4), ("x", "y")),
+        in_specs=(P(("x", "y")),) * 6,
+        out_specs=P(("x", "y")),
+        check_vma=check_vma,
+    )
+    np.testing.assert_array_equal(jit(over_both)(*args), reference(*args))
+
+
+def test_two_axes_of_which_one_is_mapped():
+    args = [arg.reshape(2, 4, *arg.shape[1:]) for arg in problem(8, 1)]
+    over_both = vmap(
+        lambda *args: lax.ragged_all_to_all(*args, axis_name=("x", "y")), axis_name="y"
+    )
+    with pytest.raises(NotImplementedError, match=r"ragged_all_to_all over the axes \('x', 'y'\)"):
+        vmap(over_both, axis_name="x")(*args)
+
+
 @pytest.mark.parametrize("platform", ["cuda", "rocm", "tpu"])
 def test_accelerators_have_the_operation(platform):
     lowered = jit(on_devices(4)).lower(*problem(4, 1), lowering_platforms=(platform,))

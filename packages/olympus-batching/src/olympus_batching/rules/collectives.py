@@ -269,7 +269,7 @@ def _reduce_scatter(
     **params: Any,
 ) -> Any:
     if axis_name != (axis.name,):
-        raise _several_axes("psum_scatter", axis_name, axis)
+        raise several_axes("psum_scatter", axis_name, axis)
     (operand,), (dim,) = args, batch_dims
     if dim is None:
         total = _times(operand, axis.size)
@@ -283,7 +283,8 @@ def _reduce_scatter(
 _define(lax.reduce_scatter_p, _reduce_scatter_others, _reduce_scatter)
 
 
-def _several_axes(name: str, axis_name: Any, axis: BatchAxis) -> NotImplementedError:
+def several_axes(name: str, axis_name: Any, axis: BatchAxis) -> NotImplementedError:
+    """The error for an exchange over several axes of which one alone is mapped."""
     return NotImplementedError(
         f"{name} over the axes {axis_name} cannot be batched over {axis.name!r} alone. Call it for "
         "one axis after the other."
@@ -302,7 +303,7 @@ def _same_dim(primitive: Primitive) -> BatchingRule:
 
 def _ppermute(axis: BatchAxis, args: Any, batch_dims: Any, *, axis_name: Any, perm: Any) -> Any:
     if axis_name != (axis.name,):
-        raise _several_axes("ppermute", axis_name, axis)
+        raise several_axes("ppermute", axis_name, axis)
     operand = materialize(args[0], axis.size, batch_dims[0])
     source_of = {destination: source for source, destination in perm}
     sources = [source_of.get(place, 0) for place in range(axis.size)]
@@ -320,7 +321,7 @@ _define(lax.ppermute_p, _same_dim(lax.ppermute_p), _ppermute)
 def _pbroadcast(axis: BatchAxis, args: Any, batch_dims: Any, *, axis_name: Any, source: int) -> Any:
     (operand,), (dim,) = args, batch_dims
     if axis_name not in (axis.name, (axis.name,)):
-        raise _several_axes("pbroadcast", axis_name, axis)
+        raise several_axes("pbroadcast", axis_name, axis)
     if dim is None:
         return operand, None
     return lax.index_in_dim(operand, source, dim, keepdims=False), None
@@ -352,7 +353,7 @@ def _all_to_all(
     **params: Any,
 ) -> Any:
     if axis_name not in (axis.name, (axis.name,)):
-        raise _several_axes("all_to_all", axis_name, axis)
+        raise several_axes("all_to_all", axis_name, axis)
     # [source, ...] -> [source, ... target, part ...]
     operand = _split(materialize(args[0], axis.size, batch_dims[0]), split_axis + 1, axis.size)
     # -> [target, source, ... part ...] -> [target, ... source, part ...] -> [target, ...]

@@ -20,10 +20,13 @@ from ..tables import (
     materialize,
 )
 from ..trace import call_batched
+from .collectives import several_axes
 
 
 def _over_axis(axis: BatchAxis, args: Any, batch_dims: Any, **params: Any) -> Any:
     """Along the mapped axis everything is at hand: gathers and selections, which are batched."""
+    if params["axis_name"] != (axis.name,):
+        raise several_axes("ragged_all_to_all", params["axis_name"], axis)
 
     def composed(*values: Any) -> list[Any]:
         return [exchange_by_gathering(*values, **params)]
