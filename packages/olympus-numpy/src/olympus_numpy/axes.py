@@ -28,11 +28,13 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
 
     Raises:
       TypeError: where it is not an integer.
-      ValueError: where it is out of range.
+      AxisError: where it is out of range; as in NumPy, a ValueError and an IndexError.
     """
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
-        raise ValueError(f"{what} {axis} is out of bounds for array of dimension {ndim}")
+        raise np.exceptions.AxisError(
+            f"{what} {axis} is out of bounds for array of dimension {ndim}"
+        )
     return axis + ndim if axis < 0 else axis
 
 

@@ -39,7 +39,7 @@ def _accumulated(
 ) -> Any:
     check_arraylike(name, a)
     a = ensure_array(a)
-    if axis is None or a.ndim == 0:
+    if axis is None or (a.ndim == 0 and axis in (0, -1)):
         a = lax.reshape(a, (math.prod(a.shape),))
         axis = 0
     axis = canonical_axis(axis, a.ndim)

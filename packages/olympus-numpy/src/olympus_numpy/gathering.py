@@ -10,7 +10,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
-from olympus_ir.tracing import concrete_or_error
+from olympus_ir.tracing import Tracer, concrete_or_error
 
 from .arithmetic import remainder
 from .axes import canonical_axis, hashable_axis, refuse_out
@@ -507,6 +507,8 @@ def delete(
         return arr[(slice(None),) * axis + (~mask,)]
     if not dtypes.issubdtype(obj.dtype, np.integer) and obj.size:
         raise IndexError(f"delete: indices must be integers, got dtype {obj.dtype}")
+    if obj.ndim == 0 and not isinstance(obj, Tracer) and not -size <= int(obj) < size:
+        raise IndexError(f"index {int(obj)} is out of bounds for axis {axis} with size {size}")
     if obj.ndim == 0 or assume_unique_indices:
         return _delete_traced(arr, wrapped(convert(ravel(obj), _int32), size), axis)
     places = concrete_or_error(

@@ -84,9 +84,9 @@ def _sequence(name: str, arrays: Any) -> Any:
 def _joined(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
     if not isinstance(arrays, list | tuple):
         arrays = ensure_array(arrays)
-        if arrays.ndim == 0:
+        if arrays.ndim == 0 or (arrays.ndim == 1 and axis is not None):
             raise ValueError("Zero-dimensional arrays cannot be concatenated.")
-        if axis is not None and arrays.ndim > 1:
+        if axis is not None:
             # The slices along the first dimension, joined: one reshape.
             axis = canonical_axis(axis, arrays.ndim - 1)
             arrays = lax.transpose(arrays, (*range(1, axis + 1), 0, *range(axis + 1, arrays.ndim)))

@@ -31,7 +31,8 @@ __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polys
 
 def _horner(p: Any, x: Any, unroll: int) -> Any:
     p, x = _of_one_dtype(p, x)
-    shape = np.shape(x)
+    shape = lax.broadcast_shapes(p.shape[1:], np.shape(x))
+    x = spread(x, shape)
     start = lax.full_like(x, 0)
 
     def step(value: Any, coefficient: Any) -> Any:

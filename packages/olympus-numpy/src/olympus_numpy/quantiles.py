@@ -91,7 +91,8 @@ def _between_places(ordered: Any, q: Any, counts: Any, method: str) -> Any:
     rest = ordered.shape[1:]
     one = np.ones((), dtype)
     last = lax.sub(counts, one)
-    if np.ndim(last):
+    differ = bool(np.ndim(last))  # by line, as their numbers of NaN do
+    if differ:
         last = spread(last, (*q.shape, *rest))
         q = lax.broadcast_in_dim(q, (*q.shape, *rest), tuple(range(q.ndim)))
     place = lax.mul(q, last)
@@ -103,8 +104,9 @@ def _between_places(ordered: Any, q: Any, counts: Any, method: str) -> Any:
         lax.clamp(zero, high, last) if not np.ndim(last) else _clamped(high, last), _int32
     )
     if method in ("lower", "higher", "nearest", "inverted_cdf"):
-        return _take(ordered, _chosen(method, place, low, high, last), rest)
-    low_value, high_value = _take(ordered, low, rest), _take(ordered, high, rest)
+        return _take(ordered, _chosen(method, place, low, high, last), rest, differ)
+    low_value = _take(ordered, low, rest, differ)
+    high_value = _take(ordered, high, rest, differ)
     if method == "midpoint":
         return lax.mul(lax.add(low_value, high_value), np.array(0.5, dtype))
     weight = lax.broadcast_in_dim(weight, low_value.shape, tuple(range(weight.ndim)))
@@ -133,15 +135,16 @@ def _chosen(method: str, place: Any, low: Any, high: Any, last: Any) -> Any:
     return convert(rank, _int32)
 
 
-def _take(ordered: Any, places: Any, rest: tuple[int, ...]) -> Any:
-    """Elements of sorted lines at places that are the same for all lines, or one for each."""
-    if not rest or (places.ndim <= 1 and (not rest or places.shape == ())):
-        return ordered.at[places].get(mode="promise_in_bounds")
-    if places.ndim <= 1:
+def _take(ordered: Any, places: Any, rest: tuple[int, ...], differ: bool) -> Any:
+    """Elements of sorted lines at places that are the same for all lines, or differ by line."""
+    if not rest or not differ:
         return ordered.at[places].get(mode="promise_in_bounds")
     from .gathering import take_along_axis  # which is made of indexing
 
-    return take_along_axis(ordered, places, 0, mode="promise_in_bounds")
+    count = places.shape[: places.ndim - len(rest)]
+    places = lax.reshape(places, (math.prod(count), *rest))
+    taken = take_along_axis(ordered, places, 0, mode="promise_in_bounds")
+    return lax.reshape(taken, (*count, *rest))
 
 
 def _weighted_quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any) -> Any:
@@ -163,12 +166,7 @@ def _weighted_quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, w
     below = lax.lt(lax.expand_dims(shares, (0,)) if q.ndim else shares, wanted)
     places = lax.reduce_sum(convert(below, _int32), (q.ndim,))
     places = lax.min(places, lax.full_like(places, ordered.shape[0] - 1))
-    if q.ndim == 0 and rest:
-        from .gathering import take_along_axis  # which is made of indexing
-
-        result = take_along_axis(ordered, lax.expand_dims(places, (0,)), 0)
-    else:
-        result = _take(ordered, places, rest)
+    result = _take(ordered, places, rest, differ=True)
     return lax.reshape(result, (*q.shape, *kept))
 
 

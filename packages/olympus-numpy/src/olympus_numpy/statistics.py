@@ -72,6 +72,8 @@ def bincount(
     """
     check_arraylike("bincount", x)
     x = ensure_array(x)
+    if x.dtype == np.bool_:
+        x = convert(x, dtypes.default_int_dtype())
     if not dtypes.issubdtype(x.dtype, np.integer):
         raise TypeError(f"x argument to bincount must have an integer type; got {x.dtype}")
     if x.ndim != 1:

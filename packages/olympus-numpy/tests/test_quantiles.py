@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantiles and medians beside NumPy's: every method, axis and form of the probabilities."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import olympus_numpy as jnp
+
+X = np.random.default_rng(0).normal(size=(3, 4, 2)).astype(np.float32)
+WITH_NAN = X.copy()
+WITH_NAN[0, 1] = WITH_NAN[2, 3, 0] = np.nan
+METHODS = ["linear", "lower", "higher", "midpoint", "nearest"]
+AXES = [None, 0, 1, 2, -1, (0, 1), (1, 2)]
+
+
+def check(found, expected):
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy warns of slices of NaN
+        yield
+
+
+@pytest.mark.parametrize("axis", AXES, ids=str)
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("q", [0.3, [0.0, 0.6, 1.0]], ids=str)
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+def test_quantiles(name, q, keepdims, axis):
+    for method in METHODS:
+        options = {"axis": axis, "keepdims": keepdims, "method": method}
+        for x in (X, WITH_NAN):
+            found = getattr(jnp, name)(x, jnp.array(q), **options)
+            check(found, np.asarray(getattr(np, name)(x, q, **options)))
+
+
+@pytest.mark.parametrize("axis", AXES, ids=str)
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_medians_and_percentiles(keepdims, axis):
+    options = {"axis": axis, "keepdims": keepdims}
+    for x in (X, WITH_NAN):
+        check(jnp.median(x, **options), np.asarray(np.median(x, **options)))
+        check(jnp.nanmedian(x, **options), np.asarray(np.nanmedian(x, **options)))
+        for q in (25, [10, 90]):
+            expected = np.asarray(np.nanpercentile(x, q, **options))
+            check(jnp.nanpercentile(x, jnp.array(q), **options), expected)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("q", [0.2, [0.2, 0.7]], ids=str)
+def test_weights(q, axis):
+    weights = np.random.default_rng(1).uniform(0.1, 1, X.shape)
+    expected = np.quantile(X.astype(float), q, axis=axis, weights=weights, method="inverted_cdf")
+    found = jnp.quantile(X, jnp.array(q), axis=axis, weights=weights, method="inverted_cdf")
+    check(found, np.asarray(expected))
