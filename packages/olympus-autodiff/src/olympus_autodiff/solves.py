@@ -187,7 +187,7 @@ class FactoredSolve:
         matrix, *factors, b = avals
 
         def vecmat(matrix: Any, x: Any) -> Any:
-            return _transposed(functools.partial(self._matvec, matrix), b)(x)
+            return _transposed(functools.partial(self._matvec, matrix), x)(x)
 
         def traced(fun: Callable[..., Any], in_avals: tuple[Any, ...], name: str) -> Any:
             in_tree = pytrees.tree_structure(in_avals)
