@@ -10,6 +10,7 @@ from olympus_autodiff import grad, jvp
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.make import make_olympuspr
+from olympus_numpy.linalg import solve
 from olympus_sharding import Mesh, NamedSharding
 from olympus_sharding import PartitionSpec as P
 from olympus_sharding.manual_map import shard_map
@@ -257,3 +258,12 @@ class TestErrors:
     def test_no_mesh(self):
         with pytest.raises(ValueError, match="context mesh cannot be empty"):
             self.call(None)
+
+
+def test_linear_systems_that_vary(mesh):
+    """Their transposes are of each part alone: nothing is summed over the mesh."""
+    a, b = np.ones((8, 2, 2), np.float32), np.ones((8, 2, 1), np.float32)
+    parts = shard_map(solve, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    text = str(make_olympuspr(parts)(a, b))
+    assert "custom_linear_solve" in text
+    assert "psum" not in text
