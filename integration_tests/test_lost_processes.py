@@ -194,3 +194,14 @@ def test_views_of_arrays_cannot_be_written():
         z = jnp.asarray(host.copy())
         assert z.sum() == -64
     """)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32"])
+def test_division_of_integer_constants_by_zero(dtype):
+    check(f"""
+        one, zero = np.ones(2, "{dtype}"), np.zeros(2, "{dtype}")
+        assert (jit(lambda: lax.div(one, zero))() == np.int64(-1).astype("{dtype}")).all()
+        assert (jit(lambda: lax.rem(one, zero))() == one).all()
+        assert (jit(lambda x: lax.rem(x, x - x))(one) == one).all()
+        assert jit(lambda: jnp.mean(jnp.zeros((0, 4)), dtype="{dtype}"))().dtype == "{dtype}"
+    """)

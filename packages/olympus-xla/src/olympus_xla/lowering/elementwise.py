@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import dtypes, lax
+from olympus_ir.olympuspr import Literal
 
 from . import mlir
 from .context import LoweringContext, comparison_attributes
@@ -50,8 +51,6 @@ for _name, _operation in {
     "complex": "stablehlo.complex",
     "add": "stablehlo.add",
     "sub": "stablehlo.subtract",
-    "div": "stablehlo.divide",
-    "rem": "stablehlo.remainder",
     "max": "stablehlo.maximum",
     "min": "stablehlo.minimum",
     "and": "stablehlo.and",
@@ -129,6 +128,39 @@ def _comparison(direction: str, *, total_order: bool = False) -> Any:
 
     return rule
 
+
+def _division(operation: str) -> Any:
+    """Division or remainder; of integers by zero what XLA defines: all bits set, or the dividend.
+
+    XLA's constant folding divides by zero on the host where the divisor turns out to be constant,
+    which ends the process. So a divisor that may be zero is replaced first.
+    """
+    plain = nary(operation)
+
+    def rule(context: LoweringContext, *operands: Any) -> Any:
+        aval, divisor = context.aval_out, context.equation.invars[1]
+        if not dtypes.issubdtype(aval.dtype, np.integer) or (
+            type(divisor) is Literal and divisor.val != 0
+        ):
+            return plain(context, *operands)
+        shape, dtype = aval.shape, aval.dtype
+        if any(atom.aval.shape != shape for atom in context.equation.invars):
+            operands = tuple(spread(context, operands, shape))
+        dividend, number = operands
+        kind = mlir.aval_type(aval)
+        is_zero = context.compare("EQ", number, context.full(0, shape, dtype), shape, dtype)
+        one = context.full(1, shape, dtype)
+        number = context.create("stablehlo.select", kind, (is_zero, one, number))
+        result = context.create(operation, kind, (dividend, number))
+        if operation == "stablehlo.divide":
+            dividend = context.full(np.int64(-1).astype(dtype), shape, dtype)
+        return context.create("stablehlo.select", kind, (is_zero, dividend, result))
+
+    return rule
+
+
+lowering_rules.define(lax.div_p, _division("stablehlo.divide"))
+lowering_rules.define(lax.rem_p, _division("stablehlo.remainder"))
 
 for _name, _direction in {
     "eq": "EQ",
