@@ -129,7 +129,7 @@ def _nan_extreme(
     if not _has_nan(a):
         return operation(a, axis, keepdims, initial, where)
     worst = np.array(-np.inf if lowest else np.inf, a.dtype)
-    if not dtypes.supports_inf(a.dtype) and not dtypes.issubdtype(a.dtype, np.complexfloating):
+    if dtypes.issubdtype(a.dtype, np.floating) and not dtypes.supports_inf(a.dtype):
         worst = limit(a.dtype, lowest)
     result = operation(choose_where(lax.ne(a, a), worst, a), axis, keepdims, initial, where)
     if initial is not None:

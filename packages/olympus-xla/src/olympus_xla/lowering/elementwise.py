@@ -51,8 +51,6 @@ for _name, _operation in {
     "complex": "stablehlo.complex",
     "add": "stablehlo.add",
     "sub": "stablehlo.subtract",
-    "max": "stablehlo.maximum",
-    "min": "stablehlo.minimum",
     "and": "stablehlo.and",
     "or": "stablehlo.or",
     "xor": "stablehlo.xor",
@@ -159,6 +157,42 @@ def _division(operation: str) -> Any:
     return rule
 
 
+def complex_extreme(
+    context: LoweringContext, operation: str, left: Any, right: Any, shape: tuple, dtype: Any
+) -> Any:
+    """The ``"maximum"`` or ``"minimum"`` of complex numbers, in the order of a dictionary.
+
+    The compiler's own looks at the real parts alone.
+    """
+    part = np.zeros((), dtype).real.dtype
+    direction = "GT" if operation == "maximum" else "LT"
+    kind = mlir.tensor_type(shape, part)
+    reals = [context.create("stablehlo.real", kind, (each,)) for each in (left, right)]
+    imags = [context.create("stablehlo.imag", kind, (each,)) for each in (left, right)]
+    is_equal = context.compare("EQ", *reals, shape, part)
+    by_real = context.compare(direction, *reals, shape, part)
+    by_imag = context.compare(direction, *imags, shape, part)
+    flags = mlir.tensor_type(shape, np.dtype(np.bool_))
+    takes_left = context.create("stablehlo.select", flags, (is_equal, by_imag, by_real))
+    kind = mlir.tensor_type(shape, dtype)
+    return context.create("stablehlo.select", kind, (takes_left, left, right))
+
+
+def _extreme(operation: str) -> Any:
+    plain = nary(f"stablehlo.{operation}")
+
+    def rule(context: LoweringContext, *operands: Any) -> Any:
+        aval = context.aval_out
+        if not dtypes.issubdtype(aval.dtype, np.complexfloating):
+            return plain(context, *operands)
+        left, right = spread(context, operands, aval.shape)
+        return complex_extreme(context, operation, left, right, aval.shape, aval.dtype)
+
+    return rule
+
+
+lowering_rules.define(lax.max_p, _extreme("maximum"))
+lowering_rules.define(lax.min_p, _extreme("minimum"))
 lowering_rules.define(lax.div_p, _division("stablehlo.divide"))
 lowering_rules.define(lax.rem_p, _division("stablehlo.remainder"))
 
@@ -339,7 +373,7 @@ def _identity(context: LoweringContext, operand: Any, **params: Any) -> Any:
     return operand
 
 
-for _name in ("copy", "copy_p", "stage", "stop_gradient", "pvary", "to_edtype", "from_edtype"):
+for _name in ("copy", "copy_p", "stage", "stop_gradient", "to_edtype", "from_edtype"):
     _primitive = getattr(lax, f"{_name}_p", None)
     if _primitive is not None and _primitive not in lowering_rules:
         lowering_rules.define(_primitive, _identity)

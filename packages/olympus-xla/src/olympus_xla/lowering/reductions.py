@@ -12,11 +12,14 @@ from olympus_ir import dtypes, lax
 
 from . import mlir
 from .context import LoweringContext, comparison_attributes
+from .elementwise import complex_extreme
 from .tables import lowering_rules
 
 
 def reducer(context: LoweringContext, operation: str, left: Any, right: Any, dtype: Any) -> Any:
     """One binary operation on scalars, in the region of a reduction."""
+    if operation in ("maximum", "minimum") and dtypes.issubdtype(dtype, np.complexfloating):
+        return complex_extreme(context, operation, left, right, (), dtype)
     return context.create(f"stablehlo.{operation}", mlir.tensor_type((), dtype), (left, right))
 
 
