@@ -95,6 +95,16 @@ def _pvary_type(operand: ShapedArray, *, axes: tuple) -> tuple[ShapedArray, froz
     return operand.update(vma=operand.vma.union(axes)), named_effects(axes)
 
 
+def _apply_pvary(operands: Any, params: dict[str, Any]) -> list[Any]:
+    # A program may be evaluated for values that vary more than those it was traced for.
+    varying = get_aval(operands[0]).vma
+    axes = tuple(axis for axis in params["axes"] if axis not in varying)
+    return [pvary_p.bind(operands[0], axes=axes) if axes else operands[0]]
+
+
+pvary_p.bind_equation = _apply_pvary
+
+
 @psum_invariant_p.def_effectful_abstract_eval
 def _psum_invariant_type(
     operand: ShapedArray, *, axes: tuple, axis_index_groups: tuple | None = None

@@ -524,7 +524,8 @@ class LoweringContext:
     ) -> Any:
         """Traces a function of lax operations for the equation's types and lowers it in place."""
         equation = self.equation
-        avals = tuple(atom.aval for atom in equation.invars)
+        # Here no axis is known that values could vary over, and loops want carries of one type.
+        avals = tuple(mlir.unvarying(atom.aval) for atom in equation.invars)
         cache = self.module._expanded
         key = (fun, avals, tuple(params.items()))
         closed = cache.get(key)

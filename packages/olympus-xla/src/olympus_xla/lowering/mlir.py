@@ -171,6 +171,11 @@ def aval_type(aval: Any) -> Any:
     return found
 
 
+def unvarying(aval: Any) -> Any:
+    """The type without the axes of a mesh over which its values vary."""
+    return aval.update(vma=frozenset()) if getattr(aval, "vma", None) else aval
+
+
 def physical_aval(aval: Any) -> Any:
     """The type of the array that represents values of an extended dtype; else the type itself."""
     if isinstance(aval, ShapedArray) and dtypes.is_extended(aval.dtype):
