@@ -167,11 +167,11 @@ def complex_extreme(
     part = np.zeros((), dtype).real.dtype
     direction = "GT" if operation == "maximum" else "LT"
     kind = mlir.tensor_type(shape, part)
-    reals = [context.create("stablehlo.real", kind, (each,)) for each in (left, right)]
-    imags = [context.create("stablehlo.imag", kind, (each,)) for each in (left, right)]
-    is_equal = context.compare("EQ", *reals, shape, part)
-    by_real = context.compare(direction, *reals, shape, part)
-    by_imag = context.compare(direction, *imags, shape, part)
+    real, other_real = [context.create("stablehlo.real", kind, (x,)) for x in (left, right)]
+    imag, other_imag = [context.create("stablehlo.imag", kind, (x,)) for x in (left, right)]
+    is_equal = context.compare("EQ", real, other_real, shape, part)
+    by_real = context.compare(direction, real, other_real, shape, part)
+    by_imag = context.compare(direction, imag, other_imag, shape, part)
     flags = mlir.tensor_type(shape, np.dtype(np.bool_))
     takes_left = context.create("stablehlo.select", flags, (is_equal, by_imag, by_real))
     kind = mlir.tensor_type(shape, dtype)
