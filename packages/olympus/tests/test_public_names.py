@@ -68,3 +68,15 @@ def test_importing_starts_no_device() -> None:
     program = "import olympus.numpy as jnp\nimport olympus\n"
     program += "olympus.config.update('olympus_platforms', 'cpu')\nprint(jnp.ones(2).devices())"
     assert "cpu" in run_python(program).lower()
+
+
+@pytest.mark.parametrize(
+    "name", ["cholesky_p", "random_bits_p", "threefry2x32_p", "random_gamma_p", "lu_p", "add_p"]
+)
+def test_primitives_are_found_before_anything_has_used_them(name: str) -> None:
+    program = f"from olympus.extend.core.primitives import {name}; print({name})"
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == name.removesuffix("_p")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import olympus_ir.lax as _lax
@@ -17,15 +18,21 @@ _SOURCES = {
     **_lazy.names_from("olympus_ir.lax.calls", "closed_call_p", "jit_p", "remat_p=checkpoint_p"),
     **_lazy.names_from("olympus_autodiff.custom_linear", "custom_lin_p"),
     **_lazy.names_from("olympus_autodiff.policies", "name_p"),
-    **_lazy.names_from("olympus_ir.lax.linalg", "lu_p"),
+    **_lazy.names_from("olympus_sharding.constraints", "sharding_constraint_p"),
     **_lazy.names_from("olympus_ir.lax.references", "addupdate_p", "get_p", "swap_p"),
 }
+
+
+# Modules of primitives that are loaded with their first use, and not with `olympus_ir.lax`.
+_LATER = ("olympus_ir.lax.linalg", "olympus_random.primitives", "olympus_random")
 
 
 def _by_name(name: str) -> Any:
     """The primitive whose name, as programs print it, is the first part of a name."""
     if hasattr(_lax, name):
         return getattr(_lax, name)
+    for module in _LATER:
+        importlib.import_module(module)
     printed = name.removesuffix("_p")
     for primitive in _instruction_set():
         if primitive.name.replace("-", "_") == printed:
