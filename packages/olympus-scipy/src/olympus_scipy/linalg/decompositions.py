@@ -333,6 +333,38 @@ def svd(
     return tuple(result) if compute_uv else result
 
 
+def _polar_of(
+    a: Any, side: str, method: str, eps: float | None, max_iterations: int | None
+) -> tuple[Array, Array]:
+    (a,) = floating("polar", a)
+    if side not in ("right", "left"):
+        raise ValueError("The argument `side` must be either 'right' or 'left'.")
+    if a.ndim != 2:
+        raise ValueError(f"The input `a` must be a 2-D array, got shape {a.shape}.")
+    rows, columns = a.shape
+    if method == "svd":
+        left, values, right = jnp.linalg.svd(a, full_matrices=False)
+        values = values.astype(left.dtype)
+        unitary = matrix_product(left, right)
+        if side == "right":
+            return unitary, matrix_product(adjoint(right) * values, right)
+        return unitary, matrix_product(left * values, adjoint(left))
+    if method != "qdwh":
+        raise ValueError(f"Unknown polar decomposition method {method}.")
+    if (rows >= columns) is not (side == "right") and rows != columns:
+        raise NotImplementedError(
+            "method='qdwh' takes matrices with at least as many rows as columns where "
+            f"side='right', and with at most as many where side='left', got {a.shape} with "
+            f"{side=}; use method='svd'"
+        )
+    tall = a if side == "right" else adjoint(a)
+    unitary, hermitian, _, _ = lax_linalg.qdwh(tall, max_iterations=max_iterations, eps=eps)
+    return (unitary if side == "right" else adjoint(unitary)), hermitian
+
+
+_polar = compiled(_polar_of, ("side", "method", "eps", "max_iterations"), name="polar")
+
+
 def polar(
     a: Any,
     side: str = "right",
@@ -361,27 +393,4 @@ def polar(
       >>> bool(np.allclose(positive, 2 * np.eye(2), atol=1e-5))
       True
     """
-    (a,) = floating("polar", a)
-    if side not in ("right", "left"):
-        raise ValueError("The argument `side` must be either 'right' or 'left'.")
-    if a.ndim != 2:
-        raise ValueError(f"The input `a` must be a 2-D array, got shape {a.shape}.")
-    rows, columns = a.shape
-    if method == "svd":
-        left, values, right = jnp.linalg.svd(a, full_matrices=False)
-        values = values.astype(left.dtype)
-        unitary = matrix_product(left, right)
-        if side == "right":
-            return unitary, matrix_product(adjoint(right) * values, right)
-        return unitary, matrix_product(left * values, adjoint(left))
-    if method != "qdwh":
-        raise ValueError(f"Unknown polar decomposition method {method}.")
-    if (rows >= columns) is not (side == "right") and rows != columns:
-        raise NotImplementedError(
-            "method='qdwh' takes matrices with at least as many rows as columns where "
-            f"side='right', and with at most as many where side='left', got {a.shape} with "
-            f"{side=}; use method='svd'"
-        )
-    tall = a if side == "right" else adjoint(a)
-    unitary, hermitian, _, _ = lax_linalg.qdwh(tall, max_iterations=max_iterations, eps=eps)
-    return (unitary if side == "right" else adjoint(unitary)), hermitian
+    return _polar(a, side, method=method, eps=eps, max_iterations=max_iterations)
