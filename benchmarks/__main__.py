@@ -68,10 +68,6 @@ REASONS = {
         "it draws twice as many bits as it returns, and XLA hands the program to another thread, "
         "which it does not with JAX's loops, of which it counts one round"
     ),
-    "memory: gradient of 80 layers": (
-        "values that XLA would compute again, many times over, are kept between the blocks; see "
-        "docs/decisions/040-repeated-blocks.md"
-    ),
 }
 # Where nothing is known of a workload itself.
 REASONS_OF_GROUPS = {

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repeated blocks become calls of one function: what is found, and that nothing else changes."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -81,6 +83,41 @@ def test_layers_and_their_gradient_are_calls():
     assert len(blocks) > 20
     assert len(bodies) == 2  # one function forward and one backward
     assert_equal_results(grad(loss), weights(20), X)
+
+
+def test_later_blocks_make_cheap_values_again():
+    """Of a layer only what is dear, the hyperbolic tangent, is kept for its gradient."""
+    first = blocks_of(grad(loss), weights(20), X)[0].params["call_jaxpr"].jaxpr
+    assert {str(atom.aval) for atom in first.outvars} == {"float32[4,8]"}
+    assert len(first.outvars) == sum(each.primitive.name == "tanh" for each in first.eqns)
+    assert not any(each.primitive.name == "sub" for each in first.eqns)  # of the derivative
+
+
+def test_a_program_with_results_from_its_blocks():
+    """What blocks make is returned, kept for a loss, or made again, each as it is used."""
+
+    def function(ws, x):
+        def total(ws):
+            y, layers = x, []
+            for w in ws:
+                h = lax.mul(y, lax.broadcast_in_dim(w, y.shape, (1,)))
+                mask = lax.gt(h, 0.0)
+                y = lax.tanh(lax.select(mask, h, lax.mul(h, 0.1)))
+                layers.append((mask, lax.add(y, 1.0)))
+            return lax.reduce_sum(lax.mul(y, y), (0, 1)), layers
+
+        gradients, layers = grad(total, has_aux=True)(ws)
+        return gradients, layers, functools.reduce(lax.add, [shifted for _, shifted in layers[::2]])
+
+    assert blocks_of(function, weights(20), X)
+    assert_equal_results(function, weights(20), X)
+
+
+def test_the_gradient_needs_the_memory_of_one_value_a_layer():
+    shape, count = (32, 64), 40
+    x = RNG.normal(size=shape).astype(F32)
+    compiled = jit(grad(loss)).lower(weights(count, shape[1:]), x).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes < 1.2 * count * x.nbytes
 
 
 def test_the_compiled_program_computes_the_same(without_outlining):

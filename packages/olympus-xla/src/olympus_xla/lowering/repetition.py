@@ -9,7 +9,8 @@ So where equal blocks follow one another, each becomes a call of the same functi
 
 The equations become numbers, equal for equal operations on equal types; runs of numbers that
 repeat with some period are cut into blocks; those are made calls whose inner wiring is equal too.
-All of it takes time in proportion to the number of equations.
+What later blocks can make again cheaply is not kept for them (recomputation.py). All of it takes
+time in proportion to the number of equations.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from olympus_ir.primitives import Primitive
 
 from . import mlir
 from .context import LoweringContext
+from .recomputation import Uses, recomputed
 from .tables import lowering_rules
 
 __all__ = ["outlined", "outlined_in"]
@@ -95,26 +97,48 @@ def outlined(olympuspr: Olympuspr, platforms: Sequence[str]) -> Olympuspr:
     if not outline_repeated_blocks.value:
         return olympuspr
     numbering = _Numbering()
-    runs = list(_runs([numbering.of_equation(equation) for equation in equations], sizes))
-    if not runs:
+    runs, uses = _blocks(olympuspr, sizes, numbering)
+    if uses is None:
         return olympuspr
-    uses = _Uses(olympuspr)
+    lighter = recomputed(olympuspr, runs, uses)
+    if lighter is not olympuspr:
+        sizes = _sizes(lighter.eqns)  # the blocks became shorter
+        lighter_runs, lighter_uses = _blocks(lighter, sizes, numbering, _FEWEST_EQUATIONS // 2)
+        if lighter_uses is not None and len(lighter_runs) >= len(runs):
+            olympuspr, runs, uses = lighter, lighter_runs, lighter_uses
     result: list[Equation] = []
     done = 0
-    for start, end, period in runs:
+    for blocks in runs:
+        calls = _calls(olympuspr, uses, blocks)
+        if calls is not None:
+            result += [*olympuspr.eqns[done : blocks[0].start], *calls]
+            done = blocks[-1].stop
+    if not done:
+        return olympuspr
+    return olympuspr.replace(eqns=[*result, *olympuspr.eqns[done:]])
+
+
+def _blocks(
+    olympuspr: Olympuspr,
+    sizes: Sequence[int],
+    numbering: _Numbering,
+    fewest: int = _FEWEST_EQUATIONS,
+) -> tuple[list[list[range]], Uses | None]:
+    """The repeated blocks that are worth calls, by run, and the uses of the program's values."""
+    numbers = [numbering.of_equation(equation) for equation in olympuspr.eqns]
+    stretches = list(_runs(numbers, sizes, fewest))
+    if not stretches:
+        return [], None
+    uses = Uses(olympuspr)
+    found = []
+    for start, end, period in stretches:
         start = _best_cut(uses, start, end, period)
         size = period * max(1, _BLOCK_SIZE // (sizes[start + period] - sizes[start]))
         count = (end - start) // size
         blocks = [range(start + n * size, start + (n + 1) * size) for n in range(count)]
-        if count < _FEWEST_BLOCKS or not _pays(uses, blocks):
-            continue
-        calls = _calls(olympuspr, uses, blocks)
-        if calls is not None:
-            result += [*equations[done:start], *calls]
-            done = blocks[-1].stop
-    if not done:
-        return olympuspr
-    return olympuspr.replace(eqns=[*result, *equations[done:]])
+        if count >= _FEWEST_BLOCKS and _pays(uses, blocks):
+            found.append(blocks)
+    return found, uses if found else None
 
 
 # ---- equations as numbers ----
@@ -139,12 +163,17 @@ class _Numbering:
     def __init__(self) -> None:
         self._interned: dict[Any, int] = {}
         self._programs: dict[int, int] = {}
+        self._equations: dict[int, int] = {}  # by identity: a program comes twice, little changed
 
     def of_equation(self, equation: Equation) -> int:
-        try:
-            return self._intern(self._key(equation))
-        except TypeError:  # a parameter that is not hashable, or an effect: like nothing else
-            return self._intern(object())
+        number = self._equations.get(id(equation))
+        if number is None:
+            try:
+                number = self._intern(self._key(equation))
+            except TypeError:  # a parameter that is not hashable, or an effect: like nothing else
+                number = self._intern(object())
+            self._equations[id(equation)] = number
+        return number
 
     def _intern(self, key: Any) -> int:
         return self._interned.setdefault(key, len(self._interned))
@@ -208,7 +237,9 @@ def _operand_key(atom: Any) -> Any:
 # ---- repetition ----
 
 
-def _runs(numbers: Sequence[int], sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+def _runs(
+    numbers: Sequence[int], sizes: Sequence[int], fewest: int
+) -> Iterator[tuple[int, int, int]]:
     """Where the numbers repeat: start, end and period of stretches of several periods."""
     following = _next_occurrences(numbers)
     position, length = 0, len(numbers)
@@ -227,7 +258,7 @@ def _runs(numbers: Sequence[int], sizes: Sequence[int]) -> Iterator[tuple[int, i
             end = candidate
             while end < length and numbers[end] == numbers[end - period]:
                 end += 1
-            is_long = sizes[end] - sizes[position] >= _FEWEST_EQUATIONS
+            is_long = sizes[end] - sizes[position] >= fewest
             if is_long and end - position >= period * _FEWEST_BLOCKS:
                 if sizes[candidate] - sizes[position] >= _SHORTEST_PERIOD:
                     yield position, end, period
@@ -249,25 +280,7 @@ def _next_occurrences(numbers: Sequence[int]) -> list[int]:
     return following
 
 
-class _Uses:
-    """Where the values of a program are made and used last, by position of the equation."""
-
-    def __init__(self, olympuspr: Olympuspr) -> None:
-        self.equations = olympuspr.eqns
-        self.made: dict[Any, int] = {}
-        self.last_use: dict[Any, int] = {}
-        for position, equation in enumerate(olympuspr.eqns):
-            for atom in equation.invars:
-                if atom.__class__ is not Literal:
-                    self.last_use[atom] = position
-            for var in equation.outvars:
-                self.made[var] = position
-        for atom in olympuspr.outvars:
-            if atom.__class__ is not Literal:
-                self.last_use[atom] = len(olympuspr.eqns)
-
-
-def _best_cut(uses: _Uses, start: int, end: int, period: int) -> int:
+def _best_cut(uses: Uses, start: int, end: int, period: int) -> int:
     """The start, among those of one period, at which fewest values pass from block to block."""
     middle = start + (end - start) // (2 * period) * period
     passing = [0] * (period + 1)  # by difference: where each value begins and ends to pass
@@ -286,7 +299,7 @@ def _best_cut(uses: _Uses, start: int, end: int, period: int) -> int:
     return start + counts.index(min(counts))
 
 
-def _pays(uses: _Uses, blocks: Sequence[range]) -> bool:
+def _pays(uses: Uses, blocks: Sequence[range]) -> bool:
     """Whether the compiler would fuse the blocks with one another and compute values again.
 
     It would where a chain of fused operations leads through a block, and where what a block makes
@@ -324,7 +337,7 @@ def _is_fused(equation: Equation) -> bool:
 class _Wiring:
     """A block's operands, results, and a key equal for blocks that are wired the same."""
 
-    def __init__(self, uses: _Uses, block: range) -> None:
+    def __init__(self, uses: Uses, block: range) -> None:
         inner: dict[Any, int] = {}
         operands: dict[Any, int] = {}
         key: list[int] = []
@@ -349,7 +362,7 @@ class _Wiring:
         self.results = results
 
 
-def _calls(olympuspr: Olympuspr, uses: _Uses, blocks: Sequence[range]) -> list[Equation] | None:
+def _calls(olympuspr: Olympuspr, uses: Uses, blocks: Sequence[range]) -> list[Equation] | None:
     """The calls in the place of the blocks; None where they are wired differently."""
     wirings = [_Wiring(uses, block) for block in blocks]
     first = wirings[0]

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of repeated blocks that are made again where they are wanted, rather than kept.
+
+Inside one function XLA makes a cheap value again for each operation that wants it, and memory holds
+none of them. What passes between the calls of blocks (see repetition.py) has to be kept, from the
+layer that makes it to its gradient at the other end of the program. So before blocks become calls,
+what takes a few cheap operations on values that are kept anyway is computed where it is used. The
+benchmark "memory: gradient of 80 layers" guards this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr, Var
+
+__all__ = ["Uses", "recomputed"]
+
+# More operations than these cost more time than their result costs memory.
+_LONGEST_CHAIN = 8
+
+# Operations that take about as long as to read their result. Transcendental ones take longer.
+_CHEAP = frozenset(
+    "abs add add_any and broadcast_in_dim ceil clamp convert_element_type copy div eq floor ge gt "
+    "imag integer_pow is_finite le lt max min mul ne neg not or real reshape rev round select_n "
+    "shift_left shift_right_arithmetic shift_right_logical sign square squeeze sub transpose "
+    "xor".split()
+)
+
+
+class Uses:
+    """Where the values of a program are made and used last, by position of the equation."""
+
+    def __init__(self, olympuspr: Olympuspr) -> None:
+        self.equations = olympuspr.eqns
+        self.made: dict[Any, int] = {}
+        self.last_use: dict[Any, int] = {}
+        for position, equation in enumerate(olympuspr.eqns):
+            for atom in equation.invars:
+                if atom.__class__ is not Literal:
+                    self.last_use[atom] = position
+            for var in equation.outvars:
+                self.made[var] = position
+        for atom in olympuspr.outvars:
+            if atom.__class__ is not Literal:
+                self.last_use[atom] = len(olympuspr.eqns)
+
+
+def recomputed(olympuspr: Olympuspr, runs: Iterable[Sequence[range]], uses: Uses) -> Olympuspr:
+    """The program in which later parts compute for themselves what is cheap, or the program itself.
+
+    Args:
+      olympuspr: the program.
+      runs: its repeated blocks, as ranges of equations, by run.
+      uses: where its values are made and used.
+    """
+    plan = _Plan(olympuspr, runs, uses)
+    if not plan.chains:
+        return olympuspr
+    return olympuspr.replace(eqns=_with_chains(olympuspr.eqns, plan))
+
+
+class _Plan:
+    """What is made again.
+
+    Attributes:
+      chains: for each value the equations that make it, by position.
+      wanted_at: the values that are first wanted by an equation after their block.
+      dead: the equations of the blocks that nothing wants any more.
+    """
+
+    def __init__(self, olympuspr: Olympuspr, runs: Iterable[Sequence[range]], uses: Uses) -> None:
+        self.equations = olympuspr.eqns
+        self.made, self.last_use = uses.made, uses.last_use
+        # Each block, and where the next one of its run ends.
+        blocks = [
+            (block, block.stop + len(block) * (block is not run[-1]))
+            for run in runs
+            for block in run
+        ]
+        late = {
+            var: []
+            for block, next_stop in blocks
+            for position in block
+            for var in self.equations[position].outvars
+            if self.last_use.get(var, -1) >= next_stop
+        }
+        self.late_uses: dict[Any, list[int]] = late
+        for position, equation in enumerate(self.equations):
+            for atom in equation.invars:
+                if atom in late:
+                    late[atom].append(position)
+        self.chains: dict[Any, list[int]] = {}
+        self.wanted_at: dict[int, list[Any]] = {}
+        self.dead: set[int] = set()
+        for block, next_stop in blocks:
+            if self._add(block, next_stop):
+                self._drop(block)
+
+    def _add(self, block: range, next_stop: int) -> bool:
+        """Plans the values of a block that are used after the next one only."""
+        kept: set[Any] = set()
+        found = False
+        for position in block:
+            for var in self.equations[position].outvars:
+                if var not in self.late_uses:
+                    continue
+                chain = None
+                outside = [use for use in self.late_uses[var] if use >= block.stop]
+                # What the next block takes is in memory, and the start of other chains; what is a
+                # result of the program is, too. An operation that is not fused would need the
+                # value in memory again.
+                if (
+                    self.last_use[var] < len(self.equations)
+                    and outside[0] >= next_stop
+                    and all(_is_cheap(self.equations[use]) for use in outside)
+                ):
+                    chain = self._chain(var, block, kept, outside[0])
+                if chain is None:
+                    kept.add(var)
+                else:
+                    found = True
+                    self.chains[var] = chain
+                    self.wanted_at.setdefault(outside[0], []).append(var)
+        return found
+
+    def _drop(self, block: range) -> None:
+        """Drops the equations whose results are made later alone."""
+        live: set[Any] = set()
+        for position in reversed(block):
+            equation = self.equations[position]
+            if equation.effects or any(
+                var in live or (self.last_use.get(var, -1) >= block.stop and var not in self.chains)
+                for var in equation.outvars
+            ):
+                live.update(equation.invars)
+            else:
+                self.dead.add(position)
+
+    def _chain(self, var: Var, block: range, kept: set[Any], wanted: int) -> list[int] | None:
+        """The equations of the block that make a value from kept ones; None where it takes more."""
+        positions: set[int] = set()
+        pending: list[Any] = [var]
+        while pending:
+            each = pending.pop()
+            position = self.made.get(each)
+            if each.__class__ is Literal or position is None or position in positions:
+                continue
+            if position not in block or each in kept:
+                # A value that would not be there any more may live one block longer, at most.
+                if each in self.chains or self.last_use[each] < wanted - len(block):
+                    return None
+                continue
+            equation = self.equations[position]
+            positions.add(position)
+            if not _is_cheap(equation) or sum(map(self._size, positions)) > _LONGEST_CHAIN:
+                return None
+            pending += equation.invars
+        return sorted(positions)
+
+    def _size(self, position: int) -> int:
+        programs = self.equations[position].params.values()
+        return sum(len(each.eqns) for each in programs if isinstance(each, ClosedOlympuspr)) or 1
+
+
+def _is_cheap(equation: Equation) -> bool:
+    primitive, params = equation.primitive, equation.params
+    if equation.effects:
+        return False
+    if primitive is lax.dot_general_p:  # without contracted dimensions it multiplies
+        contracted, _ = params["dimension_numbers"]
+        return not contracted[0]
+    if primitive.name == "jit":
+        return all(map(_is_cheap, params["jaxpr"].eqns))
+    if primitive is lax.div_p:  # processors have no division of integer vectors
+        return np.issubdtype(equation.outvars[0].aval.dtype, np.inexact)
+    return primitive.name in _CHEAP
+
+
+def _with_chains(equations: Sequence[Equation], plan: _Plan) -> list[Equation]:
+    """The equations, with those of each chain before the first that wants its value."""
+    renamed: dict[Any, Any] = {}
+    result: list[Equation] = []
+    for position, equation in enumerate(equations):
+        if position in plan.dead:
+            continue
+        for var in plan.wanted_at.get(position, ()):
+            again: dict[Any, Any] = {}
+            for origin in plan.chains[var]:
+                each = equations[origin]
+                outvars = [Var(out.aval) for out in each.outvars]
+                result.append(each.replace(invars=_renamed(each, again), outvars=outvars))
+                again.update(zip(each.outvars, outvars, strict=True))
+            renamed[var] = again[var]
+        if not renamed.keys().isdisjoint(equation.invars):
+            equation = equation.replace(invars=_renamed(equation, renamed))
+        result.append(equation)
+    return result
+
+
+def _renamed(equation: Equation, names: dict[Any, Any]) -> list[Any]:
+    return [names.get(atom, atom) for atom in equation.invars]
