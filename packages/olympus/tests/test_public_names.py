@@ -56,6 +56,22 @@ def test_unknown_names_are_reported_with_their_module() -> None:
         _ = olympus.gradient
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("get_opaque_trace_state", " Use olympus.extend.core.get_opaque_trace_state."),
+        ("check_jaxpr", " Use olympus.extend.core.check_jaxpr."),
+        ("pytype_aval_mappings", ""),
+    ],
+)
+def test_names_that_have_moved_warn_at_each_use(name: str, hint: str) -> None:
+    for _ in range(2):
+        with pytest.warns(DeprecationWarning) as caught:
+            assert getattr(olympus.core, name)
+        assert str(caught[0].message) == f"olympus.core.{name} is deprecated.{hint}"
+    assert name not in dir(olympus.core)
+
+
 def test_importing_loads_what_is_needed_only() -> None:
     loaded = run_python("import sys, olympus.numpy; print(*sys.modules)").split()
     assert {"olympus", "olympus_numpy", "numpy"} <= set(loaded)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -28,6 +29,7 @@ def lazy_attributes(
     sources: Mapping[str, str],
     submodules: Iterable[str] = (),
     fallback: Callable[[str], Any] | None = None,
+    deprecated: Mapping[str, str] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The ``__getattr__`` and ``__dir__`` of a module whose names live elsewhere.
 
@@ -36,18 +38,19 @@ def lazy_attributes(
       sources: from a name to ``"module"`` that has it, or ``"module:other_name"``.
       submodules: modules below this one.
       fallback: has the names that are not among these, or raises `AttributeError`.
+      deprecated: as ``sources``, of names that have moved: each use of them warns.
 
     Returns:
-      The two functions; what they find is kept in the module, so they run once for each name.
+      The two functions; what they find is kept in the module, so they run once for each name that
+      is not deprecated.
     """
+    moved = deprecated or {}
 
     def find(name: str) -> Any:
         if name in submodules:
             return importlib.import_module(f"{module_name}.{name}")
-        source = sources.get(name)
-        if source is not None:
-            where, _, attribute = source.partition(":")
-            return getattr(importlib.import_module(where), attribute or name)
+        if name in sources:
+            return _look_up(name, sources[name])
         # Importlib asks for private names of modules; they are never elsewhere.
         if not name.startswith("__"):
             own = own_spelling(name)
@@ -63,6 +66,11 @@ def lazy_attributes(
         )
 
     def __getattr__(name: str) -> Any:
+        present_name = own_spelling(name)
+        if present_name in moved:
+            source = moved[present_name]
+            warnings.warn(_deprecation(module_name, name, source), DeprecationWarning, stacklevel=2)
+            return _look_up(present_name, source)
         value = find(name)
         setattr(importlib.import_module(module_name), name, value)
         return value
@@ -72,6 +80,17 @@ def lazy_attributes(
         return sorted({*present, *sources, *submodules})
 
     return __getattr__, __dir__
+
+
+def _look_up(name: str, source: str) -> Any:
+    module, _, attribute = source.partition(":")
+    return getattr(importlib.import_module(module), attribute or name)
+
+
+def _deprecation(module_name: str, name: str, source: str) -> str:
+    text = f"{module_name}.{name} is deprecated."
+    module, _, _ = source.partition(":")
+    return f"{text} Use {module}.{name}." if module.startswith("olympus.") else text
 
 
 def names_from(module: str, *names: str) -> dict[str, str]:

@@ -5,6 +5,48 @@ from typing import Any, TypeAlias
 
 from . import _lazy
 
+# Names that libraries took from here before they moved, or became internal.
+_DEPRECATED = {
+    **_lazy.names_from(
+        "olympus.extend.core",
+        "CallPrimitive",
+        "DebugInfo",
+        "DropVar",
+        "Effect",
+        "Effects",
+        "check_olympuspr",
+        "concrete_or_error",
+        "find_top_trace",
+        "gensym",
+        "get_opaque_trace_state",
+        "new_olympuspr_eqn",
+        "no_effects",
+        "olympusprs_in_params",
+        "primal_dtype_to_tangent_dtype",
+        "valid_olympustype",
+    ),
+    **_lazy.names_from(
+        "olympus.errors",
+        "InconclusiveDimensionOperation",
+        "OlympusprTypeError",
+    ),
+    **_lazy.names_from(
+        "olympus_ir.avals",
+        "pytype_aval_mappings=aval_getters",
+    ),
+    **_lazy.names_from(
+        "olympus_ir.tracing",
+        "is_constant_dim",
+    ),
+    **_lazy.names_from(
+        "olympus_ir.trace_state",
+        "nonempty_axis_env_DO_NOT_USE=nonempty_axis_env",
+        "unsafe_am_i_under_a_jit_DO_NOT_USE=am_i_under_a_trace",
+        "unsafe_am_i_under_a_vmap_DO_NOT_USE=am_i_under_a_vmap",
+        "unsafe_get_axis_names_DO_NOT_USE=axis_names",
+    ),
+}
+
 # The parameters of an equation.
 ParamDict: TypeAlias = dict[str, Any]
 # What a primitive is applied to: arrays, scalars and tracers.
@@ -43,4 +85,5 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
             "ensure_compile_time_eval",
         ),
     },
+    deprecated=_DEPRECATED,
 )
