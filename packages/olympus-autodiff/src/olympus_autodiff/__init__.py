@@ -6,7 +6,7 @@ from __future__ import annotations
 from olympus_ir.source_info import register_library_folder
 
 from .__about__ import __version__
-from .checkpoint import checkpoint
+from .checkpoint import checkpoint, remat
 from .closures import closure_convert, custom_gradient
 from .custom import custom_jvp
 from .custom_vjp import (
@@ -27,8 +27,6 @@ from .tables import jvp_rules, linearize_rules, load_rules, transpose_rules
 from .transpose import linear_transpose, transpose_olympuspr
 from .vjp import VJP, fwd_and_bwd, vjp
 from .zeros import SymbolicZero, UndefinedPrimal, Zero, is_undefined_primal
-
-remat = checkpoint
 
 __all__ = [
     "VJP",

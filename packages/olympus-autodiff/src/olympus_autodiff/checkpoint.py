@@ -32,7 +32,13 @@ from .programs import ResidualCollector, close_over_used, record_linearization
 from .tangent_trace import lift_constants, live_equations
 from .zeros import aval_of
 
-__all__ = ["checkpoint", "checkpoint_linearization", "checkpoint_name", "checkpoint_policies"]
+__all__ = [
+    "checkpoint",
+    "checkpoint_linearization",
+    "checkpoint_name",
+    "checkpoint_policies",
+    "remat",
+]
 
 
 # ---- the transformation ----
@@ -108,6 +114,24 @@ def checkpoint(
         return pytrees.tree_unflatten(out_tree, results)
 
     return checkpointed
+
+
+def remat(
+    fun: Callable[..., Any],
+    *,
+    prevent_cse: bool | Sequence[bool] = True,
+    policy: Callable[..., bool] | None = None,
+    static_argnums: int | tuple[int, ...] = (),
+    concrete: Any = None,
+) -> Callable[..., Any]:
+    """As `checkpoint`, its older name, with static arguments by position alone."""
+    return checkpoint(
+        fun,
+        prevent_cse=prevent_cse,
+        policy=policy,
+        static_argnums=static_argnums,
+        concrete=concrete,
+    )
 
 
 def _without_static(

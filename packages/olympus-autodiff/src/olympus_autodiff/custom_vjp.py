@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class CustomVJPPrimal:
     """An argument of a forward pass that was set with ``symbolic_zeros=True``: a leaf of pytrees.
 

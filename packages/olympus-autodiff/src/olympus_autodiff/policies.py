@@ -50,7 +50,7 @@ Saveable = _Saveable()
 Recompute = _Recompute()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Offloadable:
     """The decision to keep a value in another memory until the backward pass.
 
@@ -121,12 +121,12 @@ def checkpoint_name(x: Any, name: str) -> Any:
 # ---- policies ----
 
 
-def everything_saveable(primitive: Primitive, *avals: Any, **params: Any) -> bool:
+def everything_saveable(*_: Any, **__: Any) -> bool:
     """Keeps all intermediate values: as without `checkpoint`."""
     return True
 
 
-def nothing_saveable(primitive: Primitive, *avals: Any, **params: Any) -> bool:
+def nothing_saveable(*_: Any, **__: Any) -> bool:
     """Keeps no intermediate values: as without a policy."""
     return False
 
@@ -141,8 +141,8 @@ class DotsSaveable:
 
     only_if_no_batch_dims: bool = False
 
-    def __call__(self, primitive: Primitive, *avals: Any, **params: Any) -> bool:
-        if primitive is not lax.dot_general_p:
+    def __call__(self, prim: Primitive, *args: Any, **params: Any) -> bool:
+        if prim is not lax.dot_general_p:
             return False
         _, (x_batch, y_batch) = params["dimension_numbers"]
         return not self.only_if_no_batch_dims or not (x_batch or y_batch)

@@ -67,13 +67,13 @@ def saved_residuals(
     return [entry for _, entry in sorted(zip(places, found, strict=True), key=lambda pair: pair[0])]
 
 
-def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
     """Prints the values that `vjp` of a function keeps for the backward pass, one a line.
 
     Shows what `checkpoint` and its policies save.
 
     Args:
-      fun: the function.
+      f: the function.
       *args: its arguments, of which only types matter.
       **kwargs: its keyword arguments.
 
@@ -82,5 +82,5 @@ def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) ->
       >>> print_saved_residuals(lambda x: lax.mul(x, x), 1.0)
       f32[] from the argument x
     """
-    for aval, origin in saved_residuals(fun, *args, **kwargs):
+    for aval, origin in saved_residuals(f, *args, **kwargs):
         print(f"{aval.str_short(short_dtypes=True)} {origin}")

@@ -7,8 +7,9 @@ enable_x64(True):`` for a block of the current thread, ``OLYMPUS_ENABLE_X64=1`` 
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, ContextManager
 
 from . import config_cache_flags, config_flags, config_states, log_settings
 from ._jaxlib import config_trace_context as trace_context
@@ -122,8 +123,8 @@ declare_flag(
 ).add_global_hook(_guard_all_transfers)
 
 
-class transfer_guard(ExitStack):
-    """A context manager that sets the level of the transfer guards of all directions.
+def transfer_guard(new_val: str | None) -> ContextManager[None]:
+    """Returns a context manager that sets the level of the transfer guards of all directions.
 
     Args:
         new_val: ``"allow"``, ``"log"``, ``"disallow"``, ``"log_explicit"`` or
@@ -136,14 +137,15 @@ class transfer_guard(ExitStack):
         'log'
     """
 
-    def __init__(self, new_val: str | None):
-        super().__init__()
-        self._overrides = [guard(new_val) for guard in _TRANSFER_GUARDS]
+    return _overriding([guard(new_val) for guard in _TRANSFER_GUARDS])
 
-    def __enter__(self) -> transfer_guard:
-        for override in self._overrides:
-            self.enter_context(override)
-        return self
+
+@contextmanager
+def _overriding(overrides: list[Override]) -> Iterator[None]:
+    with ExitStack() as stack:
+        for override in overrides:
+            stack.enter_context(override)
+        yield
 
 
 def disable_jit(disable: bool = True) -> Override:

@@ -52,11 +52,11 @@ class OlympusError(Exception):
         message: what happened, and what to do about it.
     """
 
-    def __init__(self, message: str = ""):
+    def __init__(self, message: str):
         reference = self._reference()
         # A message taken over from another error has its reference already.
         if not message.endswith(reference):
-            message = f"{message}\n{reference}" if message else reference
+            message = f"{message}\n{reference}"
         super().__init__(message)
 
     @classmethod

@@ -136,8 +136,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return _structs(program.closed, program.out_tree)
 
 
-class named_scope(ContextDecorator):
-    """A context manager, and decorator, that gives the equations recorded within a name.
+def named_scope(name: str) -> NamedScope:
+    """Returns a context manager, and decorator, that gives the equations recorded within a name.
 
     The names of the scopes around an equation show in profiles, in the compiled program and in
     ``str(program)`` with ``name_stack=True``.
@@ -157,9 +157,15 @@ class named_scope(ContextDecorator):
       { lambda ; a:f32[]. let b:f32[] = sin a in (b,) } # [layer]
     """
 
+    if not isinstance(name, str):
+        raise TypeError("named_scope name argument must be a string.")
+    return NamedScope(name)
+
+
+class NamedScope(ContextDecorator):
+    """Gives the equations recorded within a name: what `named_scope` returns."""
+
     def __init__(self, name: str) -> None:
-        if not isinstance(name, str):
-            raise TypeError("named_scope name argument must be a string.")
         self.name = name
         self._previous: list[tuple[str, ...]] = []
 

@@ -291,7 +291,7 @@ def _check_axis_groups(partitions: tuple, unreduced: frozenset, reduced: frozens
         )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class AbstractDevice:
     """What a compiler must know of the devices of a mesh that are not at hand."""
 

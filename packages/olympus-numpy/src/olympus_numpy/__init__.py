@@ -13,7 +13,6 @@ from typing import Any as _Any
 
 from olympus_ir.arrays import Array
 from olympus_ir.promotion import promote_types as promote_types
-from olympus_ir.promotion import result_type as result_type
 from olympus_ir.source_info import register_library_folder
 
 from .__about__ import __version__ as __version__

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import operator
 from typing import Any
 
@@ -143,10 +145,8 @@ def _byteswapped(x: Any) -> Any:
 _byteswap_compiled = compiled(_byteswapped, inline=True, name="byteswap")
 
 
-def _byteswap(self: Any, inplace: bool = False) -> Any:
+def _byteswap(self: Any) -> Any:
     """The array with the bytes of each element in opposite order."""
-    if inplace:
-        raise ValueError("byteswap cannot operate in-place on immutable arrays; pass inplace=False")
     return _byteswap_compiled(self)
 
 
@@ -320,6 +320,53 @@ _METHODS: dict[str, Any] = {
     "__iter__": _iterate,
 }
 
+
+class _Described:
+    """A method of `Array` for those who look at it there, with parameters as methods have them.
+
+    Arrays themselves have the functions. Each description is made when it is first asked for.
+    """
+
+    def __init__(self, function: Any, left_out: tuple[str, ...] = ()) -> None:
+        self._function = function
+        self._left_out = left_out
+        self._described: Any = None
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is not None:
+            return self._function.__get__(instance, owner)
+        if self._described is None:
+            self._described = self._describe()
+        return self._described
+
+    def _describe(self) -> Any:
+        function = self._function
+
+        @functools.wraps(function)
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return function(self, *args, **kwargs)
+
+        signature = inspect.signature(function)
+        kept = [each for name, each in signature.parameters.items() if name not in self._left_out]
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        kept[0] = kept[0].replace(name="self", kind=kind)
+        method.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+        return method
+
+
+# Parameters that functions have and methods do not.
+_LEFT_OUT = {
+    "argsort": ("dtype",),
+    "dot": ("out_sharding",),
+    "std": ("mean",),
+    "var": ("mean",),
+}
+_DESCRIBED = (
+    "all any argmax argmin argpartition argsort choose conj conjugate cumprod cumsum diagonal dot "
+    "max mean min prod ptp ravel repeat round sort squeeze std sum swapaxes take trace var"
+).split()
+
+
 # Tracers call the Python functions at once: there is no compiled program to be found.
 _TRACER_METHODS: dict[str, Any] = {
     "__getitem__": indexing.traced_getitem,
@@ -340,7 +387,8 @@ _PROPERTIES: dict[str, Any] = {
 
 def attach() -> None:
     """Gives operators, methods and properties to all classes of arrays and to tracers."""
-    # The class of which all arrays are instances shows what they have.
+    # The class of which all arrays are instances shows what they have, and device arrays, which
+    # find their methods there, have those that it shows otherwise themselves.
     register_array_class(Array)
     attach_methods(
         {
@@ -351,5 +399,11 @@ def attach() -> None:
             "__hash__": None,
         }
     )
+    functions = {name: _METHODS[name] for name in _DESCRIBED}
+    for array_class in Array.__subclasses__():
+        for name, method in functions.items():
+            setattr(array_class, name, method)
+    for name, method in functions.items():
+        setattr(Array, name, _Described(method, _LEFT_OUT.get(name, ())))
     for name, method in {**tracer_operators(), **_TRACER_METHODS}.items():
         setattr(Tracer, name, method)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import ShapedArray, canonicalize_shape, get_aval
 from olympus_ir.lax.creation import place_like
+from olympus_ir.lax.values import as_array
 
 from .compilation import compiled, inlined
 from .promotion import check_arraylike, convert, held, result_type_of, spread
@@ -42,10 +44,10 @@ _python_scalars = frozenset({bool, int, float, complex})
 def array(
     object: Any,
     dtype: Any = None,
+    *args: Any,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
-    *,
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
@@ -57,6 +59,7 @@ def array(
       object: an array, a scalar, a nested sequence of them, or an object with the buffer protocol
         or with ``__array__``, ``__olympus_array__`` or ``__jax_array__``.
       dtype: the dtype; that of the values where not given.
+      *args: ``copy``, ``order`` and ``ndmin`` by position; deprecated.
       copy: whether the result must not share memory with an array given.
       order: only ``"K"`` and None are supported.
       ndmin: the least number of dimensions; leading ones are added.
@@ -71,6 +74,8 @@ def array(
       Array([[1, 2],
              [3, 4]], dtype=int32)
     """
+    if args:
+        copy, order, ndmin = _given_by_position(args, copy, order, ndmin)
     if order not in ("K", None):
         raise NotImplementedError(f"array supports order='K' only, got order={order!r}.")
     result = _make("array", object, dtype, copy)
@@ -78,6 +83,21 @@ def array(
         missing = ndmin - result.ndim
         result = spread(result, (1,) * missing + result.shape)
     return placed(result, device, out_sharding)
+
+
+def _given_by_position(args: tuple[Any, ...], *defaults: Any) -> tuple[Any, ...]:
+    """The arguments copy, order and ndmin of `array`, the first of them given by position."""
+    if len(args) > len(defaults):
+        raise TypeError(
+            f"array() takes from 1 to 5 positional arguments but {len(args) + 2} were given"
+        )
+    warnings.warn(
+        "Passing the copy, order, and ndmin arguments to olympus.numpy.array positionally is "
+        "deprecated. Use keyword arguments instead.",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return (*args, *defaults[len(args) :])
 
 
 def asarray(
@@ -354,7 +374,7 @@ def _filled(value: Any, shape: tuple, dtype: Any, weak_type: bool = False) -> An
     """A value spread over a shape."""
     if dtypes.is_extended(dtype):
         return lax.full(shape, value, dtype)
-    return spread(convert(value, dtype, weak_type), shape)
+    return as_array(spread(convert(value, dtype, weak_type), shape))
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:

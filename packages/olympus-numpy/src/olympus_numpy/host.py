@@ -40,11 +40,20 @@ __all__ = [
 ComplexWarning = np.exceptions.ComplexWarning
 printoptions = np.printoptions
 get_printoptions = np.get_printoptions
-set_printoptions = np.set_printoptions
 iterable = np.iterable
 
 
 # ---- files and text ----
+
+
+def set_printoptions(*args: Any, **kwargs: Any) -> None:
+    """Sets how arrays are printed, those of NumPy among them; see ``numpy.set_printoptions``.
+
+    Args:
+      *args: passed to ``numpy.set_printoptions``.
+      **kwargs: likewise.
+    """
+    np.set_printoptions(*args, **kwargs)
 
 
 def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:

@@ -13,7 +13,8 @@ import ml_dtypes
 import numpy as np
 
 from olympus_ir import dtypes
-from olympus_ir.promotion import promote_types, result_type
+from olympus_ir.promotion import promote_types
+from olympus_ir.promotion import result_type as _result_type
 
 from .creation import asarray
 
@@ -173,7 +174,40 @@ object_ = np.object_
 dtype = np.dtype
 finfo = ml_dtypes.finfo
 iinfo = ml_dtypes.iinfo
-issubdtype = dtypes.issubdtype
+
+
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether one dtype is another, or below it in the hierarchy of scalar types.
+
+    Args:
+      arg1: a dtype or scalar type, maybe abstract.
+      arg2: another one.
+
+    Example:
+      >>> issubdtype(bfloat16, floating)
+      True
+    """
+    return dtypes.issubdtype(arg1, arg2)
+
+
+def result_type(*args: Any) -> Any:
+    """Returns the dtype that an operation on the arguments computes in.
+
+    Args:
+      *args: arrays, scalars, dtypes and what names them; None stands for the default floating
+        dtype.
+
+    Raises:
+      TypePromotionError: there is no common dtype.
+      ValueError: there are no arguments.
+
+    Example:
+      >>> result_type(float32, 1), result_type(int8, uint8)
+      (dtype('float32'), dtype('int16'))
+    """
+    return _result_type(*args)
+
+
 isdtype = dtypes.isdtype
 
 

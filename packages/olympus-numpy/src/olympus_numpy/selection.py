@@ -124,7 +124,7 @@ def _select_first(condlist: list[Any], choicelist: list[Any], default: Any) -> A
 _select = compiled(_select_first, name="select")
 
 
-def clip(arr: Any = None, /, min: Any = None, max: Any = None, **deprecated: Any) -> Array:
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
     """Returns an array with values below ``min`` and above ``max`` replaced by these.
 
     Args:
@@ -136,8 +136,6 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None, **deprecated: Any
       >>> clip(asarray([-1.0, 0.5, 2.0]), 0, 1)
       Array([0. , 0.5, 1. ], dtype=float32)
     """
-    for name in deprecated:
-        raise TypeError(f"clip() got an unexpected keyword argument {name!r}; use `min` and `max`.")
     if arr is None:
         raise ValueError("No input was provided to the clip function.")
     return _clip(arr, min, max)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,17 @@ from .creation import asarray
 from .promotion import check_arraylike, convert, ensure_array, promote_dtypes
 
 __all__ = ["frompyfunc", "ufunc"]
+
+_Kind = inspect.Parameter
+# What `inspect.signature` says of a universal function: that of a call, not of the function.
+_CALL_SIGNATURE = inspect.Signature(
+    [
+        _Kind("args", _Kind.VAR_POSITIONAL, annotation="Any"),
+        _Kind("out", _Kind.KEYWORD_ONLY, default=None, annotation="None"),
+        _Kind("where", _Kind.KEYWORD_ONLY, default=None, annotation="None"),
+    ],
+    return_annotation="Any",
+)
 
 
 class ufunc:
@@ -62,6 +74,7 @@ class ufunc:
         self.__qualname__ = self.__name__
         self.__doc__ = func.__doc__
         self.__wrapped__ = func
+        self.__signature__ = _CALL_SIGNATURE
         self._function = func
         self._call = func if call is None else call
         self._reduce = reduce

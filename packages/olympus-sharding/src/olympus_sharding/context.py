@@ -54,7 +54,8 @@ class set_mesh:
       ('data',)
     """
 
-    __slots__ = ("_previous",)
+    # What was in force before, to be put back.
+    __slots__ = ("prev_abstract_mesh", "prev_mesh")
 
     def __init__(self, mesh: Mesh | None) -> None:
         if mesh is not None and not isinstance(mesh, Mesh):
@@ -64,18 +65,16 @@ class set_mesh:
             )
         _check_not_tracing("set_mesh")
         # The values change at once, so that a call without `with` has its effect.
-        self._previous = (
-            _concrete_mesh.swap_local(mesh),
-            _abstract_mesh.swap_local(None if mesh is None else mesh.abstract_mesh),
-        )
+        self.prev_mesh = _concrete_mesh.swap_local(mesh)
+        abstract_mesh = None if mesh is None else mesh.abstract_mesh
+        self.prev_abstract_mesh = _abstract_mesh.swap_local(abstract_mesh)
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, *exception: object) -> None:
-        concrete, abstract = self._previous
-        _concrete_mesh.set_local(concrete)
-        _abstract_mesh.set_local(abstract)
+        _concrete_mesh.set_local(self.prev_mesh)
+        _abstract_mesh.set_local(self.prev_abstract_mesh)
 
 
 class use_abstract_mesh:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,23 +23,62 @@ class Shard:
       index: the slices that cut the part out of the whole array.
       replica_id: counts the devices that hold the same part, from 0.
       data: the part as an array on the device; None where another process holds it.
+
+    Args:
+      device: the device.
+      sharding: how the whole array is laid out.
+      global_shape: its shape.
+      data: the part.
     """
 
-    __slots__ = ("_array", "_position", "device", "index", "replica_id")
+    __slots__ = ("_array", "_data", "_place", "_position", "_whole", "device")
 
     def __init__(
-        self, device: Any, index: Index, replica_id: int, array: Any, position: int | None
+        self, device: Any, sharding: Any, global_shape: tuple[int, ...], data: Any = None
     ) -> None:
         self.device = device
-        self.index = index
-        self.replica_id = replica_id
+        # The index and the number of the replica: found when they are asked for.
+        self._place: tuple[Index, int] | None = None
+        self._whole = sharding, tuple(global_shape)
+        self._data = data
+        self._array: Any = None
+        self._position: int | None = None
+
+    @classmethod
+    def of_array(
+        cls, device: Any, index: Index, replica_id: int, array: Any, position: int | None
+    ) -> Shard:
+        """The part at a position among the parts of an array that this process holds."""
+        self = cls.__new__(cls)
+        self.device = device
+        self._place = index, replica_id
+        self._data = None
         self._array = array
         self._position = position
+        return self
+
+    def _find_place(self) -> tuple[Index, int]:
+        sharding, shape = self._whole
+        for device, index, replica_id in _places(sharding, shape):
+            if device == self.device:
+                self._place = index, replica_id
+                return self._place
+        raise ValueError(f"{sharding} lays nothing out on the device {self.device}")
+
+    @property
+    def index(self) -> Index:
+        """The slices that cut the part out of the whole array."""
+        return (self._place or self._find_place())[0]
+
+    @property
+    def replica_id(self) -> int:
+        """Counts the devices that hold the same part, from 0."""
+        return (self._place or self._find_place())[1]
 
     @property
     def data(self) -> Any:
         """The part as an array on the device; None where another process holds it."""
-        return None if self._position is None else self._array._arrays[self._position]
+        return self._data if self._position is None else self._array._arrays[self._position]
 
     def __repr__(self) -> str:
         return (
@@ -51,17 +91,24 @@ def global_shards(array: Any) -> list[Shard]:
     """The parts of an array on all devices, in the sharding's device order."""
     sharding = array._sharding
     process = sharding._device_assignment[0].client.process_index()
-    replicas: Counter[tuple] = Counter()
     result = []
     position = 0
-    indices = shard_indices(sharding, array.aval.shape)
-    for device, index in zip(sharding._device_assignment, indices, strict=True):
-        key = tuple((part.start, part.stop) for part in index)
+    for device, index, replica_id in _places(sharding, array.aval.shape):
         local = device.process_index == process
-        result.append(Shard(device, index, replicas[key], array, position if local else None))
-        replicas[key] += 1
+        place = position if local else None
+        result.append(Shard.of_array(device, index, replica_id, array, place))
         position += local
     return result
+
+
+def _places(sharding: Any, shape: tuple[int, ...]) -> Iterator[tuple[Any, Index, int]]:
+    """The device, the index and the number of the replica of each part of an array."""
+    replicas: Counter[tuple] = Counter()
+    indices = shard_indices(sharding, shape)
+    for device, index in zip(sharding._device_assignment, indices, strict=True):
+        key = tuple((part.start, part.stop) for part in index)
+        yield device, index, replicas[key]
+        replicas[key] += 1
 
 
 def addressable_shards(array: Any) -> list[Shard]:

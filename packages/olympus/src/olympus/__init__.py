@@ -16,7 +16,6 @@ from .version import __version__ as __version__
 from .version import __version_info__ as __version_info__
 
 _SUBMODULES = (
-    "ad",
     "ad_checkpoint",
     "api_util",
     "compat",
@@ -37,7 +36,6 @@ _SUBMODULES = (
     "image",
     "interpreters",
     "lax",
-    "memory",
     "monitoring",
     "nn",
     "numpy",
@@ -56,6 +54,7 @@ _SUBMODULES = (
 )
 
 _SOURCES = {
+    **_lazy.names_from("olympus._namespaces", "ad", "memory"),
     **_lazy.names_from(
         "olympus_autodiff",
         "checkpoint",
@@ -73,7 +72,7 @@ _SOURCES = {
         "jvp",
         "linear_transpose",
         "linearize",
-        "remat=checkpoint",
+        "remat",
         "value_and_grad",
         "vjp",
     ),
@@ -98,6 +97,7 @@ _SOURCES = {
         "enable_custom_prng",
         "enable_x64",
         "explain_cache_misses",
+        "jax2tf_associative_scan_reductions",
         "legacy_prng_key",
         "log_compiles",
         "no_execution",

@@ -6,8 +6,8 @@ from olympus_autodiff import (
     checkpoint_name,
     checkpoint_policies,
     print_saved_residuals,
+    remat,
 )
-from olympus_autodiff import checkpoint as remat
 from olympus_autodiff.policies import Offloadable, Recompute, Saveable
 
 __all__ = [

@@ -9,6 +9,7 @@ program gets there, with one concrete array an operand.
 from __future__ import annotations
 
 import copy
+import functools
 import string
 import sys
 import time
@@ -185,17 +186,18 @@ def _split_field_name(field_name: str) -> tuple[Any, str]:
 
 
 def debug_print(
-    fmt: str,
+    fmt: str | None = None,
     *args: Any,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
     **kwargs: Any,
-) -> None:
+) -> Any:
     """Prints values, also from within functions that are traced or compiled.
 
     Args:
-      fmt: a format string, as `str.format` takes it.
+      fmt: a format string, as `str.format` takes it. Without it, a function is returned that takes
+        it and has the options already.
       *args: values for its numbered fields: arrays, pytrees of them, or anything that is known
         while tracing.
       ordered: whether the prints of a program come in the program's order.
@@ -212,21 +214,30 @@ def debug_print(
       >>> debug_print("x = {x:.2f}", x=1.5)
       x = 1.50
     """
+    if fmt is None:
+        return functools.partial(
+            debug_print,
+            ordered=ordered,
+            partitioned=partitioned,
+            skip_format_check=skip_format_check,
+            **kwargs,
+        )
     _debug_print(fmt, args, kwargs, ordered, partitioned, skip_format_check, None)
 
 
 def debug_log(
-    fmt: str,
+    fmt: str | None = None,
     *args: Any,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
     **kwargs: Any,
-) -> None:
+) -> Any:
     """As `debug_print`, through Python's `logging`: as information of the caller's place.
 
     Args:
-      fmt: a format string, as `str.format` takes it.
+      fmt: a format string, as `str.format` takes it. Without it, a function is returned that takes
+        it and has the options already.
       *args: values for its numbered fields.
       ordered: whether the messages of a program come in the program's order.
       partitioned: whether each device of a sharded computation logs its own part.
@@ -236,6 +247,14 @@ def debug_log(
     Example:
       >>> debug_log("x = {x:.2f}", x=1.5)
     """
+    if fmt is None:
+        return functools.partial(
+            debug_log,
+            ordered=ordered,
+            partitioned=partitioned,
+            skip_format_check=skip_format_check,
+            **kwargs,
+        )
     import logging  # takes milliseconds to import, and few programs log
 
     frame = sys._getframe(1)
@@ -313,17 +332,18 @@ def _log(place: Any, text: str) -> None:
 
 
 def debug_callback(
-    callback: Callable[..., None],
+    callback: Callable[..., None] | None = None,
     *args: Any,
     ordered: bool = False,
     partitioned: bool = False,
     **kwargs: Any,
-) -> None:
+) -> Any:
     """Calls a Python function with the values of arrays, for a side effect such as logging.
 
     Args:
       callback: the function; its result is dropped. It may be called more than once, or not at
-        all where the compiler can do without the computation around it.
+        all where the compiler can do without the computation around it. Without it, a function is
+        returned that takes it and has the options already.
       *args: its arguments: arrays, pytrees of them, or anything that is known while tracing.
       ordered: whether the calls of a program come in the program's order.
       partitioned: whether it is called on each device of a sharded computation, with its part.
@@ -338,6 +358,13 @@ def debug_callback(
       >>> effects_barrier(); seen
       [2.0]
     """
+    if callback is None:
+        return functools.partial(
+            debug_callback,
+            ordered=ordered,
+            partitioned=partitioned,
+            **kwargs,
+        )
     if not callable(callback):
         raise TypeError(
             "first argument to olympus.debug.callback must be callable, but got an object of type "

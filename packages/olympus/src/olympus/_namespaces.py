@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small groups of names: `olympus.ad` and `olympus.memory`, which are no modules."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from olympus_autodiff.gradient_references import DidntWant, DontWant, GradRef, GradValue
+from olympus_ir.memory_spaces import MemorySpace
+
+# What `VJP.with_refs` takes and gives in place of cotangents.
+ad = SimpleNamespace(DontWant=DontWant, DidntWant=DidntWant, GradRef=GradRef, GradValue=GradValue)
+# The kinds of memory that values can lie in.
+memory = SimpleNamespace(Space=MemorySpace)
