@@ -140,8 +140,8 @@ def test_all_kernels_interpreted():
         np.testing.assert_array_equal(pl.pallas_call(kernel, OUT)(X), X + 1)
     with pytest.raises(ValueError, match="Only interpret mode"):
         pl.pallas_call(kernel, OUT)(X + 1)
-    with pytest.raises(ValueError, match="knows detect_races=False only, got True"):
-        tpu.InterpretParams(detect_races=True)
+    with pytest.raises(ValueError, match="knows buffer_bounds=.logical. only, got .padded."):
+        tpu.InterpretParams(buffer_bounds="padded")
 
 
 def test_rules_of_third_parties():

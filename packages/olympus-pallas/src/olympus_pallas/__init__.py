@@ -14,6 +14,7 @@ from . import batching as batching
 from . import call_lowering as call_lowering
 from . import differentiation as differentiation
 from . import discharging as discharging
+from . import transfer_printing as transfer_printing
 from .__about__ import __version__ as __version__
 from .block_specs import BlockDim as BlockDim
 from .block_specs import Blocked as Blocked

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +14,13 @@ from olympus_xla.lowering.tables import define_for_platform
 from . import config
 from .calls import pallas_call_p
 from .interpret import interpret_call
+from .interpret_params import InterpretParams
+from .transfers import communicates
 
 __all__ = ["register_lowering_rule"]
+
+# Where compiled programs can call back, to run kernels on simulated cores.
+CALLBACK_PLATFORMS = ("cpu", "cuda")
 
 # Compilers of third parties: from platform and class of the parameters to the rule.
 _registered: dict[tuple[str, type], Callable[..., Any]] = {}
@@ -49,11 +55,31 @@ def _interpreted(context: Any, *operands: Any, **params: Any) -> list[Any]:
     return context.lower(closed, operands)
 
 
+def _settings(params: Any) -> Any:
+    """How a kernel is run on simulated cores; None where it is run as an array program."""
+    settings = params["interpret"] or config.interpret_params()
+    if settings is True:
+        return InterpretParams() if communicates(params["jaxpr"]) else None
+    return settings
+
+
+def _simulated(context: Any, operands: Any, settings: Any, params: Any) -> list[Any]:
+    # What is simulated is few programs' concern.
+    from .machine.calls import emit_simulation, run_call
+
+    return emit_simulation(
+        context, operands, functools.partial(run_call, settings=settings, **params)
+    )
+
+
 def _rule(platform: str, compiled: Callable[..., Any]) -> Callable[..., Any]:
     """The rule of a platform whose own compiler of kernels is ``compiled``."""
 
     def rule(context: Any, *operands: Any, **params: Any) -> Any:
         if params["interpret"] or config.interpret_params() is not None:
+            settings = _settings(params)
+            if settings is not None and platform in CALLBACK_PLATFORMS:
+                return _simulated(context, operands, settings, params)
             return _interpreted(context, *operands, **params)
         chosen = _registered.get((platform, type(params["compiler_params"])), compiled)
         return chosen(context, *operands, **params)

@@ -14,6 +14,7 @@ from olympus_xla.backends import default_backend
 from . import calls
 from .config import force_interpret_mode, set_interpret_mode
 from .grids import PrefetchScalarGridSpec as PrefetchScalarGridSpec
+from .interpret_params import InterpretParams as InterpretParams
 from .lowering.building import KernelLoweringError as LoweringException
 from .memory import SemaphoreType as SemaphoreType
 from .memory import TpuMemorySpace as MemorySpace
@@ -26,7 +27,10 @@ from .tpu_primitives import prng_seed as prng_seed
 from .tpu_primitives import roll as roll
 from .tpu_primitives import touch as touch
 from .transfers import async_copy as async_copy
+from .transfers import async_remote_copy as async_remote_copy
+from .transfers import get_barrier_semaphore as get_barrier_semaphore
 from .transfers import make_async_copy as make_async_copy
+from .transfers import make_async_remote_copy as make_async_remote_copy
 from .transfers import sync_copy as sync_copy
 
 __all__ = [
@@ -50,13 +54,16 @@ __all__ = [
     "SemaphoreType",
     "SideEffectType",
     "async_copy",
+    "async_remote_copy",
     "bitcast",
     "dma_semaphore",
     "emit_pipeline",
     "force_tpu_interpret_mode",
+    "get_barrier_semaphore",
     "is_tpu_device",
     "load",
     "make_async_copy",
+    "make_async_remote_copy",
     "prng_random_bits",
     "prng_seed",
     "reset_tpu_interpret_mode_state",
@@ -160,77 +167,6 @@ class CompilerParams(calls.CompilerParams):
     def replace(self, **changes: Any) -> CompilerParams:
         """The same parameters with some changed."""
         return dataclasses.replace(self, **changes)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class InterpretParams:
-    """How kernels for TPUs are interpreted; given as ``interpret=InterpretParams()``.
-
-    Programs run one after the other on one core, copies are made when they begin, and semaphores
-    count. So there are no races to be found, nor times to be imitated: parameters that ask for
-    them are refused.
-
-    Args:
-      detect_races: must be False.
-      out_of_bounds_reads: what becomes of reads outside of arrays; those that are known while
-        tracing raise, others read the nearest elements.
-      skip_floating_point_ops: must be False.
-      uninitialized_memory: what memory holds at first: ``"nan"``.
-      num_cores_or_threads: must be 1.
-      vector_clock_size: only for races.
-      logging_mode: must be None.
-      dma_execution_mode: when copies are made, ``"eager"`` or ``"on_wait"``; kernels that wait for
-        their copies cannot tell.
-      random_seed: only for orders of programs that differ.
-      grid_point_recorder: must be None.
-      allow_hbm_allocation_in_run_scoped: scoped buffers may be in any memory in any case.
-      buffer_bounds: how large buffers seem to be: ``"logical"``.
-
-    Raises:
-      ValueError: for what the interpreter does not do.
-
-    Example:
-      >>> InterpretParams(dma_execution_mode="eager").detect_races
-      False
-    """
-
-    detect_races: bool = False
-    out_of_bounds_reads: str = "raise"
-    skip_floating_point_ops: bool = False
-    uninitialized_memory: str = "nan"
-    num_cores_or_threads: int = 1
-    vector_clock_size: int | None = None
-    logging_mode: Any = None
-    dma_execution_mode: str = "on_wait"
-    random_seed: int | None = None
-    grid_point_recorder: Any = None
-    allow_hbm_allocation_in_run_scoped: bool = False
-    buffer_bounds: str = "logical"
-
-    def __post_init__(self) -> None:
-        for name, only in (
-            ("detect_races", False),
-            ("skip_floating_point_ops", False),
-            ("uninitialized_memory", "nan"),
-            ("num_cores_or_threads", 1),
-            ("logging_mode", None),
-            ("grid_point_recorder", None),
-            ("buffer_bounds", "logical"),
-        ):
-            if getattr(self, name) != only:
-                raise ValueError(
-                    f"the interpreter runs one program after the other on plain arrays, and knows "
-                    f"{name}={only!r} only, got {getattr(self, name)!r}"
-                )
-        if self.dma_execution_mode not in ("eager", "on_wait"):
-            raise ValueError(
-                f"dma_execution_mode is 'eager' or 'on_wait', got {self.dma_execution_mode!r}"
-            )
-
-    @property
-    def num_cores_per_device(self) -> int:
-        """The number of cores that are imitated."""
-        return self.num_cores_or_threads
 
 
 def load(ref: Any, *, mask: Any = None) -> Any:

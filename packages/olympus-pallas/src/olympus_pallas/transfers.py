@@ -7,10 +7,12 @@ The primitives, with operands flattened as a parameter says:
 - ``semaphore_wait(ref, transforms, value, decrement)`` waits for a value, and subtracts it,
 - ``semaphore_read(ref, transforms)`` gives its value,
 - ``dma_start(source, its transforms, target, its transforms, semaphore, its transforms)`` begins a
-  copy, ``dma_wait`` of the same waits until it is there.
+  copy, ``dma_wait`` of the same waits until it is there. A copy to another device has besides
+  ``sent, its transforms, device_id``: the semaphore that learns when the source has been read;
+- ``get_barrier_semaphore()`` gives the semaphore at which the devices of a kernel meet.
 
-The interpreter runs one program after the other: copies are made when they begin, and what is
-waited for has happened.
+The interpreter of array programs runs one program after the other: copies are made when they begin,
+and what is waited for has happened. Several devices are simulated by `olympus_pallas.machine`.
 """
 
 from __future__ import annotations
@@ -23,7 +25,6 @@ import numpy as np
 
 from olympus_ir import lax, pytrees
 from olympus_ir.avals import ShapedArray
-from olympus_ir.documents import Concatenation, Document, Text
 from olympus_ir.effects import (
     Effect,
     control_flow_allowed_effects,
@@ -31,22 +32,28 @@ from olympus_ir.effects import (
     read_effect,
     write_effect,
 )
-from olympus_ir.olympuspr import Equation
+from olympus_ir.olympuspr import Equation, Olympuspr, olympusprs_in_params
 from olympus_ir.primitives import Primitive
 from olympus_ir.refs.discharge import discharge_rules
 from olympus_ir.refs.transforms import read_view, transformed_aval, written
 
 from .memory import SemaphoreType
-from .memory_access import ref_and_transforms, shown_view
+from .memory_access import ref_and_transforms
 from .scoped import run_scoped
 
 __all__ = [
     "AsyncCopy",
     "DeviceIdType",
     "async_copy",
+    "async_remote_copy",
+    "communicates",
     "dma_start_p",
     "dma_wait_p",
+    "get_barrier_semaphore",
+    "get_barrier_semaphore_p",
+    "is_remote",
     "make_async_copy",
+    "make_async_remote_copy",
     "semaphore_read",
     "semaphore_read_p",
     "semaphore_signal",
@@ -85,6 +92,7 @@ semaphore_wait_p = Primitive("semaphore_wait", multiple_results=True)
 semaphore_read_p = Primitive("semaphore_read")
 dma_start_p = Primitive("dma_start", multiple_results=True)
 dma_wait_p = Primitive("dma_wait", multiple_results=True)
+get_barrier_semaphore_p = Primitive("get_barrier_semaphore")
 for _primitive in (semaphore_signal_p, semaphore_wait_p, semaphore_read_p, dma_start_p, dma_wait_p):
     _primitive.takes_refs = True
     _primitive.spreads_varying = False
@@ -122,7 +130,8 @@ def _read_types(*flat: Any, args_tree: Any) -> Any:
 
 
 def _dma_types(*flat: Any, tree: Any, **params: Any) -> Any:
-    source, source_view, target, target_view, semaphore, place = pytrees.tree_unflatten(tree, flat)
+    parts = pytrees.tree_unflatten(tree, flat)
+    source, source_view, target, target_view, semaphore, place = parts[:6]
     given = transformed_aval(source.inner_aval, source_view)
     wanted = transformed_aval(target.inner_aval, target_view)
     if given.shape != wanted.shape or given.dtype != wanted.dtype:
@@ -131,11 +140,42 @@ def _dma_types(*flat: Any, tree: Any, **params: Any) -> Any:
             f"{wanted.str_short()}"
         )
     _check_one("make_async_copy", semaphore, place)
+    if len(parts) > 6:
+        _check_one("make_async_remote_copy", parts[6], parts[7])
     return (), _EFFECTS
 
 
 dma_start_p.def_effectful_abstract_eval(_dma_types)
 dma_wait_p.def_effectful_abstract_eval(_dma_types)
+
+
+@get_barrier_semaphore_p.def_abstract_eval
+def _barrier_semaphore_type() -> Any:
+    return SemaphoreType.BARRIER.get_ref_aval()
+
+
+def is_remote(equation: Equation) -> bool:
+    """Whether a copy or a signal is meant for another device."""
+    name = "args_tree" if equation.primitive is semaphore_signal_p else "tree"
+    parts = pytrees.tree_unflatten(equation.params[name], equation.invars)
+    if equation.primitive is semaphore_signal_p:
+        return parts[3] is not None
+    return len(parts) > 6
+
+
+def communicates(program: Olympuspr) -> bool:
+    """Whether a kernel has to do with other devices."""
+    return any(map(_communicates, program.eqns))
+
+
+def _communicates(equation: Equation) -> bool:
+    primitive = equation.primitive
+    if primitive is get_barrier_semaphore_p:
+        return True
+    if primitive is dma_start_p or primitive is semaphore_signal_p:
+        return is_remote(equation)
+    return any(map(communicates, olympusprs_in_params(equation.params)))
+
 
 # ---- functions ----
 
@@ -193,36 +233,87 @@ def semaphore_read(sem_or_view: Any) -> Any:
 class AsyncCopy:
     """A copy from one reference to another that runs beside the program.
 
-    Args:
-      source: what is copied.
-      target: where to.
-      semaphore: counts what has arrived.
+    Attributes:
+      src_ref: what is copied.
+      dst_ref: where to.
+      dst_sem: counts what has arrived.
+      src_sem: counts what has been read, of a copy to another device.
+      device_id: the device, where it is another one.
+      device_id_type: how it is named.
     """
 
-    __slots__ = ("semaphore", "source", "target")
+    __slots__ = (
+        "_used",
+        "device_id",
+        "device_id_type",
+        "dst_ref",
+        "dst_sem",
+        "src_ref",
+        "src_sem",
+    )
 
-    def __init__(self, source: Any, target: Any, semaphore: Any) -> None:
-        self.source = source
-        self.target = target
-        self.semaphore = semaphore
+    def __init__(
+        self,
+        src_ref: Any,
+        dst_ref: Any,
+        dst_sem: Any,
+        src_sem: Any = None,
+        device_id: Any = None,
+        device_id_type: DeviceIdType = DeviceIdType.MESH,
+    ) -> None:
+        self.src_ref = src_ref
+        self.dst_ref = dst_ref
+        self.dst_sem = dst_sem
+        self.src_sem = src_sem
+        self.device_id = device_id
+        self.device_id_type = device_id_type
 
-    def _operands(self) -> tuple[list[Any], Any]:
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is a copy to another device."""
+        return self.src_sem is not None
+
+    def _operands(self, *refs: Any) -> tuple[list[Any], Any]:
         parts: list[Any] = []
-        for ref in (self.source, self.target, self.semaphore):
+        for ref in refs:
             parts += ref_and_transforms("make_async_copy", ref)
+        if self.is_remote:
+            parts += [*ref_and_transforms("make_async_copy", self.src_sem), self.device_id]
         return pytrees.tree_flatten(tuple(parts))
 
     def start(self, priority: int = 0, *, add: bool = False) -> None:
-        """Begins the copy."""
-        flat, tree = self._operands()
+        """Begins the copy.
+
+        Args:
+          priority: the copy's priority.
+          add: whether it adds to what is there.
+        """
+        flat, tree = self._operands(self.src_ref, self.dst_ref, self.dst_sem)
         dma_start_p.bind(
-            *flat, tree=tree, device_id_type=DeviceIdType.MESH, priority=priority, add=add
+            *flat, tree=tree, device_id_type=self.device_id_type, priority=priority, add=add
         )
 
     def wait(self) -> None:
-        """Waits until everything is there."""
-        flat, tree = self._operands()
-        dma_wait_p.bind(*flat, tree=tree, device_id_type=DeviceIdType.MESH)
+        """Waits until everything is there, and of a copy to another device, has been read."""
+        if self.is_remote:
+            self.wait_send()
+        self.wait_recv()
+
+    def wait_recv(self) -> None:
+        """Waits until as much has arrived here as the copy moves."""
+        flat, tree = self._operands(self.src_ref, self.dst_ref, self.dst_sem)
+        dma_wait_p.bind(*flat, tree=tree, device_id_type=self.device_id_type)
+
+    def wait_send(self) -> None:
+        """Waits until everything has been read, so that the source may be written again.
+
+        Raises:
+          ValueError: where the copy is not to another device.
+        """
+        if not self.is_remote:
+            raise ValueError("Cannot `wait_send` on a local copy.")
+        flat, tree = self._operands(self.dst_ref, self.src_ref, self.src_sem)
+        dma_wait_p.bind(*flat, tree=tree, device_id_type=self.device_id_type)
 
 
 def make_async_copy(src_ref: Any, dst_ref: Any, sem: Any) -> AsyncCopy:
@@ -253,6 +344,63 @@ def async_copy(
     return copy
 
 
+def make_async_remote_copy(
+    src_ref: Any,
+    dst_ref: Any,
+    send_sem: Any,
+    recv_sem: Any,
+    device_id: Any,
+    device_id_type: DeviceIdType = DeviceIdType.MESH,
+) -> AsyncCopy:
+    """A copy to another device, begun with ``start()``.
+
+    All devices run the same kernel: ``dst_ref`` and ``recv_sem`` are those of the other device.
+    ``wait_send()`` waits until what this one sends has been read, ``wait_recv()`` until as much has
+    arrived from whoever sends to this one; ``wait()`` does both.
+
+    Args:
+      src_ref: what is copied.
+      dst_ref: where to, in the other device's memory.
+      send_sem: a semaphore for copies, of this device.
+      recv_sem: a semaphore for copies, of the other device.
+      device_id: the device: its place along the axes of the mesh, as a tuple of all or a dictionary
+        of those that differ, or its number.
+      device_id_type: which of these.
+    """
+    return AsyncCopy(src_ref, dst_ref, recv_sem, send_sem, device_id, device_id_type)
+
+
+def async_remote_copy(
+    src_ref: Any,
+    dst_ref: Any,
+    send_sem: Any,
+    recv_sem: Any,
+    device_id: Any,
+    device_id_type: DeviceIdType = DeviceIdType.MESH,
+) -> AsyncCopy:
+    """Begins a copy to another device; see `make_async_remote_copy`.
+
+    Args:
+      src_ref: what is copied.
+      dst_ref: where to, in the other device's memory.
+      send_sem: a semaphore for copies, of this device.
+      recv_sem: a semaphore for copies, of the other device.
+      device_id: the device.
+      device_id_type: how it is named.
+    """
+    copy = AsyncCopy(src_ref, dst_ref, recv_sem, send_sem, device_id, device_id_type)
+    copy.start()
+    return copy
+
+
+def get_barrier_semaphore() -> Any:
+    """The semaphore at which all devices meet that run kernels of one ``collective_id``.
+
+    It outlives the kernel: each device takes from it as much as the others have added.
+    """
+    return get_barrier_semaphore_p.bind()
+
+
 def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
     """Copies from one reference to another, and waits until everything is there.
 
@@ -270,6 +418,12 @@ def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
 # ---- in the interpreter ----
 
 
+_ONE_DEVICE = (
+    "kernels that have to do with other devices are interpreted on CPUs, on several simulated "
+    "devices: in shard_map, with interpret=tpu.InterpretParams()."
+)
+
+
 def _set_first(operands: Sequence[Any], value: Any) -> list[Any]:
     return [value, *[None] * (len(operands) - 1)]
 
@@ -280,10 +434,7 @@ def _signal(equation: Any, operands: Sequence[Any]) -> Any:
         equation.params["args_tree"], operands
     )
     if device_id is not None:
-        raise ValueError(
-            "semaphores of other devices cannot be signalled in interpret mode; compile the kernel "
-            "for TPUs"
-        )
+        raise ValueError(_ONE_DEVICE)
     return _set_first(
         operands, written(count, transforms, lax.add(read_view(count, transforms), inc))
     ), []
@@ -308,6 +459,8 @@ def _read(equation: Any, operands: Sequence[Any]) -> Any:
 @discharge_rules.define(dma_start_p)
 def _start(equation: Any, operands: Sequence[Any]) -> Any:
     params = equation.params
+    if is_remote(equation):
+        raise ValueError(_ONE_DEVICE)
     positions = pytrees.tree_unflatten(params["tree"], range(len(operands)))
     source, source_view, target, target_view, *_ = pytrees.tree_unflatten(params["tree"], operands)
     value = read_view(source, source_view)
@@ -321,59 +474,3 @@ def _start(equation: Any, operands: Sequence[Any]) -> Any:
 @discharge_rules.define(dma_wait_p)
 def _arrived(equation: Any, operands: Sequence[Any]) -> Any:
     return [None] * len(operands), []
-
-
-# ---- printing ----
-
-
-def _print_semaphore(suffix: str = "") -> Any:
-    def rule(equation: Equation, printer: Any) -> Document:
-        ref, transforms, value, *_ = pytrees.tree_unflatten(
-            equation.params["args_tree"], equation.invars
-        )
-        name = Text(
-            f"{equation.primitive.name}{suffix} ", annotations=printer.annotations(equation)
-        )
-        return Concatenation(
-            [name, shown_view(printer, ref, transforms), Text(" "), printer.atom(value)]
-        )
-
-    return rule
-
-
-def _print_start(equation: Equation, printer: Any) -> Document:
-    params = equation.params
-    source, source_view, target, target_view, semaphore, place = pytrees.tree_unflatten(
-        params["tree"], equation.invars
-    )
-    mark = " +=" if params["add"] else " ->"
-    return Concatenation(
-        [
-            Text(f"dma_start(p{params['priority']}) ", annotations=printer.annotations(equation)),
-            shown_view(printer, source, source_view),
-            Text(f"{mark} "),
-            shown_view(printer, target, target_view),
-            Text(" "),
-            shown_view(printer, semaphore, place),
-        ]
-    )
-
-
-def _print_wait(equation: Equation, printer: Any) -> Document:
-    _, _, target, target_view, semaphore, place = pytrees.tree_unflatten(
-        equation.params["tree"], equation.invars
-    )
-    return Concatenation(
-        [
-            Text("dma_wait ", annotations=printer.annotations(equation)),
-            shown_view(printer, target, target_view),
-            Text(" "),
-            shown_view(printer, semaphore, place),
-        ]
-    )
-
-
-semaphore_signal_p.print_rule = _print_semaphore()
-semaphore_wait_p.print_rule = _print_semaphore("[dec]")
-dma_start_p.print_rule = _print_start
-dma_wait_p.print_rule = _print_wait

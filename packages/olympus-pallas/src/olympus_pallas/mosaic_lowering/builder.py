@@ -31,11 +31,15 @@ class MosaicKernel:
       program_ids: the program's place along each of the user's dimensions of the grid.
       grid: the sizes of these dimensions.
       name: the kernel's name, for messages.
+      mesh_axes: names and sizes of the axes of the mesh of devices.
+      core_axes: from the name of an axis of cores to the axis of the grid that stands for it.
     """
 
     program_ids: list[Any]
     grid: tuple[Any, ...]
     name: str
+    mesh_axes: tuple[tuple[Any, int], ...] = ()
+    core_axes: dict[Any, int] = dataclasses.field(default_factory=dict)
 
 
 def storage_dtype(dtype: Any) -> Any:

@@ -22,6 +22,7 @@ from ..grids import BlockMapping, GridMapping, dynamic_grid_dim
 from ..lowering.attributes import bytecode, parsed_type, type_attribute, use_dialect
 from ..lowering.building import BOOL, INT32, KernelLoweringError
 from ..lowering.elementwise import cast
+from ..transfers import communicates
 from .builder import MosaicBuilder, MosaicKernel, memory_name, memref_type
 from .memory import ref_of
 
@@ -58,11 +59,13 @@ def lower_call(
     _check_blocks(grid_mapping, source)
     function_name = name or jaxpr.debug_info.func_name
     symbol = "".join(c if c.isalnum() or c == "_" else "_" for c in function_name)
-    module = kernel_module(jaxpr, grid_mapping, symbol, chosen)
+    axes = context.module.axis_context
+    mesh_axes = () if axes is None else tuple(zip(axes.axis_names, axes.axis_sizes, strict=True))
+    module = kernel_module(jaxpr, grid_mapping, symbol, chosen, mesh_axes)
     if debug:
         print(f"\nThe Mosaic module for pallas_call {source}:")
         print(module)
-    config = _backend_config(_serialized(module), chosen, cost_estimate)
+    config = _backend_config(_serialized(module), chosen, cost_estimate, communicates(jaxpr))
     bounds = grid_mapping.num_dynamic_grid_bounds
     avals_in = context.avals_in
     operands = tuple(
@@ -105,8 +108,10 @@ def _serialized(module: Any) -> bytes:
     return bytecode(copy, _BYTECODE_VERSION)
 
 
-def _backend_config(body: bytes, params: Any, cost_estimate: Any) -> str:
+def _backend_config(body: bytes, params: Any, cost_estimate: Any, communicates: bool) -> str:
     config: dict[str, Any] = {"body": base64.b64encode(body).decode()}
+    if communicates:
+        config["has_communication"] = True
     if cost_estimate is not None:
         config["cost_estimate"] = dataclasses.asdict(cost_estimate)
     config["serialization_format"] = params.serialization_format
@@ -184,7 +189,13 @@ def _check_blocks(grid_mapping: GridMapping, source: str) -> None:
 # ---- modules ----
 
 
-def kernel_module(jaxpr: Olympuspr, grid_mapping: GridMapping, name: str, params: Any) -> Any:
+def kernel_module(
+    jaxpr: Olympuspr,
+    grid_mapping: GridMapping,
+    name: str,
+    params: Any,
+    mesh_axes: tuple[tuple[Any, int], ...] = (),
+) -> Any:
     """The Mosaic module of a kernel, checked by MLIR."""
     use_dialect("tpu")
     location = mlir.unknown_location()
@@ -217,7 +228,13 @@ def kernel_module(jaxpr: Olympuspr, grid_mapping: GridMapping, name: str, params
     arguments = list(body.arguments)
     places = arguments[: len(grid)]
     own = grid_mapping.own_dims
-    kernel = MosaicKernel([places[dim] for dim in own], tuple(grid[dim] for dim in own), name)
+    kernel = MosaicKernel(
+        [places[dim] for dim in own],
+        tuple(grid[dim] for dim in own),
+        name,
+        mesh_axes,
+        {axis: number for number, axis in enumerate(grid_mapping.grid_names or ())},
+    )
     builder = MosaicBuilder(kernel, body)
     avals = [*prefetched, *(None for _ in blocks), *grid_mapping.scratch_avals]
     refs = []

@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels on simulated cores: the loop over the grid, and the call from a compiled program."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.avals import ShapedArray
+from olympus_ir.olympuspr import Olympuspr
+from olympus_xla.lowering.callbacks import emit_callback
+from olympus_xla.lowering.collectives import axis_index
+
+from ..block_specs import Blocked, BoundedSlice, Element, Indirect
+from ..grids import BlockMapping, GridMapping, dynamic_grid_dim
+from ..memory import MemorySpace, TpuMemorySpace
+from ..transfers import communicates
+from . import communication as communication  # its rules
+from . import operations
+from .evaluation import Core
+from .runs import Run, Site, meet
+
+__all__ = ["emit_simulation", "run_call", "run_cores"]
+
+_WHOLE = (MemorySpace.ANY, MemorySpace.HOST, TpuMemorySpace.HBM)
+
+
+# ---- the call from a compiled program ----
+
+
+def emit_simulation(context: Any, operands: Sequence[Any], run: Callable[..., Any]) -> list[Any]:
+    """Calls a function of a device's arrays from a compiled program.
+
+    Args:
+      context: the lowering context of the equation.
+      operands: the arrays.
+      run: `(key, device, mesh_axes, *arrays) -> arrays`, where ``key`` stands for the equation,
+        ``device`` is the device's number in the mesh of ``mesh_axes``, names with sizes.
+    """
+    axes = context.module.axis_context
+    names = () if axes is None else axes.axis_names
+    mesh_axes = () if axes is None else tuple(zip(names, axes.axis_sizes, strict=True))
+    places = [axis_index(context, name) for name in names]
+    key = object()
+
+    def call(*views: Any) -> tuple[np.ndarray, ...]:
+        views = tuple(np.asarray(view) for view in views if view is not None)
+        device = 0
+        for place, (_, size) in zip(views, mesh_axes, strict=False):
+            device = device * size + int(place)
+        results = run(key, device, mesh_axes, *views[len(mesh_axes) :])
+        return tuple(
+            np.ascontiguousarray(result, aval.dtype).reshape(aval.shape)
+            for result, aval in zip(results, avals_out, strict=True)
+        )
+
+    avals_out = context.avals_out
+    index = np.dtype(np.int32)
+    index_avals = [ShapedArray((), index)] * len(places)
+    return emit_callback(
+        context,
+        call,
+        [*places, *operands],
+        [*index_avals, *context.avals_in],
+        avals_out,
+        has_side_effect=True,
+    )
+
+
+def shared_run(
+    key: Any, device: int, mesh_axes: Sequence[tuple[Any, int]], settings: Any, together: bool
+) -> Run:
+    """The run of a kernel: with other devices where it has to do with them."""
+    count = 1
+    for _, size in mesh_axes:
+        count *= size
+
+    def make(devices: int = count) -> Run:
+        eager = settings.dma_execution_mode == "eager"
+        return Run(devices, 1, eager, settings.detect_races)
+
+    if not together or count == 1:
+        run = make(count)
+        run.begin_cores(1 - count)
+        return run
+    return meet(key, device, count, make)
+
+
+def run_together(core: Core, together: bool, body: Callable[[], Any]) -> Any:
+    """Runs a kernel's body on one device, between the meetings of all that it has to do with."""
+    run = core.run
+    try:
+        if together:
+            run.rendezvous(core, "start", run.num_devices)
+        body()
+        if together:
+            run.rendezvous(core, "end", run.num_devices)
+        run.finish_transfers()
+    except BaseException as error:
+        with run.changed:
+            run.fail(error)
+        raise
+    finally:
+        run.finish_core()
+
+
+def run_cores(core: Core, bodies: Sequence[tuple[Core, Callable[[Core], Any]]]) -> None:
+    """Runs functions on cores of their own, and waits for all.
+
+    Raises:
+      BaseException: the first error of any of them.
+    """
+    run = core.run
+    if len(bodies) == 1:
+        only, body = bodies[0]
+        if run.races is not None:
+            run.races.begin(only, core)
+        body(only)
+        if run.races is not None:
+            run.races.end(only, core)
+        return
+    run.begin_cores(len(bodies) - 1)
+    errors: list[BaseException] = []
+
+    def work(one: Core, body: Callable[[Core], Any]) -> None:
+        try:
+            body(one)
+        except BaseException as error:
+            errors.append(error)
+            with run.changed:
+                run.fail(error)
+        finally:
+            run.finish_core()
+
+    if run.races is not None:
+        for one, _ in bodies:
+            run.races.begin(one, core)
+    threads = [
+        threading.Thread(target=work, args=each, name=f"olympus {each[0]}") for each in bodies
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    run.begin_cores(1)
+    if run.races is not None:
+        for one, _ in bodies:
+            run.races.end(one, core)
+    if errors:
+        raise errors[0]
+
+
+# ---- pallas_call ----
+
+
+def run_call(
+    key: Any,
+    device: int,
+    mesh_axes: Sequence[tuple[Any, int]],
+    *operands: np.ndarray,
+    jaxpr: Olympuspr,
+    grid_mapping: GridMapping,
+    input_output_aliases: Sequence[tuple[int, int]],
+    out_avals: Sequence[Any],
+    settings: Any,
+    compiler_params: Any = None,
+    interpret: Any = None,
+    **params: Any,
+) -> list[np.ndarray]:
+    """The outputs of a `pallas_call` on one device."""
+    together = communicates(jaxpr)
+    run = shared_run(key, device, mesh_axes, settings, together)
+    core = Core(run, device, 0, settings, mesh_axes)
+    bounds = iter(operands)
+    grid = tuple(
+        int(next(bounds)) if size is dynamic_grid_dim else size for size in grid_mapping.grid
+    )
+    arrays = list(operands[grid_mapping.num_dynamic_grid_bounds :])
+    outputs = [
+        np.full(aval.shape, operations.fill_value(core, aval.dtype), np.dtype(aval.dtype))
+        for aval in out_avals
+    ]
+    for source, target in input_output_aliases:
+        outputs[target] = np.array(arrays[source])
+    arrays = [*map(np.array, arrays), *outputs]
+    sites = [core.allocate(array, ("operand", n), True) for n, array in enumerate(arrays)]
+    for source, target in input_output_aliases:
+        sites[source] = sites[len(sites) - len(outputs) + target]
+    kernel = _Kernel(jaxpr, grid_mapping, grid, sites, compiler_params)
+    run_together(core, together, lambda: kernel.run_all(core))
+    return [site.buffer.array for site in sites[len(sites) - len(outputs) :]]
+
+
+class _Kernel:
+    """A kernel and its operands on one device."""
+
+    def __init__(
+        self,
+        jaxpr: Olympuspr,
+        mapping: GridMapping,
+        grid: tuple[int, ...],
+        sites: Sequence[Site],
+        compiler_params: Any,
+    ) -> None:
+        self.jaxpr = jaxpr
+        self.mapping = mapping
+        self.grid = grid
+        self.prefetched = list(sites[: mapping.num_index_operands])
+        self.operands = list(sites[mapping.num_index_operands :])
+        self.semantics = getattr(compiler_params, "dimension_semantics", None)
+
+    def run_all(self, core: Core) -> None:
+        """Runs the programs of the grid, on several cores where there are some."""
+        cores = core.settings.num_cores_or_threads
+        places = list(itertools.product(*map(range, self.grid)))
+        axis = self._parallel_axis() if cores > 1 else None
+        if axis is None:
+            self.run_places(core, places)
+            return
+        if core.settings.random_seed is not None:
+            order = np.random.default_rng(core.settings.random_seed).permutation(self.grid[axis])
+            places.sort(key=lambda place: int(order[place[axis]]))
+        share = -(-self.grid[axis] // cores)
+        bodies = []
+        for number in range(cores):
+            own = [place for place in places if place[axis] // share == number]
+            bodies.append((core.split(number), lambda one, own=own: self.run_places(one, own)))
+        run_cores(core, bodies)
+
+    def _parallel_axis(self) -> int | None:
+        """The first axis whose programs do not depend on one another, where one is known."""
+        own = self.mapping.own_dims
+        for axis, kind in zip(own, self.semantics or (), strict=False):
+            if str(getattr(kind, "value", kind)).lower() in ("parallel", "core_parallel"):
+                return axis
+        return None
+
+    def run_places(self, core: Core, places: Sequence[tuple[int, ...]]) -> None:
+        """Runs the programs at some places, one after the other."""
+        mapping = self.mapping
+        own = mapping.own_dims
+        core.grid = tuple(self.grid[dim] for dim in own)
+        blocks = [
+            _Block(core, block, site, number, number >= mapping.num_inputs)
+            for number, (block, site) in enumerate(
+                zip(mapping.block_mappings, self.operands, strict=True)
+            )
+        ]
+        scratch = [
+            operations.new_buffer(core, aval, ("scratch", number))
+            for number, aval in enumerate(mapping.scratch_avals)
+        ]
+        names = mapping.grid_names or ()
+        recorder = core.settings.grid_point_recorder
+        for place in places:
+            core.place = tuple(place[dim] for dim in own)
+            for name, index, size in zip(names, core.place, core.grid, strict=False):
+                core.places[name], core.sizes[name] = index, size
+            if recorder is not None:
+                recorder(core, tuple(map(np.int32, place)), np.int32(core.number))
+            for block in blocks:
+                block.enter(core, place, self.prefetched)
+            seen = [block.seen for block in blocks]
+            core.evaluate_with(self.jaxpr, [*self.prefetched, *seen, *scratch], {})
+        for block in blocks:
+            block.leave(core)
+
+
+class _Block:
+    """One operand of a kernel: the array, and the block of it that the core sees."""
+
+    def __init__(
+        self, core: Core, mapping: BlockMapping, operand: Site, number: int, is_output: bool
+    ) -> None:
+        self.mapping = mapping
+        self.operand = operand
+        self.is_output = is_output
+        self.index: tuple[int, ...] | None = None
+        self.is_direct = mapping.block_aval.memory_space in _WHOLE and mapping.is_whole
+        if self.is_direct:
+            self.seen = operand
+            return
+        shape = mapping.block_aval.shape
+        dtype = np.dtype(mapping.array_aval.dtype)
+        array = np.full(shape, operations.fill_value(core, dtype), dtype)
+        if mapping.block_aval.memory_space in _WHOLE:
+            raise ValueError(
+                f"{mapping.origin} lies in memory that is not cut into blocks; leave the block "
+                "shape away"
+            )
+        self.seen = core.allocate(array, ("block", number))
+
+    def enter(self, core: Core, place: Sequence[int], prefetched: Sequence[Site]) -> None:
+        """Goes to the block of a place, and leaves the one before."""
+        if self.is_direct:
+            return
+        index_map = self.mapping.index_map_jaxpr
+        numbers = [np.asarray(index, np.int32) for index in place]
+        results = core.evaluate(index_map, [*numbers, *prefetched])
+        index = tuple(map(int, results[: len(self.mapping.block_shape)]))
+        if index == self.index:
+            return
+        self.leave(core)
+        self.index = index
+        array = core.read(self.operand)
+        block = self.seen.buffer.array
+        inside, within = self._part(array.shape, block)
+        block[...] = operations.fill_value(core, block.dtype)
+        self._expanded(block)[within] = array[inside]
+
+    def leave(self, core: Core) -> None:
+        """Writes the block back where it is part of an output."""
+        if self.is_direct or self.index is None or not self.is_output:
+            return
+        with core.run.changed:
+            array = self.operand.buffer.array
+            block = self.seen.buffer.array
+            inside, within = self._part(array.shape, block)
+            array[inside] = self._expanded(block)[within]
+
+    def _expanded(self, block: np.ndarray) -> np.ndarray:
+        return block.reshape(self.mapping.sizes)
+
+    def _part(self, shape: tuple[int, ...], block: np.ndarray) -> tuple[Any, Any]:
+        """Which part of the array is in the block, and where in the block it is."""
+        inside, within = [], []
+        assert self.index is not None
+        for dim, number, size, whole in zip(
+            self.mapping.block_shape, self.index, self.mapping.sizes, shape, strict=True
+        ):
+            if isinstance(dim, BoundedSlice | Indirect):
+                raise ValueError(
+                    f"Unsupported block dimension {dim} for {self.mapping.origin}: simulated cores "
+                    "see blocks whose sizes are known; use Blocked, Element or Squeezed."
+                )
+            start = number * size if isinstance(dim, Blocked) else number
+            if isinstance(dim, Element):
+                start -= dim.padding[0]
+            first, last = max(start, 0), min(start + size, whole)
+            inside.append(slice(first, max(last, first)))
+            within.append(slice(first - start, max(last, first) - start))
+        return tuple(inside), tuple(within)

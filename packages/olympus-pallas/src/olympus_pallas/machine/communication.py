@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What cores do with semaphores and copies, of their own and of others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import pytrees
+from olympus_ir.olympuspr import Equation
+
+from ..transfers import (
+    DeviceIdType,
+    dma_start_p,
+    dma_wait_p,
+    get_barrier_semaphore_p,
+    semaphore_read_p,
+    semaphore_signal_p,
+    semaphore_wait_p,
+)
+from .evaluation import Core, machine_rules
+from .operations import viewed
+from .runs import Buffer, Site, Transfer
+from .views import read
+
+__all__ = ["place_of", "remote"]
+
+
+def place_of(core: Core, device_id: Any, kind: DeviceIdType) -> tuple[int, Any]:
+    """The number of a device, and of a core where it is named too; None for this one's."""
+    sizes = dict(core.mesh_axes)
+    on_core: Any = None
+    if kind is DeviceIdType.LOGICAL and not isinstance(device_id, Mapping | tuple):
+        return int(device_id), None
+    place = {name: core.places[name] for name in sizes}
+    if isinstance(device_id, Mapping):
+        for name, index in device_id.items():
+            names = name if isinstance(name, tuple) else (name,)
+            index = int(index)
+            for each in reversed(names):
+                size = core.sizes[each]
+                if each in sizes:
+                    place[each] = index % size
+                else:
+                    on_core = index % size if on_core is None else on_core
+                index //= size
+    else:
+        given = device_id if isinstance(device_id, tuple | list) else (device_id,)
+        if len(given) != len(sizes):
+            raise ValueError(
+                f"a device is named by its place along the axes {tuple(sizes)} of the mesh, got "
+                f"{len(given)} numbers"
+            )
+        place = dict(zip(sizes, map(int, given), strict=True))
+    number = 0
+    for name, size in sizes.items():
+        number = number * size + place[name]
+    return number, on_core
+
+
+def remote(core: Core, site: Site, device: int, on_core: Any = None) -> Site:
+    """The same part of another device's buffer."""
+    if device == core.device and on_core in (None, core.number):
+        return site
+    if not 0 <= device < core.run.num_devices:
+        raise ValueError(f"device {device} is not among the {core.run.num_devices} that take part")
+    with core.run.changed:
+        return Site(core.run.elsewhere(core, site.buffer, device, on_core), site.transforms)
+
+
+@machine_rules.define(semaphore_signal_p)
+def _signal(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
+    params = equation.params
+    site, transforms, inc, device_id, core_index = pytrees.tree_unflatten(
+        params["args_tree"], operands
+    )
+    semaphore = viewed(site, transforms)
+    on_core = None if core_index is None else int(core_index)
+    device = core.device
+    if device_id is not None:
+        device, named = place_of(core, device_id, params["device_id_type"])
+        on_core = named if on_core is None else on_core
+    core.run.signal(core, remote(core, semaphore, device, on_core), int(inc))
+    return []
+
+
+@machine_rules.define(semaphore_wait_p)
+def _wait(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
+    site, transforms, value, decrement = pytrees.tree_unflatten(
+        equation.params["args_tree"], operands
+    )
+    core.run.wait(core, viewed(site, transforms), int(value), bool(decrement))
+    return []
+
+
+@machine_rules.define(semaphore_read_p)
+def _read(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
+    site, transforms = pytrees.tree_unflatten(equation.params["args_tree"], operands)
+    with core.run.changed:
+        return np.asarray(core.run.value(viewed(site, transforms)), np.int32)
+
+
+@machine_rules.define(get_barrier_semaphore_p)
+def _barrier_semaphore(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
+    with core.run.changed:
+        key = (core.device, None, "barrier semaphore")
+        if key not in core.run.buffers:
+            core.run.buffers[key] = Buffer(np.zeros((), np.int32), key[2], core.device, None)
+            core.run.touch()
+        return Site(core.run.buffers[key])
+
+
+def _parts(equation: Equation, operands: Sequence[Any]) -> tuple[Any, ...]:
+    parts = pytrees.tree_unflatten(equation.params["tree"], operands)
+    source, source_view, target, target_view, received, received_view, *rest = parts
+    sent, sent_view, device_id = rest or (None, (), None)
+    return (
+        viewed(source, source_view),
+        viewed(target, target_view),
+        viewed(received, received_view),
+        None if sent is None else viewed(sent, sent_view),
+        device_id,
+    )
+
+
+@machine_rules.define(dma_start_p)
+def _start(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
+    source, target, received, sent, device_id = _parts(equation, operands)
+    if device_id is not None:
+        device, on_core = place_of(core, device_id, equation.params["device_id_type"])
+        target = remote(core, target, device, on_core)
+        received = remote(core, received, device, on_core)
+    core.run.start(core, Transfer(source, target, received, sent, equation.params["add"]))
+    return []
+
+
+@machine_rules.define(dma_wait_p)
+def _arrived(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
+    _, target, received, _, _ = _parts(equation, operands)
+    size = target.buffer.array.dtype.itemsize * _num_elements(target)
+    core.run.wait(core, received, size)
+    return []
+
+
+def _num_elements(site: Site) -> int:
+    """How many elements are seen, without reading them."""
+    array = np.broadcast_to(np.zeros((), np.int8), site.buffer.array.shape)
+
+    return read(array, site.transforms).size

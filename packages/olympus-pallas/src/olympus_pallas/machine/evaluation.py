@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cores: threads that run programs with references, equation by equation, on NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax, pytrees
+from olympus_ir.avals import ShapedArray
+from olympus_ir.expansion import expansion_rules
+from olympus_ir.lax.control_flow.predicates import with_scalar_condition
+from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr
+from olympus_ir.primitives import Primitive
+from olympus_ir.reference.tables import array_rules, reference_rules
+from olympus_ir.rules import RuleTable
+from olympus_ir.source_info import summarize
+from olympus_ir.staging import trace_to_closed
+
+from .runs import Buffer, Run, Site
+
+__all__ = ["Core", "machine_rules"]
+
+# What a core does with an equation: `rule(core, equation, operands) -> results`. Operands are NumPy
+# arrays, and sites where they are references. Primitives without a rule are evaluated by their
+# reference rule, or as what they stand for.
+machine_rules: RuleTable[Callable[..., Sequence[Any]]] = RuleTable(
+    "machine", package="olympus_pallas", folder="machine"
+)
+
+
+class Core:
+    """A core of a device that runs a program.
+
+    Attributes:
+      run: the run that it takes part in.
+      device: the number of its device among those of the run.
+      number: its number among the device's cores.
+      settings: how kernels are interpreted: an `InterpretParams`, or anything with its fields.
+      mesh_axes: names and sizes of the axes of the devices' mesh.
+      places: its place along named axes, of devices and of cores.
+      grid: the sizes of the grid that `program_id` counts in.
+      place: the program's place in it.
+      state: what operations of one platform keep between them, such as random generators.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        device: int,
+        number: Any,
+        settings: Any,
+        mesh_axes: Sequence[tuple[Any, int]],
+    ) -> None:
+        self.run = run
+        self.device = device
+        self.number = number
+        self.settings = settings
+        self.mesh_axes = tuple(mesh_axes)
+        self.places: dict[Any, int] = {}
+        self.sizes: dict[Any, int] = {}
+        self.grid: tuple[int, ...] = ()
+        self.place: tuple[int, ...] = ()
+        self.state: dict[Any, Any] = {}
+        self._allocated: dict[Any, int] = {}
+        rest = device
+        for name, size in reversed(self.mesh_axes):
+            self.places[name] = rest % size
+            self.sizes[name] = size
+            rest //= size
+
+    def __repr__(self) -> str:
+        return f"core {self.number} of device {self.device}"
+
+    def split(self, number: Any, **axes: tuple[int, int]) -> Core:
+        """One of several cores that this one becomes; ``axes`` has its place and their sizes."""
+        core = type(self)(self.run, self.device, number, self.settings, self.mesh_axes)
+        core.places.update(self.places)
+        core.sizes.update(self.sizes)
+        for name, (place, size) in axes.items():
+            core.places[name], core.sizes[name] = place, size
+        core.grid, core.place = self.grid, self.place
+        return core
+
+    # ---- memories ----
+
+    def allocate(self, array: np.ndarray, name: Any, shared: bool = False) -> Site:
+        """A new buffer, which other cores know by its name."""
+        count = self._allocated[name] = self._allocated.get(name, 0) + 1
+        owner = None if shared else self.number
+        label = name if count == 1 else (name, count)
+        return Site(self.run.register(Buffer(array, label, self.device, owner)))
+
+    def is_collective(self, axes: Sequence[Any]) -> bool:
+        """Whether buffers are shared by cores that differ along some axes."""
+        return bool(axes)
+
+    def scoped_buffer(self, aval: Any, name: Any, shared: bool, make: Any) -> Site:
+        """A buffer for a scope; where cores share it, the first of them makes it."""
+        if not shared:
+            return make(self, aval, name)
+        count = self._allocated[name] = self._allocated.get(name, 0) + 1
+        label = (name, "shared", count)
+        with self.run.changed:
+            known = self.run.buffers.get((self.device, None, label))
+            return Site(known) if known is not None else make(self, aval, label, True)
+
+    def read(self, site: Site) -> np.ndarray:
+        return self.run.read(self, site)
+
+    def write(self, site: Site, value: Any) -> None:
+        self.run.write(self, site, value)
+
+    # ---- programs ----
+
+    def evaluate(self, program: Olympuspr | ClosedOlympuspr, operands: Sequence[Any]) -> list[Any]:
+        """Runs a program; returns its results."""
+        values: dict[Any, Any] = {}
+        if isinstance(program, ClosedOlympuspr):
+            for var, constant in zip(program.jaxpr.constvars, program.consts, strict=True):
+                values[var] = constant if isinstance(constant, Site) else np.asarray(constant)
+            program = program.jaxpr
+        return self.evaluate_with(program, operands, values)
+
+    def evaluate_with(
+        self, program: Olympuspr, operands: Sequence[Any], values: dict[Any, Any]
+    ) -> list[Any]:
+        """Runs a program whose constants are among ``values`` already."""
+        values.update(zip(program.invars, operands, strict=True))
+
+        def value_of(atom: Any) -> Any:
+            if atom.__class__ is Literal:
+                return np.asarray(atom.val, atom.aval.dtype)
+            return values[atom]
+
+        for equation in program.eqns:
+            given = [value_of(atom) for atom in equation.invars]
+            results = self.apply(equation, given)
+            if equation.primitive.multiple_results:
+                values.update(zip(equation.outvars, results, strict=True))
+            else:
+                values[equation.outvars[0]] = results
+        return [value_of(atom) for atom in program.outvars]
+
+    def apply(self, equation: Equation, operands: Sequence[Any]) -> Any:
+        """Runs one equation."""
+        primitive = equation.primitive
+        rule = machine_rules.rules.get(primitive)
+        if rule is not None:
+            return rule(self, equation, operands)
+        rule = reference_rules.rules.get(primitive)
+        if rule is None or rule in array_rules:
+            return self._expand(equation, operands)
+        if self.settings.skip_floating_point_ops and _is_floating(equation):
+            results = [np.zeros(var.aval.shape, var.aval.dtype) for var in equation.outvars]
+            return results if primitive.multiple_results else results[0]
+        with np.errstate(all="ignore"):
+            results = rule(*operands, **equation.params)
+        if primitive.multiple_results:
+            return [np.asarray(result) for result in results]
+        return np.asarray(results)
+
+    def _expand(self, equation: Equation, operands: Sequence[Any]) -> Any:
+        primitive = equation.primitive
+        expansion = expansion_rules.rules.get(primitive)
+        if expansion is None:
+            raise ValueError(
+                f"`{primitive.name}` is not known on simulated cores (used at "
+                f"{summarize(equation.source_info)})"
+            )
+        avals = [ShapedArray(atom.aval.shape, atom.aval.dtype) for atom in equation.invars]
+        closed = trace_to_closed(
+            lambda *args: pytrees.tree_leaves(expansion(*args, **equation.params)), avals
+        )
+        results = self.evaluate(closed, operands)
+        return results if primitive.multiple_results else results[0]
+
+
+def _is_floating(equation: Equation) -> bool:
+    return all(
+        isinstance(var.aval, ShapedArray) and var.aval.dtype.kind in "fV"
+        for var in equation.outvars
+    )
+
+
+# ---- control flow ----
+
+
+@machine_rules.define(lax.cond_p)
+def _cond(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
+    index, *rest = operands
+    branches = equation.params["branches"]
+    return core.evaluate(branches[min(max(int(index), 0), len(branches) - 1)], rest)
+
+
+@machine_rules.define(lax.while_p)
+def _while(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
+    given, params = with_scalar_condition(operands, equation.params)
+    cond_count, body_count = params["cond_nconsts"], params["body_nconsts"]
+    cond_consts = given[:cond_count]
+    body_consts = given[cond_count : cond_count + body_count]
+    carry = list(given[cond_count + body_count :])
+    while core.evaluate(params["cond_jaxpr"], [*cond_consts, *carry])[0]:
+        carry = core.evaluate(params["body_jaxpr"], [*body_consts, *carry])
+    return carry
+
+
+@machine_rules.define(lax.scan_p)
+def _scan(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
+    params = equation.params
+    num_consts, num_carry, length = params["num_consts"], params["num_carry"], params["length"]
+    consts, rest = operands[:num_consts], operands[num_consts:]
+    carry, xs = list(rest[:num_carry]), rest[num_carry:]
+    ys = [np.empty(var.aval.shape, var.aval.dtype) for var in equation.outvars[num_carry:]]
+    for place in reversed(range(length)) if params["reverse"] else range(length):
+        results = core.evaluate(params["jaxpr"], [*consts, *carry, *(x[place] for x in xs)])
+        carry = results[:num_carry]
+        for stack, result in zip(ys, results[num_carry:], strict=True):
+            stack[place] = result
+    return [*carry, *ys]
+
+
+def _call(parameter: str) -> Callable[..., Any]:
+    def rule(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
+        return core.evaluate(equation.params[parameter], operands)
+
+    return rule
+
+
+_CALLS: tuple[tuple[Primitive, str], ...] = (
+    (lax.jit_p, "jaxpr"),
+    (lax.closed_call_p, "call_jaxpr"),
+    (lax.custom_jvp_call_p, "call_jaxpr"),
+    (lax.custom_vjp_call_p, "call_jaxpr"),
+    (lax.checkpoint_p, "jaxpr"),
+)
+for _primitive, _parameter in _CALLS:
+    machine_rules.define(_primitive, _call(_parameter))

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Races: accesses to one element, one of them a write, which nothing has put in an order.
+
+Each core, and each copy, has a clock of how far it knows all others to be. What a semaphore is
+told it passes on to those who wait for it. An access that another core did, and that this core's
+clock does not know of, may happen before or after its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .views import read
+
+__all__ = ["Race", "Races"]
+
+Clock = dict[Any, int]
+
+
+class Race(RuntimeError):
+    """Two accesses of one element, one of them a write, happen in no certain order."""
+
+
+class Races:
+    """Who knows what of whom."""
+
+    def __init__(self) -> None:
+        self._clocks: dict[Any, Clock] = {}
+        self._told: dict[Any, Clock] = {}
+        self._places: dict[Any, Clock] = {}
+        self.found: list[str] = []
+
+    def _clock(self, actor: Any) -> Clock:
+        clock = self._clocks.get(actor)
+        if clock is None:
+            clock = self._clocks[actor] = {actor: 1}
+        return clock
+
+    @staticmethod
+    def _join(clock: Clock, other: Clock) -> None:
+        for actor, time in other.items():
+            if clock.get(actor, 0) < time:
+                clock[actor] = time
+
+    def fork(self, core: Any) -> Clock:
+        """What a copy knows that a core begins: what the core does, who then goes on."""
+        clock = self._clock(core)
+        known = dict(clock)
+        clock[core] += 1
+        return known
+
+    def begin(self, actor: Any, parent: Any) -> None:
+        """Says that a core has been begun by another."""
+        clock = self._clock(actor)
+        self._join(clock, self._clock(parent))
+        self._clock(parent)[parent] += 1
+
+    def end(self, actor: Any, parent: Any) -> None:
+        """Says that a core has waited for the end of another."""
+        self._join(self._clock(parent), self._clock(actor))
+
+    @staticmethod
+    def _semaphore(semaphore: Any) -> Any:
+        return id(semaphore.buffer), semaphore._number()
+
+    def release(self, actor: Any, semaphore: Any) -> None:
+        """Tells a semaphore what an actor knows."""
+        clock = self._actor_clock(actor)
+        self._join(self._told.setdefault(self._semaphore(semaphore), {}), clock)
+        clock[actor] = clock.get(actor, 0) + 1
+
+    def acquire(self, actor: Any, semaphore: Any) -> None:
+        """Tells an actor what a semaphore was told."""
+        self._join(self._clock(actor), self._told.get(self._semaphore(semaphore), {}))
+
+    def meet(self, actor: Any, place: Any) -> None:
+        """Tells an actor what all know that have come to a place before it went on."""
+        clock = self._clock(actor)
+        known = self._places.setdefault(place, {})
+        for other, other_clock in self._clocks.items():
+            if not hasattr(other, "source"):
+                self._join(known, other_clock)
+        self._join(clock, known)
+        clock[actor] += 1
+
+    def _actor_clock(self, actor: Any) -> Clock:
+        clock = self._clocks.get(actor)
+        if clock is None:
+            clock = self._clocks[actor] = {**(getattr(actor, "clock", None) or {}), actor: 1}
+        return clock
+
+    def access(self, actor: Any, site: Any, *, is_write: bool, is_atomic: bool = False) -> None:
+        """Notes an access and compares it with those before.
+
+        Raises:
+          Race: where it has no certain order with one of them.
+        """
+        buffer = site.buffer
+        clock = self._actor_clock(actor)
+        if buffer.past is None:
+            buffer.past = {}
+        numbers = np.arange(buffer.array.size).reshape(buffer.array.shape)
+        touched = read(numbers, site.transforms).reshape(-1)
+        for (other, was_write, was_atomic), times in buffer.past.items():
+            if other is actor or not (is_write or was_write) or (is_atomic and was_atomic):
+                continue
+            if np.any(times[touched] > clock.get(other, 0)):
+                raise Race(
+                    f"a race: {_described(actor, is_write)} and {_described(other, was_write)} the "
+                    f"same elements of {buffer.name} on device {buffer.device} in no certain order"
+                )
+        key = (actor, is_write, is_atomic)
+        if key not in buffer.past:
+            buffer.past[key] = np.zeros(buffer.array.size, np.int64)
+        buffer.past[key][touched] = clock.get(actor, 1)
+
+
+def _described(actor: Any, is_write: bool) -> str:
+    who = "a copy" if hasattr(actor, "source") else str(actor)
+    return f"{who} {'writes' if is_write else 'reads'}"

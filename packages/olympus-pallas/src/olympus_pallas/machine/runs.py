@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of kernels: memories of all devices, semaphores that cores wait for, copies on their way."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .races import Races
+from .views import read, write
+
+__all__ = ["Buffer", "Run", "SimulationError", "Site", "Transfer", "meet"]
+
+
+class SimulationError(RuntimeError):
+    """A kernel that runs on simulated cores cannot go on."""
+
+
+class Buffer:
+    """What a reference refers to: an array in a memory of one core.
+
+    Attributes:
+      array: the elements; of semaphores, their values.
+      name: what other cores know it by; cores that run one program give it the same name.
+      device: the number of the device.
+      core: the number of the core, or None where the device's cores share it.
+    """
+
+    __slots__ = ("array", "core", "device", "name", "past")
+
+    def __init__(self, array: np.ndarray, name: Any, device: int, core: Any) -> None:
+        self.array = array
+        self.name = name
+        self.device = device
+        self.core = core
+        # Who has read and written which elements, where races are looked for.
+        self.past: Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Site:
+    """A part of a buffer."""
+
+    buffer: Buffer
+    transforms: tuple[Any, ...] = ()
+
+    def is_at(self, other: Site) -> bool:
+        """Whether two semaphores are the same."""
+        return self.buffer is other.buffer and self._number() == other._number()
+
+    def _number(self) -> int:
+        numbers = np.arange(self.buffer.array.size).reshape(self.buffer.array.shape)
+        return int(read(numbers, self.transforms))
+
+
+@dataclasses.dataclass(eq=False)
+class Transfer:
+    """A copy that has begun: what is copied where, and the semaphores that learn of it."""
+
+    source: Site
+    target: Site
+    received: Site
+    sent: Site | None
+    add: bool
+    clock: Any = None
+
+
+class Run:
+    """One run of a kernel on all devices that it is for.
+
+    Attributes:
+      num_devices: how many devices take part.
+      eager: whether copies are made when they begin, not when they are waited for.
+      changed: wakes up cores that wait; its lock protects everything.
+      races: who did what before what, or None where races are not looked for.
+    """
+
+    def __init__(self, num_devices: int, cores: int, eager: bool, detect_races: bool) -> None:
+        self.num_devices = num_devices
+        self.eager = eager
+        self.changed = threading.Condition()
+        self.buffers: dict[Any, Buffer] = {}
+        self.pending: list[Transfer] = []
+        self.races = Races() if detect_races else None
+        self.failure: BaseException | None = None
+        self._live = num_devices * cores
+        # For each core that waits, the version of the state that it has found wanting.
+        self._waiting: dict[Any, int] = {}
+        self._version = 0
+        self._arrived: dict[Any, int] = {}
+
+    # ---- waiting ----
+
+    def touch(self) -> None:
+        """Tells waiting cores that something has changed; the lock is held."""
+        self._version += 1
+        self.changed.notify_all()
+
+    def wait_until(self, core: Any, ready: Callable[[], bool], what: str) -> None:
+        """Waits for a condition; the lock is held.
+
+        Raises:
+          SimulationError: where all cores wait, or where another has failed.
+        """
+        try:
+            while not self._is_ready(ready):
+                self._waiting[core] = self._version
+                if self._stuck():
+                    self.fail(SimulationError(f"all cores wait for one another: {what}"))
+                    continue
+                self.changed.wait()
+        finally:
+            self._waiting.pop(core, None)
+
+    def _is_ready(self, ready: Callable[[], bool]) -> bool:
+        if self.failure is not None:
+            raise SimulationError(f"another core has failed: {self.failure}") from self.failure
+        return ready()
+
+    def _stuck(self) -> bool:
+        return len(self._waiting) >= self._live and all(
+            version == self._version for version in self._waiting.values()
+        )
+
+    def fail(self, error: BaseException) -> None:
+        """Ends the run on all cores."""
+        if self.failure is None:
+            self.failure = error
+        self.touch()
+
+    def finish_core(self) -> None:
+        """Says that one core has run to its end."""
+        with self.changed:
+            self._live -= 1
+            self.touch()
+
+    def begin_cores(self, count: int) -> None:
+        """Says that a core has become several."""
+        with self.changed:
+            self._live += count
+
+    def rendezvous(self, core: Any, name: Any, count: int) -> None:
+        """Waits until as many cores have come to a place."""
+        with self.changed:
+            number = self._arrived[name] = self._arrived.get(name, 0) + 1
+            wanted = -(-number // count) * count
+            self.touch()
+            self.wait_until(
+                core, lambda: self._arrived[name] >= wanted, f"not all have come to {name}"
+            )
+            if self.races is not None:
+                self.races.meet(core, (name, wanted))
+
+    # ---- memories ----
+
+    def register(self, buffer: Buffer) -> Buffer:
+        """Makes a buffer known to other cores."""
+        with self.changed:
+            self.buffers[buffer.device, buffer.core, buffer.name] = buffer
+            self.touch()
+        return buffer
+
+    def elsewhere(self, core: Any, buffer: Buffer, device: int, on_core: Any) -> Buffer:
+        """The buffer of another device or core that has the same name; the lock is held."""
+        key = (device, buffer.core if on_core is None else on_core, buffer.name)
+        if key not in self.buffers and (device, None, buffer.name) in self.buffers:
+            key = (device, None, buffer.name)
+        self.wait_until(
+            core, lambda: key in self.buffers, f"device {device} has no buffer {buffer.name}"
+        )
+        return self.buffers[key]
+
+    def read(self, core: Any, site: Site) -> np.ndarray:
+        """What a part of a buffer holds."""
+        with self.changed:
+            if self.races is not None:
+                self.races.access(core, site, is_write=False)
+            return read(site.buffer.array, site.transforms)
+
+    def write(self, core: Any, site: Site, value: Any) -> None:
+        """Writes a part of a buffer."""
+        with self.changed:
+            if self.races is not None:
+                self.races.access(core, site, is_write=True)
+            write(site.buffer.array, site.transforms, value)
+
+    @contextlib.contextmanager
+    def access(self, core: Any, site: Site) -> Iterator[np.ndarray]:
+        """A buffer's array, for reading and writing in one step."""
+        with self.changed:
+            if self.races is not None:
+                self.races.access(core, site, is_write=True, is_atomic=True)
+            yield site.buffer.array
+
+    # ---- semaphores ----
+
+    def signal(self, core: Any, semaphore: Site, amount: int) -> None:
+        """Adds to a semaphore."""
+        with self.changed:
+            self._add(semaphore, amount)
+            if self.races is not None:
+                self.races.release(core, semaphore)
+
+    def _add(self, semaphore: Site, amount: int) -> None:
+        array = semaphore.buffer.array
+        write(array, semaphore.transforms, read(array, semaphore.transforms) + amount)
+        self.touch()
+
+    def wait(self, core: Any, semaphore: Site, amount: int, decrement: bool = True) -> None:
+        """Waits until a semaphore has a value, and subtracts it."""
+        with self.changed:
+
+            def ready() -> bool:
+                while self.value(semaphore) < amount:
+                    if not self._deliver(semaphore):
+                        return False
+                return True
+
+            name = semaphore.buffer.name
+            self.wait_until(core, ready, f"{core} waits for {amount} at semaphore {name}")
+            if decrement:
+                self._add(semaphore, -amount)
+            if self.races is not None:
+                self.races.acquire(core, semaphore)
+
+    def value(self, semaphore: Site) -> int:
+        """A semaphore's value; the lock is held."""
+        return int(read(semaphore.buffer.array, semaphore.transforms))
+
+    # ---- copies ----
+
+    def start(self, core: Any, transfer: Transfer) -> None:
+        """Begins a copy."""
+        with self.changed:
+            if self.races is not None:
+                transfer.clock = self.races.fork(core)
+            self.pending.append(transfer)
+            if self.eager:
+                self._perform(transfer)
+            self.touch()
+
+    def _deliver(self, semaphore: Site) -> bool:
+        """Makes a copy that a semaphore is told of, if there is one."""
+        for transfer in self.pending:
+            if transfer.received.is_at(semaphore) or (
+                transfer.sent is not None and transfer.sent.is_at(semaphore)
+            ):
+                self._perform(transfer)
+                return True
+        return False
+
+    def _perform(self, transfer: Transfer) -> None:
+        self.pending.remove(transfer)
+        if self.races is not None:
+            self.races.access(transfer, transfer.source, is_write=False)
+            self.races.access(transfer, transfer.target, is_write=True)
+        value = read(transfer.source.buffer.array, transfer.source.transforms)
+        target = transfer.target
+        if transfer.add:
+            value = value + read(target.buffer.array, target.transforms)
+        write(target.buffer.array, target.transforms, value)
+        for semaphore in (transfer.received, transfer.sent):
+            if semaphore is not None:
+                self._add(semaphore, value.nbytes)
+                if self.races is not None:
+                    self.races.release(transfer, semaphore)
+
+    def finish_transfers(self) -> None:
+        """Makes the copies that nobody has waited for."""
+        with self.changed:
+            for transfer in list(self.pending):
+                self._perform(transfer)
+
+
+# ---- devices that run one kernel ----
+
+
+_lock = threading.Lock()
+_counts: dict[Any, int] = {}
+_runs: dict[Any, list[Any]] = {}
+
+
+def meet(key: Any, device: int, num_devices: int, make: Callable[[], Run]) -> Run:
+    """The run that a device's call of a kernel belongs to: its n-th call to everybody's n-th.
+
+    Args:
+      key: which kernel of which program it is.
+      device: the device that calls.
+      num_devices: how many will.
+      make: makes the run, for the first that comes.
+    """
+    with _lock:
+        number = _counts[key, device] = _counts.get((key, device), 0) + 1
+        entry = _runs.setdefault((key, number), [None, 0])
+        if entry[0] is None:
+            entry[0] = make()
+        entry[1] += 1
+        if entry[1] == num_devices:
+            del _runs[key, number]
+        return entry[0]
+
+
+def number_of(axes: Sequence[tuple[Any, int]], place: Any) -> int:
+    """The number of a device in a mesh, of its place along each axis."""
+    number = 0
+    for (_, size), index in zip(axes, place, strict=True):
+        number = number * size + int(index)
+    return number
