@@ -12,7 +12,9 @@ from olympus_ir.make import make_olympuspr
 from olympus_ir.olympuspr import Literal
 from olympus_ir.pytrees import tree_leaves
 from olympus_ir.reference.evaluator import reference_evaluator
-from olympus_xla import jit
+from olympus_sharding import AxisType, NamedSharding, make_mesh, shard_map, with_sharding_constraint
+from olympus_sharding import PartitionSpec as P
+from olympus_xla import device_put, jit
 from olympus_xla.lowering.repetition import outlined
 
 F32 = np.float32
@@ -163,6 +165,57 @@ def test_blocks_in_the_bodies_of_loops():
     assert text.count("func.func private @block") == 4  # two in each body
     leaves = [np.asarray(each) for each in jit(descend)(weights(20), X)]
     assert all(np.isfinite(each).all() for each in leaves)
+
+
+DATA = P("data")
+
+
+def data_mesh():
+    return make_mesh((4,), ("data",), axis_types=(AxisType.Auto,))
+
+
+def constrained(x, w):
+    return with_sharding_constraint(layer(x, w), NamedSharding(data_mesh(), DATA))
+
+
+def normalized(x, w):  # the mean over all examples, which lie on several devices
+    mean = lax.mul(lax.reduce_sum(x, (0,)), 1 / len(x))
+    return layer(lax.sub(x, lax.broadcast_in_dim(mean, x.shape, (1,))), w)
+
+
+@pytest.mark.parametrize("layer", [layer, constrained, normalized])
+def test_blocks_of_partitioned_programs(layer, without_outlining):
+    mesh = data_mesh()
+    ws = device_put(weights(24), NamedSharding(mesh, P()))
+    x = device_put(X, NamedSharding(mesh, DATA))
+    expected = jit(lambda ws, x: grad(loss)(ws, x, layer))(ws, x)
+    config_flags.outline_repeated_blocks.update(True)
+    outlined = jit(lambda ws, x: grad(loss)(ws, x, layer))
+    assert "func.func private @block" in outlined.lower(ws, x).as_text()
+    for first, second in zip(outlined(ws, x), expected, strict=True):
+        np.testing.assert_allclose(first, second, rtol=1e-4, atol=1e-6)
+
+
+def test_blocks_inside_manual_regions(without_outlining):
+    mesh = data_mesh()
+
+    def total(ws, x):
+        for w in ws:
+            x = layer(x, w)
+            x = lax.add(x, lax.pmean(x, "data"))
+        return lax.psum(lax.reduce_sum(lax.mul(x, x), (0, 1)), "data")
+
+    def gradient(ws, x):
+        mapped = shard_map(total, mesh=mesh, in_specs=(P(), DATA), out_specs=P())
+        return grad(mapped)(ws, x)
+
+    ws = weights(24)
+    expected = jit(lambda ws, x: gradient(ws, x))(ws, X)
+    config_flags.outline_repeated_blocks.update(True)
+    compiled = jit(lambda ws, x: gradient(ws, x))
+    assert "func.func private @block" in compiled.lower(ws, X).as_text()
+    for first, second in zip(compiled(ws, X), expected, strict=True):
+        np.testing.assert_allclose(first, second, rtol=1e-4)
 
 
 def test_layers_that_are_compiled_functions():

@@ -110,8 +110,7 @@ def lower(
     olympuspr, used = dce_olympuspr(
         olympuspr, [True] * len(out_avals), instantiate=bool(keep_unused)
     )
-    if placement is None or len(placement.devices) == 1:
-        olympuspr = outlined(olympuspr, platforms)
+    olympuspr = outlined(olympuspr, platforms)
     kept = (True,) * len(in_avals) if keep_unused else tuple(used)
     used_constants = _used_constants(olympuspr, closed)
     inline_vars, inline_values, operand_vars, operand_values = [], [], [], []

@@ -22,6 +22,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.config_flags import outline_repeated_blocks
+from olympus_ir.effects import NamedAxisEffect
 from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr, Var
 from olympus_ir.primitives import Primitive
 
@@ -72,7 +73,7 @@ def _block(context: LoweringContext, *operands: Any, call_jaxpr: ClosedOlympuspr
 def outlined_in(context: LoweringContext, closed: ClosedOlympuspr) -> ClosedOlympuspr:
     """As `outlined`, of a program inside another: a function that is called, or a loop's body."""
     platforms = context.platforms
-    if context.module.num_partitions > 1 or _sizes(closed.jaxpr.eqns)[-1] < _FEWEST_EQUATIONS:
+    if _sizes(closed.jaxpr.eqns)[-1] < _FEWEST_EQUATIONS:
         return closed
     key = ("outlined", tuple(platforms), outline_repeated_blocks.value)
     found = closed.memo.get(key)
@@ -181,7 +182,9 @@ class _Numbering:
     def _key(self, equation: Equation) -> Any:
         # Every equation of every program for CPUs comes by: a flat tuple, and few calls for it
         # (benchmark "lower: 2,000 equations").
-        if equation.effects:
+        if equation.effects and not all(
+            effect.__class__ is NamedAxisEffect for effect in equation.effects
+        ):
             raise TypeError("effects are not repeated")
         primitive, params, invars = equation.primitive, equation.params, equation.invars
         key: list[Any] = [primitive, len(invars)]

@@ -15,6 +15,7 @@ from . import mlir
 from .calls import ordered_effects_of
 from .collectives import AxisContext
 from .context import LoweringContext
+from .repetition import outlined_in
 from .shardings import dimensions_text
 from .tables import lowering_rules
 
@@ -76,7 +77,7 @@ def _shard_map(
     inner.name_prefix = f"{context.name_prefix}/shard_map"
     module.axis_context = axes
     try:
-        results = inner.lower(jaxpr, list(inner.block.arguments))
+        results = inner.lower(outlined_in(inner, jaxpr), list(inner.block.arguments))
     finally:
         module.axis_context = saved
     inner.end_region(results, "sdy.return")
