@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olympus_autodiff import fwd_and_bwd, grad, vjp
+from olympus_autodiff import fwd_and_bwd, grad, jvp, linearize, vjp
 from olympus_batching import vmap
-from olympus_ir import dtypes, lax, pytrees
+from olympus_ir import Array, dtypes, lax, pytrees
 from olympus_ir.jit import jit
 
 
@@ -119,3 +119,16 @@ def test_forward_and_backward(jitted):
     assert backward(residuals, 1.0) == 2.0
     forward, backward = fwd_and_bwd(product, argnums=(1, 0), jitted=jitted)
     assert backward(forward(3.0, 2.0)[1], 1.0) == (3.0, 2.0)
+
+
+def test_derivatives_are_arrays_where_they_are_constant():
+    _, pullback = vjp(lambda x: (x, 3.0), 1.0)
+    results = [
+        *pullback((2.0, 1.0)),
+        jvp(lambda x: 3.0, (1.0,), (1.0,))[1],
+        linearize(lambda x: (x, 3.0), 1.0)[1](1.0)[1],
+        *grad(lambda x, y: 2.0 * y, (0, 1))(1.0, 1.0),
+    ]
+    for result in results:
+        assert isinstance(result, Array)
+    assert results == [2.0, 0.0, 0.0, 0.0, 2.0]

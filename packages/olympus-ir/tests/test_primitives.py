@@ -42,10 +42,18 @@ def test_types_are_inferred_each_time_where_the_cache_is_off():
     assert len(calls) == 2
 
 
-def test_parameters_must_be_hashable():
-    primitive, _ = counted()
-    with pytest.raises(TypeError, match=r"parameter `a` of `counted` must be hashable, got \[1\]"):
-        primitive.infer((F32,), {"a": [1]})
+def test_parameters_of_instructions_must_be_hashable():
+    params = {"axes": [0], "out_sharding": None}
+    message = r"parameter `axes` of `reduce_sum` must be hashable, got \[0\]"
+    with pytest.raises(TypeError, match=message):
+        instruction("reduce_sum").infer((ShapedArray((2,), np.float32),), params)
+
+
+def test_parameters_of_other_primitives_need_not_be_hashable():
+    primitive, calls = counted()
+    for _ in range(2):
+        assert primitive.infer((F32,), {"a": [1]}) == ((F32,), frozenset())
+    assert len(calls) == 2
 
 
 def test_a_primitive_without_shape_rule_says_so():

@@ -139,3 +139,37 @@ def test_apply_along_and_over_axes():
     np.testing.assert_allclose(np.asarray(result), X.sum(1), rtol=1e-5)
     result = jnp.apply_over_axes(jnp.sum, X, [0, 1])
     np.testing.assert_allclose(np.asarray(result), [[X.sum()]], rtol=1e-5)
+
+
+CONSTANTS = {
+    "zeros": lambda: jnp.zeros(()),
+    "ones": lambda: jnp.ones((), int),
+    "full": lambda: jnp.full((), 2.0),
+    "zeros_like": lambda: jnp.zeros_like(1.0),
+    "full_like": lambda: jnp.full_like(np.ones(()), 3),
+    "array": lambda: jnp.array(1.0),
+    "broadcast_to": lambda: jnp.broadcast_to(np.ones(2), (2,)),
+    "concatenate": lambda: jnp.concatenate([np.ones(2)]),
+    "einsum": lambda: jnp.einsum("i->i", np.ones(2)),
+    "real": lambda: jnp.real(1.0),
+    "conj": lambda: jnp.conj(1.0),
+    "positive": lambda: jnp.positive(1.0),
+    "floor": lambda: jnp.floor(1),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_constants_are_arrays_inside_transformations(name):
+    seen = []
+
+    def function(x):
+        seen.append(CONSTANTS[name]())
+        return x * seen[-1].sum()
+
+    jit(function)(1.0)
+    jvp(function, (1.0,), (1.0,))
+    vmap(function)(np.ones(2, np.float32))
+    grad(function)(1.0)
+    assert len(seen) == 4
+    for constant in seen:
+        assert isinstance(constant, jnp.ndarray)

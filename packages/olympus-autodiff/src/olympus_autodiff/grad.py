@@ -10,7 +10,6 @@ from typing import Any
 
 from olympus_ir import pytrees
 from olympus_ir.flattening import function_name
-from olympus_ir.lax.values import as_array
 from olympus_ir.olympuspr import Equation
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import current, set_current_trace, transforming
@@ -26,7 +25,7 @@ from .arguments import (
 from .jvp import JVP, split_aux
 from .linearize import LinearizeTrace, LinearizeTracer
 from .transpose import backward_pass
-from .zeros import Zero, aval_of, instantiate, ones_like_aval
+from .zeros import Zero, as_result, aval_of, ones_like_aval
 
 __all__ = ["grad", "value_and_grad"]
 
@@ -208,9 +207,11 @@ def _gradient(
     return pytrees.tree_unflatten(
         tree,
         [
-            as_array(instantiate(next(cotangents)))
-            if tracer.__class__ is LinearizeTracer and tracer._trace is trace
-            else instantiate(Zero.of(tracer))
+            as_result(
+                next(cotangents)
+                if tracer.__class__ is LinearizeTracer and tracer._trace is trace
+                else Zero.of(tracer)
+            )
             for tracer in tracers
         ],
     )

@@ -28,7 +28,7 @@ from olympus_ir.tracing import (
 from .custom_linear import custom_lin_p
 from .memory import remembered
 from .tables import concerns_refs, jvp_rules, load_rules
-from .zeros import SymbolicZero, Zero, aval_of, has_tangents, instantiate
+from .zeros import SymbolicZero, Zero, as_result, aval_of, has_tangents, instantiate
 
 __all__ = ["JVPTrace", "JVPTracer", "jvp", "jvp_flat", "jvp_olympuspr"]
 
@@ -309,7 +309,7 @@ def jvp(
         trace.finished = True
     check_results_are_arrays(primal for primal, _ in pairs)
     primals_out = pytrees.tree_unflatten(out_tree, [primal for primal, _ in pairs])
-    tangents_out = pytrees.tree_unflatten(out_tree, [instantiate(tangent) for _, tangent in pairs])
+    tangents_out = pytrees.tree_unflatten(out_tree, [as_result(tangent) for _, tangent in pairs])
     return (primals_out, tangents_out, aux) if has_aux else (primals_out, tangents_out)
 
 

@@ -41,7 +41,7 @@ from .jvp import (
 )
 from .tables import concerns_refs, jvp_rules, linearize_rules, load_rules
 from .tangent_trace import TangentTrace
-from .zeros import SymbolicZero, Zero, aval_of, has_tangents, zeros_like_aval
+from .zeros import SymbolicZero, Zero, as_result, aval_of, has_tangents
 
 __all__ = ["LinearizeTrace", "LinearizeTracer", "linearize"]
 
@@ -281,7 +281,7 @@ class LinearFunction:
         results = iter(eval_olympuspr(self.olympuspr, coefficients, *inputs))
         return pytrees.tree_unflatten(
             self.out_tree,
-            [next(results) if zero is None else zeros_like_aval(zero) for zero in self.out],
+            [as_result(next(results) if zero is None else Zero(zero)) for zero in self.out],
         )
 
     def __repr__(self) -> str:

@@ -13,7 +13,8 @@ from olympus_ir.evaluation import bind_equation
 from olympus_ir.flattening import FlatFunction, debug_info_of_tree
 from olympus_ir.olympuspr import Atom, ClosedOlympuspr, Equation, Literal, Olympuspr, Var
 from olympus_ir.primitives import Primitive
-from olympus_ir.source_info import SourceInfo, TransformationName
+from olympus_ir.name_stacks import NameStack, TransformationName
+from olympus_ir.source_info import SourceInfo
 from olympus_ir.staging import trace_to_olympuspr
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import current, evaluation_trace
@@ -22,7 +23,7 @@ from .jvp import check_no_tracers
 from .memory import remembered
 from .tables import load_rules, transpose_rules
 from .tangent_trace import live_equations
-from .zeros import UndefinedPrimal, Zero, add_tangents, aval_of, instantiate
+from .zeros import UndefinedPrimal, Zero, add_tangents, as_result, aval_of, instantiate
 
 __all__ = ["backward_pass", "linear_transpose", "transpose_olympuspr"]
 
@@ -101,7 +102,7 @@ def _as_transposed(source: SourceInfo) -> SourceInfo:
     """The origin of an equation of the backward pass: within what is around, the transpose."""
     outer, names = current.name_stack, source.name_stack
     inner = names[len(outer) :] if names[: len(outer)] == outer else names
-    return source._replace(name_stack=(*outer, _TRANSPOSE, *inner))
+    return source._replace(name_stack=NameStack((*outer, _TRANSPOSE, *inner)))
 
 
 def _missing_rule(primitive: Primitive) -> MissingRuleError:
@@ -304,7 +305,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
       >>> from olympus_ir import lax
       >>> transposed = linear_transpose(lambda x, y: lax.sub(x, y), 1.0, 1.0)
       >>> transposed(2.0)
-      (2.0, Array(-2., dtype=float32, weak_type=True))
+      (Array(2., dtype=float32, weak_type=True), Array(-2., dtype=float32, weak_type=True))
     """
     if reduce_axes:
         raise NotImplementedError(
@@ -343,7 +344,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
                 )
         load_rules()
         results = transpose_program(olympuspr, consts, [True] * len(in_avals), (), given)
-        return pytrees.tree_unflatten(args_tree, [instantiate(result) for result in results])
+        return pytrees.tree_unflatten(args_tree, [as_result(result) for result in results])
 
     return transposed
 

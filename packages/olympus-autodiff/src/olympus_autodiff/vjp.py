@@ -18,7 +18,7 @@ from .jvp import JVP, check_results_are_arrays, split_aux, tangent_aval_of
 from .linearize import LinearizeTrace
 from .tangent_trace import is_scalar_constant, lift_constants, live_equations
 from .transpose import backward_pass
-from .zeros import Zero, aval_of, instantiate
+from .zeros import Zero, as_result, aval_of
 
 __all__ = ["VJP", "fwd_and_bwd", "vjp"]
 
@@ -99,7 +99,7 @@ class VJP:
         return pytrees.tree_unflatten(
             self.in_tree,
             [
-                instantiate(Zero(aval) if aval.dtype == dtypes.float0 else next(results))
+                as_result(Zero(aval) if aval.dtype == dtypes.float0 else next(results))
                 for aval in self._input_avals
             ],
         )

@@ -10,12 +10,14 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.avals import AbstractValue, get_aval
+from olympus_ir.lax.values import as_array
 
 __all__ = [
     "SymbolicZero",
     "UndefinedPrimal",
     "Zero",
     "add_tangents",
+    "as_result",
     "aval_of",
     "float0_zeros",
     "has_tangents",
@@ -179,6 +181,15 @@ def ones_like_aval(aval: Any) -> Any:
 def instantiate(tangent: Any) -> Any:
     """The tangent as an array."""
     return zeros_like_aval(tangent.aval) if tangent.__class__ is Zero else tangent
+
+
+def as_result(tangent: Any) -> Any:
+    """The tangent as it is given to users: as an array, also where it is zero or constant."""
+    if tangent.__class__ is Zero:
+        tangent = zeros_like_aval(tangent.aval)
+    if tangent.__class__ is np.ndarray and tangent.dtype == dtypes.float0:
+        return tangent
+    return as_array(tangent)
 
 
 def add_tangents(x: Any, y: Any) -> Any:

@@ -124,6 +124,9 @@ class Primitive:
         except KeyError:
             pass
         except TypeError:
+            # Parameters of others' primitives need not be hashable.
+            if _instruction_set.get(self.name) is not self:
+                return self._infer_anew(avals, params)
             _check_hashable(self, params)
             raise
         inferred = self._infer_anew(avals, params)

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from olympus_ir import Array, ShapedArray, lax, trace_to_olympuspr, typeof
+from olympus_ir import Array, ShapedArray, Tracer, lax, trace_to_olympuspr, typeof
 from olympus_ir.lax.conversion import convert_dtype
 from olympus_ir.lax.values import as_array, cast, shape_of, typed_scalar
 
@@ -77,8 +77,25 @@ def test_typed_scalars_are_literals_of_programs():
 def test_results_are_arrays_where_nothing_is_traced():
     x = np.ones(2)
     assert isinstance(as_array(x), Array)
-    assert traced(lambda: as_array(x)) is x
-    for result in (
+    for result in unchanged(x):
+        assert isinstance(result, Array)
+
+
+def test_results_are_of_the_program_where_one_is_recorded():
+    def program():
+        for result in unchanged(np.ones(2)):
+            assert isinstance(result, Tracer)
+            assert result.dtype in (np.float32, np.int32)
+        return as_array(2.0), lax.full((), 3, np.float32)
+
+    olympuspr, _ = trace_to_olympuspr(program, [])
+    assert str(olympuspr).endswith("in (2.0:f32[], 3.0:f32[]) }")
+
+
+def unchanged(x):
+    """Results of operations that leave the array `x` of two elements, or make a scalar."""
+    return (
+        as_array(x),
         lax.transpose(x, (0,)),
         lax.reshape(x, (2,)),
         lax.broadcast(x, ()),
@@ -88,11 +105,12 @@ def test_results_are_arrays_where_nothing_is_traced():
         lax.concatenate([x], 0),
         lax.collapse(x, 0, 1),
         lax.full((), 1.0),
+        lax.full((), 1, np.float32),
         lax.full_like(1.0, 2),
+        lax.convert_element_type(1, np.float32),
         lax.convert_element_type(np.ones(2, np.float32), np.float32),
         lax.shape_as_value((2, 3)),
-    ):
-        assert isinstance(result, Array)
+    )
 
 
 def test_conversions_that_change_nothing_give_the_array_itself():

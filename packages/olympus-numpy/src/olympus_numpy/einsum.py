@@ -12,6 +12,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.lax.values import as_array
 
 from .axes import refuse_out
 from .compilation import compiled
@@ -220,7 +221,7 @@ def _contracted(
         arrays.append(array)
         terms.append(term)
     result = convert(arrays[0], *element_type)
-    return result if out_sharding is None else lax.reshard(result, out_sharding)
+    return as_array(result) if out_sharding is None else lax.reshard(result, out_sharding)
 
 
 _einsum = compiled(

@@ -24,9 +24,8 @@ from olympus_ir.arrays import Array
 from olympus_ir.avals import ShapedArray, aval_getters, get_aval, is_valid_value
 from olympus_ir.config import config_states
 from olympus_ir.evaluation import evaluator
-from olympus_ir.lax.values import typed_scalar
+from olympus_ir.lax.values import recording_trace, typed_scalar
 from olympus_ir.promotion import lattice_result_type
-from olympus_ir.staging import StagingTrace
 from olympus_ir.tracing import current, evaluation_trace
 
 __all__ = [
@@ -463,10 +462,8 @@ def held(value: Any, aval: Any) -> Any:
 
     Literals are values that no device needs to be asked for when the program is compiled.
     """
-    trace: Any = current.trace
-    if trace is not evaluation_trace and not value.shape and not dtypes.is_extended(aval.dtype):
-        while trace is not None:
-            if trace.__class__ is StagingTrace:
-                return trace.tracer(typed_scalar(value.copy(), aval.dtype, aval.weak_type))
-            trace = trace.parent
+    if current.trace is not evaluation_trace and not value.shape:
+        recording = None if dtypes.is_extended(aval.dtype) else recording_trace()
+        if recording is not None:
+            return recording.tracer(typed_scalar(value.copy(), aval.dtype, aval.weak_type))
     return evaluator().array(value, aval)

@@ -135,13 +135,16 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
       Array(2, dtype=int32)
     """
     dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype, "convert_element_type", 3)
-    return convert_dtype(operand, dtype)
+    return as_array(convert_dtype(operand, dtype))
 
 
 def convert_dtype(
     operand: ArrayLike, new_dtype: Any = None, weak_type: bool = False, sharding: Any = None
-) -> Array:
+) -> Any:
     """As `convert_element_type`, for canonical dtypes and with a choice of the weak type.
+
+    Constant scalars stay on the host while something is being traced: they are literals of
+    equations to come.
 
     Args:
       operand: an array or scalar.

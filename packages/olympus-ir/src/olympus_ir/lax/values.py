@@ -13,9 +13,19 @@ from .. import dtypes
 from ..arrays import Array as Array
 from ..avals import ShapedArray, get_aval
 from ..evaluation import evaluator
+from ..staging import StagingTrace
 from ..tracing import current, evaluation_trace
 
-__all__ = ["ArrayLike", "array_aval", "as_array", "cast", "dtype_of", "shape_of", "typed_scalar"]
+__all__ = [
+    "ArrayLike",
+    "array_aval",
+    "as_array",
+    "cast",
+    "dtype_of",
+    "recording_trace",
+    "shape_of",
+    "typed_scalar",
+]
 
 # What operations take: arrays, NumPy arrays and scalars, Python scalars, tracers.
 ArrayLike: TypeAlias = Any
@@ -46,10 +56,23 @@ def dtype_of(value: ArrayLike) -> Any:
 
 
 def as_array(value: ArrayLike) -> Any:
-    """The operand as a result: concrete values become arrays when nothing is being traced."""
-    if isinstance(value, Array) or current.trace is not evaluation_trace:
+    """The operand as a result: an array, or a constant of the program that is being recorded."""
+    if isinstance(value, Array):
         return value
+    recording = recording_trace()
+    if recording is not None:
+        return recording.tracer(value)
     return evaluator().array(np.asarray(value), get_aval(value))
+
+
+def recording_trace() -> StagingTrace | None:
+    """The trace that records what is computed now, below the traces that transform it."""
+    trace: Any = current.trace
+    while trace is not evaluation_trace and trace is not None:
+        if trace.__class__ is StagingTrace:
+            return trace
+        trace = trace.parent
+    return None
 
 
 def typed_scalar(value: Any, dtype: Any, weak_type: bool = False) -> Any:
