@@ -7,17 +7,13 @@ from . import collectives as collectives
 from . import composites as composites
 from . import contractions as contractions
 from . import control_flow as control_flow
-from . import convolution as convolution
 from . import elementwise as elementwise
-from . import fft as fft
 from . import indexing as indexing
 from . import random_bits as random_bits
 from . import reductions as reductions
-from . import references as references
 from . import shaping as shaping
 from . import sorting as sorting
 from . import tokens as tokens
 from . import transfer as transfer
-from . import windows as windows
 from .tables import load_rules as load_rules
 from .tables import lowering_rules as lowering_rules

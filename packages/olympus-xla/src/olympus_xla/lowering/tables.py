@@ -24,18 +24,22 @@ lowering_rules: RuleTable[LoweringRule] = RuleTable(
     "lowering", package="olympus_xla", folder="lowering"
 )
 
-# Rules for primitives that few programs have. Importing them brings in derivatives and shardings
-# (10 ms of the benchmark "first result of a jitted function"), so it waits until a program has a
+# Rules for primitives that few short programs have. Importing them brings in derivatives, references
+# and shardings (10 ms of the benchmark "first result of a jitted function"), so it waits until a program has a
 # primitive for which there is no rule yet.
 _RULES_ON_DEMAND = (
     "constraints",
+    "convolution",
     "export",
     "ffi",
+    "fft",
     "inspection",
     "linalg",
     "ragged_exchange",
+    "references",
     "sharding",
     "special",
+    "windows",
 )
 
 
