@@ -92,6 +92,9 @@ class RuleTable(Generic[Rule]):
         self.derived.pop(primitive, None)
         self.rules[primitive] = rule
 
+    def __delitem__(self, primitive: Primitive) -> None:
+        del self.rules[primitive]
+
     def __contains__(self, primitive: object) -> bool:
         return primitive in self.rules
 

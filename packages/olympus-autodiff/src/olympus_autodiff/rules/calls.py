@@ -48,7 +48,7 @@ def with_zeros(tangents: Sequence[Any], nonzero: Sequence[bool], results: Sequen
 # ---- parameters of derived calls ----
 
 
-def _jit_params(
+def jit_params(
     params: dict[str, Any], jaxpr: ClosedOlympuspr, operands: Sources, results: Sources
 ) -> dict[str, Any]:
     derived = {**params, "jaxpr": jaxpr, "donated_invars": (False,) * len(operands)}
@@ -69,7 +69,7 @@ def _jit_params(
     return derived
 
 
-def _closed_call_params(
+def closed_call_params(
     params: dict[str, Any], jaxpr: ClosedOlympuspr, operands: Sources, results: Sources
 ) -> dict[str, Any]:
     return {**params, "call_jaxpr": jaxpr}
@@ -164,8 +164,8 @@ def _call_transpose(primitive: Primitive, key: str, make_params: MakeParams) -> 
     return transpose
 
 
-_define_call(lax.jit_p, "jaxpr", _jit_params)
-_define_call(lax.closed_call_p, "call_jaxpr", _closed_call_params)
+_define_call(lax.jit_p, "jaxpr", jit_params)
+_define_call(lax.closed_call_p, "call_jaxpr", closed_call_params)
 
 
 @jvp_rules.define(lax.composite_p)

@@ -81,7 +81,7 @@ def _triangular_solve_transpose(
     return [None, solved]
 
 
-def _shifted_rows(x: Any, count: int) -> Any:
+def shifted_rows(x: Any, count: int) -> Any:
     """Rows moved down (or up where negative), with zeros in their place."""
     aval = aval_of(x)
     widths = [(0, 0, 0)] * aval.ndim
@@ -94,7 +94,7 @@ def _shifted_vector(x: Any, count: int) -> Any:
     return lax.pad(x, np.zeros((), aval_of(x).dtype), widths)
 
 
-def _times_rows(diagonal: Any, x: Any) -> Any:
+def times_rows(diagonal: Any, x: Any) -> Any:
     shape = aval_of(x).shape
     return lax.mul(lax.broadcast_in_dim(diagonal, shape, tuple(range(len(shape) - 1))), x)
 
@@ -108,8 +108,8 @@ def _tridiagonal_solve_jvp(
     x = linalg.tridiagonal_solve_p.bind(*diagonals, b, perturb_singular=perturb_singular)
     for t, shift in zip(diagonal_tangents, (1, 0, -1), strict=True):
         if t.__class__ is not Zero:
-            neighbour = _shifted_rows(x, shift) if shift else x
-            change = add_tangents(change, lax.neg(_times_rows(t, neighbour)))
+            neighbour = shifted_rows(x, shift) if shift else x
+            change = add_tangents(change, lax.neg(times_rows(t, neighbour)))
     solved = linalg.tridiagonal_solve_p.bind(
         *diagonals, instantiate(change), perturb_singular=perturb_singular
     )

@@ -71,12 +71,12 @@ def _jvp_scan(
         if nonzero_out[:num_carry] == nonzero_carry:
             break
         nonzero_carry = join_nonzero(nonzero_carry, nonzero_out[:num_carry])
-    inputs = _paired(
+    inputs = paired(
         (len(nonzero_consts), sum(nonzero_consts)),
         (num_carry, sum(nonzero_carry)),
         (len(nonzero_xs), sum(nonzero_xs)),
     )
-    results = _paired((num_carry, sum(nonzero_carry)), (num_ys, sum(nonzero_out[num_carry:])))
+    results = paired((num_carry, sum(nonzero_carry)), (num_ys, sum(nonzero_out[num_carry:])))
     return _JvpPlan(
         rearranged(derived, inputs, results),
         derived.consts,
@@ -85,7 +85,7 @@ def _jvp_scan(
     )
 
 
-def _paired(*sizes: tuple[int, int]) -> list[int]:
+def paired(*sizes: tuple[int, int]) -> list[int]:
     """Positions that bring each group's tangents right behind its primal values.
 
     Args:

@@ -15,6 +15,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         "checkify",
         "compilation_cache",
         "hijax",
+        "jet",
         "layout",
         "mesh_utils",
         "multihost_utils",

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that push series along: what the rules of calls and control flow are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir.avals import ShapedArray
+from olympus_ir.evaluation import eval_olympuspr
+from olympus_ir.olympuspr import ClosedOlympuspr
+from olympus_ir.staging import trace_to_olympuspr
+
+from ..jvp import check_no_tracers
+from ..memory import remembered
+from ..zeros import has_tangents
+from .series import terms_or_zeros, zero_series
+
+__all__ = ["flags_of", "flat_terms", "grouped", "jet_olympuspr"]
+
+
+def flags_of(series: Sequence[Any]) -> tuple[bool, ...]:
+    """For each operand, whether it moves."""
+    return tuple([terms is not zero_series for terms in series])
+
+
+def flat_terms(
+    values: Sequence[Any], series: Sequence[Any], moving: Sequence[bool], order: int
+) -> list[Any]:
+    """The terms of the operands that are to have some, one operand after the other."""
+    return [
+        term
+        for value, terms, flag in zip(values, series, moving, strict=True)
+        if flag
+        for term in terms_or_zeros(value, terms, order)
+    ]
+
+
+def grouped(terms: Sequence[Any], moving: Sequence[bool], order: int) -> list[Any]:
+    """The inverse of `flat_terms`: one list of terms, or `zero_series`, for each operand."""
+    given = iter(terms)
+    return [[next(given) for _ in range(order)] if flag else zero_series for flag in moving]
+
+
+def jet_olympuspr(
+    closed: ClosedOlympuspr,
+    order: int,
+    moving_in: Sequence[bool],
+    term_avals: Sequence[ShapedArray],
+    wanted: Sequence[bool] = (),
+) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
+    """The program that pushes series through a program.
+
+    Args:
+      closed: the program.
+      order: the number of terms.
+      moving_in: for each input, whether it has terms.
+      term_avals: the types of the terms, by inputs that have some.
+      wanted: for each result, whether its terms are wanted even where it does not move.
+
+    Returns:
+      The program from the inputs and their terms to the results and theirs; and for each result,
+      whether it has some.
+    """
+    flags = tuple(wanted) or (False,) * len(closed.out_avals)
+    return _jet_olympuspr(closed, order, tuple(moving_in), tuple(term_avals), flags)
+
+
+@remembered
+def _jet_olympuspr(
+    closed: ClosedOlympuspr,
+    order: int,
+    moving_in: tuple[bool, ...],
+    term_avals: tuple[ShapedArray, ...],
+    wanted: tuple[bool, ...],
+) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
+    from .trace import jet_flat  # applies rules that are made of this module's programs
+
+    count = len(moving_in)
+    moving_out: tuple[bool, ...] = ()
+
+    def pushed_forward(*operands: Any) -> list[Any]:
+        nonlocal moving_out
+        results, series = jet_flat(
+            lambda *inputs: eval_olympuspr(closed.jaxpr, closed.consts, *inputs),
+            operands[:count],
+            grouped(operands[count:], moving_in, order),
+            order,
+        )
+        moving_out = tuple(
+            terms is not zero_series or (want and has_tangents(aval.dtype))
+            for aval, terms, want in zip(closed.out_avals, series, wanted, strict=True)
+        )
+        return [*results, *flat_terms(results, series, moving_out, order)]
+
+    olympuspr, consts = trace_to_olympuspr(
+        pushed_forward, [*closed.in_avals, *term_avals], closed.debug_info
+    )
+    check_no_tracers(consts)
+    return ClosedOlympuspr(olympuspr, consts), moving_out

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Taylor rules of choices and loops: the terms are computed, and carried, along with the values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from olympus_ir import lax
+from olympus_ir.avals import ShapedArray
+from olympus_ir.olympuspr import ClosedOlympuspr, Var
+
+from ...memory import remembered
+from ...programs import join_nonzero
+from ...rules.control_flow import with_common_constants
+from ...rules.scan import paired
+from ...rules.subprograms import rearranged
+from ...zeros import aval_of
+from ..programs import flags_of, flat_terms, grouped, jet_olympuspr
+from ..series import order_of
+from ..tables import jet_rules
+
+
+def _types(terms: Sequence[Any]) -> tuple[ShapedArray, ...]:
+    return tuple(map(aval_of, terms))
+
+
+# ---- cond ----
+
+
+class _Branches(NamedTuple):
+    """The branches of a derived `cond`, which take the constants first; and which results move."""
+
+    branches: tuple[ClosedOlympuspr, ...]
+    consts: list[Any]
+    moving_out: tuple[bool, ...]
+
+
+@remembered
+def _derived_branches(
+    first: ClosedOlympuspr,
+    branches: tuple[ClosedOlympuspr, ...],
+    order: int,
+    moving_in: tuple[bool, ...],
+    term_avals: tuple[ShapedArray, ...],
+) -> _Branches:
+    moving_out = (False,) * len(first.out_avals)
+    for branch in branches:
+        found = jet_olympuspr(branch, order, moving_in, term_avals)[1]
+        moving_out = join_nonzero(moving_out, found)
+    derived = [
+        jet_olympuspr(branch, order, moving_in, term_avals, moving_out)[0] for branch in branches
+    ]
+    return _Branches(*with_common_constants(derived), moving_out)
+
+
+@jet_rules.define(lax.cond_p)
+def _cond_jet(
+    primals: Sequence[Any],
+    series: Sequence[Any],
+    *,
+    branches: tuple[ClosedOlympuspr, ...],
+    **params: Any,
+) -> Any:
+    index, *operands = primals
+    order, moving_in = order_of(series), flags_of(series[1:])
+    terms = flat_terms(operands, series[1:], moving_in, order)
+    plan = _derived_branches(branches[0], branches, order, moving_in, _types(terms))
+    results = lax.cond_p.bind(
+        index, *plan.consts, *operands, *terms, branches=plan.branches, **params
+    )
+    count = len(plan.moving_out)
+    return results[:count], grouped(results[count:], plan.moving_out, order)
+
+
+# ---- scan ----
+
+
+class _Scan(NamedTuple):
+    """A scan that carries terms along.
+
+    Attributes:
+      body: from constants, their terms, carry, its terms, slices, their terms.
+      consts: the values of the body's own constants, which come first.
+      moving_carry: for each component of the carry, whether it has terms.
+      moving_ys: for each stacked result, whether it has terms.
+    """
+
+    body: ClosedOlympuspr
+    consts: list[Any]
+    moving_carry: tuple[bool, ...]
+    moving_ys: tuple[bool, ...]
+
+
+def _terms_of(avals: Sequence[Any], moving: Sequence[bool], order: int) -> list[Any]:
+    """The types of terms that are those of the tangents of the values."""
+    return [
+        aval.to_tangent_aval()
+        for aval, flag in zip(avals, moving, strict=True)
+        if flag
+        for _ in range(order)
+    ]
+
+
+@remembered
+def _derived_scan(
+    body: ClosedOlympuspr,
+    order: int,
+    moving_consts: tuple[bool, ...],
+    moving_carry: tuple[bool, ...],
+    moving_xs: tuple[bool, ...],
+) -> _Scan:
+    num_carry = len(moving_carry)
+    num_ys = len(body.out_avals) - num_carry
+    while True:
+        moving_in = (*moving_consts, *moving_carry, *moving_xs)
+        derived, moving_out = jet_olympuspr(
+            body,
+            order,
+            moving_in,
+            _terms_of(body.in_avals, moving_in, order),
+            (*moving_carry, *(False,) * num_ys),
+        )
+        if moving_out[:num_carry] == moving_carry:
+            break
+        moving_carry = join_nonzero(moving_carry, moving_out[:num_carry])
+    moving_ys = moving_out[num_carry:]
+    inputs = paired(
+        *((len(flags), order * sum(flags)) for flags in (moving_consts, moving_carry, moving_xs))
+    )
+    results = paired(*((len(flags), order * sum(flags)) for flags in (moving_carry, moving_ys)))
+    return _Scan(rearranged(derived, inputs, results), derived.consts, moving_carry, moving_ys)
+
+
+@jet_rules.define(lax.scan_p)
+def _scan_jet(
+    primals: Sequence[Any],
+    series: Sequence[Any],
+    *,
+    jaxpr: ClosedOlympuspr,
+    num_consts: int,
+    num_carry: int,
+    **params: Any,
+) -> Any:
+    order, flags, split = order_of(series), flags_of(series), num_consts + num_carry
+    plan = _derived_scan(jaxpr, order, flags[:num_consts], flags[num_consts:split], flags[split:])
+    consts, carry, xs = primals[:num_consts], primals[num_consts:split], primals[split:]
+    results = lax.scan_p.bind(
+        *plan.consts,
+        *consts,
+        *flat_terms(consts, series[:num_consts], flags[:num_consts], order),
+        *carry,
+        *flat_terms(carry, series[num_consts:split], plan.moving_carry, order),
+        *xs,
+        *flat_terms(xs, series[split:], flags[split:], order),
+        jaxpr=plan.body,
+        num_consts=len(plan.consts) + num_consts + order * sum(flags[:num_consts]),
+        num_carry=num_carry + order * sum(plan.moving_carry),
+        **params,
+    )
+    end = num_carry + order * sum(plan.moving_carry)
+    carry_out, ys = results[:num_carry], results[end : end + len(plan.moving_ys)]
+    return [*carry_out, *ys], [
+        *grouped(results[num_carry:end], plan.moving_carry, order),
+        *grouped(results[end + len(ys) :], plan.moving_ys, order),
+    ]
+
+
+# ---- while ----
+
+
+class _Loop(NamedTuple):
+    """A loop that carries terms along: its parameters, the values of the body's own constants, and
+    for each component of the carry whether it has terms."""
+
+    params: dict[str, Any]
+    consts: list[Any]
+    moving_carry: tuple[bool, ...]
+
+
+@remembered
+def _derived_loop(
+    body: ClosedOlympuspr,
+    condition: ClosedOlympuspr,
+    cond_nconsts: int,
+    order: int,
+    moving_consts: tuple[bool, ...],
+    moving_carry: tuple[bool, ...],
+) -> _Loop:
+    while True:
+        moving_in = (*moving_consts, *moving_carry)
+        derived, moving_out = jet_olympuspr(
+            body, order, moving_in, _terms_of(body.in_avals, moving_in, order), moving_carry
+        )
+        if moving_out == moving_carry:
+            break
+        moving_carry = join_nonzero(moving_carry, moving_out)
+    const_terms = order * sum(moving_consts)
+    inputs = paired(
+        (len(moving_consts), const_terms), (len(moving_carry), order * sum(moving_carry))
+    )
+    carry_terms = map(Var, _terms_of(condition.in_avals[cond_nconsts:], moving_carry, order))
+    condition_olympuspr = condition.jaxpr.replace(invars=[*condition.jaxpr.invars, *carry_terms])
+    params = {
+        "cond_nconsts": cond_nconsts,
+        "cond_jaxpr": ClosedOlympuspr(condition_olympuspr, condition.consts),
+        "body_nconsts": len(derived.consts) + len(moving_consts) + const_terms,
+        "body_jaxpr": rearranged(derived, inputs=inputs),
+    }
+    return _Loop(params, derived.consts, moving_carry)
+
+
+@jet_rules.define(lax.while_p)
+def _while_jet(
+    primals: Sequence[Any],
+    series: Sequence[Any],
+    *,
+    cond_nconsts: int,
+    cond_jaxpr: ClosedOlympuspr,
+    body_nconsts: int,
+    body_jaxpr: ClosedOlympuspr,
+) -> Any:
+    order, flags, split = order_of(series), flags_of(series), cond_nconsts + body_nconsts
+    moving_consts = flags[cond_nconsts:split]
+    plan = _derived_loop(body_jaxpr, cond_jaxpr, cond_nconsts, order, moving_consts, flags[split:])
+    consts, carry = primals[cond_nconsts:split], primals[split:]
+    results = lax.while_p.bind(
+        *primals[:cond_nconsts],
+        *plan.consts,
+        *consts,
+        *flat_terms(consts, series[cond_nconsts:split], moving_consts, order),
+        *carry,
+        *flat_terms(carry, series[split:], plan.moving_carry, order),
+        **plan.params,
+    )
+    count = len(carry)
+    return results[:count], grouped(results[count:], plan.moving_carry, order)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Taylor rules of the solutions of linear systems.
+
+From ``A x = b`` follows ``A_0 x_k = b_k - sum of A_j x_(k-j)``: one solution with the value of the
+matrix for each order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir import lax
+from olympus_ir.evaluation import eval_olympuspr
+from olympus_ir.lax import linalg
+from olympus_ir.lax.control_flow.linear_solves import LinearSolveParts, split_operands
+from olympus_ir.lax.linalg.matrices import matmul, swap_last, tril, triu
+
+from ...rules.linalg import shifted_rows, times_rows
+from ..series import order_of, terms_or_zeros, total, zero_series
+from ..tables import jet_rules
+from ..trace import jet_flat
+
+
+def _solved_terms(
+    first: Any,
+    right_hand_sides: Sequence[Any],
+    solve: Callable[[Any], Any],
+    applied: Callable[[int, Any], Any] | None,
+) -> list[Any]:
+    """The terms of a solution.
+
+    Args:
+      first: its value.
+      right_hand_sides: the terms of the right-hand side.
+      solve: solves with the value of the matrix.
+      applied: applies the term of the matrix of some order, counted from one, to an array; None
+        where the matrix does not move.
+    """
+    solution = [first]
+    for k, term in enumerate(right_hand_sides, 1):
+        if applied is not None:
+            term = lax.sub(term, total([applied(j, solution[k - j]) for j in range(1, k + 1)]))
+        solution.append(solve(term))
+    return solution[1:]
+
+
+@jet_rules.define(linalg.triangular_solve_p)
+def _triangular_solve_jet(
+    primals: Sequence[Any],
+    series: Sequence[Any],
+    *,
+    left_side: bool,
+    lower: bool,
+    transpose_a: bool,
+    conjugate_a: bool,
+    unit_diagonal: bool,
+) -> Any:
+    (a, b), (a_terms, b_terms) = primals, series
+    params = {
+        "left_side": left_side,
+        "lower": lower,
+        "transpose_a": transpose_a,
+        "conjugate_a": conjugate_a,
+        "unit_diagonal": unit_diagonal,
+    }
+
+    def solve(right_hand_side: Any) -> Any:
+        return linalg.triangular_solve_p.bind(a, right_hand_side, **params)
+
+    def applied(j: int, x: Any) -> Any:
+        # Of the terms of the matrix, the triangle that is looked at and nothing else.
+        term = a_terms[j - 1]
+        part = tril(term, -int(unit_diagonal)) if lower else triu(term, int(unit_diagonal))
+        part = swap_last(part) if transpose_a else part
+        part = lax.conj(part) if conjugate_a else part
+        return matmul(part, x) if left_side else matmul(x, part)
+
+    first = solve(b)
+    terms = terms_or_zeros(b, b_terms, order_of(series))
+    return first, _solved_terms(first, terms, solve, None if a_terms is zero_series else applied)
+
+
+@jet_rules.define(linalg.tridiagonal_solve_p)
+def _tridiagonal_solve_jet(primals: Sequence[Any], series: Sequence[Any], **params: Any) -> Any:
+    *diagonals, b = primals
+    order = order_of(series)
+    *diagonal_terms, b_terms = [
+        terms_or_zeros(x, terms, order) for x, terms in zip(primals, series, strict=True)
+    ]
+
+    def solve(right_hand_side: Any) -> Any:
+        return linalg.tridiagonal_solve_p.bind(*diagonals, right_hand_side, **params)
+
+    def applied(j: int, x: Any) -> Any:
+        return total(
+            [
+                times_rows(terms[j - 1], shifted_rows(x, shift) if shift else x)
+                for terms, shift in zip(diagonal_terms, (1, 0, -1), strict=True)
+            ]
+        )
+
+    fixed = all(terms is zero_series for terms in series[:-1])
+    first = solve(b)
+    return first, _solved_terms(first, b_terms, solve, None if fixed else applied)
+
+
+@jet_rules.define(lax.linear_solve_p)
+def _linear_solve_jet(
+    primals: Sequence[Any],
+    series: Sequence[Any],
+    *,
+    const_lengths: LinearSolveParts,
+    jaxprs: LinearSolveParts,
+) -> Any:
+    """The map is given as a program, which is pushed forward with what is known of the solution."""
+    results = lax.linear_solve_p.bind(*primals, const_lengths=const_lengths, jaxprs=jaxprs)
+    consts, right_hand_sides = split_operands(primals, const_lengths)
+    const_series, right_hand_series = split_operands(series, const_lengths)
+    count, order = len(right_hand_sides), order_of(series)
+    given = [
+        terms_or_zeros(b, terms, order)
+        for b, terms in zip(right_hand_sides, right_hand_series, strict=True)
+    ]
+    matvec = jaxprs.matvec
+    fixed = all(terms is zero_series for terms in const_series.matvec)
+    solutions: list[list[Any]] = [[x] for x in results[:count]]
+    for k in range(1, order + 1):
+        changes = [terms[k - 1] for terms in given]
+        if not fixed:
+            # The coefficients known so far, and zero for the one that is looked for.
+            known = [terms_or_zeros(x[0], zero_series, k) for x in solutions]
+            for x, terms in zip(solutions, known, strict=True):
+                terms[: k - 1] = x[1:]
+            images, pushed = jet_flat(
+                lambda *operands: eval_olympuspr(matvec.jaxpr, matvec.consts, *operands),
+                [*consts.matvec, *(x[0] for x in solutions)],
+                [
+                    *(each if each is zero_series else each[:k] for each in const_series.matvec),
+                    *known,
+                ],
+                k,
+            )
+            changes = [
+                lax.sub(change, terms_or_zeros(image, terms, k)[k - 1])
+                for change, image, terms in zip(changes, images, pushed, strict=True)
+            ]
+        solved = lax.linear_solve_p.bind(
+            *primals[: len(primals) - count], *changes, const_lengths=const_lengths, jaxprs=jaxprs
+        )
+        for x, term in zip(solutions, solved, strict=False):
+            x.append(term)
+    auxiliary = [zero_series] * (len(results) - count)
+    return results, [*(x[1:] for x in solutions), *auxiliary]

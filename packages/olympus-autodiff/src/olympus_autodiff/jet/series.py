@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Truncated power series and their arithmetic.
+
+A series is given by its coefficients, ``[x_0, x_1, ..., x_K]`` for ``sum of x_k t^k``; none is
+scaled by a factorial. The first is the value itself, the others are the terms that a
+`JetTracer` carries. The recurrences are those of Griewank and Walther, "Evaluating Derivatives",
+chapter 13.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import dtypes, lax
+from olympus_ir.lax.conversion import convert_dtype
+
+from ..tables import constant
+from ..zeros import aval_of, instantiate, zeros_like_aval
+
+__all__ = [
+    "ZeroSeries",
+    "ZeroTerm",
+    "fact",
+    "zero_series",
+    "zero_term",
+]
+
+
+class ZeroTerm:
+    """The type of `zero_term`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "zero_term"
+
+
+class ZeroSeries:
+    """The type of `zero_series`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "zero_series"
+
+
+# A term that is zero, and the terms of a value that does not move: they are never computed.
+zero_term = ZeroTerm()
+zero_series = ZeroSeries()
+
+Series = list[Any]
+
+
+def fact(n: Any) -> Any:
+    """The factorial, as a floating point number.
+
+    Example:
+      >>> fact(4)
+      Array(24., dtype=float32, weak_type=True)
+    """
+    if isinstance(n, int):
+        return lax.copy(float(math.factorial(n)))
+    if not dtypes.issubdtype(aval_of(n).dtype, np.floating):
+        n = convert_dtype(n, dtypes.canonicalize_dtype(float))
+    return lax.round(lax.exp(lax.lgamma(lax.add(n, constant(1, n)))))
+
+
+# ---- linear combinations ----
+
+
+def product(x: Any, y: Any) -> Any:
+    return lax.mul_p.bind(x, y, out_dtype=None)
+
+
+def times(factor: float, x: Any) -> Any:
+    """A multiple of an array."""
+    return x if factor == 1 else product(constant(factor, x), x)
+
+
+def over(x: Any, divisor: float) -> Any:
+    """An array divided by a number."""
+    return x if divisor == 1 else lax.div_p.bind(x, constant(divisor, x))
+
+
+def total(terms: Sequence[Any]) -> Any:
+    """The sum of one or more arrays."""
+    result = terms[0]
+    for term in terms[1:]:
+        result = lax.add_p.bind(result, term)
+    return result
+
+
+def terms_or_zeros(value: Any, terms: Any, order: int) -> Series:
+    """The terms of a value as arrays."""
+    if terms is not zero_series:
+        return [zeros_of(value) if term is zero_term else term for term in terms]
+    return [zeros_of(value)] * order
+
+
+def zeros_of(value: Any) -> Any:
+    """Zeros of a value's type; numbers of the type float where it has no tangents."""
+    return zeros_like_aval(aval_of(value))
+
+
+def order_of(series: Sequence[Any]) -> int:
+    """The number of terms of operands of which at least one moves."""
+    return next(len(terms) for terms in series if terms is not zero_series)
+
+
+# ---- calculus ----
+
+
+def velocity(terms: Sequence[Any]) -> Series:
+    """The coefficients of the derivative by ``t``, one fewer than those of the series."""
+    return [times(k, term) for k, term in enumerate(terms, 1)]
+
+
+def integral(coefficients: Sequence[Any]) -> Series:
+    """The terms of the integral; the inverse of `velocity`."""
+    return [over(instantiate(each), k) for k, each in enumerate(coefficients, 1)]
+
+
+# ---- products and quotients ----
+
+
+def convolution(x: Sequence[Any], y: Sequence[Any], k: int, start: int, stop: int) -> Any:
+    """The sum of ``x_j y_{k-j}`` for ``start <= j < stop``, which are one or more."""
+    return total([product(x[j], y[k - j]) for j in range(start, stop)])
+
+
+def series_product(x: Series, y: Series) -> Series:
+    """The product of two series with equally many coefficients."""
+    return [convolution(x, y, k, 0, k + 1) for k in range(len(x))]
+
+
+def series_quotient(x: Series, y: Series, first: Any = None) -> Series:
+    """The quotient of two series with equally many coefficients; its first one may be known."""
+    quotient = [lax.div_p.bind(x[0], y[0]) if first is None else first]
+    for k in range(1, len(x)):
+        rest = lax.sub_p.bind(x[k], convolution(y, quotient, k, 1, k + 1))
+        quotient.append(lax.div_p.bind(rest, y[0]))
+    return quotient
+
+
+def series_integer_power(x: Series, exponent: int) -> Series:
+    """A positive power, by squaring: right at zero too, where a recurrence would divide by it."""
+    power: Series | None = None
+    square = x
+    while True:
+        if exponent & 1:
+            power = square if power is None else series_product(power, square)
+        exponent >>= 1
+        if not exponent:
+            assert power is not None  # the exponent was positive
+            return power
+        square = series_product(square, square)
+
+
+# ---- functions that satisfy a differential equation ----
+
+
+def series_exp(terms: Series, value: Any, rate: float = 1.0) -> Series:
+    """All coefficients of a function with ``y' = rate x' y``, from its value."""
+    result, moved = [value], [None, *velocity(terms)]
+    for k in range(1, len(moved)):
+        rising = over(convolution(moved, result, k, 1, k + 1), k)
+        result.append(times(rate, rising))
+    return result
+
+
+def series_log(x: Series, value: Any) -> Series:
+    """All coefficients of a function with ``x y' = x'``, from its value."""
+    result = [value]
+    moved: list[Any] = [None]
+    for k in range(1, len(x)):
+        rest = x[k]
+        if k > 1:
+            rest = lax.sub_p.bind(rest, over(convolution(moved, x, k, 1, k), k))
+        result.append(lax.div_p.bind(rest, x[0]))
+        moved.append(times(k, result[k]))
+    return result
+
+
+def series_rotation(terms: Series, sine: Any, cosine: Any, sign: float) -> tuple[Series, Series]:
+    """All coefficients of functions with ``s' = x' c``, ``c' = sign x' s``, from their values."""
+    sines, cosines, moved = [sine], [cosine], [None, *velocity(terms)]
+    for k in range(1, len(moved)):
+        rising = convolution(moved, cosines, k, 1, k + 1)
+        turning = convolution(moved, sines, k, 1, k + 1)
+        sines.append(over(rising, k))
+        cosines.append(over(turning, sign * k))
+    return sines, cosines
+
+
+def series_root_power(x: Series, value: Any, exponent: float) -> Series:
+    """All coefficients of ``x^exponent``, from its value, which says which root it is."""
+    result = [value]
+    for k in range(1, len(x)):
+        weighted = [
+            times(exponent * j - (k - j), product(x[j], result[k - j])) for j in range(1, k + 1)
+        ]
+        result.append(lax.div_p.bind(total(weighted), times(k, x[0])))
+    return result
+
+
+def series_composition(outer: Sequence[Any], terms: Series) -> Series:
+    """All coefficients of a function, given by its coefficients at ``x_0``, of a moving operand.
+
+    Args:
+      outer: the function's coefficients, one more than there are terms.
+      terms: the terms of the operand.
+    """
+    shift = [None, *terms]  # the operand less its value: what begins at the first power
+    order = len(terms)
+    result = [outer[order]]
+    # Horner's scheme; a product with the shift has no constant coefficient, and one more other.
+    for coefficient in reversed(outer[:-1]):
+        length = min(len(result) + 1, order + 1)
+        result = [
+            coefficient,
+            *(
+                total(
+                    [
+                        product(shift[j], result[k - j])
+                        for j in range(max(1, k - len(result) + 1), k + 1)
+                    ]
+                )
+                for k in range(1, length)
+            ),
+        ]
+    return result
