@@ -14,6 +14,7 @@ from . import batching as batching
 from . import call_lowering as call_lowering
 from . import differentiation as differentiation
 from . import discharging as discharging
+from . import map_lowering as map_lowering
 from . import transfer_printing as transfer_printing
 from .__about__ import __version__ as __version__
 from .block_specs import BlockDim as BlockDim
@@ -33,6 +34,8 @@ from .calls import pallas_call as pallas_call
 from .calls import pallas_call_p as pallas_call_p
 from .control import loop as loop
 from .control import when as when
+from .core_mapping import core_map as core_map
+from .core_mapping import kernel as kernel
 from .debugging import debug_check as debug_check
 from .debugging import debug_print as debug_print
 from .debugging import enable_debug_checks as enable_debug_checks

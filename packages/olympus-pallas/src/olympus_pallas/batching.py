@@ -12,6 +12,7 @@ from olympus_batching.tables import batching_rules, materialize, to_front
 from olympus_ir import lax, pytrees
 from olympus_ir.avals import ShapedArray
 from olympus_ir.olympuspr import ClosedOlympuspr, Olympuspr, Var
+from olympus_ir.primitives import Primitive
 
 from .block_specs import Squeezed
 from .calls import pallas_call_p
@@ -35,7 +36,8 @@ def _pallas_call(
     params["input_output_aliases"] = input_output_aliases
     if any(dim is not None for dim in batch_dims[:unblocked]) or axis_size == 0:
         # What decides where blocks lie differs between the examples.
-        return _one_by_one(
+        return one_by_one(
+            pallas_call_p,
             axis_size,
             args,
             batch_dims,
@@ -114,8 +116,12 @@ def _batched_block(block: BlockMapping, axis_size: int, batched: bool) -> BlockM
     )
 
 
-def _one_by_one(
-    axis_size: int, args: Sequence[Any], batch_dims: Sequence[Any], **params: Any
+def one_by_one(
+    primitive: Primitive,
+    axis_size: int,
+    args: Sequence[Any],
+    batch_dims: Sequence[Any],
+    **params: Any,
 ) -> Any:
     """Calls the kernel for one example after the other."""
     avals = params["out_avals"]
@@ -130,7 +136,7 @@ def _one_by_one(
             arg if dim is None else lax.dynamic_index_in_dim(arg, number, 0, keepdims=False)
             for arg, dim in zip(fronted, batch_dims, strict=True)
         ]
-        results = pallas_call_p.bind(*operands, **params)
+        results = primitive.bind(*operands, **params)
         return [
             lax.dynamic_update_index_in_dim(out, result, number, 0)
             for out, result in zip(outs, results, strict=True)

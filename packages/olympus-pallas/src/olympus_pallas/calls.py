@@ -129,7 +129,7 @@ def pallas_call(
     if isinstance(out_shape, list):
         out_shape = tuple(out_shape)
     out_leaves, out_tree = pytrees.tree_flatten_with_path(out_shape)
-    out_avals = tuple(_out_aval(leaf) for _, leaf in out_leaves)
+    out_avals = tuple(output_aval(leaf) for _, leaf in out_leaves)
     out_spaces = [getattr(leaf, "memory_space", None) for _, leaf in out_leaves]
     out_names = [pytrees.keystr(path) for path, _ in out_leaves]
     out_origins = [f"outputs{name}" for name in out_names]
@@ -156,7 +156,7 @@ def pallas_call(
             input_output_aliases=aliases,
             compiler_params=compiler_params,
             cost_estimate=cost_estimate,
-            metadata=_Metadata(metadata) if metadata is not None else None,
+            metadata=hashable_metadata(metadata),
             name=name,
         )
         return pytrees.tree_unflatten(out_tree, results)
@@ -169,6 +169,11 @@ class _Metadata(dict):
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
+
+
+def hashable_metadata(metadata: dict[str, str] | None) -> Any:
+    """Properties for the compiler as a parameter of an equation."""
+    return None if metadata is None else _Metadata(metadata)
 
 
 def _check_not_given(grid: Any, in_specs: Any, out_specs: Any, scratch_shapes: Any) -> None:
@@ -185,7 +190,8 @@ def _check_not_given(grid: Any, in_specs: Any, out_specs: Any, scratch_shapes: A
             )
 
 
-def _out_aval(leaf: Any) -> ShapedArray:
+def output_aval(leaf: Any) -> ShapedArray:
+    """The type of an output, which a user has described."""
     if isinstance(leaf, MemoryRef):
         return leaf.get_array_aval()
     if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):

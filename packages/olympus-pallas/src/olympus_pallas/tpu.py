@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import enum
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from olympus_ir import lax
 from olympus_xla.backends import default_backend
 
-from . import calls
 from .config import force_interpret_mode, set_interpret_mode
+from .cores import core_barrier as core_barrier
+from .cores import run_on_first_core as run_on_first_core
 from .grids import PrefetchScalarGridSpec as PrefetchScalarGridSpec
 from .interpret_params import InterpretParams as InterpretParams
 from .lowering.building import KernelLoweringError as LoweringException
@@ -21,7 +19,12 @@ from .memory import TpuMemorySpace as MemorySpace
 from .memory import dma_semaphore as dma_semaphore
 from .memory_access import load as _load
 from .memory_access import store as _store
+from .meshes import create_tensorcore_mesh as create_tensorcore_mesh
 from .pipelines import emit_pipeline as emit_pipeline
+from .tpu_parameters import CompilerParams as CompilerParams
+from .tpu_parameters import CoreType as CoreType
+from .tpu_parameters import GridDimensionSemantics as GridDimensionSemantics
+from .tpu_parameters import SideEffectType as SideEffectType
 from .tpu_primitives import prng_random_bits as prng_random_bits
 from .tpu_primitives import prng_seed as prng_seed
 from .tpu_primitives import roll as roll
@@ -56,6 +59,8 @@ __all__ = [
     "async_copy",
     "async_remote_copy",
     "bitcast",
+    "core_barrier",
+    "create_tensorcore_mesh",
     "dma_semaphore",
     "emit_pipeline",
     "force_tpu_interpret_mode",
@@ -68,6 +73,7 @@ __all__ = [
     "prng_seed",
     "reset_tpu_interpret_mode_state",
     "roll",
+    "run_on_first_core",
     "set_tpu_interpret_mode",
     "store",
     "sync_copy",
@@ -82,91 +88,10 @@ VMEM = MemorySpace.VMEM
 VMEM_SHARED = MemorySpace.VMEM_SHARED
 
 
-class GridDimensionSemantics(enum.Enum):
-    """Whether the programs along an axis of the grid may run in any order, and where."""
-
-    PARALLEL = "parallel"
-    CORE_PARALLEL = "core_parallel"
-    SUBCORE_PARALLEL = "subcore_parallel"
-    ARBITRARY = "arbitrary"
-
-
 ARBITRARY = GridDimensionSemantics.ARBITRARY
 CORE_PARALLEL = GridDimensionSemantics.CORE_PARALLEL
 PARALLEL = GridDimensionSemantics.PARALLEL
 SUBCORE_PARALLEL = GridDimensionSemantics.SUBCORE_PARALLEL
-
-
-class CoreType(enum.Enum):
-    """The cores of a TPU: for matrices and vectors, and those for sparse data."""
-
-    TC = 0
-    SC_SCALAR_SUBCORE = 1
-    SC_VECTOR_SUBCORE = 2
-
-
-class SideEffectType(enum.Enum):
-    """What a kernel does besides computing its outputs, as far as the compiler must know."""
-
-    PURE = "pure"
-    DATAFLOW_SIDE_EFFECTING = "dataflow_side_effecting"
-    SIDE_EFFECTING = "side_effecting"
-
-
-@dataclasses.dataclass(frozen=True)
-class CompilerParams(calls.CompilerParams):
-    """What Mosaic is told of a kernel.
-
-    Args:
-      dimension_semantics: for each axis of the grid whether its programs depend on each other:
-        ``"parallel"`` or ``"arbitrary"``.
-      allow_input_fusion: for each input, whether what computes it may become part of the kernel.
-      vmem_limit_bytes: how much vector memory the kernel may use.
-      collective_id: what kernels on other devices that it meets have in common.
-      has_side_effects: whether it runs even if nobody uses its outputs.
-      flags: flags of the compiler.
-      internal_scratch_in_bytes: how much memory the compiler may use for itself.
-      serialization_format: the version of the form in which the kernel is handed on.
-      disable_bounds_checks: whether accesses are trusted.
-      disable_semaphore_checks: whether the state of semaphores at the end is trusted.
-      skip_device_barrier: whether the barrier before the kernel is left out.
-      allow_collective_id_without_custom_barrier: whether an identity is accepted without need.
-      shape_invariant_numerics: whether results do not depend on how blocks are cut.
-      use_tc_tiling_on_sc: whether sparse cores see the tiling of tensor cores.
-      needs_layout_passes: whether the compiler works out layouts.
-      fuse_transposed_lhs_in_matmul: whether transposed left factors are read as they lie.
-
-    Example:
-      >>> CompilerParams(dimension_semantics=("parallel",)).dimension_semantics
-      ('parallel',)
-    """
-
-    dimension_semantics: Sequence[str | GridDimensionSemantics] | None = None
-    allow_input_fusion: Sequence[bool] | None = None
-    vmem_limit_bytes: int | None = None
-    collective_id: int | None = None
-    has_side_effects: bool | SideEffectType = False
-    flags: Mapping[str, Any] | None = None
-    internal_scratch_in_bytes: int | None = None
-    serialization_format: int = 1
-    disable_bounds_checks: bool = False
-    disable_semaphore_checks: bool = False
-    skip_device_barrier: bool = False
-    allow_collective_id_without_custom_barrier: bool = False
-    shape_invariant_numerics: bool = True
-    use_tc_tiling_on_sc: bool | None = None
-    needs_layout_passes: bool | None = True
-    fuse_transposed_lhs_in_matmul: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("dimension_semantics", "allow_input_fusion"):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, tuple(value))
-
-    def replace(self, **changes: Any) -> CompilerParams:
-        """The same parameters with some changed."""
-        return dataclasses.replace(self, **changes)
 
 
 def load(ref: Any, *, mask: Any = None) -> Any:

@@ -20,7 +20,7 @@ from ..grids import BlockMapping, GridMapping, dynamic_grid_dim
 from ..memory import MemorySpace, TpuMemorySpace
 from ..transfers import communicates
 from . import communication as communication  # its rules
-from . import operations
+from . import operations as operations
 from .evaluation import Core
 from .runs import Run, Site, meet
 
@@ -181,13 +181,12 @@ def run_call(
     )
     arrays = list(operands[grid_mapping.num_dynamic_grid_bounds :])
     outputs = [
-        np.full(aval.shape, operations.fill_value(core, aval.dtype), np.dtype(aval.dtype))
-        for aval in out_avals
+        np.full(aval.shape, core.fill_value(aval.dtype), np.dtype(aval.dtype)) for aval in out_avals
     ]
     for source, target in input_output_aliases:
         outputs[target] = np.array(arrays[source])
     arrays = [*map(np.array, arrays), *outputs]
-    sites = [core.allocate(array, ("operand", n), True) for n, array in enumerate(arrays)]
+    sites = [core.allocate(array, ("operand", n), None) for n, array in enumerate(arrays)]
     for source, target in input_output_aliases:
         sites[source] = sites[len(sites) - len(outputs) + target]
     kernel = _Kernel(jaxpr, grid_mapping, grid, sites, compiler_params)
@@ -251,7 +250,7 @@ class _Kernel:
             )
         ]
         scratch = [
-            operations.new_buffer(core, aval, ("scratch", number))
+            core.new_buffer(aval, ("scratch", number))
             for number, aval in enumerate(mapping.scratch_avals)
         ]
         names = mapping.grid_names or ()
@@ -286,7 +285,7 @@ class _Block:
             return
         shape = mapping.block_aval.shape
         dtype = np.dtype(mapping.array_aval.dtype)
-        array = np.full(shape, operations.fill_value(core, dtype), dtype)
+        array = np.full(shape, core.fill_value(dtype), dtype)
         if mapping.block_aval.memory_space in _WHOLE:
             raise ValueError(
                 f"{mapping.origin} lies in memory that is not cut into blocks; leave the block "
@@ -309,7 +308,7 @@ class _Block:
         array = core.read(self.operand)
         block = self.seen.buffer.array
         inside, within = self._part(array.shape, block)
-        block[...] = operations.fill_value(core, block.dtype)
+        block[...] = core.fill_value(block.dtype)
         self._expanded(block)[within] = array[inside]
 
     def leave(self, core: Core) -> None:

@@ -19,6 +19,8 @@ from olympus_ir.rules import RuleTable
 from olympus_ir.source_info import summarize
 from olympus_ir.staging import trace_to_closed
 
+from ..buffers import unset_value
+from ..memory import SemaphoreDType
 from .runs import Buffer, Run, Site
 
 __all__ = ["Core", "machine_rules"]
@@ -29,6 +31,10 @@ __all__ = ["Core", "machine_rules"]
 machine_rules: RuleTable[Callable[..., Sequence[Any]]] = RuleTable(
     "machine", package="olympus_pallas", folder="machine"
 )
+
+
+# Stands for the core itself.
+_own: Any = object()
 
 
 class Core:
@@ -43,6 +49,7 @@ class Core:
       places: its place along named axes, of devices and of cores.
       grid: the sizes of the grid that `program_id` counts in.
       place: the program's place in it.
+      mesh: the mesh of cores that it is one of, if any.
       state: what operations of one platform keep between them, such as random generators.
     """
 
@@ -64,6 +71,7 @@ class Core:
         self.grid: tuple[int, ...] = ()
         self.place: tuple[int, ...] = ()
         self.state: dict[Any, Any] = {}
+        self.mesh: Any = None
         self._allocated: dict[Any, int] = {}
         rest = device
         for name, size in reversed(self.mesh_axes):
@@ -74,38 +82,48 @@ class Core:
     def __repr__(self) -> str:
         return f"core {self.number} of device {self.device}"
 
-    def split(self, number: Any, **axes: tuple[int, int]) -> Core:
+    def split(self, number: Any, axes: dict[Any, tuple[int, int]] | None = None) -> Core:
         """One of several cores that this one becomes; ``axes`` has its place and their sizes."""
         core = type(self)(self.run, self.device, number, self.settings, self.mesh_axes)
         core.places.update(self.places)
         core.sizes.update(self.sizes)
-        for name, (place, size) in axes.items():
+        for name, (place, size) in (axes or {}).items():
             core.places[name], core.sizes[name] = place, size
         core.grid, core.place = self.grid, self.place
         return core
 
     # ---- memories ----
 
-    def allocate(self, array: np.ndarray, name: Any, shared: bool = False) -> Site:
-        """A new buffer, which other cores know by its name."""
+    def allocate(self, array: np.ndarray, name: Any, owner: Any = _own) -> Site:
+        """A new buffer, which other cores know by its name; its owner is this core, or as given.
+
+        A buffer of another owner is shared: the first core that allocates it makes it.
+        """
         count = self._allocated[name] = self._allocated.get(name, 0) + 1
-        owner = None if shared else self.number
         label = name if count == 1 else (name, count)
-        return Site(self.run.register(Buffer(array, label, self.device, owner)))
-
-    def is_collective(self, axes: Sequence[Any]) -> bool:
-        """Whether buffers are shared by cores that differ along some axes."""
-        return bool(axes)
-
-    def scoped_buffer(self, aval: Any, name: Any, shared: bool, make: Any) -> Site:
-        """A buffer for a scope; where cores share it, the first of them makes it."""
-        if not shared:
-            return make(self, aval, name)
-        count = self._allocated[name] = self._allocated.get(name, 0) + 1
-        label = (name, "shared", count)
+        if owner is _own:
+            return Site(self.run.register(Buffer(array, label, self.device, self.number)))
         with self.run.changed:
-            known = self.run.buffers.get((self.device, None, label))
-            return Site(known) if known is not None else make(self, aval, label, True)
+            known = self.run.buffers.get((self.device, owner, label))
+            return Site(known or self.run.register(Buffer(array, label, self.device, owner)))
+
+    def new_buffer(self, aval: Any, name: Any, owner: Any = _own) -> Site:
+        """A buffer of a type, as memory is before anybody writes it; semaphores count from 0."""
+        if isinstance(aval.dtype, SemaphoreDType):
+            return self.allocate(np.zeros(aval.shape, np.int32), name, owner)
+        fill = self.fill_value(aval.dtype)
+        return self.allocate(np.full(aval.shape, fill, np.dtype(aval.dtype)), name, owner)
+
+    def fill_value(self, dtype: Any) -> Any:
+        """What memory holds that nobody has written."""
+        return 0 if self.settings.uninitialized_memory == "zero" else unset_value(dtype)
+
+    def owner_over(self, axes: Sequence[Any]) -> Any:
+        """The owner of buffers that cores share which differ along some axes alone."""
+        if not axes:
+            return _own
+        rest = [item for item in self.places.items() if item[0] not in axes]
+        return ("shared", tuple(rest))
 
     def read(self, site: Site) -> np.ndarray:
         return self.run.read(self, site)

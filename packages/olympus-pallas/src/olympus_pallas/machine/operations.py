@@ -12,9 +12,7 @@ from olympus_ir import lax, pytrees
 from olympus_ir.lax import callbacks, references
 from olympus_ir.olympuspr import Equation
 
-from ..buffers import unset_value
 from ..debugging import debug_check_p
-from ..memory import SemaphoreDType
 from ..memory_access import AtomicOpType, atomic_cas_p, atomic_rmw_p, load_p, swap_p
 from ..programs import num_programs_p, program_id_p
 from ..scoped import run_scoped_p
@@ -23,20 +21,7 @@ from .evaluation import Core, machine_rules
 from .runs import Site
 from .views import OutOfBounds, read, room_for, with_shape, write
 
-__all__ = ["new_buffer"]
-
-
-def fill_value(core: Core, dtype: Any) -> Any:
-    """What memory holds that nobody has written."""
-    return 0 if core.settings.uninitialized_memory == "zero" else unset_value(dtype)
-
-
-def new_buffer(core: Core, aval: Any, name: Any, shared: bool = False) -> Site:
-    """A buffer of a type; semaphores count from 0."""
-    if isinstance(aval.dtype, SemaphoreDType):
-        return core.allocate(np.zeros(aval.shape, np.int32), name, shared)
-    array = np.full(aval.shape, fill_value(core, aval.dtype), np.dtype(aval.dtype))
-    return core.allocate(array, name, shared)
+__all__ = ["viewed"]
 
 
 def viewed(site: Site, transforms: Sequence[Any]) -> Site:
@@ -55,7 +40,7 @@ def _read(core: Core, site: Site) -> np.ndarray:
             raise
     first, *rest = site.transforms
     array = site.buffer.array
-    roomy = room_for(array, site.transforms, fill_value(core, array.dtype))
+    roomy = room_for(array, site.transforms, core.fill_value(array.dtype))
     return read(roomy, with_shape((first, *rest), roomy.shape))
 
 
@@ -100,7 +85,7 @@ def _load(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
     if mask is None:
         return _read(core, view)
     array = view.buffer.array
-    unset = fill_value(core, array.dtype)
+    unset = core.fill_value(array.dtype)
     with core.run.access(core, Site(view.buffer)) as array:
         roomy = room_for(array, view.transforms, unset)
         value = read(roomy, with_shape(view.transforms, roomy.shape) if view.transforms else ())
@@ -182,13 +167,17 @@ def _touch(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]
 @machine_rules.define(run_scoped_p)
 def _run_scoped(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
     jaxpr = equation.params["jaxpr"]
-    shared = core.is_collective(equation.params["collective_axes"])
+    owner = core.owner_over(equation.params["collective_axes"])
+    # Cores that run one program run one object; its address names what it allocates.
     sites = [
-        core.scoped_buffer(var.aval, (id(equation.params["jaxpr"]), number), shared, new_buffer)
+        core.new_buffer(var.aval, ("scoped", id(jaxpr), number), owner)
         for number, var in enumerate(jaxpr.invars)
     ]
     values = dict(zip(jaxpr.constvars, operands, strict=True))
-    return core.evaluate_with(jaxpr, sites, values)
+    results = core.evaluate_with(jaxpr, sites, values)
+    for site in sites:
+        core.run.forget(site.buffer)
+    return results
 
 
 # ---- places ----

@@ -165,6 +165,12 @@ class Run:
             self.touch()
         return buffer
 
+    def forget(self, buffer: Buffer) -> None:
+        """Ends the life of a core's own buffer; others may keep it while they use it."""
+        with self.changed:
+            if not isinstance(buffer.core, tuple):
+                self.buffers.pop((buffer.device, buffer.core, buffer.name), None)
+
     def elsewhere(self, core: Any, buffer: Buffer, device: int, on_core: Any) -> Buffer:
         """The buffer of another device or core that has the same name; the lock is held."""
         key = (device, buffer.core if on_core is None else on_core, buffer.name)

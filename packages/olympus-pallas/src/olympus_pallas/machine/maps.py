@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels over meshes of cores, on simulated cores."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.olympuspr import Olympuspr
+
+from ..meshes import Mesh
+from ..transfers import communicates
+from .calls import run_cores, run_together, shared_run
+from .evaluation import Core
+from .runs import Site
+
+__all__ = ["run_map"]
+
+
+def run_map(
+    key: Any,
+    device: int,
+    mesh_axes: Sequence[tuple[Any, int]],
+    *operands: np.ndarray,
+    jaxprs: Sequence[Olympuspr],
+    meshes: Sequence[Mesh],
+    out_avals: Sequence[Any],
+    input_output_aliases: Mapping[int, int],
+    settings: Any,
+    **params: Any,
+) -> list[np.ndarray]:
+    """The outputs of an `mpmd_map` on one device."""
+    together = any(map(communicates, jaxprs))
+    run = shared_run(key, device, mesh_axes, settings, together)
+    core = Core(run, device, 0, settings, mesh_axes)
+    outputs = [
+        np.full(aval.shape, core.fill_value(aval.dtype), np.dtype(aval.dtype)) for aval in out_avals
+    ]
+    for source, target in input_output_aliases.items():
+        outputs[target] = np.array(operands[source])
+    arrays = [*map(np.array, operands), *outputs]
+    sites = [core.allocate(array, ("operand", n), None) for n, array in enumerate(arrays)]
+    for source, target in input_output_aliases.items():
+        sites[source] = sites[len(operands) + target]
+
+    def body() -> None:
+        bodies = []
+        for number, (program, mesh) in enumerate(zip(jaxprs, meshes, strict=True)):
+            label = number if len(meshes) > 1 else None
+            bodies += mesh_bodies(core, program, mesh, sites, label)
+        run_cores(core, bodies)
+
+    run_together(core, together, body)
+    return [site.buffer.array for site in sites[len(operands) :]]
+
+
+def mesh_bodies(
+    core: Core, program: Olympuspr, mesh: Mesh, sites: Sequence[Site], label: Any = None
+) -> list[Any]:
+    """What each core of a mesh runs."""
+    shape = mesh.shape
+    bodies = []
+    for number, place in enumerate(itertools.product(*map(range, shape.values()))):
+        axes = {
+            name: (index, size) for (name, size), index in zip(shape.items(), place, strict=True)
+        }
+        one = core.split(number if label is None else (label, number), axes)
+        one.mesh = mesh
+
+        def run(one: Core) -> None:
+            scratch = [
+                one.new_buffer(var.aval, ("scratch", number), mesh.owner(one, var.aval))
+                for number, var in enumerate(program.invars[len(sites) :])
+            ]
+            one.evaluate_with(program, [*sites, *scratch], {})
+
+        bodies.append((one, run))
+    return bodies
