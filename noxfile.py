@@ -258,8 +258,11 @@ def newer(session: nox.Session) -> None:
 
 
 def measure_beside_jax(session: nox.Session, *arguments: str) -> None:
-    """Runs the benchmarks with JAX in an environment of its own, on the same jaxlib."""
-    install_workspace(session, "jaxlib==0.10.2")
+    """Runs the benchmarks with JAX in an environment of its own, on the same jaxlib.
+
+    Both come as wheels: each folder of an editable install would be searched at each import.
+    """
+    session.install(*map(wheel, PACKAGES), "jaxlib==0.10.2")
     peer = Path(session.create_tmp()) / "peer"
     session.run("python", "-m", "venv", "--clear", str(peer), silent=True)
     peer_python = next(p for p in peer.glob("*/python*") if p.stem == "python")
@@ -270,13 +273,13 @@ def measure_beside_jax(session: nox.Session, *arguments: str) -> None:
     session.run("python", "-m", "benchmarks", "--peer", str(peer_python), *arguments)
 
 
-@nox.session(reuse_venv=True)
+@nox.session(requires=["wheels"])
 def benchmarks(session: nox.Session) -> None:
     """Measures OLYMPUS beside JAX on the same jaxlib, in rounds that take turns."""
     measure_beside_jax(session, *session.posargs)
 
 
-@nox.session(name="benchmarks-short", reuse_venv=True)
+@nox.session(name="benchmarks-short", requires=["wheels"])
 def benchmarks_short(session: nox.Session) -> None:
     """One quick round of the benchmarks: fails where a result is not JAX's, never on time."""
     measure_beside_jax(session, "--short", *session.posargs)
