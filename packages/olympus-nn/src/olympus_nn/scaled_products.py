@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of matrices in a few bits, whose blocks of elements share a scale.
+
+The formats are those of the OCP Microscaling specification (MXFP8: blocks of 32 elements of 8 bits,
+with powers of two for scales) and of NVIDIA (NVFP4: blocks of 16 elements of 4 bits, with scales of
+8 bits, and a scale for the whole array).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import ml_dtypes
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_autodiff import custom_vjp
+from olympus_ir import dtypes, lax
+from olympus_ir.avals import get_aval
+from olympus_numpy.promotion import check_arraylike, ensure_array
+
+__all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
+
+RESULT_DTYPES = (np.dtype("float32"), np.dtype(ml_dtypes.bfloat16), np.dtype("float16"))
+# The smallest scale of MXFP8, which stands for zero.
+SMALLEST_POWER = 2.0**-127
+
+
+@dataclasses.dataclass
+class BlockScaleConfig:
+    """How the elements of an array are put into few bits.
+
+    Attributes:
+      mode: the name of the format.
+      block_size: how many elements share a scale.
+      data_type: the dtype of elements.
+      scale_type: the dtype of scales.
+      global_scale: the scale of the whole array, of shape (1,), where the format has one.
+      infer_only: whether no gradients are wanted.
+    """
+
+    mode: str
+    block_size: int
+    data_type: Any
+    scale_type: Any
+    global_scale: Any
+    infer_only: bool
+
+    @property
+    def largest(self) -> float:
+        """The largest element."""
+        return float(ml_dtypes.finfo(self.data_type).max)
+
+
+def get_scaled_dot_general_config(
+    mode: Literal["nvfp4", "mxfp8"], global_scale: Any = None
+) -> BlockScaleConfig:
+    """Returns how `scaled_dot_general` puts an array into few bits.
+
+    Args:
+      mode: ``"nvfp4"`` or ``"mxfp8"``.
+      global_scale: with NVFP4 the scale of the whole array, of shape (1,); one by default.
+
+    Raises:
+      ValueError: where there is no such mode.
+
+    Example:
+      >>> get_scaled_dot_general_config("mxfp8").block_size
+      32
+    """
+    if mode == "nvfp4":
+        scale = onp.ones((1,), np.float32) if global_scale is None else global_scale
+        return BlockScaleConfig(
+            mode, 16, ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e4m3fn, scale, False
+        )
+    if mode == "mxfp8":
+        return BlockScaleConfig(
+            mode, 32, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu, None, False
+        )
+    raise ValueError(f"Unsupported mode: {mode}. Expected 'nvfp4' or 'mxfp8'.")
+
+
+# ---- products of scaled operands ----
+
+
+def scaled_matmul(
+    lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferred_element_type: Any = np.float32
+) -> Any:
+    """Multiplies matrices whose blocks of elements have scales of their own.
+
+    The last dimensions are summed over; both operands are multiplied with their scales first, each
+    of which is repeated for the elements of its block.
+
+    Args:
+      lhs: an array of shape (B, M, K).
+      rhs: an array of shape (B, N, K).
+      lhs_scales: of shape (B, M, K / size of a block).
+      rhs_scales: of shape (B, N, K / size of a block).
+      preferred_element_type: the dtype of the result; sums are of float32.
+
+    Returns:
+      An array of shape (B, M, N).
+
+    Raises:
+      ValueError: where shapes do not fit.
+
+    Example:
+      >>> a, b = np.float32([[[1, 2, 3]]]), np.float32([[[4, 5, 6]]])
+      >>> half = np.float32([[[0.5]]])
+      >>> scaled_matmul(a, b, half, half)
+      Array([[[8.]]], dtype=float32)
+    """
+    check_arraylike("scaled_matmul", lhs, rhs, lhs_scales, rhs_scales)
+    operands = [ensure_array(x) for x in (lhs, rhs, lhs_scales, rhs_scales)]
+    _check_shapes(*(x.shape for x in operands))
+    dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "scaled_matmul", 3)
+    a, b, a_scales, b_scales = operands
+    result = lax.scaled_dot(
+        a,
+        b,
+        lhs_scale=a_scales,
+        rhs_scale=b_scales,
+        dimension_numbers=(((2,), (2,)), ((0,), (0,))),
+        preferred_element_type=np.promote_types(np.float32, _wide(dtype)),
+    )
+    return lax.convert_element_type(result, dtype)
+
+
+def _wide(dtype: Any) -> Any:
+    """Float64 where sums are to be of that, float32 for everything else."""
+    return dtype if dtype == np.float64 else np.float32
+
+
+def _check_shapes(a: tuple, b: tuple, a_scales: tuple, b_scales: tuple) -> None:
+    if not all(len(shape) == 3 for shape in (a, b, a_scales, b_scales)):
+        raise ValueError(
+            "scaled_matmul requires all inputs to be 3-dimensional arrays, got shapes "
+            f"{a}, {b}, {a_scales} and {b_scales}"
+        )
+    for name, first, second in (("inputs a and b", a, b), ("scales", a_scales, b_scales)):
+        if (first[0], first[2]) != (second[0], second[2]):
+            raise ValueError(
+                f"scaled_matmul requires {name} to have matching batch (B) and contract (K) "
+                f"dimensions, but got shapes {first} and {second}"
+            )
+    if a[:2] != a_scales[:2] or b[:2] != b_scales[:2]:
+        raise ValueError(
+            "scaled_matmul requires scales to match non-contract dimensions of inputs, but got "
+            f"shapes a: {a}, b: {b}, a_scales: {a_scales}, b_scales: {b_scales}"
+        )
+    if not a_scales[2] or a[2] % a_scales[2]:
+        raise ValueError(
+            "scaled_matmul requires the number of scales to divide the contract dimension (K), "
+            f"but got {a_scales[2]} scales for {a[2]} elements"
+        )
+
+
+# ---- from many bits to few ----
+
+
+def _rounded_up_to_power(x: Any) -> Any:
+    """The bits of the smallest power of two that is not below a positive number of float32."""
+    bits = lax.bitcast_convert_type(x, np.uint32)
+    exponent = onp.right_shift(bits, 23)
+    mantissa = onp.bitwise_and(bits, (1 << 23) - 1)
+    # Below the smallest normal number, a half of it and less is the power of exponent zero.
+    rounded_down = (exponent == 0) & (mantissa <= 1 << 22)
+    is_larger = (mantissa > 0) & (exponent != 254) & ~rounded_down
+    return onp.where(is_larger, exponent + 1, exponent).astype(np.uint8)
+
+
+def _quantize(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
+    """Puts an array into few bits: the elements, and the scales of blocks of the last dimension.
+
+    The last dimension is filled up with zeros to whole blocks.
+    """
+    size = config.block_size
+    missing = -x.shape[-1] % size
+    if missing:
+        x = onp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, missing)])
+    blocks = x.reshape(*x.shape[:-1], x.shape[-1] // size, size)
+    if config.global_scale is not None:
+        blocks = blocks / config.global_scale.astype(x.dtype)
+    largest = config.largest
+    wanted = onp.max(onp.abs(blocks), axis=-1, keepdims=True).astype(np.float32) / largest
+    if config.mode == "mxfp8":
+        exponents = _rounded_up_to_power(wanted)
+        scales = lax.bitcast_convert_type(exponents, config.scale_type)
+        factors = lax.bitcast_convert_type(
+            onp.left_shift(exponents.astype(np.uint32), 23), np.float32
+        )
+        factors = onp.where(factors == 0, SMALLEST_POWER, factors)
+    else:
+        limit = float(ml_dtypes.finfo(config.scale_type).max)
+        # The rounded scale is what the elements are divided by.
+        scales = lax.optimization_barrier(onp.clip(wanted, 0, limit).astype(config.scale_type))
+        factors = scales.astype(np.float32)
+        factors = onp.where(factors == 0, 1, factors)
+    elements = onp.clip(blocks.astype(np.float32) / factors, -largest, largest)
+    return elements.astype(config.data_type).reshape(x.shape), scales[..., 0]
+
+
+def _product(x: Any, y: Any, configs: tuple, dtype: Any) -> Any:
+    """[B, M, K], [B, N, K] -> [B, M, N], in the bits of the two configurations."""
+    first, second = configs
+    (x_elements, x_scales), (y_elements, y_scales) = _quantize(x, first), _quantize(y, second)
+    result = scaled_matmul(x_elements, y_elements, x_scales, y_scales, dtype)
+    if first.global_scale is not None:
+        result = result * (first.global_scale * second.global_scale).astype(dtype)
+    return result
+
+
+def scaled_dot_general(
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: Any,
+    preferred_element_type: Any = np.float32,
+    configs: Sequence[BlockScaleConfig] | None = None,
+    implementation: Literal["cudnn"] | None = None,
+) -> Any:
+    """As `lax.dot_general`, with operands that are put into few bits first.
+
+    In MXFP8 the gradient's products are of few bits, too; in NVFP4 they are those of the operands
+    as given, and zero for elements beyond the range of the format.
+
+    Args:
+      lhs: an array.
+      rhs: an array.
+      dimension_numbers: ``((lhs contracting, rhs contracting), (lhs batch, rhs batch))``.
+      preferred_element_type: the dtype of the result: float32, bfloat16 or float16.
+      configs: three results of `get_scaled_dot_general_config`, for ``lhs``, ``rhs`` and the
+        gradient of the result. With None, the product is that of `lax.dot_general`.
+      implementation: has no effect.
+
+    Returns:
+      An array with batch dimensions first, the other ones of ``lhs`` next, those of ``rhs`` last.
+
+    Raises:
+      TypeError: where the dtype of the result is another one.
+      ValueError: where there are not three configurations.
+
+    Example:
+      >>> configs = [get_scaled_dot_general_config("mxfp8")] * 3
+      >>> x = np.ones((2, 32), np.float32)
+      >>> scaled_dot_general(x, x, (((1,), (1,)), ((), ())), configs=configs)
+      Array([[32., 32.],
+             [32., 32.]], dtype=float32)
+    """
+    check_arraylike("scaled_dot_general", lhs, rhs)
+    x, y = ensure_array(lhs), ensure_array(rhs)
+    if configs is None:
+        return lax.dot_general(
+            x, y, dimension_numbers, preferred_element_type=preferred_element_type
+        )
+    dtype = np.dtype(preferred_element_type)
+    if dtype not in RESULT_DTYPES:
+        raise TypeError(
+            "scaled_dot_general supports preferred_element_type float32, bfloat16 and float16, "
+            f"got {dtypes.name_of(dtype)}"
+        )
+    if len(configs) != 3:
+        raise ValueError(
+            "scaled_dot_general takes three configurations, for lhs, rhs and gradients, got "
+            f"{len(configs)}"
+        )
+    (x_contracting, y_contracting), (x_batch, y_batch) = dimension_numbers
+    matrices, free = [], []
+    for operand, contracting, batch in ((x, x_contracting, x_batch), (y, y_contracting, y_batch)):
+        matrix, sizes = _as_matrices(operand, tuple(contracting), tuple(batch))
+        matrices.append(matrix)
+        free.append(sizes)
+    batch_sizes = [x.shape[dim] for dim in x_batch]
+    result = _scaled_product(dtype, tuple(configs))(*matrices)
+    return result.reshape(*batch_sizes, *free[0], *free[1])
+
+
+def _as_matrices(
+    operand: Any, contracting: tuple[int, ...], batch: tuple[int, ...]
+) -> tuple[Any, list[int]]:
+    """An operand in shape [batch, free, contracting], and the sizes of its free dimensions."""
+    shape = operand.shape
+    free = [dim for dim in range(len(shape)) if dim not in contracting and dim not in batch]
+    groups = (batch, free, contracting)
+    sizes = [math.prod(shape[dim] for dim in group) for group in groups]
+    arranged = lax.transpose(operand, [dim for group in groups for dim in group])
+    return arranged.reshape(*sizes), [shape[dim] for dim in free]
+
+
+def _scaled_product(dtype: Any, configs: tuple[BlockScaleConfig, ...]) -> Any:
+    """The product of matrices with a derivative of its own: rounding has none."""
+
+    @custom_vjp
+    def scaled_product(x: Any, y: Any) -> Any:
+        return _product(x, y, configs[:2], dtype)
+
+    def forward(x: Any, y: Any) -> Any:
+        return scaled_product(x, y), (x, y)
+
+    scaled_product.defvjp(forward, functools.partial(_cotangents, dtype, configs))
+    return scaled_product
+
+
+def _cotangents(
+    dtype: Any, configs: tuple[BlockScaleConfig, ...], operands: tuple[Any, Any], cotangent: Any
+) -> tuple[Any, Any]:
+    (x, y), (x_config, y_config, config) = operands, configs
+    if x_config.mode == "mxfp8":
+        # [B, M, N], [B, K, N] -> [B, M, K] and [B, N, M], [B, K, M] -> [B, N, K]
+        x_cotangent = _product(cotangent, y.mT, (config, y_config), dtype)
+        y_cotangent = _product(cotangent.mT, x.mT, (config, x_config), dtype)
+    else:
+        x_cotangent = _within_range(_dot(cotangent, y, dtype), x, x_config)
+        y_cotangent = _within_range(_dot(cotangent.mT, x, dtype), y, y_config)
+    return x_cotangent.astype(get_aval(x).dtype), y_cotangent.astype(get_aval(y).dtype)
+
+
+def _dot(x: Any, y: Any, dtype: Any) -> Any:
+    """[B, M, N], [B, N, K] -> [B, M, K]"""
+    numbers = (((2,), (1,)), ((0,), (0,)))
+    return lax.dot_general(x, y.astype(x.dtype), numbers, preferred_element_type=dtype)
+
+
+def _within_range(cotangent: Any, operand: Any, config: BlockScaleConfig) -> Any:
+    """The cotangent where an operand's element is not cut off by the largest number there is."""
+    limit = config.global_scale * config.largest * float(ml_dtypes.finfo(config.scale_type).max)
+    return onp.where(onp.abs(operand) <= limit.astype(operand.dtype), cotangent, 0)
