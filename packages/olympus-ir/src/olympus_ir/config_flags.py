@@ -528,13 +528,6 @@ pallas_enable_debug_checks = declare_flag(
     "Perform the debugging checks in kernels.",
     shapes_programs=True,
 )
-pallas_poison_buffers = declare_flag(
-    "pallas_poison_buffers",
-    False,
-    truth,
-    "Fill the scratch memory of kernels with NaN first.",
-    shapes_programs=True,
-)
 pallas_verbose_errors = declare_flag(
     "pallas_verbose_errors", False, truth, "Show the lowered kernel in errors about it."
 )

@@ -55,6 +55,13 @@ numpy_rank_promotion = declare_state(
     "What broadcasting does when operands have different numbers of dimensions.",
     shapes_programs=True,
 )
+pallas_poison_buffers = declare_state(
+    "pallas_poison_buffers",
+    False,
+    truth,
+    "Fill the scratch memory of kernels with NaN first.",
+    shapes_programs=True,
+)
 allow_f16_reductions = declare_state(
     "allow_f16_reductions",
     True,

@@ -36,9 +36,12 @@ from .control import loop as loop
 from .control import when as when
 from .core_mapping import core_map as core_map
 from .core_mapping import kernel as kernel
+from .cost_estimates import estimate_cost as estimate_cost
 from .debugging import debug_check as debug_check
 from .debugging import debug_print as debug_print
 from .debugging import enable_debug_checks as enable_debug_checks
+from .debugging import enable_poison_buffers as enable_poison_buffers
+from .exporting import lower_as_mlir as lower_as_mlir
 from .grids import GridSpec as GridSpec
 from .hints import broadcast_to as broadcast_to
 from .hints import delay as delay
@@ -52,8 +55,10 @@ from .memory import MemorySpace as MemorySpace
 from .memory import semaphore as semaphore
 from .programs import num_programs as num_programs
 from .programs import program_id as program_id
+from .scoped import get_global as get_global
 from .scoped import run_scoped as run_scoped
 from .scoped import with_scoped as with_scoped
+from .selecting import select_ref as select_ref
 from .sizes import align_to as align_to
 from .sizes import cdiv as cdiv
 from .sizes import next_power_of_2 as next_power_of_2

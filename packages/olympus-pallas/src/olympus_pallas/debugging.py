@@ -10,13 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import lax
+from olympus_ir import config_states, lax
 from olympus_ir.avals import get_aval
 from olympus_ir.effects import Effect, control_flow_allowed_effects, lowerable_effects
 from olympus_ir.expansion import expansion_rules
 from olympus_ir.primitives import Primitive
 
-__all__ = ["debug_check", "debug_check_p", "debug_print", "enable_debug_checks"]
+__all__ = [
+    "debug_check",
+    "debug_check_p",
+    "debug_print",
+    "enable_debug_checks",
+    "enable_poison_buffers",
+]
 
 debug_check_p = Primitive("debug_check", multiple_results=True)
 
@@ -33,6 +39,10 @@ class _CheckEffect(Effect):
 lowerable_effects.add_type(_CheckEffect)
 control_flow_allowed_effects.add_type(_CheckEffect)
 _check_effect = _CheckEffect()
+
+
+# Whether buffers of `run_scoped` are filled with what is not a number at first.
+enable_poison_buffers = config_states.pallas_poison_buffers
 
 
 def debug_print(fmt: str, *args: Any) -> None:

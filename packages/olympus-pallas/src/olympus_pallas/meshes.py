@@ -42,6 +42,10 @@ class Mesh:
         """Whom a scratch buffer of a type belongs to on simulated cores: each core its own."""
         return core.number
 
+    def owner_of_globals(self, core: Any) -> Any:
+        """Whom buffers of `get_global` belong to on simulated cores: each core its own."""
+        return core.number
+
     def check_is_compatible_with(self, other_mesh: Any) -> None:
         """Raises where one kernel cannot run on this mesh and another at once.
 

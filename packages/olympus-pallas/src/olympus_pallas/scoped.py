@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import pytrees
+from olympus_ir import dtypes, lax, pytrees
 from olympus_ir.avals import get_aval
 from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.flattening import FlatFunction
@@ -22,14 +22,17 @@ from olympus_ir.primitives import Primitive
 from olympus_ir.refs.discharge import discharge_closed, discharge_rules
 from olympus_ir.staging import trace_to_closed, trace_to_olympuspr
 
-from .buffers import empty_buffer, interpreted_aval
+from .buffers import empty_buffer, interpreted_aval, unset_value
+from .debugging import enable_poison_buffers
+from .memory import MemorySpace
 from .programs import define_place_rule, with_places_as_inputs
 
-__all__ = ["run_scoped", "run_scoped_p", "with_scoped"]
+__all__ = ["get_global", "get_global_p", "run_scoped", "run_scoped_p", "with_scoped"]
 
 # Operands are the program's constants: what the function has closed over.
 run_scoped_p = Primitive("run_scoped", multiple_results=True, cache_inference=False)
 run_scoped_p.takes_refs = True
+get_global_p = Primitive("get_global")
 run_scoped_p.spreads_varying = False
 
 
@@ -66,7 +69,7 @@ def run_scoped(
     """
     leaves, tree = pytrees.tree_flatten((types, kw_types))
     avals = [leaf.get_ref_aval() for leaf in leaves]
-    flat = FlatFunction(f, tree)
+    flat = FlatFunction(_poisoned(f) if enable_poison_buffers.value else f, tree)
     olympuspr, consts = trace_to_olympuspr(flat, avals, DebugInfo("run_scoped", f))
     if not isinstance(collective_axes, tuple):
         collective_axes = (collective_axes,)
@@ -77,6 +80,33 @@ def run_scoped(
         ref_transforms=((),) * len(avals),
     )
     return pytrees.tree_unflatten(flat.out_tree, results)
+
+
+def _poisoned(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, before which its buffers are filled with what nobody expects."""
+
+    def wrapped(*refs: Any, **kw_refs: Any) -> Any:
+        for ref in pytrees.tree_leaves((refs, kw_refs)):
+            space = getattr(get_aval(ref), "memory_space", None)
+            if not dtypes.is_extended(ref.dtype) and space is not MemorySpace.ANY and ref.shape:
+                ref[...] = lax.full(ref.shape, unset_value(ref.dtype), ref.dtype)
+        return f(*refs, **kw_refs)
+
+    return wrapped
+
+
+@get_global_p.def_abstract_eval
+def _get_global_type(*, what: Any) -> Any:
+    return what
+
+
+def get_global(what: Any) -> Any:
+    """A reference to a buffer that lives as long as the kernel, wherever it is asked for.
+
+    Args:
+      what: the buffer, such as ``tpu.SemaphoreType.REGULAR``. It is the same in all programs.
+    """
+    return get_global_p.bind(what=what.get_ref_aval())
 
 
 def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Any:

@@ -29,6 +29,9 @@ class CoreType(enum.Enum):
     SC_SCALAR_SUBCORE = 1
     SC_VECTOR_SUBCORE = 2
 
+    def __str__(self) -> str:
+        return self.name.lower()
+
 
 class SideEffectType(enum.Enum):
     """What a kernel does besides computing its outputs, as far as the compiler must know."""

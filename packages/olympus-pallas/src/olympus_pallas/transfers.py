@@ -40,6 +40,7 @@ from olympus_ir.refs.transforms import read_view, transformed_aval, written
 from .memory import SemaphoreType
 from .memory_access import ref_and_transforms
 from .scoped import run_scoped
+from .selecting import with_selected
 
 __all__ = [
     "AsyncCopy",
@@ -288,10 +289,14 @@ class AsyncCopy:
           priority: the copy's priority.
           add: whether it adds to what is there.
         """
-        flat, tree = self._operands(self.src_ref, self.dst_ref, self.dst_sem)
-        dma_start_p.bind(
-            *flat, tree=tree, device_id_type=self.device_id_type, priority=priority, add=add
-        )
+
+        def begin(*refs: Any) -> None:
+            flat, tree = self._operands(*refs)
+            dma_start_p.bind(
+                *flat, tree=tree, device_id_type=self.device_id_type, priority=priority, add=add
+            )
+
+        with_selected((self.src_ref, self.dst_ref, self.dst_sem), begin)
 
     def wait(self) -> None:
         """Waits until everything is there, and of a copy to another device, has been read."""
@@ -301,8 +306,7 @@ class AsyncCopy:
 
     def wait_recv(self) -> None:
         """Waits until as much has arrived here as the copy moves."""
-        flat, tree = self._operands(self.src_ref, self.dst_ref, self.dst_sem)
-        dma_wait_p.bind(*flat, tree=tree, device_id_type=self.device_id_type)
+        with_selected((self.src_ref, self.dst_ref, self.dst_sem), self._wait)
 
     def wait_send(self) -> None:
         """Waits until everything has been read, so that the source may be written again.
@@ -312,7 +316,10 @@ class AsyncCopy:
         """
         if not self.is_remote:
             raise ValueError("Cannot `wait_send` on a local copy.")
-        flat, tree = self._operands(self.dst_ref, self.src_ref, self.src_sem)
+        with_selected((self.dst_ref, self.src_ref, self.src_sem), self._wait)
+
+    def _wait(self, *refs: Any) -> None:
+        flat, tree = self._operands(*refs)
         dma_wait_p.bind(*flat, tree=tree, device_id_type=self.device_id_type)
 
 

@@ -15,7 +15,7 @@ from olympus_ir.olympuspr import Equation
 from ..debugging import debug_check_p
 from ..memory_access import AtomicOpType, atomic_cas_p, atomic_rmw_p, load_p, swap_p
 from ..programs import num_programs_p, program_id_p
-from ..scoped import run_scoped_p
+from ..scoped import get_global_p, run_scoped_p
 from ..tpu_primitives import prng_random_bits_p, prng_seed_p, touch_p
 from .evaluation import Core, machine_rules
 from .runs import Site
@@ -178,6 +178,16 @@ def _run_scoped(core: Core, equation: Equation, operands: Sequence[Any]) -> list
     for site in sites:
         core.run.forget(site.buffer)
     return results
+
+
+@machine_rules.define(get_global_p)
+def _get_global(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
+    aval = equation.params["what"]
+    key = ("global", id(equation))
+    if key not in core.state:
+        owner = core.number if core.mesh is None else core.mesh.owner_of_globals(core)
+        core.state[key] = core.new_buffer(aval, key, owner)
+    return core.state[key]
 
 
 # ---- places ----

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels as text: `lower_as_mlir`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_xla.export import export
+from olympus_xla.jit import jit
+
+__all__ = ["lower_as_mlir"]
+
+
+def lower_as_mlir(
+    f: Callable[..., Any],
+    *args: Any,
+    dynamic_shapes: bool = False,
+    device: Any = None,
+    static_argnames: Sequence[str] = (),
+    platforms: Sequence[str] | None = None,
+    **kwargs: Any,
+) -> str:
+    """The StableHLO program of a function with kernels, as text.
+
+    Args:
+      f: the function.
+      *args: its arguments, arrays or `ShapeDtypeStruct`s.
+      dynamic_shapes: whether shapes may have symbolic dimensions. Kernels have known sizes in any
+        case; such programs are refused where they are lowered.
+      device: the device that the program is for.
+      static_argnames: the arguments that are part of the program.
+      platforms: the platforms that it is for, ``("tpu",)`` where not given.
+      **kwargs: its keyword arguments.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir import ShapeDtypeStruct
+      >>> from olympus_pallas import pallas_call
+      >>> def double(x_ref, o_ref):
+      ...     o_ref[...] = 2 * x_ref[...]
+      >>> x = np.ones((8, 128), np.float32)
+      >>> text = lower_as_mlir(pallas_call(double, ShapeDtypeStruct(x.shape, x.dtype)), x)
+      >>> "@tpu_custom_call" in text
+      True
+    """
+    jitted = jit(f, device=device, static_argnames=static_argnames)
+    exported = export(jitted, platforms=tuple(platforms or ("tpu",)))
+    return exported(*args, **kwargs).mlir_module()

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One of several references, which one is computed: `select_ref`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir import lax
+from olympus_ir.refs.values import RefMethods
+
+__all__ = ["SelectedRef", "select_ref", "with_selected"]
+
+
+class SelectedRef(RefMethods):
+    """One of several references of one type.
+
+    Whatever is done to it is done in a branch of a `lax.switch`.
+
+    Attributes:
+      index: which one it is.
+      refs: the references.
+    """
+
+    __slots__ = ("index", "refs")
+
+    def __init__(self, index: Any, refs: Sequence[Any]) -> None:
+        self.index = index
+        self.refs = tuple(refs)
+
+    def _each(self, function: Callable[[Any], Any]) -> Any:
+        return lax.switch(self.index, [lambda ref=ref: function(ref) for ref in self.refs])
+
+    def _view(self, transform: Any) -> SelectedRef:  # type: ignore[override]
+        return SelectedRef(self.index, [ref._view(transform) for ref in self.refs])
+
+    def _array_aval(self) -> Any:
+        return self.refs[0]._array_aval()
+
+    def __getitem__(self, idx: Any) -> Any:
+        return self._each(lambda ref: ref[idx])
+
+    def __setitem__(self, idx: Any, value: Any) -> None:
+        self._each(lambda ref: ref.set(value, idx))
+
+    def get(self, idx: Any = ()) -> Any:
+        """Reads it, or the part that an index selects."""
+        return self._each(lambda ref: ref.get(idx))
+
+    def set(self, value: Any, idx: Any = ()) -> None:
+        """Writes it, or the part that an index selects."""
+        self._each(lambda ref: ref.set(value, idx))
+
+    def swap(self, value: Any, idx: Any = ()) -> Any:
+        """Writes it, or the part that an index selects; returns what was there."""
+        return self._each(lambda ref: ref.swap(value, idx))
+
+    def addupdate(self, value: Any, idx: Any = ()) -> None:
+        """Adds to it, or to the part that an index selects."""
+        self._each(lambda ref: ref.addupdate(value, idx))
+
+    def __repr__(self) -> str:
+        return f"SelectedRef(index={self.index!r}, refs={self.refs!r})"
+
+
+def with_selected(refs: Sequence[Any], function: Callable[..., None]) -> None:
+    """Calls a function with references, in a branch for each choice where one is selected."""
+    for place, ref in enumerate(refs):
+        if isinstance(ref, SelectedRef):
+            ref._each(
+                lambda chosen, place=place: with_selected(
+                    [*refs[:place], chosen, *refs[place + 1 :]], function
+                )
+            )
+            return
+    function(*refs)
+
+
+def select_ref(idx: Any, *refs: Any) -> SelectedRef:
+    """One of several references, which one is known when the kernel runs.
+
+    Args:
+      idx: the number of the reference, an integer scalar; the nearest there is, where there is none
+        of that number.
+      *refs: references, or views of them, of one shape and dtype.
+
+    Returns:
+      What stands for the reference: it can be read, written, viewed, and copied.
+
+    Raises:
+      ValueError: where there are no references, or where their types differ.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir import ShapeDtypeStruct
+      >>> from olympus_pallas import pallas_call
+      >>> def kernel(which_ref, x_ref, y_ref, o_ref):
+      ...     o_ref[...] = select_ref(which_ref[()], x_ref, y_ref)[...]
+      >>> pallas_call(kernel, ShapeDtypeStruct((2,), "int32"), interpret=True)(
+      ...     np.int32(1), np.zeros(2, np.int32), np.ones(2, np.int32))
+      Array([1, 1], dtype=int32)
+    """
+    if not refs:
+        raise ValueError("select_ref chooses among references, got none")
+    types = {(tuple(ref.shape), str(ref.dtype)) for ref in refs}
+    if len(types) > 1:
+        raise ValueError(f"select_ref chooses among references of one type, got {sorted(types)}")
+    return SelectedRef(idx, refs)
