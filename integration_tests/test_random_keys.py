@@ -8,6 +8,7 @@ import numpy as np
 import olympus
 import olympus.numpy as jnp
 from olympus import lax, random
+from olympus.experimental import checkify
 
 KEY = random.key(0)
 KEYS = random.split(KEY, 8)
@@ -72,3 +73,19 @@ def test_keys_on_devices(eight_devices):
     second = olympus.device_put(KEY, eight_devices[1])
     assert second.devices() == {eight_devices[1]}
     assert random.normal(second).devices() == {eight_devices[1]}
+
+
+def test_keys_are_compared_as_wholes():
+    others = KEYS[::-1]
+    np.testing.assert_array_equal(jnp.isclose(KEYS, KEYS), [True] * len(KEYS))
+    assert jnp.allclose(KEYS, KEYS) and not jnp.allclose(KEYS, others)
+    assert jnp.array_equal(KEYS, KEYS) and not jnp.array_equal(KEYS, others)
+
+
+def test_messages_of_checks_show_keys():
+    def check(key, fine):
+        checkify.check(fine, "the key is {key}", key=key)
+
+    error, _ = checkify.checkify(olympus.jit(check))(KEY, False)
+    assert "the key is Array((), dtype=key<fry>)" in error.get()
+    assert checkify.checkify(olympus.jit(check))(KEY, True)[0].get() is None

@@ -8,6 +8,7 @@ import pytest
 
 from olympus_autodiff import grad, jvp
 from olympus_batching import vmap
+from olympus_checkify import check, checkify
 from olympus_ir import lax
 from olympus_ir.make import make_olympuspr
 from olympus_numpy.linalg import solve
@@ -267,3 +268,49 @@ def test_linear_systems_that_vary(mesh):
     text = str(make_olympuspr(parts)(a, b))
     assert "custom_linear_solve" in text
     assert "psum" not in text
+
+
+class TestChecks:
+    """What the devices have found, device by device."""
+
+    @staticmethod
+    def mapped(mesh, check_vma=True):
+        def positive(x):
+            check(lax.reduce_and(lax.gt(x, np.float32(0)), (0, 1)), "got {}", total(x))
+            return lax.add(x, np.float32(1))
+
+        specs = {"in_specs": P(("x", "y")), "out_specs": P(("x", "y"))}
+        return shard_map(positive, mesh=mesh, check_vma=check_vma, **specs)
+
+    @pytest.mark.parametrize("check_vma", [True, False])
+    @pytest.mark.parametrize("transform", [lambda fun: fun, jit])
+    def test_each_device_says_what_it_found(self, mesh, check_vma, transform):
+        fun = checkify(transform(self.mapped(mesh, check_vma)))
+        x = np.ones((8, 3), np.float32)
+        error, out = fun(x)
+        assert error.get() is None
+        np.testing.assert_array_equal(out, x + 1)
+        x[[2, 5]] = -1
+        error, out = fun(x)
+        np.testing.assert_array_equal(out, x + 1)
+        assert error.get() == (
+            "at mapped index 2: got -3.0 (`check` failed)\n"
+            "at mapped index 5: got -3.0 (`check` failed)"
+        )
+
+    def test_loops_keep_the_first(self, mesh):
+        def loop(x):
+            return lax.fori_loop(0, 2, lambda _, x: self.mapped(mesh)(x), x)
+
+        x = np.ones((8, 3), np.float32)
+        x[3] = -1
+        error, _ = checkify(loop)(x)
+        assert error.get() == "got -3.0 (`check` failed)"
+
+    def test_errors_of_two_maps_are_merged(self, mesh):
+        def twice(x, y):
+            return self.mapped(mesh)(x), self.mapped(mesh)(y)
+
+        fine, bad = np.ones((8, 3), np.float32), -np.ones((8, 3), np.float32)
+        assert checkify(twice)(fine, fine)[0].get() is None
+        assert "at mapped index 0: got -3.0" in checkify(twice)(fine, bad)[0].get()

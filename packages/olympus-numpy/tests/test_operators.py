@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 
 import olympus_numpy as jnp
+from olympus_autodiff import jvp
+from olympus_batching import vmap
 from olympus_ir import config, make_olympuspr
+from olympus_ir.jit import jit
+from olympus_ir.pytrees import register_pytree_node
 
 BINARY = [
     operator.add,
@@ -54,6 +58,44 @@ class Holder:
 
     def __olympus_array__(self):
         return jnp.arange(3.0)
+
+
+class Box:
+    """A pytree that becomes an array, or a NumPy array, and has some of the array's attributes."""
+
+    def __init__(self, array):
+        self.array = array
+
+    aval = property(lambda self: self.array.aval)
+    shape = property(lambda self: self.array.shape)
+    dtype = property(lambda self: self.array.dtype)
+
+    def __olympus_array__(self):
+        return self.array
+
+    def __array__(self, dtype=None):
+        return np.asarray(self.array, dtype)
+
+
+register_pytree_node(Box, lambda box: ((box.array,), None), lambda _, children: Box(*children))
+
+
+def jvp_of(fun):
+    return lambda *args: jvp(fun, args, args)[0]
+
+
+@pytest.mark.parametrize("transform", [lambda fun: fun, jit, vmap, jvp_of])
+def test_operands_that_become_arrays_do_so_under_transformations(transform):
+    x, y = np.array([1.5, -2.0], np.float32), np.array([2.0, 4.0], np.float32)
+
+    def apply(op):
+        return transform(lambda x, y: op(x, Box(y)))(jnp.asarray(x), jnp.asarray(y))
+
+    close(apply(operator.add), x + y)
+    close(apply(operator.truediv), x / y)
+    close(apply(operator.mul), x * y)
+    close(apply(lambda x, box: jnp.sin(box)), np.sin(y))
+    close(apply(lambda x, box: x.at[...].set(box)), y)
 
 
 def close(results, expected):

@@ -117,13 +117,18 @@ class ErrorEffect:
 
     def placeholder(self) -> list[Any]:
         """What is kept where no error has occurred."""
-        return [lax.full(shape, 0, np.dtype(dtype)) for shape, dtype, _ in self.types]
+        return [lax.full(shape, 0, _dtypes[dtype]) for shape, dtype, _ in self.types]
+
+
+# By name the dtypes of what is kept: effects are put in order, for which dtypes have none.
+_dtypes: dict[str, Any] = {}
 
 
 def type_of(value: Any) -> tuple[tuple[int, ...], str, bool]:
     """The type of a value that is kept."""
     aval: Any = get_aval(value)
-    return aval.shape, np.dtype(aval.dtype).name, False
+    _dtypes[aval.dtype.name] = aval.dtype
+    return aval.shape, aval.dtype.name, False
 
 
 _codes = itertools.count(1)
@@ -233,6 +238,12 @@ class Error:
     ) -> Error:
         """The error after what may have occurred of one effect elsewhere."""
         if effect in self._pred:
+            if np.shape(self._pred[effect]) != np.shape(failed):
+                here = init_error.with_effects([effect]).with_leaves(
+                    [effect], [failed, _code_array(code), *payload]
+                )
+                failed, code, *payload = here.reduced().leaves([effect])
+                return self.reduced().merged(effect, failed, code, payload, metadata)
             before = self._pred[effect]
             payload = [
                 lax.select(before, old, new)
@@ -259,6 +270,21 @@ class Error:
         for effect in effects:
             if effect not in error._pred:
                 error = error.merged(effect, _truth(False), NO_CODE, effect.placeholder(), {})
+        return error
+
+    def reduced(self) -> Error:
+        """The error of one computation in place of those of the devices that it was mapped over.
+
+        The first device that has found something stands for all.
+        """
+        error = self
+        for effect, failed in self._pred.items():
+            if np.ndim(failed):
+                flags = lax.reshape(failed, (np.size(failed),))
+                first = lax.argmax(flags, 0, np.int32)
+                _, *rest = self.leaves([effect])
+                picked = [lax.dynamic_index_in_dim(each, first, 0, keepdims=False) for each in rest]
+                error = error.with_leaves([effect], [lax.reduce_or(flags, (0,)), *picked])
         return error
 
     @property

@@ -66,7 +66,7 @@ def run(
       What has occurred, and the results.
     """
     # The rules import this module.
-    from . import rules  # noqa: F401
+    from . import mapped, rules  # noqa: F401
 
     program = closed.jaxpr
     environment: dict[Var, Any] = dict(zip(program.constvars, closed.consts, strict=True))
@@ -116,9 +116,18 @@ def effects_of(closed: ClosedOlympuspr, enabled: Enabled) -> tuple[ErrorEffect, 
 
 
 def with_errors(
-    closed: ClosedOlympuspr, enabled: Enabled, effects: Sequence[ErrorEffect]
+    closed: ClosedOlympuspr,
+    enabled: Enabled,
+    effects: Sequence[ErrorEffect],
+    reduced: bool = True,
 ) -> tuple[ClosedOlympuspr, Mapping[int, Site]]:
     """A program that takes what has occurred of some effects first, and returns it first.
+
+    Args:
+      closed: the program.
+      enabled: the kinds of errors to look for.
+      effects: the effects.
+      reduced: whether it returns one error where it has found some on several devices.
 
     Returns:
       The program, and the checks in it by number.
@@ -133,13 +142,15 @@ def with_errors(
             nonlocal metadata
             before = init_error.with_leaves(effects, args[:count])
             error, results = run(closed, enabled, before, args[count:])
+            if reduced:
+                error = error.reduced()
             metadata = error._metadata
             return [*error.leaves(effects), *results]
 
         avals = [_strong(value) for value in places.leaves(effects)]
         return trace_to_closed(traced, [*avals, *closed.in_avals]), metadata
 
-    return _remembered(closed, ("with errors", enabled, tuple(effects)), make)
+    return _remembered(closed, ("with errors", enabled, tuple(effects), reduced), make)
 
 
 def _strong(value: Any) -> Any:
@@ -156,8 +167,11 @@ def _remembered(closed: ClosedOlympuspr, key: tuple[Any, ...], make: Callable[[]
 
 
 def call_with_errors(
-    closed: ClosedOlympuspr, enabled: Enabled, effects: Sequence[ErrorEffect]
+    closed: ClosedOlympuspr,
+    enabled: Enabled,
+    effects: Sequence[ErrorEffect],
+    reduced: bool = True,
 ) -> tuple[Callable[..., list[Any]], Mapping[int, Site]]:
     """As `with_errors`, as a function of flat operands."""
-    program, metadata = with_errors(closed, enabled, effects)
+    program, metadata = with_errors(closed, enabled, effects, reduced)
     return olympuspr_as_fun(program), metadata

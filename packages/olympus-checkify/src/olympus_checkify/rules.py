@@ -212,13 +212,13 @@ def _jit(equation: Equation, enabled: Enabled, error: Error, operands: Sequence[
     effects = effects_of(closed, enabled)
     if not effects:
         return plain(_without_checks(equation, enabled), enabled, error, operands)
-    fun, metadata = call_with_errors(closed, enabled, effects)
+    fun, metadata = call_with_errors(closed, enabled, effects, reduced=False)
     key = ("checked function", enabled, effects)
     compiled = closed.memo.get(key)
     if compiled is None:
         fun.__name__ = equation.params["name"]
         compiled = closed.memo[key] = jit(fun)
-    error = _known(error.with_effects(effects), metadata)
+    error = _known(error.with_effects(effects).reduced(), metadata)
     leaves = error.leaves(effects)
     out = compiled(*leaves, *operands)
     return error.with_leaves(effects, out[: len(leaves)]), out[len(leaves) :]

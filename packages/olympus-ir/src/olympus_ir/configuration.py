@@ -314,6 +314,36 @@ class Configuration:
         """All values in the current thread, by name."""
         return {name: flag.value for name, flag in self._flags.items()}
 
+    def config_with_absl(self) -> None:
+        """Declares all flags to absl: `absl.app.run` then reads them from the command line.
+
+        Example:
+            >>> from olympus_ir.config import config
+            >>> config.config_with_absl()  # doctest: +SKIP
+        """
+        self._command_line().declare(self._flags_on_command_line())
+
+    def parse_flags_with_absl(self) -> None:
+        """Reads the flags from the command line at once, as absl reads flags.
+
+        The options that are no configuration flags are left to the program.
+
+        Example:
+            >>> from olympus_ir.config import config
+            >>> config.parse_flags_with_absl()  # doctest: +SKIP
+        """
+        self._command_line().read(self._flags_on_command_line())
+
+    @staticmethod
+    def _command_line() -> Any:
+        from . import command_line  # it imports this module
+
+        return command_line
+
+    def _flags_on_command_line(self) -> dict[str, Flag]:
+        prefix = self._other_prefixes[0] if self._other_prefixes else PREFIX
+        return {prefix + name.removeprefix(PREFIX): flag for name, flag in self._flags.items()}
+
     def describe(self, name: str) -> str:
         """Returns what the flag ``name`` does, its default and the values it takes."""
         flag = self.flag(name)

@@ -122,6 +122,8 @@ def _term(labels: Any) -> str:
 def parse_subscripts(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], str]:
     """The terms of the operands and of the result, letters standing for dots.
 
+    Any other character than dots, commas and the arrow may stand for a dimension.
+
     Raises:
       ValueError: where they are malformed or do not fit the operands' ranks.
     """
@@ -132,10 +134,10 @@ def parse_subscripts(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], 
         raise ValueError(
             f"einsum subscripts {subscripts!r} have {len(terms)} terms for {len(ndims)} operands"
         )
+    if {"-", ">"} & {*inputs, *output}:
+        raise ValueError(f"einsum subscripts {subscripts!r} may have one arrow '->' only")
+    _check_dots(subscripts, [*terms, output])
     used = set(subscripts) - set(".,->")
-    if not all(letter.isalpha() for letter in used):
-        bad = sorted(letter for letter in used if not letter.isalpha())
-        raise ValueError(f"einsum subscripts {subscripts!r} have characters {bad}, not letters")
     free = [letter for letter in _LETTERS if letter not in used]
     hidden = 0  # the largest number of dimensions behind dots
     for term, ndim in zip(terms, ndims, strict=True):
@@ -154,7 +156,7 @@ def parse_subscripts(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], 
     else:
         counts = Counter("".join(term.replace("...", "") for term in terms))
         output = dots + "".join(sorted(letter for letter in counts if counts[letter] == 1))
-    _check_output(subscripts, full, output)
+    _check_output(full, output)
     return full, output
 
 
@@ -163,9 +165,12 @@ def _without_dots(term: str, dots: str, ndim: int) -> str:
     return term.replace("...", dots[len(dots) - count :])
 
 
-def _check_output(subscripts: str, terms: Sequence[str], output: str) -> None:
-    if "." in output or any("." in term for term in terms):
+def _check_dots(subscripts: str, terms: Sequence[str]) -> None:
+    if any("." in term.replace("...", "", 1) for term in terms):
         raise ValueError(f"einsum subscripts {subscripts!r}: dots come in threes, once a term")
+
+
+def _check_output(terms: Sequence[str], output: str) -> None:
     if len(set(output)) != len(output):
         raise ValueError(f"einsum result term {output!r} has a letter twice")
     unknown = set(output) - set("".join(terms))

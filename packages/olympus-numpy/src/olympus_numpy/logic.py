@@ -407,6 +407,8 @@ def bitwise_count(x: Any, /) -> Array:
 def _close(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
     check_arraylike("isclose", a, b, rtol, atol)
     a, b, dtype = promote_args.pair("isclose", a, b)
+    if dtypes.is_extended(dtype):
+        return lax.eq(a, b)
     if dtype is _bool:
         a, b = convert(a, dtypes.default_int_dtype()), convert(b, dtypes.default_int_dtype())
     a, b, dtype = promote_args_inexact.pair("isclose", a, b)

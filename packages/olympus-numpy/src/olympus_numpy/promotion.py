@@ -112,6 +112,11 @@ def _type_of(value: Any) -> Any:
         if kind is int:
             return int if -0x80000000 <= value <= 0x7FFFFFFF else (int, "wide")
         return kind
+    if kind not in _array_types:
+        # It may have attributes of the array that it stands for, such as ``aval``.
+        converted = to_array(value)
+        if converted is not value:
+            return ("own", _type_of(converted))
     try:
         return value.aval
     except AttributeError:
@@ -123,6 +128,8 @@ def _aval_of_type(description: Any) -> ShapedArray:
     if description.__class__ is type:
         return get_aval(description())
     if description.__class__ is tuple:
+        if description[0] == "own":
+            return _aval_of_type(description[1])
         return get_aval(0) if description[0] is int else description[1]
     return description
 
@@ -208,6 +215,9 @@ def _check_extended(function: str, avals: Sequence[ShapedArray]) -> None:
 
 def _step(description: Any, aval: ShapedArray, dtype: Any, weak_type: bool, rank: int) -> Step:
     """What is to be done with one operand."""
+    if description.__class__ is tuple and description[0] == "own":
+        step = _step(description[1], aval, dtype, weak_type, rank)
+        return to_array if step is None else lambda value: step(to_array(value))
     is_python_scalar = description.__class__ is type or (
         description.__class__ is tuple and description[0] is int
     )

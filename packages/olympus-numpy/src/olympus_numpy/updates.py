@@ -16,7 +16,7 @@ from olympus_ir.tracing import current, evaluation_trace
 from .compilation import compiled
 from .index_parsing import Layout, parse
 from .indexing import gather_plan, is_staging, spread_to, take_at, taken
-from .promotion import check_arraylike, convert, ensure_array, promote_dtypes
+from .promotion import check_arraylike, convert, ensure_array, promote_dtypes, to_array
 
 __all__ = ["IndexedUpdate", "Updates"]
 
@@ -56,7 +56,7 @@ def _scatter_at(
             wrap_negative_indices,
         )
         return _combine(operation, x, factors)
-    x = ensure_array(x)
+    x, values = ensure_array(x), to_array(values)
     if not is_staging() or np.ndim(values):  # scalars of the host become literals of the program
         values = ensure_array(values)
     dtype, weak_type = x.dtype, getattr(x, "weak_type", False)

@@ -115,6 +115,7 @@ _NAMES: dict[str, dict[str, str]] = {
     "prng": _lazy.names_from("olympus.extend.random", "threefry_2x32", "threefry_prng_impl"),
     "sharding_impls": _lazy.names_from("olympus.sharding", "make_single_device_sharding"),
     "state.types": _lazy.names_from("olympus_ir.refs.types", "AbstractRef"),
+    "traceback_util": _lazy.names_from("olympus_ir.source_info", "_exclude_paths=_library_folders"),
     "tree_util": {"_registry": "olympus.compat.registries:pytree_nodes"},
     "util": {
         **_lazy.names_from("olympus_ir._jaxlib", "safe_map", "safe_zip"),

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks in functions that are mapped over devices: each device says what it has found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir import lax
+from olympus_ir.avals import get_aval
+from olympus_ir.evaluation import eval_olympuspr
+from olympus_ir.olympuspr import ClosedOlympuspr, Equation
+from olympus_ir.placement import PartitionSpec
+from olympus_ir.staging import trace_to_closed
+from olympus_ir.tracing import current
+from olympus_sharding.manual_map import inside, manual_axes, shard_map_p
+
+from .errors import Error
+from .interpreter import Enabled, effects_of, error_rules, with_errors
+
+
+def _shard_map(
+    equation: Equation, enabled: Enabled, error: Error, operands: Sequence[Any]
+) -> tuple[Error, Sequence[Any]]:
+    params = equation.params
+    closed = params["jaxpr"]
+    with inside(params):
+        effects = effects_of(closed, enabled)
+        program, metadata = with_errors(closed, enabled, effects)
+        error = error.with_effects(effects).reduced().with_metadata(metadata)
+        leaves = error.leaves(effects)
+        count = len(leaves)
+        side_by_side = _with_dimension(program, count, params)
+    along_all = PartitionSpec(tuple(manual_axes(params)))
+    out = current.trace.process_primitive(
+        shard_map_p,
+        [*leaves, *operands],
+        {
+            **params,
+            "jaxpr": side_by_side,
+            "in_specs": (*[PartitionSpec()] * count, *params["in_specs"]),
+            "out_specs": (*[along_all] * count, *params["out_specs"]),
+        },
+    )
+    return error.with_leaves(effects, out[:count]), out[count:]
+
+
+def _with_dimension(
+    program: ClosedOlympuspr, count: int, params: dict[str, Any]
+) -> ClosedOlympuspr:
+    """The program whose first results have a dimension along which those of devices lie."""
+    axes = tuple(manual_axes(params)) if params["check_vma"] else ()
+
+    def run(*args: Any) -> list[Any]:
+        results = eval_olympuspr(program.jaxpr, program.consts, *args)
+        found = [_of_each_device(lax.expand_dims(each, (0,)), axes) for each in results[:count]]
+        return [*found, *results[count:]]
+
+    return trace_to_closed(run, program.in_avals, program.debug_info)
+
+
+def _of_each_device(value: Any, axes: tuple[Any, ...]) -> Any:
+    """A value that counts as varying over all axes, whether it does or not."""
+    aval: Any = get_aval(value)
+    others = tuple(axis for axis in axes if axis not in aval.vma)
+    return lax.pcast(value, others, to="varying") if others else value
+
+
+error_rules[shard_map_p] = _shard_map

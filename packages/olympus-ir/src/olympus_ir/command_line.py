@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration flags on the command line, read by absl where a program uses it.
+
+absl is not a dependency: it is imported when a program asks for its flags.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from .configuration import Flag, truth
+
+__all__ = ["declare", "read"]
+
+_declared: set[str] = set()
+
+
+def _absl(name: str) -> Any:
+    return importlib.import_module(f"absl.{name}")
+
+
+def declare(flags: Mapping[str, Flag]) -> None:
+    """Declares flags to absl: what `absl.app.run` finds on the command line becomes their values.
+
+    Args:
+      flags: the flags by their names on the command line. Those declared before are left alone.
+    """
+    absl_flags = _absl("flags")
+    new = [name for name in flags if name not in _declared]
+    for name in new:
+        _declared.add(name)
+        flag = flags[name]
+        if flag.kind is truth:
+            absl_flags.DEFINE_bool(name, flag.value, flag.description)
+        else:
+            absl_flags.DEFINE(_parser(flag), name, flag.value, flag.description)
+    if new:
+        _absl("app").call_after_init(lambda: _take_over({name: flags[name] for name in new}))
+
+
+def read(flags: Mapping[str, Flag]) -> None:
+    """Declares flags to absl, and reads them from the program's arguments at once.
+
+    Args:
+      flags: the flags by their names on the command line.
+    """
+    absl_flags = _absl("flags")
+    declare(flags)
+    names = {f"{dashes}{no}{name}" for name in flags for dashes in ("-", "--") for no in ("", "no")}
+    given = [each for each in _options(sys.argv[1:]) if each.partition("=")[0] in names]
+    already_parsed = absl_flags.FLAGS.is_parsed()
+    absl_flags.FLAGS([sys.argv[0], *given], known_only=True)
+    _take_over(flags)
+    if not already_parsed:
+        absl_flags.FLAGS.unparse_flags()
+
+
+def _options(arguments: list[str]) -> list[str]:
+    """The arguments before ``--``, after which there are no options."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
+
+
+def _take_over(flags: Mapping[str, Flag]) -> None:
+    absl_flags = _absl("flags")
+    for name, flag in flags.items():
+        if absl_flags.FLAGS[name].present:
+            flag.update(absl_flags.FLAGS[name].value)
+
+
+def _parser(flag: Flag) -> Any:
+    """Reads the text of an option as that of the environment variable is read."""
+    absl_flags = _absl("flags")
+
+    class Parser(absl_flags.ArgumentParser):
+        def parse(self, argument: Any) -> Any:
+            value = flag.kind.from_text(argument) if isinstance(argument, str) else argument
+            return flag.parse(value)
+
+        def flag_type(self) -> str:
+            return "string"
+
+    return Parser()
