@@ -434,6 +434,13 @@ def hlo_without_metadata(executable: Any) -> list[str]:
     return [module.to_string(options) for module in executable.hlo_modules()]
 
 
+def refine_shapes(bytecode: bytes) -> bytes:
+    """A module, as bytecode, with its dynamic shapes inferred from those of its operands."""
+    return _jax.mlir.refine_polymorphic_shapes(
+        bytecode, enable_shape_assertions=True, validate_static_shapes=True, enable_shardy=True
+    )
+
+
 def serialize_portable_artifact(module: Any, version: str) -> bytes:
     """A module in StableHLO's portable form; operations of Shardy stay as they are."""
     return _jax.mlir.serialize_portable_artifact(module, version, True)

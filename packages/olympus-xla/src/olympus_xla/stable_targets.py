@@ -28,6 +28,10 @@ _OF_THE_COMPILER = frozenset(
         "__gpu$xla.gpu.triton",
         "annotate_device_placement",
         "mhlo.topk",
+        "shape_assertion",
+        "stablehlo.dynamic_reduce_window",
+        "stablehlo.dynamic_rng_bit_generator",
+        "stablehlo.dynamic_top_k",
         "tpu_custom_call",
         "triton_kernel_call",
     }

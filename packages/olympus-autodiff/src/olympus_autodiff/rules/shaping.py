@@ -26,6 +26,7 @@ for _primitive in (
 ):
     jvp_rules.define(_primitive, linear)
 jvp_rules.exempt(lax.iota_p, reason="has no operands")
+jvp_rules.exempt(lax.dim_as_value_p, reason="has no operands")
 
 
 @transpose_rules.define(lax.broadcast_in_dim_p)

@@ -22,6 +22,7 @@ from ..tables import (
 batching_rules.define(lax.concatenate_p, along_dimension(lax.concatenate_p))
 batching_rules.define(lax.split_p, along_axis(lax.split_p))
 batching_rules.exempt(lax.iota_p, reason="it has no operands, so nothing can be batched")
+batching_rules.exempt(lax.dim_as_value_p, reason="it has no operands, so nothing can be batched")
 
 
 @batching_rules.define(lax.broadcast_in_dim_p)

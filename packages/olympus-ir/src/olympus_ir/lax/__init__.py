@@ -14,6 +14,7 @@ from .convolution import *  # noqa: F403
 from .convolution_shapes import *  # noqa: F403
 from .convolution_variants import *  # noqa: F403
 from .creation import *  # noqa: F403
+from .dimensions import *  # noqa: F403
 from .dot_algorithms import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .extended import *  # noqa: F403

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import dtypes
 from ..lax import broadcasting, creation, shaping
+from ..lax.dimensions import dim_as_value_p
 from .tables import reference_rules
 
 define = reference_rules.define
@@ -97,6 +98,11 @@ def _pad(x: np.ndarray, padding_value: np.ndarray, *, padding_config: tuple) -> 
         for (low, high, _), size in zip(padding_config, shape, strict=True)
     )
     return result[cut]
+
+
+@define(dim_as_value_p)
+def _dim_as_value(*, dim: Any) -> np.ndarray:
+    return np.asarray(int(dim), dtypes.canonicalize_dtype(np.int64))
 
 
 @define(creation.iota_p)

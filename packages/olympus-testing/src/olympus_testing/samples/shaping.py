@@ -111,6 +111,7 @@ sample(
     ),
     Operation("empty", (Operand((0,)), Operand(())), {"padding_config": ((1, 1, 2),)}),
 )
+sample(lax.dim_as_value_p, Operation("number", (), {"dim": 3}))
 sample(
     lax.iota_p,
     *(

@@ -11,7 +11,8 @@ from olympus_ir import dtypes, lax
 from olympus_ir.olympuspr import Literal
 
 from . import mlir
-from .context import LoweringContext, comparison_attributes
+from .comparisons import comparison_attributes
+from .context import LoweringContext
 from .tables import lowering_rules, nary, spread
 
 

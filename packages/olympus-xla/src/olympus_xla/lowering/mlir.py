@@ -21,6 +21,7 @@ from jaxlib.mlir._mlir_libs._mlir.ir import _Context as _RawContext  # type: ign
 
 from olympus_ir import dtypes, source_info
 from olympus_ir.avals import AbstractToken, ShapedArray
+from olympus_ir.errors import InconclusiveDimensionOperation
 
 from .._jaxlib import serialize_portable_artifact
 
@@ -147,10 +148,48 @@ def tensor_type(shape: Sequence[int], dtype: Any) -> Any:
     key = (tuple(shape), dtype)
     found = _tensor_types.get(key)
     if found is None:
+        if has_symbolic(shape):
+            return SymbolicType(key[0], dtype)
         found = _tensor_types[key] = ir.RankedTensorType.get(
             list(shape), element_type(dtype), loc=unknown_location()
         )
     return found
+
+
+def has_symbolic(sizes: Sequence[Any]) -> bool:
+    """Whether any of the sizes is a symbolic dimension."""
+    return any(hasattr(size, "_is_symbolic_dimension") for size in sizes)
+
+
+class SymbolicType:
+    """The type of an array some of whose sizes are symbolic dimensions.
+
+    MLIR's type knows no more of them than that they are dynamic. A context for symbolic shapes
+    builds the operation, with the sizes as operands.
+    """
+
+    __slots__ = ("dtype", "shape", "type")
+
+    def __init__(self, shape: tuple[Any, ...], dtype: Any) -> None:
+        dynamic = ir.ShapedType.get_dynamic_size()
+        sizes = [size if type(size) is int else dynamic for size in shape]
+        self.shape = shape
+        self.dtype = dtype
+        self.type = ir.RankedTensorType.get(sizes, element_type(dtype), loc=unknown_location())
+
+
+def plain_types(types: Sequence[Any]) -> list[Any]:
+    """MLIR's types of types some of which may be symbolic."""
+    return [kind.type if kind.__class__ is SymbolicType else kind for kind in types]
+
+
+class SymbolicIntegers:
+    """What would be an attribute of integers, with symbolic dimensions among them."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
 
 
 _aval_types: dict[Any, Any] = {}
@@ -165,6 +204,8 @@ def aval_type(aval: Any) -> Any:
         else:
             physical = physical_aval(aval)
             found = tensor_type(physical.shape, physical.dtype)
+        if found.__class__ is SymbolicType:
+            return found
         if len(_aval_types) > 16384:  # avals are interned weakly: do not keep all that ever were
             _aval_types.clear()
         _aval_types[aval] = found
@@ -237,7 +278,10 @@ def unit() -> Any:
 
 
 def i64_array(values: Sequence[int]) -> Any:
-    values = tuple(map(int, values))
+    try:
+        values = tuple(map(int, values))
+    except InconclusiveDimensionOperation:
+        return SymbolicIntegers(np.array(values, object))
     return _cached(
         ("i64s", values), lambda: ir.DenseI64ArrayAttr.get(list(values), context=context())
     )
@@ -252,7 +296,10 @@ def boolean_array(values: Sequence[bool]) -> Any:
 
 def i64_elements(values: Any) -> Any:
     """A dense constant attribute of 64-bit integers, such as padding configurations."""
-    values = np.asarray(values, np.int64)
+    values = np.asarray(values)
+    if values.dtype == object:
+        return SymbolicIntegers(values)
+    values = values.astype(np.int64)
     key = ("i64 elements", values.shape, tuple(values.ravel().tolist()))
 
     def make() -> Any:

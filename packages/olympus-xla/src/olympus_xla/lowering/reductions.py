@@ -11,7 +11,8 @@ import numpy as np
 from olympus_ir import dtypes, lax
 
 from . import mlir
-from .context import LoweringContext, comparison_attributes
+from .comparisons import comparison_attributes
+from .context import LoweringContext
 from .elementwise import complex_extreme
 from .tables import lowering_rules
 
@@ -184,8 +185,8 @@ def _window_scan(combine: Any, initial: Any) -> Any:
         if size == 0:
             return operand
         window = [size if d == axis else 1 for d in range(rank)]
-        padding = np.zeros((rank, 2), np.int64)
-        padding[axis, 1 if reverse else 0] = size - 1
+        padding: list[tuple[Any, Any]] = [(0, 0)] * rank
+        padding[axis] = (0, size - 1) if reverse else (size - 1, 0)
         ones = mlir.i64_array((1,) * rank)
         operation = context.operation(
             "stablehlo.reduce_window",

@@ -174,6 +174,11 @@ def _slice(
     )
 
 
+@lowering_rules.define(lax.dim_as_value_p)
+def _dim_as_value(context: LoweringContext, *, dim: Any) -> Any:
+    return context.scalar(dim, context.aval_out.dtype)
+
+
 @lowering_rules.define(lax.iota_p)
 def _iota(context: LoweringContext, *dynamic_sizes: Any, dimension: int, **params: Any) -> Any:
     aval = context.aval_out

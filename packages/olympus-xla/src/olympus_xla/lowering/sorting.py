@@ -12,7 +12,8 @@ from olympus_ir.avals import ShapedArray
 from olympus_ir.staging import trace_to_closed
 
 from . import mlir
-from .context import LoweringContext, comparison_attributes
+from .comparisons import comparison_attributes
+from .context import LoweringContext
 from .tables import define_for_platform, lowering_rules
 
 

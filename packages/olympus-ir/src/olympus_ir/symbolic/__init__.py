@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Symbolic dimensions: sizes that stand for any positive integer.
+
+`expressions` has the dimensions and their arithmetic, `bounds` decides comparisons, `scopes` keeps
+what is assumed of variables, `parsing` reads specifications such as ``"a, b + 1"``, and `solving`
+finds the values of variables from the sizes of arrays.
+
+Programs of fixed shapes never load this package.
+"""
+
+from .expressions import SymbolicDim, is_symbolic_dim, max_dim, min_dim
+from .parsing import symbolic_args_specs, symbolic_shape
+from .scopes import SymbolicScope
+
+__all__ = [
+    "SymbolicDim",
+    "SymbolicScope",
+    "is_symbolic_dim",
+    "max_dim",
+    "min_dim",
+    "symbolic_args_specs",
+    "symbolic_shape",
+]

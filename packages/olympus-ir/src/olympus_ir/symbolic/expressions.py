@@ -1,0 +1,558 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Symbolic dimensions: polynomials with integer coefficients over variables and operations.
+
+A dimension is kept in normal form, a sum of terms; a term is a product of factors, and a factor a
+variable or one of the operations ``floordiv``, ``mod``, ``max`` and ``min`` of other dimensions. So
+two dimensions are equal where their difference is the number zero, and arithmetic that leaves a
+number returns a Python integer.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..avals import ShapedArray, register_value_type
+from ..dtypes import canonicalize_dtype
+from ..errors import InconclusiveDimensionOperation
+from . import bounds
+
+Dimension: TypeAlias = "int | SymbolicDim"
+
+_OPERATIONS = ("floordiv", "mod", "max", "min")  # in the order in which terms are sorted
+
+
+class Factor:
+    """A variable, or an operation applied to two dimensions.
+
+    Attributes:
+      name: the name of the variable, or of the operation.
+      operands: the operands of the operation; empty for variables.
+      key: what factors are compared and sorted by.
+    """
+
+    __slots__ = ("key", "name", "operands")
+
+    def __init__(self, name: str, operands: tuple[Dimension, ...] = ()) -> None:
+        self.name = name
+        self.operands = operands
+        if operands:
+            keys = tuple(map(_key_of, operands))
+            size = 2 + sum(key[0] for key in keys)
+            self.key: tuple = (size, 1 + _OPERATIONS.index(name), "", keys)
+        else:
+            self.key = (1, 0, name, ())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Factor) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __str__(self) -> str:
+        if not self.operands:
+            return self.name
+        return f"{self.name}({', '.join(map(str, self.operands))})"
+
+
+# Factors with their powers, the least factor first; () is the term of constants.
+Term: TypeAlias = tuple[tuple[Factor, int], ...]
+Polynomial: TypeAlias = dict[Term, int]
+
+
+def term_key(term: Term) -> tuple:
+    size = sum(factor.key[0] * power for factor, power in term)
+    return size, len(term), tuple((factor.key, power) for factor, power in reversed(term))
+
+
+def _key_of(dimension: Dimension) -> tuple:
+    if isinstance(dimension, SymbolicDim):
+        keys = tuple((term_key(term), count) for term, count in dimension.terms)
+        return sum(key[0] for key, _ in keys), keys
+    return 0, (((0, 0, ()), dimension),)
+
+
+def multiply_terms(first: Term, second: Term) -> Term:
+    """The product of two terms."""
+    if not first or not second:
+        return first or second
+    powers = dict(first)
+    for factor, power in second:
+        powers[factor] = powers.get(factor, 0) + power
+    return tuple(sorted(powers.items(), key=lambda item: item[0].key))
+
+
+def divide_terms(numerator: Term, denominator: Term) -> Term | None:
+    """The quotient of two terms; None where it is no term."""
+    powers = dict(numerator)
+    for factor, power in denominator:
+        left = powers.get(factor, 0) - power
+        if left < 0:
+            return None
+        if left:
+            powers[factor] = left
+        else:
+            del powers[factor]
+    return tuple(powers.items())
+
+
+def polynomial_of(dimension: Dimension) -> Polynomial:
+    """The coefficients of a dimension by term."""
+    if isinstance(dimension, SymbolicDim):
+        return dict(dimension.terms)
+    return {(): int(dimension)} if dimension else {}
+
+
+def add_into(polynomial: Polynomial, other: Iterable[tuple[Term, int]], times: int = 1) -> None:
+    """Adds a multiple of another polynomial to the first one."""
+    for term, count in other:
+        total = polynomial.get(term, 0) + times * count
+        if total:
+            polynomial[term] = total
+        else:
+            polynomial.pop(term, None)
+
+
+def from_polynomial(polynomial: Polynomial, scope: Any) -> Dimension:
+    """The dimension with these coefficients, after the equalities that the scope assumes."""
+    if scope.rules:
+        polynomial = scope.rewritten(polynomial)
+    if not polynomial:
+        return 0
+    if len(polynomial) == 1 and () in polynomial:
+        return polynomial[()]
+    return SymbolicDim(polynomial, scope)
+
+
+def from_factor(factor: Factor, scope: Any) -> Dimension:
+    """The dimension that is one variable or operation."""
+    return from_polynomial({((factor, 1),): 1}, scope)
+
+
+class SymbolicDim:
+    """A dimension that stands for any number, such as ``2*a + 1``.
+
+    Made by `symbolic_shape`. With integers and other dimensions of its scope it is added,
+    subtracted, multiplied, and divided by ``//`` and ``%``. With anything else it takes part as an
+    array, of the number that it is when the program runs.
+
+    Dimensions are equal where they are for all values of the variables, and different otherwise.
+    Whether one is larger than another is decided where that is so for all values.
+
+    Attributes:
+      terms: the terms with their coefficients, the largest first.
+      scope: what is assumed of the variables.
+
+    Example:
+      >>> from olympus_ir.symbolic import symbolic_shape
+      >>> a, b = symbolic_shape("a, b")
+      >>> (2 * a + b) * a - 1
+      a*b + 2*a^2 - 1
+      >>> (4 * a) // 2
+      2*a
+    """
+
+    __slots__ = ("_hash", "scope", "terms")
+    _is_symbolic_dimension = True
+    # NumPy arrays shall leave arithmetic to the dimension.
+    __array_priority__ = 1000
+
+    def __init__(self, polynomial: Polynomial, scope: Any) -> None:
+        items = polynomial.items()
+        self.terms = tuple(sorted(items, key=lambda item: term_key(item[0]), reverse=True))
+        self.scope = scope
+        self._hash = hash((id(scope), self.terms))
+
+    # ---- identity ----
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if isinstance(other, SymbolicDim):
+            # Terms are in normal form, in which equal dimensions are written alike.
+            return self.scope is other.scope and self.terms == other.terms
+        return False
+
+    def __repr__(self) -> str:
+        parts: list[str] = []
+        for term, count in self.terms:
+            text = "*".join(
+                str(factor) if power == 1 else f"{factor}^{power}" for factor, power in term
+            )
+            size = abs(count)
+            if not text:
+                text = str(size)
+            elif size != 1:
+                text = f"{size}*{text}"
+            sign = "- " if count < 0 else "+ " if parts else ""
+            parts.append(sign + text)
+        return " ".join(parts)
+
+    def __copy__(self) -> SymbolicDim:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> SymbolicDim:
+        return self
+
+    # ---- properties ----
+
+    def variables(self) -> set[str]:
+        """The names of the variables that occur."""
+        names: set[str] = set()
+        for term, _ in self.terms:
+            for factor, _ in term:
+                if factor.operands:
+                    for operand in factor.operands:
+                        names |= variables_of(operand)
+                else:
+                    names.add(factor.name)
+        return names
+
+    def single_factor(self) -> Factor | None:
+        """The variable or operation that the dimension is; None for anything else."""
+        if len(self.terms) == 1:
+            term, count = self.terms[0]
+            if count == 1 and len(term) == 1 and term[0][1] == 1:
+                return term[0][0]
+        return None
+
+    def dimension_as_value(self) -> Any:
+        """The number that the dimension is when the program runs, as a scalar array."""
+        from ..lax.dimensions import dim_as_value_p  # which wants this module's parent first
+
+        return dim_as_value_p.bind(dim=self)
+
+    __olympus_array__ = dimension_as_value
+    __jax_array__ = dimension_as_value
+
+    # ---- conversions that need a number ----
+
+    def __int__(self) -> int:
+        raise InconclusiveDimensionOperation(
+            f"Symbolic dimension '{self}' used in a context that requires a constant"
+            f"{_scope_note(self.scope)}"
+        )
+
+    def __bool__(self) -> bool:
+        # As for equality: a dimension is zero where it is for all values of the variables.
+        return True
+
+    def bounds(self) -> tuple[float, float]:
+        """A number that the dimension is at least, and one that it is at most."""
+        return bounds.bounds_of(self)
+
+    # ---- arithmetic ----
+
+    def __add__(self, other: Any) -> Any:
+        if not (operand := _operand(self, other, "addition")):
+            return _as_arrays(operator.add, self, other)
+        polynomial = dict(self.terms)
+        add_into(polynomial, polynomial_of(operand[0]).items())
+        return from_polynomial(polynomial, self.scope)
+
+    def __radd__(self, other: Any) -> Any:
+        if not _operand(self, other, "addition"):
+            return _as_arrays(operator.add, other, self)
+        return self + other
+
+    def __neg__(self) -> Dimension:
+        return from_polynomial({term: -count for term, count in self.terms}, self.scope)
+
+    def __pos__(self) -> SymbolicDim:
+        return self
+
+    def __sub__(self, other: Any) -> Any:
+        if not (operand := _operand(self, other, "subtraction")):
+            return _as_arrays(operator.sub, self, other)
+        return self + -operand[0]
+
+    def __rsub__(self, other: Any) -> Any:
+        if not (operand := _operand(self, other, "subtraction")):
+            return _as_arrays(operator.sub, other, self)
+        return operand[0] + -self
+
+    def __mul__(self, other: Any) -> Any:
+        if not (operand := _operand(self, other, "multiplication")):
+            return _as_arrays(operator.mul, self, other)
+        product: Polynomial = {}
+        factors = polynomial_of(operand[0]).items()
+        for term, count in self.terms:
+            add_into(product, [(multiply_terms(term, t), n) for t, n in factors], count)
+        return from_polynomial(product, self.scope)
+
+    def __rmul__(self, other: Any) -> Any:
+        if not _operand(self, other, "multiplication"):
+            return _as_arrays(operator.mul, other, self)
+        return self * other
+
+    def __pow__(self, power: Any) -> Any:
+        if not _is_integer(power):
+            return _as_arrays(operator.pow, self, power)
+        if power < 0:
+            raise ValueError(
+                f"Symbolic dimension cannot be raised to negative powers: '{self}' ** '{power}'"
+            )
+        result: Any = 1
+        for _ in range(power):
+            result = result * self
+        return result
+
+    def __rpow__(self, other: Any) -> Any:
+        return _as_arrays(operator.pow, other, self)
+
+    def __divmod__(self, divisor: Any) -> Any:
+        if not (operand := _operand(self, divisor, "division")):
+            return _as_arrays(divmod, self, divisor)
+        return _divmod(self, operand[0], self.scope)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        if not (operand := _operand(self, other, "division")):
+            return _as_arrays(divmod, other, self)
+        return _divmod(operand[0], self, self.scope)
+
+    def __floordiv__(self, divisor: Any) -> Any:
+        if not (operand := _operand(self, divisor, "division")):
+            return _as_arrays(operator.floordiv, self, divisor)
+        return _divmod(self, operand[0], self.scope)[0]
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        if not (operand := _operand(self, other, "division")):
+            return _as_arrays(operator.floordiv, other, self)
+        return _divmod(operand[0], self, self.scope)[0]
+
+    def __mod__(self, divisor: Any) -> Any:
+        if not (operand := _operand(self, divisor, "division")):
+            return _as_arrays(operator.mod, self, divisor)
+        return _divmod(self, operand[0], self.scope)[1]
+
+    def __rmod__(self, other: Any) -> Any:
+        if not (operand := _operand(self, other, "division")):
+            return _as_arrays(operator.mod, other, self)
+        return _divmod(operand[0], self, self.scope)[1]
+
+    def __truediv__(self, divisor: Any) -> Any:
+        return _as_arrays(operator.truediv, self, divisor)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _as_arrays(operator.truediv, other, self)
+
+    # ---- order ----
+
+    def __ge__(self, other: Any) -> Any:
+        return _compare(operator.ge, ">=", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return _compare(operator.gt, ">", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return _compare(operator.le, "<=", self, other)
+
+    def __lt__(self, other: Any) -> Any:
+        return _compare(operator.lt, "<", self, other)
+
+
+def _is_integer(value: Any) -> bool:
+    kind = value.__class__
+    return kind is int or (isinstance(value, int | np.integer) and kind is not bool)
+
+
+def _operand(dimension: SymbolicDim, other: Any, what: str) -> tuple[Dimension] | None:
+    """The other operand of an operation between dimensions; None where it is an array."""
+    if isinstance(other, SymbolicDim):
+        if other.scope is not dimension.scope:
+            dimension.scope.check_same_scope(other, f"for {what} of '{dimension}' and '{other}'")
+        return (other,)
+    if isinstance(other, np.ndarray) and not other.ndim and other.dtype.kind in "iu":
+        return (int(other),)
+    return (int(other),) if _is_integer(other) else None
+
+
+def _as_arrays(function: Callable[..., Any], *operands: Any) -> Any:
+    """A function of arrays where one operand is no dimension."""
+    if all(
+        isinstance(x, SymbolicDim | np.ndarray | int | float | complex | np.generic)
+        or hasattr(x, "ndim")
+        for x in operands
+    ):
+        return function(
+            *(x.dimension_as_value() if isinstance(x, SymbolicDim) else x for x in operands)
+        )
+    return NotImplemented
+
+
+def _scope_note(scope: Any) -> str:
+    note = f"\nUsing symbolic scope {scope}" if scope.constraints else ""
+    return (
+        f"{note}\nThis error arises for comparison operations with shapes that\n"
+        "are non-constant, and the result of the operation cannot be represented as\n"
+        "a boolean value for all values of the symbolic dimensions involved.\n"
+    )
+
+
+def _compare(function: Callable[..., bool], sign: str, left: SymbolicDim, right: Any) -> Any:
+    if isinstance(right, SymbolicDim) and right.scope is not left.scope:
+        left.scope.check_same_scope(right, f"when comparing '{left}' {sign} '{right}'")
+    if not _operand(left, right, "comparison"):
+        return _as_arrays(function, left, right)
+    lower, upper = bounds.bounds_of(left - right)
+    # The extremes decide: where the order holds at the least favourable one it holds at all.
+    least, most = (lower, upper) if sign in (">=", ">") else (upper, lower)
+    if function(least, 0):
+        return True
+    if not function(most, 0):
+        return False
+    raise InconclusiveDimensionOperation(
+        f"Symbolic dimension comparison '{left}' {sign} '{right}' is inconclusive."
+        f"{_scope_note(left.scope)}"
+    )
+
+
+# ---- division ----
+
+
+def _divmod(dividend: Dimension, divisor: Dimension, scope: Any) -> tuple[Dimension, Dimension]:
+    if not isinstance(divisor, SymbolicDim) and divisor == 0:
+        raise ZeroDivisionError("integer division or modulo by zero")
+    exact = _polynomial_division(dividend, divisor, scope)
+    if exact is not None:
+        return exact
+    quotient = from_factor(Factor("floordiv", (dividend, divisor)), scope)
+    remainder = from_factor(Factor("mod", (dividend, divisor)), scope)
+    return quotient, remainder
+
+
+def _polynomial_division(
+    dividend: Dimension, divisor: Dimension, scope: Any
+) -> tuple[Dimension, Dimension] | None:
+    """Long division, where it leaves nothing, or numbers on both sides."""
+    rest, quotient = polynomial_of(dividend), {}
+    if isinstance(divisor, SymbolicDim):
+        divisor_terms = divisor.terms
+        leading_term, leading_count = divisor_terms[0]
+    else:
+        divisor_terms = (((), divisor),)
+        leading_term, leading_count = (), divisor
+    while rest:
+        term = max(rest, key=term_key)
+        count = rest[term]
+        found = divide_terms(term, leading_term)
+        if found is None or (count % leading_count and not (term == () == leading_term)):
+            return None
+        if count % leading_count:
+            break
+        factor = count // leading_count
+        add_into(quotient, [(found, factor)])
+        add_into(rest, [(multiply_terms(t, found), n) for t, n in divisor_terms], -factor)
+    whole, remainder = divmod(rest.get((), 0), leading_count) if rest else (0, 0)
+    add_into(quotient, [((), whole)] if whole else [])
+    return from_polynomial(quotient, scope), remainder
+
+
+# ---- the larger and the smaller one ----
+
+
+def max_dim(first: Any, second: Any) -> Any:
+    """The larger of two dimensions.
+
+    Example:
+      >>> from olympus_ir.symbolic import symbolic_shape
+      >>> a, b = symbolic_shape("a, b")
+      >>> max_dim(a, b), max_dim(a + 1, a), max_dim(2, 3)
+      (max(a, b), a + 1, 3)
+    """
+    return _extreme("max", first, second)
+
+
+def min_dim(first: Any, second: Any) -> Any:
+    """The smaller of two dimensions.
+
+    Example:
+      >>> from olympus_ir.symbolic import symbolic_shape
+      >>> a, b = symbolic_shape("a, b")
+      >>> min_dim(a, 4), min_dim(a, 1)
+      (min(a, 4), 1)
+    """
+    return _extreme("min", first, second)
+
+
+def _extreme(name: str, first: Any, second: Any) -> Any:
+    dimension = first if isinstance(first, SymbolicDim) else second
+    if not isinstance(dimension, SymbolicDim):
+        return max(first, second) if name == "max" else min(first, second)
+    lower, upper = bounds.bounds_of(first - second)
+    if lower >= 0:
+        return first if name == "max" else second
+    if upper <= 0:
+        return second if name == "max" else first
+    return from_factor(Factor(name, (first, second)), dimension.scope)
+
+
+# ---- questions ----
+
+
+def is_symbolic_dim(p: Any) -> bool:
+    """Whether a dimension stands for any number.
+
+    Example:
+      >>> from olympus_ir.symbolic import symbolic_shape
+      >>> is_symbolic_dim(3), is_symbolic_dim(symbolic_shape("a")[0] + 1)
+      (False, True)
+    """
+    return isinstance(p, SymbolicDim)
+
+
+def variables_of(dimension: Dimension) -> set[str]:
+    """The names of the variables of a dimension; none of a number."""
+    return dimension.variables() if isinstance(dimension, SymbolicDim) else set()
+
+
+# What operations mean for values that have none of them, such as those of a program being lowered.
+OPERATIONS_OF_DIMENSIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "max": max_dim,
+    "min": min_dim,
+}
+
+
+def evaluate(
+    dimension: Dimension,
+    values: Mapping[str, Any],
+    meaning: Mapping[str, Callable[[Any, Any], Any]] = OPERATIONS_OF_DIMENSIONS,
+) -> Any:
+    """The dimension for given values of the variables.
+
+    Args:
+      dimension: a number or a symbolic dimension.
+      values: from the names of variables to integers, dimensions, or whatever is added and
+        multiplied with integers.
+      meaning: what the operations mean for such values.
+    """
+    if not isinstance(dimension, SymbolicDim):
+        return dimension
+    total: Any = None
+    for term, count in dimension.terms:
+        product: Any = None if term and count == 1 else count
+        for factor, power in term:
+            if factor.operands:
+                operands = [evaluate(operand, values, meaning) for operand in factor.operands]
+                value = meaning[factor.name](*operands)
+            else:
+                value = values[factor.name]
+            for _ in range(power):
+                product = value if product is None else value * product
+        total = product if total is None else total + product
+    return total
+
+
+def _aval(dimension: SymbolicDim) -> ShapedArray:
+    return ShapedArray((), canonicalize_dtype(np.int64), True)
+
+
+register_value_type(SymbolicDim, _aval)

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Specifications of symbolic shapes as text, such as ``"a, 2*b + 1, ..."``.
+
+The grammar:
+
+    shape      := dimension ("," dimension)* [","], also in parentheses
+    dimension  := "_" | "..." | sum
+    sum        := ["-"] product (("+" | "-") product)*
+    product    := power ("*" power)*
+    power      := atom ["^" number]
+    atom       := number | name | operation "(" sum "," sum ")" | "(" sum ")"
+    operation  := "floordiv" | "mod" | "max" | "min"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from .. import pytrees
+from ..avals import argument_aval
+from ..pytree_prefix import spread_prefix
+from ..shape_struct import ShapeDtypeStruct
+from . import expressions
+from .expressions import Factor, from_factor
+from .scopes import SymbolicScope
+
+_TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|(\.\.\.)|(\S))")
+_OPERATIONS = ("floordiv", "mod", "max", "min")
+
+
+def symbolic_shape(
+    shape_spec: str | None,
+    *,
+    constraints: Sequence[str] = (),
+    scope: SymbolicScope | None = None,
+    like: Sequence[Any] | None = None,
+) -> tuple[Any, ...]:
+    """The symbolic shape of a specification.
+
+    Args:
+      shape_spec: dimensions separated by commas: numbers, variables, and what is made of them by
+        ``+``, ``-``, ``*``, ``^`` and the operations ``floordiv(a, 2)``, ``mod``, ``max`` and
+        ``min``. For ``_`` the dimension is taken from ``like``, and for ``...`` at the end all that
+        are left. None is the same as ``"..."``.
+      constraints: what is assumed of the variables; see `SymbolicScope`.
+      scope: the scope of the variables; a new one where not given.
+      like: the shape that ``_`` and ``...`` stand for dimensions of.
+
+    Raises:
+      ValueError: where the specification is not of this form, or both ``scope`` and
+        ``constraints`` are given.
+
+    Example:
+      >>> symbolic_shape("a, 2*b, ...", like=(1, 1, 3))
+      (a, 2*b, 3)
+    """
+    if scope is None:
+        scope = SymbolicScope(constraints)
+    elif constraints:
+        raise ValueError("Cannot specify both a `scope` and `constraints`.")
+    if shape_spec is not None and not isinstance(shape_spec, str):
+        raise ValueError(
+            f"polymorphic shape spec should be None or a string. Found {shape_spec!r}."
+        )
+    return parse_shape("..." if shape_spec is None else shape_spec, scope, shape_spec, like)
+
+
+def symbolic_args_specs(
+    args: Any,
+    shapes_specs: Any,
+    constraints: Sequence[str] = (),
+    scope: SymbolicScope | None = None,
+) -> Any:
+    """The types of arguments, with symbolic shapes.
+
+    Args:
+      args: a pytree of arrays, or of `ShapeDtypeStruct`; their dtypes are taken, and their shapes
+        where the specifications say ``_`` or ``...``.
+      shapes_specs: a specification, as `symbolic_shape` reads it, or a pytree of them that is a
+        prefix of ``args``; None leaves the shapes as they are.
+      constraints: what is assumed of the variables; see `SymbolicScope`.
+      scope: the scope of the variables; a new one where not given.
+
+    Returns:
+      A pytree of `ShapeDtypeStruct` like ``args``.
+
+    Example:
+      >>> import numpy as np
+      >>> symbolic_args_specs((np.ones((3, 4), "float32"),), "a, _")
+      (ShapeDtypeStruct(shape=(a, 4), dtype=float32),)
+    """
+    if isinstance(shapes_specs, list):
+        shapes_specs = tuple(shapes_specs)
+    leaves, tree = pytrees.tree_flatten(args)
+    specs = spread_prefix(shapes_specs, args, _is_spec)
+    if scope is None:
+        scope = SymbolicScope(constraints)
+    elif constraints:
+        raise ValueError("Cannot use both `scope` and `constraints`")
+    structs = []
+    for leaf, spec in zip(leaves, specs, strict=True):
+        aval = argument_aval(leaf)
+        shape = symbolic_shape(spec, like=aval.shape, scope=scope)
+        structs.append(
+            ShapeDtypeStruct(shape, aval.dtype, sharding=getattr(leaf, "sharding", None))
+        )
+    return pytrees.tree_unflatten(tree, structs)
+
+
+def _is_spec(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def parse_shape(
+    text: str, scope: SymbolicScope, shown: Any = None, like: Sequence[Any] | None = None
+) -> tuple[Any, ...]:
+    """The dimensions of a specification; ``shown`` is what error messages say it was."""
+    return _Parser(text, scope, text if shown is None and text != "..." else shown, like).shape()
+
+
+class _Parser:
+    """Reads one specification; ``dimension`` counts the dimensions for error messages."""
+
+    def __init__(self, text: str, scope: SymbolicScope, shown: Any, like: Any) -> None:
+        self.text = text
+        self.scope = scope
+        self.shown = shown
+        self.like = like
+        self.dimensions: list[Any] = []
+        self.tokens: list[tuple[str, int]] = []
+        for match in _TOKEN.finditer(text):
+            token = match.group(match.lastindex or 0)
+            self.tokens.append((token, match.start(match.lastindex or 0)))
+        self.tokens.append(("", len(text)))
+        self.position = 0
+
+    @property
+    def token(self) -> str:
+        return self.tokens[self.position][0]
+
+    def take(self, *wanted: str) -> bool:
+        """Whether the next token is one of those wanted; if so it is passed over."""
+        if self.token in wanted:
+            self.position += 1
+            return True
+        return False
+
+    def expect(self, wanted: str) -> None:
+        if not self.take(wanted):
+            raise self.error(f"expecting '{wanted}' but found {self._found()}")
+
+    def _found(self) -> str:
+        return f"'{self.token}'" if self.token else "the end"
+
+    def error(self, detail: str) -> ValueError:
+        place = self.tokens[self.position][1]
+        return ValueError(
+            f"syntax error in symbolic shape {self.shown!r} in dimension {len(self.dimensions)}: "
+            f"{detail}. Parsed '{self.text[:place]}', remaining '{self.text[place:]}'."
+        )
+
+    # ---- the grammar ----
+
+    def shape(self) -> tuple[Any, ...]:
+        in_parentheses = self.token == "(" and self._closes_at_end()
+        if in_parentheses:
+            self.position += 1
+        end = ")" if in_parentheses else ""
+        while self.token != end:
+            if self.take("..."):
+                self._fill(len(self.like) if self.like is not None else -1, "...")
+                break
+            self.dimensions.append(self._dimension())
+            if self.token != end and not self.take(","):
+                raise self.error(f"expecting ',' or the end but found {self._found()}")
+        if in_parentheses:
+            self.expect(")")
+        if self.token:
+            raise self.error(f"expecting the end but found {self._found()}")
+        return tuple(self.dimensions)
+
+    def _closes_at_end(self) -> bool:
+        """Whether the first parenthesis is closed by the last token."""
+        depth = 0
+        for place, (token, _) in enumerate(self.tokens):
+            depth += (token == "(") - (token == ")")
+            if not depth:
+                return place == len(self.tokens) - 2
+        return False
+
+    def _fill(self, count: int, token: str) -> None:
+        """Takes dimensions from ``like`` until there are so many."""
+        if self.like is None:
+            self.position -= 1
+            raise self.error(f"spec contains {token} but no 'like' shape was given")
+        if count > len(self.like):
+            self.position -= 1
+            raise self.error(f"cannot resolve {token}: the 'like' shape is {tuple(self.like)}")
+        self.dimensions += self.like[len(self.dimensions) : count]
+
+    def _dimension(self) -> Any:
+        if self.take("_"):
+            self._fill(len(self.dimensions) + 1, "_")
+            return self.dimensions.pop()
+        return self._sum()
+
+    def _sum(self) -> Any:
+        total = -self._product() if self.take("-") else self._product()
+        while self.token in ("+", "-") and self.token:
+            sign = self.token
+            self.position += 1
+            product = self._product()
+            total = total + product if sign == "+" else total - product
+        return total
+
+    def _product(self) -> Any:
+        product = self._power()
+        while self.take("*"):
+            product = product * self._power()
+        return product
+
+    def _power(self) -> Any:
+        base = self._atom()
+        if not self.take("^"):
+            return base
+        if not self.token.isdigit():
+            raise self.error(f"expecting a number but found {self._found()}")
+        power = int(self.token)
+        self.position += 1
+        return base**power
+
+    def _atom(self) -> Any:
+        token = self.token
+        if token.isdigit():
+            self.position += 1
+            return int(token)
+        if token == "-":
+            self.position += 1
+            return -self._power()
+        if token == "(":
+            self.position += 1
+            inner = self._sum()
+            self.expect(")")
+            return inner
+        if not token or not (token[0].isalpha() or token[0] == "_"):
+            raise self.error(f"expecting a name, a number or '-' but found {self._found()}")
+        self.position += 1
+        if token in _OPERATIONS and self.token == "(":
+            return self._operation(token)
+        return from_factor(Factor(token), self.scope)
+
+    def _operation(self, name: str) -> Any:
+        self.expect("(")
+        first = self._sum()
+        self.expect(",")
+        second = self._sum()
+        self.expect(")")
+        return expressions.OPERATIONS_OF_DIMENSIONS[name](first, second)

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scopes of dimension variables, and the constraints that are assumed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import source_info
+from . import expressions
+from .expressions import Polynomial, SymbolicDim, Term, add_into, divide_terms, multiply_terms
+
+
+class Constraint:
+    """An assumption ``difference >= 0`` or ``difference == 0``.
+
+    Attributes:
+      text: as it was written.
+      is_equality: which of the two.
+      difference: the left side, where on the right there is zero.
+    """
+
+    __slots__ = ("difference", "is_equality", "text")
+
+    def __init__(self, text: str, is_equality: bool, difference: Any) -> None:
+        self.text = text
+        self.is_equality = is_equality
+        self.difference = difference
+
+
+class SymbolicScope:
+    """What is assumed of dimension variables; variables of different scopes do not mix.
+
+    Args:
+      constraints_str: assumptions such as ``"a >= 8"``, ``"a <= b"`` or ``"mod(a, 2) == 0"``. The
+        left side of an equality is one term, which from then on is written as the right side.
+
+    Example:
+      >>> from olympus_ir.symbolic import symbolic_shape
+      >>> scope = SymbolicScope(["a >= b"])
+      >>> a, b = symbolic_shape("a, b", scope=scope)
+      >>> a >= b
+      True
+    """
+
+    def __init__(self, constraints_str: Sequence[str] = ()) -> None:
+        if isinstance(constraints_str, str):
+            raise ValueError(
+                f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}"
+            )
+        self.constraints: list[Constraint] = []
+        # Terms, times a number, that are written as something else: (term, number, replacement).
+        self.rules: list[tuple[Term, int, Polynomial]] = []
+        # Polynomials that are not negative, by the terms that occur in them.
+        self.facts: dict[Term, list[Polynomial]] = {}
+        self.known_bounds: dict[Term, tuple[float, float]] = {}
+        # Caches of `bounds`; emptied where a constraint is added.
+        self.bounds_cache: dict[Any, Any] = {}
+        self.term_bounds: dict[Any, Any] = {}
+        self.operation_facts: dict[Any, Any] = {}
+        self._origin = source_info.summarize(source_info.SourceInfo(source_info.capture(), None))
+        for text in constraints_str:
+            self._add(text)
+
+    def __str__(self) -> str:
+        shown = f"{id(self)} created at {self._origin}"
+        if self.constraints:
+            lines = "".join(f"\n  {constraint.text}" for constraint in self.constraints)
+            shown += f" with constraints:{lines}"
+        return shown
+
+    __repr__ = __str__
+
+    def check_same_scope(
+        self, other: SymbolicDim, when: str = "", own: str = "", others: str = "unknown"
+    ) -> None:
+        """Raises ValueError where a dimension is of another scope."""
+        if other.scope is not self:
+            raise ValueError(
+                f"Invalid mixing of symbolic scopes {when}.\n"
+                f"Expected {own} scope {self}\n"
+                f"and found for '{other}' ({others}) scope {other.scope}\n"
+                "Make the dimensions by one call of symbolic_shape, or pass scope=."
+            )
+
+    # ---- constraints ----
+
+    def _add(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise ValueError(f"SymbolicScope constraint must be a string: got {text!r}")
+        sign = next((sign for sign in ("==", ">=", "<=") if sign in text), None)
+        if sign is None:
+            raise ValueError(
+                f"Constraint parsing error: {text!r} must contain one of '==' or '>=' or '<='"
+            )
+        left, right = (self._parse(side, text) for side in text.split(sign, 1))
+        if sign == "==":
+            self._add_equality(text, left, right)
+        else:
+            difference = right - left if sign == "<=" else left - right
+            self._add_fact(Constraint(text, False, difference))
+
+    def _parse(self, side: str, text: str) -> Any:
+        from .parsing import parse_shape  # imports this module
+
+        parsed = parse_shape(side, self, text)
+        if len(parsed) != 1:
+            raise ValueError(
+                f"Constraint parsing error: each side of {text!r} must be one dimension, got "
+                f"{side!r}"
+            )
+        return parsed[0]
+
+    def _add_fact(self, constraint: Constraint) -> None:
+        difference = constraint.difference
+        if not isinstance(difference, SymbolicDim):
+            if difference < 0:
+                raise ValueError(f"Unsatisfiable explicit constraint: {constraint.text}")
+            return
+        self._record(constraint)
+        polynomial = dict(difference.terms)
+        self._know(polynomial)
+
+    def _know(self, polynomial: Polynomial) -> None:
+        """Takes a polynomial for not negative."""
+        for term in polynomial:
+            if term:
+                self.facts.setdefault(term, []).append(polynomial)
+        terms = [term for term in polynomial if term]
+        if len(terms) == 1:
+            (term,) = terms
+            constant, count = polynomial.get((), 0), polynomial[term]
+            lower, upper = self.known_bounds.get(term, (-float("inf"), float("inf")))
+            if count > 0:
+                lower = max(lower, -(constant // count))
+            else:
+                upper = min(upper, constant // -count)
+            self.known_bounds[term] = lower, upper
+            self._know_operands(term, lower, upper)
+
+    def _know_operands(self, term: Term, lower: float, upper: float) -> None:
+        """What the bounds of an operation say of its operands."""
+        if len(term) != 1 or term[0][1] != 1 or not term[0][0].operands:
+            return
+        factor = term[0][0]
+        bounded: list[Any] = []
+        if factor.name == "max" and upper < float("inf"):
+            bounded = [int(upper) - operand for operand in factor.operands]
+        elif factor.name == "min" and lower > -float("inf"):
+            bounded = [operand - int(lower) for operand in factor.operands]
+        elif factor.name == "floordiv" and isinstance(factor.operands[1], int):
+            dividend, divisor = factor.operands
+            if divisor < 0:
+                return
+            if lower > -float("inf"):
+                bounded.append(dividend - divisor * int(lower))
+            if upper < float("inf"):
+                bounded.append(divisor * int(upper) + (divisor - 1) - dividend)
+        else:
+            return
+        for difference in bounded:
+            if isinstance(difference, SymbolicDim):
+                self._know(dict(difference.terms))
+
+    def _record(self, constraint: Constraint) -> None:
+        self.constraints.append(constraint)
+        for cache in (self.bounds_cache, self.term_bounds, self.operation_facts):
+            cache.clear()
+
+    def _add_equality(self, text: str, left: Any, right: Any) -> None:
+        difference = left - right
+        if not isinstance(difference, SymbolicDim):
+            if difference:
+                raise ValueError(f"Unsatisfiable explicit constraint: {text}")
+            return
+        if not isinstance(left, SymbolicDim) or len(left.terms) != 1:
+            raise ValueError(
+                f"Invalid equality constraint: {text}. The left-hand-side must be of the form "
+                "`term * coefficient`."
+            )
+        term, count = left.terms[0]
+        factor = left.single_factor()
+        if factor is not None and factor.name == "mod" and factor.operands and right == 0:
+            dividend, divisor = factor.operands
+            if isinstance(divisor, int):
+                quotient = expressions.Factor("floordiv", (dividend, divisor))
+                multiple = expressions.from_factor(quotient, self) * divisor
+                if isinstance(multiple, SymbolicDim):
+                    self._add_equality(f"{multiple} == {dividend}", multiple, dividend)
+        replacement = expressions.polynomial_of(right)
+        if count < 0:
+            count, replacement = -count, {t: -n for t, n in replacement.items()}
+        self._record(Constraint(text, True, difference))
+        self._know(dict(difference.terms))
+        self._know({t: -n for t, n in difference.terms})
+        self.rules.append((term, count, replacement))
+
+    def rewritten(self, polynomial: Polynomial) -> Polynomial:
+        """The polynomial after the equalities, each applied to whatever term it fits."""
+        for _ in range(16):  # each of the rules may make terms that another one fits
+            changed = False
+            for rule_term, rule_count, replacement in self.rules:
+                for term, count in list(polynomial.items()):
+                    rest = divide_terms(term, rule_term)
+                    if rest is None or count % rule_count:
+                        continue
+                    times = count // rule_count
+                    polynomial = dict(polynomial)
+                    del polynomial[term]
+                    add_into(
+                        polynomial,
+                        [(multiply_terms(t, rest), n) for t, n in replacement.items()],
+                        times,
+                    )
+                    changed = True
+            if not changed:
+                break
+        return polynomial
