@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Name stacks: the names of the scopes and transformations around an equation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["NameStack", "TransformationName", "name_stack_text", "no_names"]
+
+
+class TransformationName(str):
+    """The name of a transformation among those of scopes: what is within stands in parentheses."""
+
+    __slots__ = ()
+
+
+class NameStack(tuple[str, ...]):
+    """The names around an equation, outermost first.
+
+    Args:
+      stack: names of scopes, which are strings, and of transformations, `TransformationName`.
+
+    Example:
+      >>> print(NameStack(("layer",)).transform("vmap").extend("product"))
+      layer/vmap(product)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, stack: Iterable[str] = ()) -> NameStack:
+        return tuple.__new__(cls, stack)
+
+    @property
+    def stack(self) -> tuple[str, ...]:
+        """The names, as a plain tuple."""
+        return tuple(self)
+
+    def extend(self, name: str) -> NameStack:
+        """The names with those of one more scope inside."""
+        return NameStack((*self, name))
+
+    def transform(self, transform_name: str) -> NameStack:
+        """The names with that of one more transformation inside."""
+        return NameStack((*self, TransformationName(transform_name)))
+
+    def __add__(self, other: tuple[str, ...]) -> NameStack:  # type: ignore[override]
+        return NameStack((*self, *other))
+
+    def __radd__(self, other: tuple[str, ...]) -> NameStack:
+        return NameStack((*other, *self))
+
+    def __getitem__(self, index: Any) -> Any:
+        found = tuple.__getitem__(self, index)
+        return NameStack(found) if isinstance(index, slice) else found
+
+    def __str__(self) -> str:
+        return name_stack_text(self)
+
+    def __repr__(self) -> str:
+        names = [
+            f"{'Transform' if isinstance(name, TransformationName) else 'Scope'}"
+            f"(name={str.__repr__(name)})"
+            for name in self
+        ]
+        return f"NameStack(stack=({', '.join(names)}{',' if len(names) == 1 else ''}))"
+
+
+no_names = NameStack()
+
+
+def name_stack_text(names: tuple[str, ...]) -> str:
+    """The names as programs show them.
+
+    Example:
+      >>> name_stack_text((TransformationName("vmap"), "layer", "product"))
+      'vmap(layer/product)'
+    """
+    text = ""
+    for name in reversed(tuple(names)):
+        if name.__class__ is TransformationName:
+            text = f"{name}({text})"
+        else:
+            text = f"{name}/{text}" if text else name
+    return text
