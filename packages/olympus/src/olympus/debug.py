@@ -11,8 +11,9 @@ from . import _lazy
 __all__ = [
     "DebugEffect",
     "OrderedDebugEffect",
+    "breakpoint",  # noqa: F822 - looked up below
     "callback",
-    "inspect_array_sharding",  # noqa: F822 - looked up below
+    "inspect_array_sharding",  # noqa: F822
     "log",
     "print",
     "visualize_array_sharding",  # noqa: F822
@@ -25,6 +26,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         **_lazy.names_from(
             "olympus_sharding.inspection", "inspect_array_sharding", "visualize_array_sharding"
         ),
+        **_lazy.names_from("olympus_ir.debugger", "breakpoint"),
         **_lazy.names_from("olympus_sharding.visualization", "visualize_sharding"),
     },
 )

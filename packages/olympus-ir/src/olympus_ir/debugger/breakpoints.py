@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`breakpoint`: opens a debugger where the program that is being traced comes to some point."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import pytrees
+from ..lax.callbacks import debug_callback, pure_callback
+from ..lax.conversion import stop_gradient
+from ..lax.indexing import dynamic_index_in_dim
+from ..lax.shaping import stack
+from ..shape_struct import ShapeDtypeStruct
+from .command_line import CommandLineDebugger
+from .frames import collect_frames, with_values
+
+__all__ = ["breakpoint", "register_debugger"]
+
+Debugger = Callable[..., None]
+
+_debuggers: dict[str, tuple[int, Debugger]] = {}
+
+
+def register_debugger(name: str, debugger: Debugger, priority: int) -> None:
+    """Adds a debugger that `breakpoint` may open.
+
+    Args:
+      name: what ``backend=`` calls it.
+      debugger: takes the frames, innermost first, and the keyword arguments of `breakpoint`.
+      priority: the debugger with the highest one is opened where none is named.
+
+    Raises:
+      ValueError: where there is one of that name.
+
+    Example:
+      >>> register_debugger("silent", lambda frames, **options: None, -2)
+    """
+    if name in _debuggers:
+        raise ValueError(f"a debugger named {name!r} is registered already")
+    _debuggers[name] = (priority, debugger)
+
+
+register_debugger("cli", lambda frames, **options: CommandLineDebugger(frames, **options).run(), -1)
+
+
+def _chosen(name: str | None) -> Debugger:
+    if name is None:
+        return max(_debuggers.values(), key=lambda entry: entry[0])[1]
+    if name not in _debuggers:
+        known = ", ".join(map(repr, _debuggers))
+        raise ValueError(f"there is no debugger named {name!r}; registered are {known}")
+    return _debuggers[name][1]
+
+
+def breakpoint(
+    *,
+    backend: str | None = None,
+    filter_frames: bool = True,
+    num_frames: int | None = None,
+    ordered: bool = False,
+    token: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """Opens a debugger when the program comes here, also where it is compiled or transformed.
+
+    The commands are those of Python's debugger that make sense for a program that has been traced:
+    ``p`` and ``pp`` print an expression, ``u`` and ``d`` go to the calling frame and back, ``l``
+    shows the source, ``bt`` the frames, ``locals`` the variables, ``c`` goes on, ``q`` ends the
+    program, ``help`` lists them. Anything else is an expression to print.
+
+    Args:
+      backend: the name of a debugger; by default the registered one of the highest priority, which
+        is ``"cli"``, the one at the command line, unless there are others.
+      filter_frames: whether frames of libraries are left out.
+      num_frames: how many frames can be looked at; all where None.
+      ordered: whether breakpoints come in the program's order, also with other ordered effects.
+      token: an array or pytree of arrays. The debugger opens when it has been computed; what is
+        returned is the same, and must be used, since nothing is computed for nobody.
+      **kwargs: options of the debugger; ``stdin`` and ``stdout`` of the one at the command line.
+
+    Returns:
+      ``token``.
+
+    Raises:
+      ValueError: where both ``ordered`` and ``token`` are given, or the debugger is not known.
+
+    Example:
+      >>> import io
+      >>> from olympus_ir.lax.callbacks import effects_barrier
+      >>> answers = io.StringIO()
+      >>> x = 3
+      >>> breakpoint(stdin=io.StringIO("p 2 + 3\\nc\\n"), stdout=answers)
+      >>> effects_barrier(); print(answers.getvalue())
+      Entering jdb:
+      (jdb) 5
+      (jdb)
+    """
+    if token is not None and ordered:
+        raise ValueError("`ordered` and `token` are mutually exclusive arguments.")
+    debugger = _chosen(backend)
+    frames, arrays = collect_frames(sys._getframe(1), num_frames, filter_frames)
+
+    def open_debugger(*values: Any) -> None:
+        debugger(with_values(frames, values), **kwargs)
+
+    if token is None:
+        debug_callback(open_debugger, *arrays, ordered=ordered)
+        return None
+    return _with_token(open_debugger, token, arrays)
+
+
+def _with_token(open_debugger: Callable[..., None], token: Any, arrays: Sequence[Any]) -> Any:
+    """The token, which is not there until the debugger has been closed.
+
+    It is taken from a pair of copies, at the place that the callback returns: no compiler sees that
+    the callback could be left out, and the derivative is that of the token.
+    """
+    leaves, tree = pytrees.tree_flatten(token)
+
+    def opened(*values: Any) -> Any:
+        open_debugger(*values[len(leaves) :])
+        return np.zeros((), np.int32)
+
+    closed = pure_callback(
+        opened,
+        ShapeDtypeStruct((), np.int32),
+        *map(stop_gradient, (*leaves, *arrays)),
+        vmap_method="sequential",
+    )
+    passed = [dynamic_index_in_dim(stack([leaf, leaf]), closed, keepdims=False) for leaf in leaves]
+    return pytrees.tree_unflatten(tree, passed)

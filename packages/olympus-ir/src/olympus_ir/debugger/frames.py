@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The frames of Python that a breakpoint was reached from, kept until the program runs.
+
+A breakpoint is reached while a function is traced, and its debugger opens when the program runs.
+The frames are gone by then, so what they say is kept: the source around the line, the names, and of
+their values those that can be known only then, which are operands of the breakpoint's equation.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any
+
+from .. import pytrees
+from ..arrays import Array
+from ..traceback_filtering import include_frame
+from ..tracing import Tracer
+
+__all__ = ["DebuggerFrame", "collect_frames"]
+
+# Lines of source shown before and after the one that runs.
+LINES_BEFORE, LINES_AFTER = 3, 2
+
+
+@dataclasses.dataclass(frozen=True)
+class DebuggerFrame:
+    """One frame of a breakpoint's stack.
+
+    Attributes:
+      filename: the file of its code.
+      lineno: the line that was running, counted from one.
+      source: the lines of its function, or none where they cannot be found.
+      first_line: the number of the first of them.
+      variables: its local variables.
+      scope: the global ones.
+    """
+
+    filename: str
+    lineno: int
+    source: tuple[str, ...]
+    first_line: int
+    variables: dict[str, Any]
+    scope: dict[str, Any]
+
+    @property
+    def line(self) -> str:
+        """The line that was running, without indentation."""
+        place = self.lineno - self.first_line
+        return self.source[place].strip() if 0 <= place < len(self.source) else ""
+
+    def listing(self) -> list[str]:
+        """The lines around the one that was running, which has an arrow."""
+        place = self.lineno - self.first_line
+        start = max(0, place - LINES_BEFORE)
+        shown = (*self.source, "")[start : place + LINES_AFTER + 1]
+        return [
+            ("->  " if start + offset == place else "    ") + line
+            for offset, line in enumerate(shown)
+        ]
+
+    def evaluate(self, expression: str) -> Any:
+        """The value of an expression of the frame's names."""
+        return eval(expression, {**self.scope, **self.variables})
+
+
+def collect_frames(
+    frame: FrameType | None, limit: int | None, is_shown: bool
+) -> tuple[list[DebuggerFrame], list[Any]]:
+    """Keeps the frames from one up to its outermost caller.
+
+    Args:
+      frame: the innermost frame.
+      limit: how many are kept; None for all.
+      is_shown: whether frames of libraries are left out.
+
+    Returns:
+      The frames, innermost first, and the arrays among the values of their variables. Each of these
+      is replaced by a `_Place` in the frame, until `with_values` puts a value there.
+    """
+    frames: list[DebuggerFrame] = []
+    arrays: list[Any] = []
+    while frame is not None and (limit is None or len(frames) < limit):
+        if not is_shown or include_frame(frame):
+            frames.append(_kept(frame, arrays))
+        frame = frame.f_back
+    return frames, arrays
+
+
+def _kept(frame: FrameType, arrays: list[Any]) -> DebuggerFrame:
+    is_module = frame.f_code.co_name == "<module>"
+    variables = {} if is_module else dict(frame.f_locals)
+    source, first_line = _source(frame)
+    return DebuggerFrame(
+        filename=frame.f_code.co_filename,
+        lineno=frame.f_lineno,
+        source=source,
+        first_line=first_line,
+        variables={name: _without_arrays(value, arrays) for name, value in variables.items()},
+        scope=frame.f_globals,
+    )
+
+
+def _source(frame: FrameType) -> tuple[tuple[str, ...], int]:
+    try:
+        lines, first_line = inspect.getsourcelines(frame)
+    except (OSError, TypeError):  # code typed at a prompt, or made by a program
+        return (), frame.f_lineno
+    return tuple(line.rstrip("\n") for line in lines), max(first_line, 1)
+
+
+# ---- values that are known when the program runs ----
+
+
+class _Place:
+    """Stands for the array with some number among those of all frames."""
+
+    __slots__ = ("position",)
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+
+
+class _Tree:
+    """Stands for a pytree with arrays: its leaves, and its structure."""
+
+    __slots__ = ("leaves", "tree")
+
+    def __init__(self, leaves: list[Any], tree: Any) -> None:
+        self.leaves = leaves
+        self.tree = tree
+
+
+def _is_operand(leaf: Any) -> bool:
+    """Whether a value is an array that the breakpoint's equation can take."""
+    if not isinstance(leaf, Array) or getattr(leaf.aval, "is_ref", False):
+        return False
+    return not (isinstance(leaf, Tracer) and leaf._trace.finished)
+
+
+def _without_arrays(value: Any, arrays: list[Any]) -> Any:
+    try:
+        leaves, tree = pytrees.tree_flatten(value)
+        places = [leaf for leaf in leaves if _is_operand(leaf)]
+    except Exception:  # a class whose instances cannot be flattened yet: an attribute is missing
+        return value
+    if not places:
+        return value
+    kept = []
+    for leaf in leaves:
+        if _is_operand(leaf):
+            kept.append(_Place(len(arrays)))
+            arrays.append(leaf)
+        else:
+            kept.append(leaf)
+    return _Tree(kept, tree)
+
+
+def with_values(frames: Sequence[DebuggerFrame], arrays: Sequence[Any]) -> list[DebuggerFrame]:
+    """The frames with the values of one run."""
+    return [
+        dataclasses.replace(
+            frame,
+            variables={name: _filled(value, arrays) for name, value in frame.variables.items()},
+        )
+        for frame in frames
+    ]
+
+
+def _filled(value: Any, arrays: Sequence[Any]) -> Any:
+    if value.__class__ is not _Tree:
+        return value
+    return pytrees.tree_unflatten(
+        value.tree,
+        [arrays[leaf.position] if leaf.__class__ is _Place else leaf for leaf in value.leaves],
+    )
