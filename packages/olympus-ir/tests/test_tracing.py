@@ -16,6 +16,7 @@ from olympus_ir.errors import (
     TracerIntegerConversionError,
 )
 from olympus_ir.make import make_olympuspr
+from olympus_ir.name_scopes import extend_name_stack
 from olympus_ir.staging import StagingTrace
 from olympus_ir.tracing import (
     AxisEnvironment,
@@ -24,7 +25,6 @@ from olympus_ir.tracing import (
     ensure_compile_time_eval,
     evaluation_trace,
     extend_axes,
-    extend_name_stack,
     set_current_trace,
 )
 

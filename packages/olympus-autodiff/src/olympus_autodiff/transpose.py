@@ -11,9 +11,10 @@ from olympus_ir.avals import ShapedArray
 from olympus_ir.errors import MissingRuleError
 from olympus_ir.evaluation import bind_equation
 from olympus_ir.flattening import FlatFunction, debug_info_of_tree
+from olympus_ir.name_stacks import NameStack, TransformationName
 from olympus_ir.olympuspr import Atom, ClosedOlympuspr, Equation, Literal, Olympuspr, Var
 from olympus_ir.primitives import Primitive
-from olympus_ir.source_info import SourceInfo, TransformationName
+from olympus_ir.source_info import SourceInfo
 from olympus_ir.staging import trace_to_olympuspr
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import current, evaluation_trace
@@ -101,7 +102,7 @@ def _as_transposed(source: SourceInfo) -> SourceInfo:
     """The origin of an equation of the backward pass: within what is around, the transpose."""
     outer, names = current.name_stack, source.name_stack
     inner = names[len(outer) :] if names[: len(outer)] == outer else names
-    return source._replace(name_stack=(*outer, _TRANSPOSE, *inner))
+    return source._replace(name_stack=NameStack((*outer, _TRANSPOSE, *inner)))
 
 
 def _missing_rule(primitive: Primitive) -> MissingRuleError:

@@ -8,8 +8,8 @@ enable_x64(True):`` for a block of the current thread, ``OLYMPUS_ENABLE_X64=1`` 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from typing import Any, ContextManager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any
 
 from . import config_cache_flags, config_flags, config_states, log_settings
 from ._jaxlib import config_trace_context as trace_context
@@ -123,7 +123,7 @@ declare_flag(
 ).add_global_hook(_guard_all_transfers)
 
 
-def transfer_guard(new_val: str | None) -> ContextManager[None]:
+def transfer_guard(new_val: str | None) -> AbstractContextManager[None]:
     """Returns a context manager that sets the level of the transfer guards of all directions.
 
     Args:

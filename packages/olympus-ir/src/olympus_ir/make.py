@@ -11,6 +11,7 @@ from typing import Any
 from . import pytrees
 from .flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
 from .jit import JitOptions, argument_avals, bind_statics, jit_options, trace_call
+from .name_stacks import NameStack
 from .olympuspr import ClosedOlympuspr, DropVar, Olympuspr
 from .shape_struct import ShapeDtypeStruct
 from .staging import trace_to_olympuspr
@@ -167,11 +168,11 @@ class NamedScope(ContextDecorator):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._previous: list[tuple[str, ...]] = []
+        self._previous: list[NameStack] = []
 
     def __enter__(self) -> str:
         self._previous.append(current.name_stack)
-        current.name_stack = (*current.name_stack, self.name)
+        current.name_stack = current.name_stack.extend(self.name)
         return self.name
 
     def __exit__(self, *exception: object) -> None:

@@ -11,6 +11,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ._jaxlib import Traceback
+from .name_stacks import NameStack, no_names
+from .name_stacks import TransformationName as TransformationName
+from .name_stacks import name_stack_text as name_stack_text
 
 capture = Traceback.get_traceback
 
@@ -24,35 +27,13 @@ class SourceInfo(NamedTuple):
     """
 
     traceback: Traceback | None
-    name_stack: tuple[str, ...] = ()
+    name_stack: NameStack
 
     def replace(self, **changes: object) -> SourceInfo:
         return self._replace(**changes)
 
 
-unknown_source = SourceInfo(None, ())
-
-
-class TransformationName(str):
-    """The name of a transformation among those of scopes: what is within stands in parentheses."""
-
-    __slots__ = ()
-
-
-def name_stack_text(names: tuple[str, ...]) -> str:
-    """The names as programs show them.
-
-    Example:
-      >>> name_stack_text((TransformationName("vmap"), "layer", "product"))
-      'vmap(layer/product)'
-    """
-    text = ""
-    for name in reversed(names):
-        if name.__class__ is TransformationName:
-            text = f"{name}({text})"
-        else:
-            text = f"{name}/{text}" if text else name
-    return text
+unknown_source = SourceInfo(None, no_names)
 
 
 class Frame(NamedTuple):

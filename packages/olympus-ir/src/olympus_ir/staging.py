@@ -11,6 +11,7 @@ from .avals import AbstractValue, get_aval, is_valid_value, varying_axes
 from .effects import NamedAxisEffect
 from .errors import LeakedTracerError
 from .flattening import result_paths
+from .name_stacks import no_names
 from .olympuspr import (
     Atom,
     ClosedOlympuspr,
@@ -390,7 +391,7 @@ def trace_to_olympuspr(
     trace = StagingTrace(debug_info, parent=current.trace)
     tracers = [trace.new_input(aval) for aval in in_avals]
     saved_source, saved_name_stack = current.source, current.name_stack
-    current.source, current.name_stack = None, ()
+    current.source, current.name_stack = None, no_names
     try:
         with set_current_trace(trace):
             outputs = fun(*tracers)

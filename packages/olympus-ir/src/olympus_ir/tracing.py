@@ -24,6 +24,7 @@ from .errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
+from .name_stacks import NameStack, no_names
 
 if TYPE_CHECKING:
     from .primitives import Primitive
@@ -220,7 +221,7 @@ class _Current(threading.local):
     trace: Trace = evaluation_trace
     axes: AxisEnvironment = empty_axis_environment
     # The names given by `named_scope`, outermost first.
-    name_stack: tuple[str, ...] = ()
+    name_stack: NameStack = no_names
     # Where equations come from, while an olympuspr is being evaluated again; else None.
     source: Any = None
 
@@ -263,17 +264,6 @@ def extend_axes(sizes: dict[Any, int], varying: frozenset = frozenset()):
         current.axes = previous
 
 
-@contextmanager
-def extend_name_stack(name: str):
-    """Context manager: equations recorded within carry ``name`` in their source information."""
-    previous = current.name_stack
-    current.name_stack = (*previous, name)
-    try:
-        yield
-    finally:
-        current.name_stack = previous
-
-
 class transforming:
     """Context manager: equations recorded within say by which transformation they came about."""
 
@@ -284,7 +274,7 @@ class transforming:
 
     def __enter__(self) -> None:
         self._previous = current.name_stack
-        current.name_stack = (*self._previous, self.name)
+        current.name_stack = NameStack((*self._previous, self.name))
 
     def __exit__(self, *exception: Any) -> None:
         current.name_stack = self._previous

@@ -79,6 +79,7 @@ __all__ = [
     "hlo_without_metadata",
     "import_dlpack",
     "initialize_pjrt_plugin",
+    "ir_tree_registry",
     "is_description",
     "load_pjrt_plugin",
     "make_cpu_client",
@@ -177,6 +178,14 @@ initialize_pjrt_plugin = xla_client.initialize_pjrt_plugin
 make_cpu_client = xla_client.make_cpu_client
 make_plugin_client = xla_client.make_c_api_client
 pjit_function = _jax.pjit
+# Of MLIR values and types: tuples and lists are nodes, and nothing else is.
+ir_tree_registry = _jax.pytree.PyTreeRegistry(
+    enable_none=False,
+    enable_tuple=True,
+    enable_namedtuple=True,
+    enable_list=True,
+    enable_dict=False,
+)
 plugin_gpu_options = xla_client.generate_pjrt_gpu_plugin_options
 pjrt_plugin_loaded = xla_client.pjrt_plugin_loaded
 register_custom_call_as_batch_partitionable = xla_client.register_custom_call_as_batch_partitionable

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from olympus_ir import config
 from olympus_ir.avals import get_aval
@@ -37,6 +38,21 @@ def evaluate(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) 
             from . import references as references  # sets `eager` of those that make references
         eager = primitive.eager = primitive.eager or _make_eager(primitive, tuple(params))
     return eager(*args, **params)
+
+
+# The compiled calls of primitives whose implementation is another function.
+_compiled_calls: WeakKeyDictionary[Primitive, Any] = WeakKeyDictionary()
+
+
+def compile_and_run(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Applies a primitive as its lowering rule says, whatever else evaluates it.
+
+    An implementation given by `Primitive.def_impl` may be made of this function.
+    """
+    call = _compiled_calls.get(primitive)
+    if call is None:
+        call = _compiled_calls[primitive] = _make_eager(primitive, tuple(params))
+    return call(*args, **params)
 
 
 def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:

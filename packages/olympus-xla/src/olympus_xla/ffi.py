@@ -354,7 +354,8 @@ def ffi_lowering(
 
     def rule(context: Any, *operands: Any, **params: Any) -> Any:
         results = list(build(context, *operands, **params).results)
-        return results if context.equation.primitive.multiple_results else results[0]
+        equation = getattr(context, "equation", None)
+        return results if equation is None or equation.primitive.multiple_results else results[0]
 
     return rule
 
@@ -371,8 +372,11 @@ def build_ffi_lowering_function(
     """As `ffi_lowering`; the function returns the MLIR operation and not its results."""
 
     def build(context: Any, *operands: Any, **params: Any) -> Any:
-        from .lowering.ffi import mlir_attribute  # loads MLIR, which registering does not need
+        # These load MLIR, which registering does not need.
+        from .lowering.ffi import mlir_attribute
+        from .lowering.rule_context import lowering_context
 
+        context = lowering_context(context)
         avals_in, avals_out = context.avals_in, context.avals_out
         config: Any = backend_config
         if config is None or isinstance(config, Mapping):

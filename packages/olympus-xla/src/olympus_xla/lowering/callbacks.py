@@ -65,23 +65,69 @@ def emit_callback(
     effect: Any = None,
 ) -> list[Any]:
     """A call of a Python function of NumPy arrays; with an ordered effect, in order."""
-    module = context.module
     is_ordered = effect is not None and effect in ordered_effects
+    results, token = python_call(
+        context,
+        function,
+        operands,
+        operand_avals,
+        result_avals,
+        has_side_effect=has_side_effect,
+        token=context.tokens[effect] if is_ordered else None,
+    )
+    if is_ordered:
+        context.tokens[effect] = token
+    return results
+
+
+def python_call(
+    context: LoweringContext,
+    function: Callable[..., tuple],
+    operands: Sequence[Any],
+    operand_avals: Sequence[ShapedArray],
+    result_avals: Sequence[ShapedArray],
+    *,
+    has_side_effect: bool,
+    token: Any = None,
+    on_each_device: bool = False,
+    sharding: Any = None,
+) -> tuple[list[Any], Any]:
+    """A call of a Python function of NumPy arrays.
+
+    Args:
+      context: where.
+      function: takes views, which are valid during the call, and returns a tuple of arrays.
+      operands: the values of its arguments.
+      operand_avals: their types.
+      result_avals: the types of its results.
+      has_side_effect: whether it is called even where its results are not used.
+      token: the token that the call follows; None where its order does not matter.
+      on_each_device: whether each device calls it with its own part of the arguments.
+      sharding: the attribute that says how the call is laid out over devices; None for the usual.
+
+    Returns:
+      The results' values, and the token after the call; None without a token.
+    """
+    token_types = [] if token is None else [mlir.token_type()]
+    kinds = token_types + [mlir.aval_type(aval) for aval in result_avals]
     if len(context.platforms) > 1:
 
         def emit(inner: LoweringContext) -> list[Any]:
-            return emit_callback(
+            results, after = python_call(
                 inner,
                 function,
                 operands,
                 operand_avals,
                 result_avals,
                 has_side_effect=has_side_effect,
-                effect=effect,
+                token=token,
+                on_each_device=on_each_device,
+                sharding=sharding,
             )
+            return results if token is None else [after, *results]
 
-        result_types = [mlir.aval_type(aval) for aval in result_avals]
-        return by_platform(context, emit, result_types, (effect,) if is_ordered else ())
+        return _without_token(by_platform(context, emit, kinds), token)
+    module = context.module
     platform = next(iter(context.platforms))
     target = _TARGETS.get(platform)
     if target is None:
@@ -89,40 +135,44 @@ def emit_callback(
             f"callbacks cannot be lowered for {platform}: they run on {', '.join(_TARGETS)}"
         )
     index = len(module.host_callbacks)
-    module.host_callbacks.append(function)
-    token = [context.tokens[effect]] if is_ordered else []
-    token_type = [mlir.token_type()] if is_ordered else []
-    kinds = token_type + [mlir.aval_type(aval) for aval in result_avals]
+    module.host_callbacks.append(function if token is None else _with_token(function))
     ui64 = ir.IntegerType.get_unsigned(64, context=mlir.context())
-    no_layout: list[Sequence[int]] = [()] if is_ordered else []
+    no_layout: list[Sequence[int]] = [()] * len(token_types)
 
     def row_major(aval: ShapedArray) -> Sequence[int]:
         return range(len(mlir.physical_aval(aval).shape))[::-1]
 
-    if is_ordered:
-        # Tokens are operands of the function too: in the place of each a None arrives, and the
-        # first result stands for the token.
-        def call(*views: Any) -> tuple:
-            return (None, *function(*views))
-
-        module.host_callbacks[index] = call
-    pinned = _on_first_device(module, len(kinds))
-    if pinned:
-        operands = list(map(_whole, [context] * len(operands), operands, operand_avals))
+    if sharding is not None:
+        placed = {"sdy.sharding": sharding}
+    elif on_each_device:
+        placed = {}
+    else:
+        placed = _on_first_device(module, len(kinds))
+        if placed:
+            operands = list(map(_whole, [context] * len(operands), operands, operand_avals))
     results = context.custom_call(
         target,
         kinds,
-        [*token, *operands],
+        [*([] if token is None else [token]), *operands],
         backend_config={"index": ir.IntegerAttr.get(ui64, index)},
         has_side_effect=has_side_effect,
         operand_layouts=no_layout + [row_major(aval) for aval in operand_avals],
         result_layouts=no_layout + [row_major(aval) for aval in result_avals],
-        attributes=pinned,
+        attributes=placed,
     )
-    if is_ordered:
-        context.tokens[effect] = results[0]
-        return results[1:]
-    return results
+    return _without_token(results, token)
+
+
+def _without_token(values: list[Any], token: Any) -> tuple[list[Any], Any]:
+    return (values, None) if token is None else (values[1:], values[0])
+
+
+def _with_token(function: Callable[..., tuple]) -> Callable[..., tuple]:
+    """The function as it is called where a token is an operand.
+
+    In the place of each token a None arrives, and the first result stands for the token.
+    """
+    return lambda *views: (None, *function(*views))
 
 
 def _on_first_device(module: ModuleLowering, num_results: int) -> dict[str, Any]:

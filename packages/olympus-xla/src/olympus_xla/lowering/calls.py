@@ -10,6 +10,7 @@ from olympus_ir import effects, lax
 
 from . import mlir
 from .context import LoweringContext, program_key
+from .names import IN_FUNCTIONS, name_call
 from .repetition import outlined_in
 from .tables import lowering_rules
 
@@ -22,15 +23,29 @@ def ordered_effects_of(program: Any) -> list[Any]:
 
 
 def call_program(
-    context: LoweringContext, name: str, closed: Any, operands: Sequence[Any], key: Any = None
+    context: LoweringContext,
+    name: str,
+    closed: Any,
+    operands: Sequence[Any],
+    key: Any = None,
+    label: str | None = None,
 ) -> list[Any]:
-    """Calls a program as a function of the module, passing the tokens of its ordered effects."""
+    """Calls a program as a function of the module, passing the tokens of its ordered effects.
+
+    Args:
+      context: where.
+      name: the function's name.
+      closed: the program.
+      operands: its operands.
+      key: what distinguishes the function from others for the same program.
+      label: how the names of its operations begin; ``name`` where not given.
+    """
     ordered = ordered_effects_of(closed)
     symbol = context.module.function_for(
         (program_key(closed), name, key),
         name,
         outlined_in(context, closed),
-        f"{context.name_prefix}/{name}",
+        IN_FUNCTIONS,
         ordered,
         context.platforms,
     )
@@ -38,6 +53,7 @@ def call_program(
     result_types = [mlir.token_type()] * len(ordered) + [
         mlir.aval_type(aval) for aval in closed.out_avals
     ]
+    name_call(context, name if label is None else label)
     results = context.call(symbol, result_types, [*tokens, *operands])
     for effect, token in zip(ordered, results, strict=False):
         context.tokens[effect] = token
@@ -46,7 +62,7 @@ def call_program(
 
 @lowering_rules.define(lax.jit_p)
 def _jit(context: LoweringContext, *operands: Any, jaxpr: Any, name: str, **params: Any) -> Any:
-    return call_program(context, name, jaxpr, operands)
+    return call_program(context, name, jaxpr, operands, label=f"jit({name})")
 
 
 @lowering_rules.define(lax.closed_call_p)

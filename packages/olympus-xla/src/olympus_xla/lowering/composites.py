@@ -12,6 +12,7 @@ from olympus_ir import lax, pytrees
 
 from . import mlir
 from .context import LoweringContext, program_key
+from .names import IN_FUNCTIONS
 from .tables import lowering_rules
 
 
@@ -45,7 +46,7 @@ def composite_operation(
         (program_key(decomposition), name),
         name,
         decomposition,
-        f"{context.name_prefix}/{name}",
+        IN_FUNCTIONS,
         [],
         context.platforms,
     )

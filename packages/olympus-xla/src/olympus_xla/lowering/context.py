@@ -550,8 +550,8 @@ _locations: dict[Any, Any] = {}
 
 def _new_location(key: Any) -> Any:
     traceback, primitive, name_stack, prefix = key
-    names = (prefix, name_stack_text(name_stack)) if name_stack else (prefix,)
-    name = "/".join((*names, primitive.name))
+    names = (prefix, name_stack_text(name_stack), primitive.name)
+    name = "/".join(filter(None, names))
     if len(_locations) > 65536:
         _locations.clear()
     location = _locations[key] = mlir.traceback_location(traceback, name)

@@ -21,6 +21,7 @@ from olympus_ir.olympuspr import ClosedOlympuspr
 from . import mlir
 from .calls import call_program, ordered_effects_of
 from .context import LoweringContext
+from .names import name_call, scope_of
 from .platforms import by_platform
 from .repetition import outlined_in
 from .tables import lowering_rules
@@ -70,7 +71,7 @@ def _cond(
         def emit(inner: LoweringContext) -> list[Any]:
             position = index_of_platform(branches_platforms, inner.platforms[0])
             prefix = inner.name_prefix
-            inner.name_prefix = f"{prefix}/cond/branch_{position}_fun"
+            inner.name_prefix = scope_of(inner, f"cond/branch_{position}_fun")
             results = inner.lower(branches[position], operands)
             inner.name_prefix = prefix
             return results
@@ -83,7 +84,7 @@ def _cond(
     case = context.operation("stablehlo.case", types, [index], regions=len(branches))
     for position, branch in enumerate(branches):
         inner = context.region(case, position, ())
-        inner.name_prefix = f"{context.name_prefix}/cond/branch_{position}_fun"
+        inner.name_prefix = scope_of(context, f"cond/branch_{position}_fun")
         results = inner.lower(branch, operands)
         inner.end_region([*(inner.tokens[effect] for effect in effects), *results])
     results = list(case.results)
@@ -139,7 +140,7 @@ def _while(context: LoweringContext, *given: Any, **params: Any) -> list[Any]:
     body_consts = operands[cond_nconsts : cond_nconsts + body_nconsts]
     initial = operands[cond_nconsts + body_nconsts :]
     effects = _ordered([cond_jaxpr, body_jaxpr])
-    prefix = f"{context.name_prefix}/while"
+    prefix = scope_of(context, "while")
 
     def condition(inner: LoweringContext, carry: Sequence[Any]) -> Any:
         inner.name_prefix = f"{prefix}/cond"
@@ -197,8 +198,12 @@ def _scan(
     ys_avals = [mlir.physical_aval(a) for a in context.avals_out[num_carry:]]
     effects = _ordered([jaxpr])
     ys = [context.full(0, aval.shape, aval.dtype) for aval in ys_avals]
-    prefix = f"{context.name_prefix}/while/body"
-    unroll = max(1, min(int(unroll), length)) if length else 1
+    prefix = scope_of(context, "while/body")
+    name_call(context, "while")
+    is_symbolic = type(length) is not int
+    if is_symbolic:
+        unroll = 1  # a number of steps that is not known is no multiple of anything
+    unroll = max(1, min(int(unroll), length)) if length and not is_symbolic else 1
     steps, rest = divmod(length, unroll)
 
     def step(inner: LoweringContext, counter: Any, carry: Any, ys: Any) -> tuple[Any, Any]:
@@ -241,14 +246,14 @@ def _scan(
             carry, ys = step(inner, at, carry, ys)
         return [advance(inner, counter, unroll), *carry, *ys]
 
-    if steps > 1 or (steps == 1 and unroll == 1):
+    if is_symbolic or steps > 1 or (steps == 1 and unroll == 1):
         types = [mlir.tensor_type((), _INT32), *context.result_types]
         initial = [context.scalar(0, _INT32), *carry, *ys]
         results = while_loop(context, initial, types, condition, body, effects)
         carry, ys = results[1 : 1 + num_carry], results[1 + num_carry :]
     elif steps == 1:
         rest += unroll
-    for offset in range(length - rest, length):
+    for offset in range(0 if is_symbolic else length - rest, 0 if is_symbolic else length):
         carry, ys = step(context, context.scalar(offset, _INT32), carry, ys)
     return [*carry, *ys]
 

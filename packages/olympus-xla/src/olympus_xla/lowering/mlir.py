@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -199,17 +199,25 @@ def aval_type(aval: Any) -> Any:
     """The MLIR type of an abstract value; of extended dtypes, that of the array behind."""
     found = _aval_types.get(aval)
     if found is None:
-        if isinstance(aval, AbstractToken):
-            found = token_type()
-        else:
-            physical = physical_aval(aval)
-            found = tensor_type(physical.shape, physical.dtype)
+        found = ir_type_handlers.get(aval.__class__, _array_type)(aval)
         if found.__class__ is SymbolicType:
             return found
         if len(_aval_types) > 16384:  # avals are interned weakly: do not keep all that ever were
             _aval_types.clear()
         _aval_types[aval] = found
     return found
+
+
+def _array_type(aval: Any) -> Any:
+    physical = physical_aval(aval)
+    return tensor_type(physical.shape, physical.dtype)
+
+
+# From a class of abstract values to the function that gives the MLIR type of one.
+ir_type_handlers: dict[type, Callable[[Any], Any]] = {
+    ShapedArray: _array_type,
+    AbstractToken: lambda _: token_type(),
+}
 
 
 def unvarying(aval: Any) -> Any:

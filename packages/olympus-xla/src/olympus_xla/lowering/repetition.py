@@ -28,6 +28,7 @@ from olympus_ir.primitives import Primitive
 
 from . import mlir
 from .context import LoweringContext
+from .names import IN_FUNCTIONS
 from .recomputation import Uses, recomputed
 from .tables import lowering_rules
 
@@ -60,7 +61,7 @@ block_p.multiple_results = True
 @lowering_rules.define(block_p)
 def _block(context: LoweringContext, *operands: Any, call_jaxpr: ClosedOlympuspr) -> list[Any]:
     symbol = context.module.function_for(
-        (id(call_jaxpr), "block"), "block", call_jaxpr, context.name_prefix, ()
+        (id(call_jaxpr), "block"), "block", call_jaxpr, IN_FUNCTIONS, ()
     )
     result_types = [mlir.aval_type(aval) for aval in call_jaxpr.out_avals]
     attributes = {

@@ -15,6 +15,7 @@ from . import mlir
 from .calls import ordered_effects_of
 from .collectives import AxisContext
 from .context import LoweringContext
+from .names import scope_of
 from .repetition import outlined_in
 from .shardings import dimensions_text
 from .tables import lowering_rules
@@ -74,7 +75,7 @@ def _shard_map(
         regions=1,
     )
     inner = context.region(region, 0, [mlir.aval_type(aval) for aval in jaxpr.in_avals])
-    inner.name_prefix = f"{context.name_prefix}/shard_map"
+    inner.name_prefix = scope_of(context, "shard_map")
     module.axis_context = axes
     try:
         results = inner.lower(outlined_in(inner, jaxpr), list(inner.block.arguments))

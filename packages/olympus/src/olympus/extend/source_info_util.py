@@ -7,20 +7,31 @@ from typing import Any
 
 from olympus_ir import source_info as _source_info
 from olympus_ir import tracing as _tracing
+from olympus_ir.name_scopes import extend_name_stack as extend_name_stack
+from olympus_ir.name_scopes import reset_name_stack as reset_name_stack
+from olympus_ir.name_scopes import set_name_stack as set_name_stack
+from olympus_ir.name_scopes import transform_name_stack as transform_name_stack
+from olympus_ir.name_scopes import user_context as user_context
+from olympus_ir.name_stacks import NameStack as NameStack
 from olympus_ir.source_info import SourceInfo as SourceInfo
 from olympus_ir.traceback_filtering import register_exclusion as register_exclusion
-from olympus_ir.tracing import extend_name_stack as extend_name_stack
 
 from .. import _lazy
 
 __all__ = [
+    "NameStack",
     "SourceInfo",
     "current",
     "current_name_stack",
     "extend_name_stack",
+    "new_name_stack",
     "new_source_info",
     "register_exclusion",
+    "reset_name_stack",
+    "set_name_stack",
     "summarize",
+    "transform_name_stack",
+    "user_context",
 ]
 
 __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
@@ -34,10 +45,23 @@ def current() -> SourceInfo:
 
 def new_source_info() -> SourceInfo:
     """Returns a place that nothing is known of."""
-    return SourceInfo(None)
+    return _source_info.unknown_source
 
 
-def current_name_stack() -> tuple[str, ...]:
+def new_name_stack(name: str = "") -> NameStack:
+    """Returns a name stack of one scope, or an empty one.
+
+    Args:
+      name: the name of the scope; none where it is empty.
+
+    Example:
+      >>> print(new_name_stack("layer").transform("vmap").extend("product"))
+      layer/vmap(product)
+    """
+    return NameStack((name,)) if name else NameStack()
+
+
+def current_name_stack() -> NameStack:
     """Returns the names of the scopes around, outermost first."""
     return _tracing.current.name_stack
 

@@ -4,95 +4,69 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from olympus_ir.avals import get_aval
 from olympus_ir.effects import lowerable_effects as lowerable_effects
-from olympus_ir.primitives import Primitive
 from olympus_sharding import Mesh as Mesh
+from olympus_xla._jaxlib import ir_tree_registry as ir_tree_registry
 from olympus_xla.lowering import mlir as _mlir
-from olympus_xla.lowering.context import LoweringContext as LoweringRuleContext
-from olympus_xla.lowering.context import ModuleLowering as ModuleContext
 from olympus_xla.lowering.context import constant_handlers
 from olympus_xla.lowering.mlir import bytecode as module_to_bytecode
 from olympus_xla.lowering.mlir import element_type as dtype_to_ir_type
-from olympus_xla.lowering.mlir import i32 as i32_attr
-from olympus_xla.lowering.mlir import i64 as i64_attr
 from olympus_xla.lowering.mlir import i64_array as dense_int_array
-from olympus_xla.lowering.mlir import i64_elements as dense_int_elements
 from olympus_xla.lowering.mlir import ir as ir
+from olympus_xla.lowering.mlir import ir_type_handlers as ir_type_handlers
 from olympus_xla.lowering.mlir import token_type as token_type
-from olympus_xla.lowering.tables import lowering_rules, platform_rules
+from olympus_xla.lowering.rule_context import AxisContext as AxisContext
+from olympus_xla.lowering.rule_context import LoweringParameters as LoweringParameters
+from olympus_xla.lowering.rule_context import LoweringResult as LoweringResult
+from olympus_xla.lowering.rule_context import LoweringRuleContext as LoweringRuleContext
+from olympus_xla.lowering.rule_context import ModuleContext as ModuleContext
+from olympus_xla.lowering.rule_context import ShapePolyLoweringState as ShapePolyLoweringState
+from olympus_xla.lowering.rule_context import ShardingContext as ShardingContext
+from olympus_xla.lowering.rule_context import SPMDAxisContext as SPMDAxisContext
+from olympus_xla.lowering.rule_context import TokenSet as TokenSet
+from olympus_xla.lowering.rules_of_libraries import core_call_lowering as core_call_lowering
+from olympus_xla.lowering.rules_of_libraries import emit_python_callback as emit_python_callback
+from olympus_xla.lowering.rules_of_libraries import flatten_ir_values as flatten_ir_values
+from olympus_xla.lowering.rules_of_libraries import lower_fun as lower_fun
+from olympus_xla.lowering.rules_of_libraries import lower_olympuspr_to_fun as lower_olympuspr_to_fun
+from olympus_xla.lowering.rules_of_libraries import (
+    lower_olympuspr_to_module as lower_olympuspr_to_module,
+)
+from olympus_xla.lowering.rules_of_libraries import merge_mlir_modules as merge_mlir_modules
+from olympus_xla.lowering.rules_of_libraries import olympuspr_subcomp as olympuspr_subcomp
+from olympus_xla.lowering.rules_of_libraries import register_lowering as register_lowering
+from olympus_xla.lowering.rules_of_libraries import shape_tensor as shape_tensor
 
 from .. import _lazy
 
-LoweringRule: TypeAlias = Callable[..., Any]
 MeshAxisName: TypeAlias = Any
-Value: TypeAlias = Any
-ConstantHandler: TypeAlias = Callable[..., Any]
+# A value of a program being built; tokens are values too.
+Value = ir.Value
+Token = ir.Value
+LoweringRule = Callable[..., Sequence[Any]]
+
+# The kinds of channels between devices, and between a device and the host.
+DEVICE_TO_DEVICE_TYPE = 1
+SEND_TO_HOST_TYPE = 2
+RECV_FROM_HOST_TYPE = 3
 
 __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
 
 
-def register_lowering(
-    prim: Primitive,
-    rule: LoweringRule,
-    platform: str | None = None,
-    inline: bool = True,
-    cacheable: bool = True,
-) -> None:
-    """Gives a primitive a lowering rule, or replaces the one there is.
+class ConstantHandler(Protocol):
+    """How constants of a type become values of programs, or arrays of NumPy."""
 
-    Args:
-      prim: the primitive.
-      rule: ``(context, *operands, **params)`` to the result, or a sequence of results. It may build
-        operations with the generated builders of MLIR's Python bindings.
-      platform: the only platform for which the rule is; None for all.
-      inline: whether the operations are put in place; they always are.
-      cacheable: whether equal equations may share what was built; they do not.
-    """
-
-    def entered(context: Any, *operands: Any, **params: Any) -> Any:
-        with _mlir.context(), context.location, context.insertion_point:
-            results = rule(context, *operands, **params)
-        if prim.multiple_results:
-            return list(results)
-        return (
-            results[0] if isinstance(results, list | tuple) or _is_result_list(results) else results
-        )
-
-    if platform is None:
-        lowering_rules[prim] = entered
-        return
-    for name in _PLATFORMS.get(platform, (platform,)):
-        platform_rules.setdefault(name, {})[prim] = entered
+    def __call__(self, val: Any, aval: Any = None) -> Any:
+        """Returns the values, or an array, for a constant of the type ``aval``."""
+        ...
 
 
-_PLATFORMS = {"gpu": ("cuda", "rocm")}
-
-
-def _is_result_list(results: Any) -> bool:
-    return isinstance(results, ir.OpResultList)
-
-
-def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> LoweringRule:
-    """Returns the rule that traces a function of the operands and lowers its program in place.
-
-    Args:
-      fun: takes the operands and the parameters.
-      multiple_results: whether it returns a sequence of results rather than one.
-    """
-
-    def rule(context: Any, *operands: Any, **params: Any) -> Any:
-        results = context.inline_function(fun, operands, params)
-        return results if context.equation.primitive.multiple_results else [results]
-
-    return rule
-
-
-def register_constant_handler(type_: type, handler_fun: ConstantHandler) -> None:
+def register_constant_handler(type_: type, handler_fun: Any) -> None:
     """Says how constants of a type become arrays of NumPy in programs.
 
     Args:
@@ -107,19 +81,34 @@ def make_ir_context() -> Any:
     return _mlir.context()
 
 
-def aval_to_ir_type(aval_or_context: Any, aval: Any = None) -> Any:
+def i32_attr(i: int) -> Any:
+    """Returns an integer of 32 bits as an attribute."""
+    return _mlir.i32(i)
+
+
+def i64_attr(i: int) -> Any:
+    """Returns an integer of 64 bits as an attribute."""
+    return _mlir.i64(i)
+
+
+def dense_int_elements(xs: Any) -> Any:
+    """Returns integers of 64 bits as an attribute that is an array."""
+    return _mlir.i64_elements(xs)
+
+
+def aval_to_ir_type(ctx: Any, aval: Any) -> Any:
     """Returns the MLIR type of values of a type.
 
     Args:
-      aval_or_context: the type; or a module's context, which makes no difference.
-      aval: the type, where the first argument is a context.
+      ctx: the module's context; it makes no difference.
+      aval: the type.
     """
-    return _mlir.aval_type(aval_or_context if aval is None else aval)
+    return _mlir.aval_type(aval)
 
 
-def aval_to_ir_types(aval_or_context: Any, aval: Any = None) -> tuple[Any, ...]:
+def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
     """As `aval_to_ir_type`, as a tuple of one."""
-    return (aval_to_ir_type(aval_or_context, aval),)
+    return (aval_to_ir_type(ctx, aval),)
 
 
 def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> Any:
@@ -131,7 +120,8 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> An
       aval: the constant's type, where ``val`` does not say.
     """
     aval = get_aval(val) if aval is None else aval
-    array = np.asarray(val, aval.dtype)
+    handler = constant_handlers.get(type(val))
+    array = np.asarray(val if handler is None else handler(val), _mlir.physical_aval(aval).dtype)
     return ir.Operation.create(
         "stablehlo.constant",
         results=[_mlir.tensor_type(array.shape, array.dtype)],
@@ -173,14 +163,6 @@ def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
     return str(module.operation.get_asm(enable_debug_info=bool(enable_debug_info)))
 
 
-def flatten_ir_values(xs: Iterable[Any]) -> list[Any]:
-    """Returns values, and sequences of values, as one list."""
-    flat: list[Any] = []
-    for each in xs:
-        flat.extend(each) if isinstance(each, list | tuple) else flat.append(each)
-    return flat
-
-
 flatten_ir_types = flatten_ir_values
 
 
@@ -194,18 +176,31 @@ def unflatten_ir_values_like_types(xs: Iterable[Any], ys: Sequence[Any]) -> list
 
 
 __all__ = [
+    "DEVICE_TO_DEVICE_TYPE",
+    "RECV_FROM_HOST_TYPE",
+    "SEND_TO_HOST_TYPE",
+    "AxisContext",
     "ConstantHandler",
+    "LoweringParameters",
+    "LoweringResult",
     "LoweringRule",
     "LoweringRuleContext",
     "Mesh",
     "MeshAxisName",
     "ModuleContext",
+    "SPMDAxisContext",
+    "ShapePolyLoweringState",
+    "ShardingContext",
+    "Token",
+    "TokenSet",
     "Value",
     "aval_to_ir_type",
     "aval_to_ir_types",
+    "core_call_lowering",
     "dense_int_array",
     "dense_int_elements",
     "dtype_to_ir_type",
+    "emit_python_callback",
     "flatten_ir_types",
     "flatten_ir_values",
     "i32_attr",
@@ -214,13 +209,20 @@ __all__ = [
     "ir_attribute",
     "ir_constant",
     "ir_constants",
+    "ir_tree_registry",
+    "ir_type_handlers",
     "lower_fun",
+    "lower_olympuspr_to_fun",
+    "lower_olympuspr_to_module",
     "lowerable_effects",
     "make_ir_context",
+    "merge_mlir_modules",
     "module_to_bytecode",
     "module_to_string",
+    "olympuspr_subcomp",
     "register_constant_handler",
     "register_lowering",
+    "shape_tensor",
     "token_type",
     "unflatten_ir_values_like_types",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 from olympus_ir.avals import aval_getters as canonicalize_dtype_handlers
 from olympus_ir.primitives import Primitive
 from olympus_xla._jaxlib import Client as Backend
-from olympus_xla.eager import evaluate
+from olympus_xla.eager import compile_and_run
 
 from .. import _lazy
 
@@ -18,5 +18,8 @@ __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
 
 
 def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
-    """Evaluates a primitive: compiles it for the operands' types, and runs it."""
-    return evaluate(prim, args, params)
+    """Evaluates a primitive: compiles it for the operands' types, and runs it.
+
+    It is what `Primitive.def_impl` is given for a primitive that is evaluated by its lowering rule.
+    """
+    return compile_and_run(prim, args, params)

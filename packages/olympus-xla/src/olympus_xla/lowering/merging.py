@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules that become part of others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import mlir
+from .mlir import ir
+
+
+def merge_modules(destination: Any, name: str, source: Any, symbols: Any = None) -> str:
+    """Moves the functions of a module into another one, under names that are new there.
+
+    Args:
+      destination: the module that gets them.
+      name: the name that the function ``main`` is to have there.
+      source: the module that they are taken from, which is of no use afterwards.
+      symbols: the symbol table of ``destination``, which learns of the functions.
+
+    Returns:
+      The name of what was ``main``; a private function now.
+    """
+    taken = {_symbol_of(operation) for operation in destination.body.operations}
+    renamed: list[tuple[Any, str, str]] = []
+    main = ""
+    for operation in list(source.body.operations):
+        old = _symbol_of(operation)
+        if operation.operation.name == "sdy.mesh":
+            same = _same_mesh(destination, operation)
+            if same is not None:
+                renamed.append((None, old, same))
+                operation.operation.detach_from_parent()
+                continue
+        new = _unused(name if old == "main" else old, taken)
+        if old == "main":
+            main = new
+        if operation.operation.name == "func.func":
+            operation.attributes["sym_visibility"] = mlir.string("private")
+        renamed.append((operation, old, new))
+    if not main:
+        raise ValueError("a module to be merged into another one must have a function `main`")
+    # By way of names that occur in neither module, lest a new name be that of another function.
+    for place, (_, old, _) in enumerate(renamed):
+        ir.SymbolTable.replace_all_symbol_uses(old, f".{place}", source.operation)
+    for place, (_, _, new) in enumerate(renamed):
+        ir.SymbolTable.replace_all_symbol_uses(f".{place}", new, source.operation)
+    for operation, _, new in renamed:
+        if operation is not None:
+            ir.SymbolTable.set_symbol_name(operation, new)
+            destination.body.append(operation)
+            if symbols is not None:
+                symbols.insert(operation)
+    return main
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    new, count = name, 0
+    while new in taken:
+        new, count = f"{name}_{count}", count + 1
+    taken.add(new)
+    return new
+
+
+def _symbol_of(operation: Any) -> str:
+    return ir.StringAttr(operation.attributes["sym_name"]).value
+
+
+def _same_mesh(module: Any, mesh: Any) -> str | None:
+    for operation in module.body.operations:
+        if (
+            operation.operation.name == "sdy.mesh"
+            and operation.attributes["mesh"] == mesh.attributes["mesh"]
+        ):
+            return _symbol_of(operation)
+    return None

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names of scopes, from the context managers to the compiled program."""
+
+from __future__ import annotations
+
+import re
+
+import olympus
+import olympus.numpy as jnp
+from olympus.extend import source_info_util
+
+
+def operation_names(fun, *args) -> set[str]:
+    text = olympus.jit(fun).lower(*args).compile().as_text()
+    return set(re.findall(r'op_name="([^"]*)"', text))
+
+
+def test_stacks_are_values() -> None:
+    stack = source_info_util.new_name_stack("a").extend("b").transform("vmap").extend("c")
+    assert str(stack) == "a/b/vmap(c)" and len(stack) == 4
+    assert repr(stack[1:3]) == "NameStack(stack=(Scope(name='b'), Transform(name='vmap')))"
+    assert stack == source_info_util.NameStack(stack.stack)
+    assert str(stack + source_info_util.new_name_stack("d")) == "a/b/vmap(c/d)"
+    assert source_info_util.new_name_stack() == source_info_util.NameStack()
+
+
+def test_context_managers_name_equations() -> None:
+    outer = source_info_util.new_name_stack("outer")
+    place = source_info_util.current().traceback
+
+    def f(x):
+        with source_info_util.extend_name_stack("scope"), olympus.named_scope("inner"):
+            x = jnp.sin(x)
+        with source_info_util.set_name_stack(outer):
+            x = jnp.cos(x)
+            with source_info_util.reset_name_stack():
+                x = jnp.tan(x)
+        with source_info_util.transform_name_stack("change"):
+            x = jnp.exp(x)
+        with (
+            source_info_util.user_context(place, name_stack=outer),
+            source_info_util.extend_name_stack("more"),
+        ):
+            return jnp.log(x)
+
+    program = olympus.make_olympuspr(f)(1.0)
+    stacks = [str(equation.source_info.name_stack) for equation in program.eqns]
+    assert stacks == ["scope/inner", "outer", "", "change()", "outer/more"]
+    last = program.eqns[-1].source_info
+    assert last.traceback is place
+    assert "test_context_managers_name_equations" in source_info_util.summarize(last)
+    assert source_info_util.current_name_stack() == source_info_util.NameStack()
+
+
+def test_names_reach_compiled_programs_through_calls_and_loops() -> None:
+    def f(x):
+        with olympus.named_scope("outer"):
+            y = olympus.jit(lambda y: jnp.cumsum(jnp.tan(y)))(x * jnp.ones(5))
+            return olympus.lax.while_loop(lambda c: c < 9, lambda c: jnp.exp(c), x) + y[2]
+
+    names = operation_names(f, 1.0)
+    assert "jit(f)/outer/while/body/exp" in names
+    assert "jit(f)/outer/while/cond/lt" in names
+    assert "jit(f)/outer/jit(<lambda>)/tan" in names
+    assert not any("jit(f)/" in name.removeprefix("jit(f)") for name in names)
