@@ -17,6 +17,7 @@ from olympus_sharding import (
 from olympus_sharding import PartitionSpec as P
 from olympus_xla import block_until_ready, copy_to_host_async, device_get, device_put
 from olympus_xla.arrays import ArrayImpl
+from olympus_xla.layouts import Format, Layout
 from olympus_xla.transfer import array_from_host, copy_array, put_handlers, put_leaf
 
 
@@ -284,3 +285,15 @@ def test_copy_keeps_everything_but_memory(mesh):
         assert copied.addressable_data(0).unsafe_buffer_pointer() != (
             array.addressable_data(0).unsafe_buffer_pointer()
         )
+
+
+def test_formats(mesh):
+    sharding = NamedSharding(mesh, P("x"))
+    array = device_put(np.ones((4, 2), np.float32), Format(None, sharding))
+    assert array.sharding == sharding
+    assert array.format == Format(Layout((0, 1), ()), sharding)
+    assert device_put(array, array.format) is array
+    first = device_put(np.ones(3), Format())
+    assert not first.committed and device_put(first, Format()) is first
+    with pytest.raises(ValueError, match="the default layout only"):
+        device_put(array, Format(Layout((1, 0)), sharding))

@@ -37,6 +37,7 @@ from ._jaxlib import (
 )
 from .arrays import attach_members, check_not_deleted, host_value, is_wide, make_array
 from .backends import default_sharding, device_sharding
+from .layouts import Format, Layout
 from .transfer_guards import explicit_device_get, explicit_device_put
 
 __all__ = [
@@ -86,6 +87,9 @@ def sharding_of_place(place: Any) -> Sharding:
                 f"cannot put data on a sharding over an AbstractMesh, which has no devices: {place}"
             )
         return place
+    if kind is Format:
+        _check_default_layout(place.layout)
+        return sharding_of_place(place.sharding)
     if kind is PartitionSpec:
         mesh = get_mesh()
         if mesh.empty:
@@ -99,6 +103,17 @@ def sharding_of_place(place: Any) -> Sharding:
         "`olympus.P` or a pytree of these values. Received invalid value: "
         f"{place!r}"
     )
+
+
+def _check_default_layout(layout: Any) -> None:
+    """Raises ValueError for layouts other than that with the last dimension's elements adjacent."""
+    if layout is None or layout is Layout.AUTO:
+        return
+    if layout.major_to_minor != tuple(range(len(layout.major_to_minor))) or layout.tiling:
+        raise ValueError(
+            f"`olympus.device_put` makes arrays with the default layout only, got {layout}. "
+            "Transpose the array in place of the layout."
+        )
 
 
 # ---- one value ----
@@ -121,6 +136,8 @@ def put_leaf(
     Raises:
       TypeError: where ``value`` is not an array or scalar.
     """
+    if type(place) is Format and place.sharding is None:
+        place = None
     if type(value) is ArrayImpl:
         return _move(value, place, _copy_semantics(donate, may_alias))
     handler = put_handlers.get(type(value))
@@ -284,7 +301,8 @@ def device_put(
 
     Args:
       x: a pytree of arrays, NumPy arrays and scalars.
-      device: a device, sharding or partition spec, or a tree of them that is a prefix of ``x``.
+      device: a device, sharding, partition spec or format, or a tree of them that is a prefix of
+        ``x``.
         Arrays that are already there are not copied. Where None, arrays stay where they are and
         other values go to the default device, without being committed to it.
       src: where ``x`` lies; arrays know this by themselves.
@@ -468,11 +486,17 @@ def _copy(self: ArrayImpl) -> ArrayImpl:
     return copy_array(self)
 
 
+def _format(self: ArrayImpl) -> Format:
+    """How the array lies in memory, and where."""
+    return Format(Layout.from_pjrt_layout(self._pjrt_layout), self.sharding)
+
+
 attach_members(
     {
         "__copy__": _copy,
         "__deepcopy__": _deepcopy,
         "__reduce__": _reduce,
+        "format": property(_format),
         "to_device": _to_device,
     }
 )
