@@ -12,6 +12,7 @@ environment variables ``JAX_*``. What OLYMPUS does not have is an `ImportError` 
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import sys
@@ -72,6 +73,8 @@ def install(*, subprocesses: bool = True) -> ModuleType:
     olympus.__version_info__ = version.__version_info__ = version.version_info(JAX_VERSION)
     sys.meta_path.insert(0, AliasFinder(JAX_VERSION, private_modules()))
     sys.modules["jax"] = olympus
+    # Importing JAX imports its private modules, so some programs take them from there.
+    vars(olympus)["_src"] = importlib.import_module("jax._src")
     # Records go on to the handlers and filters that are attached to JAX's logger.
     logging.getLogger("olympus").parent = logging.getLogger("jax")
     if subprocesses:

@@ -35,6 +35,7 @@ _WHOLE_MODULES: dict[str, str | None] = {
     "custom_derivatives": "olympus.custom_derivatives",
     "debugging": "olympus.debug",
     "dispatch": None,
+    "distributed": "olympus.distributed",
     "dtypes": "olympus_ir.dtypes",
     "earray": None,
     "effects": "olympus_ir.effects",
@@ -99,6 +100,7 @@ _NAMES: dict[str, dict[str, str]] = {
         **_lazy.names_from("olympus_xla.effect_tokens", "wait_for_tokens=barrier"),
         **_lazy.names_from("olympus.interpreters.xla", "apply_primitive"),
     },
+    "distributed": {"global_state": "olympus.compat.registries:distributed_state"},
     "dtypes": {
         **_lazy.names_from("olympus_ir.promotion", "TypePromotionError", "result_type"),
         **_lazy.names_from("olympus_ir.dtypes", "DType", "DTypeLike", "extended", "finfo"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from olympus_ir.pytree_registry import is_tree_node
-from olympus_xla import backends
+from olympus_xla import backends, distributed
 
 
 class _PytreeNodes:
@@ -33,5 +33,18 @@ class _Backends(Mapping[str, Any]):
         return len(self._made())
 
 
+class _Membership:
+    """This process's part in a program of several; that of a program of one where there is none."""
+
+    client = property(lambda self: self._of("client", None))
+    service = property(lambda self: self._of("service", None))
+    process_id = property(lambda self: self._of("process_id", 0))
+    num_processes = property(lambda self: self._of("num_processes", 1))
+
+    def _of(self, name: str, alone: Any) -> Any:
+        return getattr(distributed._membership, name, alone)
+
+
+distributed_state = _Membership()
 pytree_nodes = _PytreeNodes()
 made_backends = _Backends()
