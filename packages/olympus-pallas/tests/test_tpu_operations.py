@@ -107,15 +107,22 @@ def test_references_do_not_leave_their_scope():
         run(kernel)
 
 
-def test_generators_of_random_bits_are_the_hardwares():
+def test_random_bits_of_a_core():
     def kernel(o_ref):
-        tpu.prng_seed(3)
-        o_ref[...] = tpu.prng_random_bits((8, 128)) * 1.0
+        @pl.when(pl.program_id(0) == 0)
+        def _():
+            tpu.prng_seed(3)
 
-    with pytest.raises(NotImplementedError, match="exist on TPUs only"):
-        run(kernel)
-    text = jit(pl.pallas_call(kernel, OUT)).trace().lower(lowering_platforms=("tpu",)).as_text()
-    assert "tpu_custom_call" in text
+        bits = tpu.prng_random_bits((8, 128))
+        o_ref[0] = bits
+
+    out = ShapeDtypeStruct((2, 8, 128), np.int32)
+    page = pl.BlockSpec((1, 8, 128), lambda i: (i, 0, 0))
+    first, second = run(kernel, out=out, grid=(2,), out_specs=page)
+    assert len(np.unique(first)) > 1000
+    assert (first != second).mean() > 0.99
+    again, _ = run(kernel, out=out, grid=(2,), out_specs=page)
+    np.testing.assert_array_equal(first, again)
 
 
 def test_printing(capfd):

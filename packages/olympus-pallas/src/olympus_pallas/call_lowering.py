@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from olympus_ir.avals import ShapedArray
+from olympus_ir.olympuspr import olympusprs_in_params
 from olympus_ir.staging import trace_to_closed
 from olympus_xla.lowering.tables import define_for_platform
 
@@ -15,7 +16,10 @@ from . import config
 from .calls import pallas_call_p
 from .interpret import interpret_call
 from .interpret_params import InterpretParams
-from .transfers import communicates
+from .matrix_unit import matmul_acc_lhs_p, matmul_pop_p, matmul_push_rhs_p
+from .scoped import get_global_p
+from .tpu_primitives import prng_random_bits_p, prng_seed_p
+from .transfers import communicates, get_barrier_semaphore_p
 
 __all__ = ["register_lowering_rule"]
 
@@ -55,11 +59,37 @@ def _interpreted(context: Any, *operands: Any, **params: Any) -> list[Any]:
     return context.lower(closed, operands)
 
 
+# What array programs cannot show: other devices, and what a core keeps for itself.
+_MACHINE_ONLY = frozenset(
+    {
+        get_barrier_semaphore_p,
+        get_global_p,
+        matmul_acc_lhs_p,
+        matmul_pop_p,
+        matmul_push_rhs_p,
+        prng_random_bits_p,
+        prng_seed_p,
+    }
+)
+
+
+def _needs_machine(program: Any) -> bool:
+    return communicates(program) or _uses_any(program, _MACHINE_ONLY)
+
+
+def _uses_any(program: Any, primitives: frozenset) -> bool:
+    return any(
+        equation.primitive in primitives
+        or any(_uses_any(each, primitives) for each in olympusprs_in_params(equation.params))
+        for equation in program.eqns
+    )
+
+
 def _settings(params: Any) -> Any:
     """How a kernel is run on simulated cores; None where it is run as an array program."""
     settings = params["interpret"] or config.interpret_params()
     if settings is True:
-        return InterpretParams() if communicates(params["jaxpr"]) else None
+        return InterpretParams() if _needs_machine(params["jaxpr"]) else None
     return settings
 
 

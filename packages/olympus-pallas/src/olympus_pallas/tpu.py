@@ -14,13 +14,32 @@ from .cores import run_on_first_core as run_on_first_core
 from .grids import PrefetchScalarGridSpec as PrefetchScalarGridSpec
 from .interpret_params import InterpretParams as InterpretParams
 from .lowering.building import KernelLoweringError as LoweringException
+from .matrix_unit import matmul_acc_lhs as matmul_acc_lhs
+from .matrix_unit import matmul_pop as matmul_pop
+from .matrix_unit import matmul_push_rhs as matmul_push_rhs
 from .memory import SemaphoreType as SemaphoreType
 from .memory import TpuMemorySpace as MemorySpace
 from .memory import dma_semaphore as dma_semaphore
 from .memory_access import load as _load
 from .memory_access import store as _store
+from .memory_constraints import with_memory_space_constraint as with_memory_space_constraint
 from .meshes import create_tensorcore_mesh as create_tensorcore_mesh
+from .packing import einshape as einshape
+from .packing import pack_elementwise as pack_elementwise
+from .packing import stochastic_round as stochastic_round
+from .packing import trace_value as trace_value
+from .packing import unpack_elementwise as unpack_elementwise
 from .pipelines import emit_pipeline as emit_pipeline
+from .random_numbers import sample_block as sample_block
+from .random_numbers import stateful_bernoulli as stateful_bernoulli
+from .random_numbers import stateful_bits as stateful_bits
+from .random_numbers import stateful_normal as stateful_normal
+from .random_numbers import stateful_uniform as stateful_uniform
+from .tpu_info import ChipVersion as ChipVersion
+from .tpu_info import Tiling as Tiling
+from .tpu_info import TpuInfo as TpuInfo
+from .tpu_info import get_tpu_info as get_tpu_info
+from .tpu_info import get_tpu_info_for_chip as get_tpu_info_for_chip
 from .tpu_parameters import CompilerParams as CompilerParams
 from .tpu_parameters import CoreType as CoreType
 from .tpu_parameters import GridDimensionSemantics as GridDimensionSemantics
@@ -47,6 +66,7 @@ __all__ = [
     "SUBCORE_PARALLEL",
     "VMEM",
     "VMEM_SHARED",
+    "ChipVersion",
     "CompilerParams",
     "CoreType",
     "GridDimensionSemantics",
@@ -56,28 +76,46 @@ __all__ = [
     "PrefetchScalarGridSpec",
     "SemaphoreType",
     "SideEffectType",
+    "Tiling",
+    "TpuInfo",
     "async_copy",
     "async_remote_copy",
     "bitcast",
     "core_barrier",
     "create_tensorcore_mesh",
     "dma_semaphore",
+    "einshape",
     "emit_pipeline",
     "force_tpu_interpret_mode",
     "get_barrier_semaphore",
+    "get_tpu_info",
+    "get_tpu_info_for_chip",
     "is_tpu_device",
     "load",
     "make_async_copy",
     "make_async_remote_copy",
+    "matmul_acc_lhs",
+    "matmul_pop",
+    "matmul_push_rhs",
+    "pack_elementwise",
     "prng_random_bits",
     "prng_seed",
     "reset_tpu_interpret_mode_state",
     "roll",
     "run_on_first_core",
+    "sample_block",
     "set_tpu_interpret_mode",
+    "stateful_bernoulli",
+    "stateful_bits",
+    "stateful_normal",
+    "stateful_uniform",
+    "stochastic_round",
     "store",
     "sync_copy",
     "touch",
+    "trace_value",
+    "unpack_elementwise",
+    "with_memory_space_constraint",
 ]
 
 CMEM = MemorySpace.CMEM

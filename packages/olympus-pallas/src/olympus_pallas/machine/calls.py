@@ -20,7 +20,9 @@ from ..grids import BlockMapping, GridMapping, dynamic_grid_dim
 from ..memory import MemorySpace, TpuMemorySpace
 from ..transfers import communicates
 from . import communication as communication  # its rules
+from . import matrix_unit as matrix_unit
 from . import operations as operations
+from . import random_keys as random_keys
 from .evaluation import Core
 from .runs import Run, Site, meet
 

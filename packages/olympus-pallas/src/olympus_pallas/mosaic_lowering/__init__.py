@@ -6,6 +6,8 @@ from . import (  # noqa: F401 - they fill the table
     hints,
     mathematics,
     memory,
+    packing,
+    random_keys,
     reductions,
     shaping,
     transfers,

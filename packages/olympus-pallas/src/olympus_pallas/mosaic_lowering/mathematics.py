@@ -128,6 +128,35 @@ def _cbrt(x: Any) -> Any:
     return lax.select_n(nonzero, x, lax.mul(lax.sign(x), better))
 
 
+# The polynomials of M. Giles, "Approximating the erfinv function" (2010): near the middle, beyond.
+_NEAR = (
+    *(2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087),
+    *(-0.00125372503, -0.00417768164, 0.246640727, 1.50140941),
+)
+_FAR = (
+    *(-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773),
+    *(-0.0076224613, 0.00943887047, 1.00167406, 2.83297682),
+)
+
+
+def _erf_inv(x: Any) -> Any:
+    w = lax.neg(lax.log1p(lax.neg(lax.mul(x, x))))
+    is_near = lax.lt(w, np.float32(5))
+    far = lax.sub(lax.sqrt(w), np.float32(3))
+    place = lax.select_n(is_near, far, lax.sub(w, np.float32(2.5)))
+    result: Any = None
+    for near_part, far_part in zip(_NEAR, _FAR, strict=True):
+        part = lax.select_n(
+            is_near,
+            lax.full_like(x, np.float32(far_part)),
+            lax.full_like(x, np.float32(near_part)),
+        )
+        result = part if result is None else lax.add(lax.mul(result, place), part)
+    at_end = lax.eq(lax.abs(x), np.float32(1))
+    return lax.select_n(at_end, lax.mul(result, x), lax.mul(x, np.float32(np.inf)))
+
+
+mosaic_rules.define(lax.erf_inv_p, by_formula(_erf_inv))
 mosaic_rules.define(lax.logistic_p, by_formula(_logistic))
 mosaic_rules.define(lax.expm1_p, by_formula(_expm1))
 mosaic_rules.define(lax.sinh_p, by_formula(_sinh))

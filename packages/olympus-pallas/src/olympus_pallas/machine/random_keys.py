@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random keys on simulated cores: the arrays of their data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir import lax
+from olympus_ir.olympuspr import Equation
+from olympus_random.primitives import random_clone_p, random_unwrap_p, random_wrap_p
+
+from .evaluation import Core, machine_rules
+
+
+def _same(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
+    return operands[0]
+
+
+for _primitive in (
+    random_wrap_p,
+    random_unwrap_p,
+    random_clone_p,
+    lax.to_edtype_p,
+    lax.from_edtype_p,
+):
+    machine_rules.define(_primitive, _same)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matrix units, driven by hand: right factors are pushed, left ones multiplied, sums popped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import dtypes
+from olympus_ir.avals import ShapedArray
+from olympus_ir.effects import Effect, control_flow_allowed_effects, lowerable_effects
+from olympus_ir.primitives import Primitive
+
+__all__ = [
+    "matmul_acc_lhs",
+    "matmul_acc_lhs_p",
+    "matmul_pop",
+    "matmul_pop_p",
+    "matmul_push_rhs",
+    "matmul_push_rhs_p",
+]
+
+matmul_push_rhs_p = Primitive("matmul_push_rhs", multiple_results=True)
+matmul_acc_lhs_p = Primitive("matmul_acc_lhs", multiple_results=True)
+matmul_pop_p = Primitive("matmul_pop")
+
+
+class _MatrixUnitEffect(Effect):
+    """Keeps what is done to matrix units where it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "MatrixUnit"
+
+
+lowerable_effects.add_type(_MatrixUnitEffect)
+control_flow_allowed_effects.add_type(_MatrixUnitEffect)
+_EFFECTS = frozenset({_MatrixUnitEffect()})
+
+
+def _check_matrix(operation: str, aval: Any) -> None:
+    if len(aval.shape) != 2:
+        raise ValueError(f"{operation} takes a matrix, got {aval.str_short()}")
+
+
+@matmul_push_rhs_p.def_effectful_abstract_eval
+def _push_types(rhs: Any, **params: Any) -> Any:
+    _check_matrix("matmul_push_rhs", rhs)
+    return (), _EFFECTS
+
+
+@matmul_acc_lhs_p.def_effectful_abstract_eval
+def _acc_types(lhs: Any, **params: Any) -> Any:
+    _check_matrix("matmul_acc_lhs", lhs)
+    return (), _EFFECTS
+
+
+@matmul_pop_p.def_effectful_abstract_eval
+def _pop_type(*, shape: tuple[int, int], dtype: Any, **params: Any) -> Any:
+    return ShapedArray(shape, dtype), _EFFECTS
+
+
+def matmul_push_rhs(
+    rhs: Any, staging_register: int, mxu_index: int, *, transpose: bool = False
+) -> None:
+    """Hands a right factor to a matrix unit.
+
+    Args:
+      rhs: a matrix as large as the unit.
+      staging_register: the register that keeps it until it is used. It must be empty.
+      mxu_index: the unit.
+      transpose: whether the transpose is meant.
+    """
+    matmul_push_rhs_p.bind(
+        rhs, staging_register=staging_register, mxu_index=mxu_index, transpose=transpose
+    )
+
+
+def matmul_acc_lhs(
+    acc_addr: int, lhs: Any, mxu_index: int, load_staged_rhs: int | None = None
+) -> None:
+    """Multiplies a left factor with the right one of a matrix unit, and adds the product up.
+
+    Args:
+      acc_addr: the address of the accumulators that it is added to.
+      lhs: the left factor.
+      mxu_index: the unit.
+      load_staged_rhs: the register whose right factor is taken from now on; None for the one of
+        the product before.
+    """
+    matmul_acc_lhs_p.bind(
+        lhs, acc_addr=acc_addr, mxu_index=mxu_index, load_staged_rhs=load_staged_rhs
+    )
+
+
+def matmul_pop(acc_addr: int, shape: tuple[int, int], dtype: Any, mxu_index: int) -> Any:
+    """Takes a sum of products out of a matrix unit; its accumulators are zero afterwards.
+
+    Args:
+      acc_addr: the address of the accumulators.
+      shape: the shape of the sum.
+      dtype: its dtype.
+      mxu_index: the unit.
+    """
+    return matmul_pop_p.bind(
+        acc_addr=acc_addr,
+        shape=tuple(shape),
+        dtype=np.dtype(dtypes.dtype(dtype)),
+        mxu_index=mxu_index,
+    )
