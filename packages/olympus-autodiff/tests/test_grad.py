@@ -8,6 +8,7 @@ import pytest
 from olympus_autodiff import grad, value_and_grad
 from olympus_batching import vmap
 from olympus_ir import ShapedArray, dtypes, lax
+from olympus_ir.errors import ConcretizationTypeError, TracerArrayConversionError
 from olympus_ir.jit import jit
 from olympus_ir.staging import trace_to_closed
 
@@ -198,3 +199,18 @@ def test_functions_without_derivative():
         NotImplementedError, match="`nextafter` has no jvp rule: its result differs"
     ):
         grad(lambda x: lax.nextafter(x, 2.0))(1.0)
+
+
+@pytest.mark.parametrize(
+    "function", [np.exp, np.asarray, np.sum, lambda x: x.tolist(), lambda x: x.tobytes()]
+)
+def test_numpy_does_not_lose_derivatives(function):
+    """Where the value is known, NumPy would compute with it, and the result depend on nothing."""
+    with pytest.raises((TracerArrayConversionError, ConcretizationTypeError)):
+        grad(lambda x: lax.mul(x[0], float(np.ravel(function(x))[0])))(np.ones(2, np.float32))
+
+
+def test_values_that_are_asked_for_are_known():
+    seen = []
+    grad(lambda x: (seen.append((float(x), int(x), x.item(), bool(x))), x)[1])(2.0)
+    assert seen == [(2.0, 2, 2.0, True)]

@@ -33,6 +33,7 @@ __all__ = [
     "OlympusTypeError",
     "OlympusprTypeError",
     "ShapeError",
+    "ShardingTypeError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
@@ -149,8 +150,8 @@ class TracerArrayConversionError(OlympusTypeError):
         super().__init__(
             _lines(
                 f"Attempted to convert a traced array of type {tracer.aval.str_short()} to a NumPy "
-                "array, by its method __array__(); its elements are not known while the function "
-                "is traced.",
+                "array, by its method __array__(). NumPy is not traced: while the function is, the "
+                "elements are not known, or what depends on them would not be.",
                 tracer._origin_message(),
                 "Use the function of `olympus.numpy` in place of NumPy's. If NumPy itself must "
                 "run, call it through `olympus.pure_callback`.",
@@ -228,6 +229,10 @@ class MissingRuleError(OlympusError, NotImplementedError):
 
 class ShapeError(OlympusTypeError):
     """Operands have shapes that an operation does not take."""
+
+
+class ShardingTypeError(OlympusTypeError):
+    """The layouts of operands over explicit mesh axes do not determine that of the result."""
 
 
 class TypePromotionError(OlympusError, ValueError):

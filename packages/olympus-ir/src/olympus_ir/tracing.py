@@ -9,10 +9,13 @@ so that each trace can tell its own tracers from constants.
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import numpy as np
 
 from . import config_states
 from .arrays import ArrayBase
@@ -428,30 +431,16 @@ class Tracer(ArrayBase):
         )
 
     def __index__(self) -> int:
-        return self._concrete(TracerIntegerConversionError).__index__()
-
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._concrete(TracerArrayConversionError).__array__(*args, **kwargs)
+        return operator.index(self._concrete(TracerIntegerConversionError))
 
     def item(self, *args: Any) -> Any:
-        return self._concrete(_concretization("item() was called on", "the array itself")).item(
-            *args
-        )
+        value = self._concrete(_concretization("item() was called on", "the array itself"))
+        return np.asarray(value).item(*args)
 
-    def tolist(self) -> Any:
-        return self._concrete(
-            _concretization("tolist() was called on", "the array itself")
-        ).tolist()
-
-    def tobytes(self, order: str = "C") -> bytes:
-        return self._concrete(
-            _concretization("tobytes() was called on", "the array itself")
-        ).tobytes(order)
-
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        return self._concrete(
-            _concretization("__dlpack__() was called on", "the array itself")
-        ).__dlpack__(**kwargs)
+    # NumPy's functions would take a known value and return one that nothing is known to depend on:
+    # wrong derivatives, without a word.
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TracerArrayConversionError(self)
 
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
         raise TypeError(
@@ -466,9 +455,6 @@ class Tracer(ArrayBase):
     def copy_to_host_async(self) -> None:
         return None
 
-    def addressable_data(self, index: int) -> NoReturn:
-        raise _concretization("addressable_data() was called on", "the array itself")(self)
-
     def __deepcopy__(self, memo: Any) -> Tracer:
         return self
 
@@ -479,7 +465,13 @@ class Tracer(ArrayBase):
         raise _concretization("pickling was attempted of", "the array itself")(self)
 
     def __format__(self, format_spec: str) -> str:
-        return repr(self) if not format_spec else format(repr(self), "")
+        if format_spec:
+            raise TypeError(
+                f"a traced array of type {self.aval.str_short()} has no value that could be "
+                f"formatted as {format_spec!r}. olympus.debug.print shows values when the program "
+                "runs."
+            )
+        return repr(self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.aval})"
@@ -489,6 +481,36 @@ def _concretization(what: str, instead: str) -> Callable[[Tracer], Exception]:
     return lambda tracer: ConcretizationTypeError(
         tracer, f"{what} a traced array, whose value is not known; use {instead} instead."
     )
+
+
+def _needs_a_value(name: str) -> Callable[..., NoReturn]:
+    def method(self: Tracer, *args: Any, **kwargs: Any) -> NoReturn:
+        raise _concretization(f"{name} was asked of", "the array itself")(self)
+
+    return method
+
+
+# What arrays on devices have and traced ones do not. An AttributeError would say that no array has.
+for _name in (
+    "__dlpack__",
+    "addressable_data",
+    "delete",
+    "devices",
+    "is_deleted",
+    "on_device_size_in_bytes",
+    "tobytes",
+    "tolist",
+    "unsafe_buffer_pointer",
+):
+    setattr(Tracer, _name, _needs_a_value(f"{_name}()"))
+for _name in (
+    "addressable_shards",
+    "committed",
+    "global_shards",
+    "is_fully_addressable",
+    "is_fully_replicated",
+):
+    setattr(Tracer, _name, property(_needs_a_value(_name)))
 
 
 TracerType = TypeVar("TracerType", bound=type[Tracer])
@@ -546,12 +568,14 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
         if known is None:
             raise ConcretizationTypeError(val, context)
         val = known
-    return val if force is None else force(val)
+    if force is None or not is_constant_dim(val):
+        return val
+    return force(val)
 
 
 def is_constant_dim(size: Any) -> bool:
-    """Whether a dimension's size is a plain integer."""
-    return type(size) is int
+    """Whether a dimension's size is a number, not a symbolic dimension."""
+    return type(size) is int or not hasattr(size, "_is_symbolic_dimension")
 
 
 def typeof(x: Any) -> AbstractValue:
