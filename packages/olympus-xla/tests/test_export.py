@@ -294,17 +294,6 @@ def test_calling_convention_versions():
         flag.update(before)
 
 
-def test_no_symbolic_shapes():
-    for attempt in (
-        lambda: export.symbolic_shape("b, 4"),
-        lambda: export.symbolic_args_specs((X,), "b, 4"),
-        lambda: export.SymbolicScope(),
-    ):
-        with pytest.raises(NotImplementedError, match="programs of OLYMPUS have fixed shapes"):
-            attempt()
-    assert not export.is_symbolic_dim(3)
-
-
 # ---- several devices ----
 
 

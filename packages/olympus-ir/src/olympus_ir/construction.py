@@ -16,6 +16,7 @@ from .olympuspr import Atom, ClosedOlympuspr, Equation, Var
 from .primitives import Primitive
 from .pytree_prefix import prefix_errors, spread_prefix
 from .source_info import SourceInfo, unknown_source
+from .tracing import is_constant_dim
 from .wrapped_functions import WrappedFun, curried
 
 __all__ = [
@@ -78,12 +79,20 @@ def max_dim(d1: Any, d2: Any) -> Any:
       >>> max_dim(3, 4)
       4
     """
-    return max(d1, d2)
+    if is_constant_dim(d1) and is_constant_dim(d2):
+        return max(d1, d2)
+    from .symbolic import max_dim as symbolic_max  # loaded with the first symbolic dimension
+
+    return symbolic_max(d1, d2)
 
 
 def min_dim(d1: Any, d2: Any) -> Any:
     """Returns the smaller of two sizes of dimensions, which may be symbolic."""
-    return min(d1, d2)
+    if is_constant_dim(d1) and is_constant_dim(d2):
+        return min(d1, d2)
+    from .symbolic import min_dim as symbolic_min  # as above
+
+    return symbolic_min(d1, d2)
 
 
 def gensym() -> Callable[[AbstractValue], Var]:

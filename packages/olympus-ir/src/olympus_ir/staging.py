@@ -79,7 +79,9 @@ class StagingTrace(Trace):
                 return Literal(value, get_aval(value))
             for name in ("__olympus_array__", "__jax_array__"):
                 if hasattr(value, name):
-                    return self.atom(getattr(value, name)())
+                    with set_current_trace(self):  # a result is converted when the function is over
+                        converted = getattr(value, name)()
+                    return self.atom(converted)
         var = self._constants.get(id(value))
         if var is None:
             var = Var(get_aval(value))

@@ -14,6 +14,7 @@ from olympus_autodiff import custom_jvp
 from olympus_ir import config, dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.jit import jit
+from olympus_ir.lax.axes import integer_or_dim
 from olympus_numpy.log_sums import logsumexp, reduced_axes
 from olympus_numpy.promotion import (
     check_arraylike,
@@ -202,7 +203,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> A
       [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
     check_arraylike("one_hot", x)
-    num_classes = operator.index(num_classes)
+    num_classes = num_classes if type(num_classes) is int else integer_or_dim(num_classes)
     return _one_hot(x, num_classes=num_classes, dtype=default_float(dtype), axis=axis)
 
 

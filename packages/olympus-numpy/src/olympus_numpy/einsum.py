@@ -13,6 +13,9 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.lax.values import as_array
+from olympus_ir.placement import NamedSharding
+from olympus_ir.resharding import asked_sharding
+from olympus_ir.tracing import is_constant_dim
 
 from .axes import refuse_out
 from .compilation import compiled
@@ -221,12 +224,37 @@ def _contracted(
         remaining = set(output).union(*terms)
         last = not arrays
         array, term = _contract_some(
-            chosen, remaining, output if last else None, precision, element_type, product
+            chosen,
+            remaining,
+            output if last else None,
+            precision,
+            element_type,
+            product if out_sharding is None or not last else _LaidOutProduct(product, out_sharding),
         )
         arrays.append(array)
         terms.append(term)
     result = convert(arrays[0], *element_type)
-    return as_array(result) if out_sharding is None else lax.reshard(result, out_sharding)
+    if out_sharding is None or len(operands) > 1:
+        return as_array(result)
+    return lax.reshard(result, out_sharding)
+
+
+class _LaidOutProduct:
+    """The last product, whose result lies as asked once its dimensions are in order."""
+
+    def __init__(self, product: Callable[..., Any], out_sharding: Any) -> None:
+        asked = asked_sharding(out_sharding, "einsum")
+        assert asked is not None
+        self.product, self.asked = product, asked
+
+    def __call__(self, x: Any, y: Any, numbers: Any, precision: Any, dtype: Any, order: Any) -> Any:
+        spec = self.asked.spec
+        entries = spec.partitions + (None,) * (len(order) - len(spec))
+        in_order: list[Any] = [None] * len(order)
+        for position, source in enumerate(order):
+            in_order[source] = entries[position]
+        sharding = NamedSharding(self.asked.mesh, spec.update(partitions=tuple(in_order)))
+        return self.product(x, y, numbers, precision, dtype, sharding)
 
 
 _einsum = compiled(
@@ -256,9 +284,11 @@ def _path(terms: Sequence[str], output: str, shapes: Sequence[tuple], optimize: 
         return steps
     import opt_einsum  # a program without long contractions need not wait for it
 
+    # Of symbolic dimensions the path is that of dimensions of some usual size.
+    sizes = [tuple(d if is_constant_dim(d) else 8 for d in shape) for shape in shapes]
     path, _ = opt_einsum.contract_path(
         ",".join(terms) + "->" + output,
-        *shapes,
+        *sizes,
         shapes=True,
         optimize="optimal" if optimize is True else optimize,
     )
@@ -308,18 +338,17 @@ def _contract_pair(
     (x, x_term), (y, y_term) = lhs, rhs
     batch = [letter for letter in output if letter in x_term and letter in y_term]
     summed = sorted(set(x_term) & set(y_term) - set(output))
-    result = product(
-        x,
-        y,
-        (
-            tuple([tuple(map(term.index, summed)) for term in (x_term, y_term)]),
-            tuple([tuple(map(term.index, batch)) for term in (x_term, y_term)]),
-        ),
-        precision,
-        element_type,
+    dimension_numbers = (
+        tuple([tuple(map(term.index, summed)) for term in (x_term, y_term)]),
+        tuple([tuple(map(term.index, batch)) for term in (x_term, y_term)]),
     )
     term = _result_term(x_term, y_term, output)
-    return lax.transpose(result, tuple(term.index(letter) for letter in output)), output
+    order = tuple(term.index(letter) for letter in output)
+    if isinstance(product, _LaidOutProduct):
+        result = product(x, y, dimension_numbers, precision, element_type, order)
+    else:
+        result = product(x, y, dimension_numbers, precision, element_type)
+    return lax.transpose(result, order), output
 
 
 def _convenient_term(x_term: str, y_term: str, remaining: set[str]) -> str:

@@ -180,11 +180,13 @@ def _rolled_dynamically(a: Any, shift: Any, axis: tuple[int, ...]) -> Any:
         if size == 0:
             continue
         distance = convert(distance, np.dtype(np.int32))
-        remainder = lax.rem(distance, np.int32(size))
+        remainder = lax.rem(distance, lax.size_array(size, np.int32))
         remainder = lax.select(
-            lax.lt(remainder, np.int32(0)), lax.add(remainder, np.int32(size)), remainder
+            lax.lt(remainder, np.int32(0)),
+            lax.add(remainder, lax.size_array(size, np.int32)),
+            remainder,
         )
-        start = lax.sub(np.int32(size), remainder)
+        start = lax.sub(lax.size_array(size, np.int32), remainder)
         doubled = lax.concatenate([a, a], one)
         a = lax.dynamic_slice_in_dim(doubled, start, size, axis=one)
     return a

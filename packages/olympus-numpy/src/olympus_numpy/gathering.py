@@ -50,7 +50,9 @@ def wrapped(indices: Any, size: int) -> Any:
     if not dtypes.issubdtype(indices.dtype, np.signedinteger):
         return indices
     zero = np.zeros((), indices.dtype)
-    return where(lax.lt(indices, zero), lax.add(indices, np.array(size, indices.dtype)), indices)
+    return where(
+        lax.lt(indices, zero), lax.add(indices, lax.size_array(size, indices.dtype)), indices
+    )
 
 
 # ---- take ----
@@ -179,7 +181,7 @@ def _taken_along(
     if wrap_negative_indices and dtypes.issubdtype(indices.dtype, np.signedinteger):
         zero = np.zeros((), indices.dtype)
         indices = lax.select_n(
-            lax.lt(indices, zero), indices, lax.add(indices, np.array(size, indices.dtype))
+            lax.lt(indices, zero), indices, lax.add(indices, lax.size_array(size, indices.dtype))
         )
     return _gather_along(arr, indices, axis, mode, fill_value)
 

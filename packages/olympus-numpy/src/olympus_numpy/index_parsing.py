@@ -19,7 +19,7 @@ import numpy as np
 from olympus_ir import dtypes
 from olympus_ir.arrays import Array
 from olympus_ir.errors import NonConcreteBooleanIndexError
-from olympus_ir.tracing import Tracer
+from olympus_ir.tracing import Tracer, is_constant_dim
 
 __all__ = ["ARRAY", "COMPUTED", "FIXED", "FLAG", "GAP", "NEW", "PLACE", "SLICE", "WINDOW", "parse"]
 
@@ -160,6 +160,9 @@ def _add_slice(
     if part.start is None and part.stop is None and part.step is None:
         layout.append((SLICE, 0, size, 1))
         return
+    if type(size) is not int or _has_symbolic_bounds(part):
+        layout.append((SLICE, *symbolic_slice(part, size, position)))
+        return
     start, stop, step = _slice_indices(part, size, position)
     count = len(range(start, stop, step))
     if step < 0:
@@ -172,6 +175,43 @@ def _add_slice(
     else:
         layout.append((WINDOW, count, step))
         operands.append(start)
+
+
+def _has_symbolic_bounds(part: slice) -> bool:
+    return not all(map(is_constant_dim, (part.start, part.stop, part.step)))
+
+
+def symbolic_slice(part: slice, size: Any, position: int) -> tuple[Any, Any, int]:
+    """Start, number of elements and step of a slice, where sizes may be symbolic.
+
+    Of slices that run backwards the start is the last element they reach.
+    """
+    from olympus_ir.construction import max_dim, min_dim  # of symbolic shapes alone
+
+    step = 1 if part.step is None else part.step
+    if not isinstance(step, int | np.integer) or step == 0:
+        raise IndexError(
+            f"the step of a slice must be an integer other than zero, got {part} at position "
+            f"{position} of the index of a dimension of size {size}"
+        )
+
+    def bound(value: Any, default: Any, lowest: Any, highest: Any) -> Any:
+        if value is None:
+            return default
+        if isinstance(value, Tracer):
+            _slice_indices(part, 0, position)  # raises
+        if value < 0:
+            return max_dim(value + size, lowest)
+        return min_dim(highest, value)
+
+    if step > 0:
+        start, stop = bound(part.start, 0, 0, size), bound(part.stop, size, 0, size)
+        count = max_dim((stop - start + step - 1) // step, 0)
+        return start, count, int(step)
+    start = bound(part.start, size - 1, -1, size - 1)
+    stop = bound(part.stop, -1, -1, size - 1)
+    count = max_dim((start - stop - step - 1) // -step, 0)
+    return start + (count - 1) * step, count, int(step)
 
 
 def _slice_indices(part: slice, size: int, position: int) -> tuple[int, int, int]:

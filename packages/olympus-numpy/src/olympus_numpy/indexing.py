@@ -181,7 +181,7 @@ def _static_slice(x: Any, layout: Layout) -> Any:
     entries = [entry for entry in layout if entry[0] not in (NEW, GAP)]
     for entry, size in zip(entries, x.shape, strict=True):
         if entry[0] == FIXED:
-            start, count, stride = min(max(entry[1], 0), size - 1), 1, 1
+            start, count, stride = _within(entry[1], size), 1, 1
         else:
             _, start, count, step = entry
             stride = abs(step)
@@ -196,6 +196,13 @@ def _static_slice(x: Any, layout: Layout) -> Any:
         limit_indices=tuple(_limits_to_edge(x.shape, starts, limits, strides)),
         strides=None if set(strides) <= {1} else tuple(strides),
     )
+
+
+def _within(place: Any, size: Any) -> Any:
+    """A place moved into the array; of symbolic dimensions it is taken to be within."""
+    if type(size) is not int or type(place) is not int:
+        return place
+    return min(max(place, 0), size - 1)
 
 
 def _limits_to_edge(shape: tuple, starts: Any, limits: Any, strides: Any) -> list[int]:
@@ -215,13 +222,13 @@ def _dynamic_slice(x: Any, layout: Layout, operands: list[Any]) -> Any:
         kind = entry[0]
         stride, count = 1, 1
         if kind == FIXED:
-            start = np.array(entry[1], dtype)
+            start = lax.size_array(entry[1], dtype)
         elif kind == PLACE:
             start = convert(next(remaining), dtype)
         elif kind == COMPUTED:
             start = _from_start(convert(next(remaining), dtype), size, dtype)
         elif kind == SLICE:
-            start, count, stride = np.array(entry[1], dtype), entry[2], abs(entry[3])
+            start, count, stride = lax.size_array(entry[1], dtype), entry[2], abs(entry[3])
         else:
             start, count, stride = convert(next(remaining), dtype), entry[1], abs(entry[2])
         starts.append(start)
@@ -235,7 +242,7 @@ def _dynamic_slice(x: Any, layout: Layout, operands: list[Any]) -> Any:
 
 def _index_dtype(shape: tuple, operands: Any) -> Any:
     wide = any(getattr(operand, "dtype", _int32) == _int64 for operand in operands)
-    too_large = any(size > 0x7FFFFFFF for size in shape)
+    too_large = any(type(size) is int and size > 0x7FFFFFFF for size in shape)
     return _int64 if (wide or too_large) and dtypes.default_int_dtype() == _int64 else _int32
 
 
@@ -251,7 +258,7 @@ def _from_start(index: Any, size: int, dtype: Any, wrap: bool = True) -> Any:
     if not is_weak:
         index = convert(index, dtype)
     if wrap and signed:
-        zero, end = (0, size) if is_weak else (np.zeros((), dtype), np.array(size, dtype))
+        zero, end = (0, size) if is_weak else (np.zeros((), dtype), lax.size_array(size, dtype))
         index = lax.select_n(lax.lt(index, zero), index, lax.add(index, end))
     return convert(index, dtype) if is_weak else index
 
@@ -347,7 +354,7 @@ class _Planner:
         self.collapsed.append(axis)
         self.sizes.append(1)
         if kind == FIXED:
-            self.components.append((axis, np.array(entry[1], self.dtype), None))
+            self.components.append((axis, lax.size_array(entry[1], self.dtype), None))
         elif kind == PLACE:
             self.components.append((axis, convert(next(self.operands), self.dtype), None))
         else:
@@ -446,7 +453,7 @@ def _broadcast_arrays(shapes: list[tuple]) -> tuple[int, ...]:
     if not shapes:
         return ()
     try:
-        return np.broadcast_shapes(*shapes)
+        return lax.broadcast_shapes(*shapes)
     except ValueError:
         raise IndexError(
             "arrays used as indices must be of shapes that broadcast together, got "

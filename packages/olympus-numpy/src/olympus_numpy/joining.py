@@ -13,8 +13,9 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.lax.axes import integer_axes, integer_or_dim
 from olympus_ir.lax.values import as_array
-from olympus_ir.tracing import Tracer, concrete_or_error
+from olympus_ir.tracing import Tracer, concrete_or_error, is_constant_dim
 
 from .axes import canonical_axis, hashable_axis, refuse_out
 from .compilation import compiled
@@ -487,7 +488,7 @@ def tile(A: Any, reps: Any) -> Array:
     check_arraylike("tile", A)
     if np.ndim(reps) == 0:
         reps = (reps,)
-    reps = tuple(operator.index(one) for one in reps)
+    reps = integer_axes("reps of tile", reps)
     return _tile(A, reps)
 
 
@@ -539,8 +540,10 @@ def repeat(
 
 
 def _repeated(a: Any, repeats: Any, axis: int, length: int | None) -> Any:
+    if not is_constant_dim(repeats) and length is None:
+        return _repeat_each(a, repeats, axis)
     if length is not None:
-        return _repeat_to_length(a, ensure_array(repeats), axis, operator.index(length))
+        return _repeat_to_length(a, ensure_array(repeats), axis, integer_or_dim(length))
     repeats = concrete_or_error(
         np.asarray,
         repeats,

@@ -37,8 +37,8 @@ def _computation_dtype(dtype: Any) -> Any:
 def _elements(shape: tuple, axes: tuple, where: Any, dtype: Any, keepdims: bool) -> Any:
     """How many elements take part."""
     if where is None:
-        return np.array(math.prod(shape[axis] for axis in axes), dtype)
-    mask = spread(ensure_array(where), np.broadcast_shapes(np.shape(where), shape))
+        return lax.size_array(math.prod(shape[axis] for axis in axes), dtype)
+    mask = spread(ensure_array(where), lax.broadcast_shapes(np.shape(where), shape))
     return sum_of(convert(mask, dtypes.default_int_dtype()), axes, dtype, keepdims)
 
 
@@ -249,7 +249,7 @@ def _average_of(a: Any, axis: Any, weights: Any, returned: bool, keepdims: bool)
         average = mean_of(a, axis, None, keepdims)
         axes = canonical_axes(axis, a.ndim)
         count = math.prod(a.shape[one] for one in axes)
-        total = np.array(count, average.dtype)
+        total = lax.size_array(count, average.dtype)
     else:
         check_arraylike("average", weights)
         a, weights = promote_dtypes_inexact(ensure_array(a), ensure_array(weights))

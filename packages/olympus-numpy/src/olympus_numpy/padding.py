@@ -10,7 +10,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
-from olympus_ir.tracing import Tracer, concrete_or_error
+from olympus_ir.tracing import Tracer, concrete_or_error, is_constant_dim
 
 from .compilation import compiled
 from .flipping import flip
@@ -82,6 +82,9 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
 def _pairs_of_integers(value: Any, ndim: int, name: str) -> Widths:
     if value.__class__ is int and value >= 0:  # as most often, and without a detour over arrays
         return ((value, value),) * ndim
+    if isinstance(value, list | tuple) and _has_symbolic(value):
+        pairs = _broadcast_pairs(np.array(value, object), ndim, name)
+        return tuple(map(tuple, pairs.tolist()))
     if isinstance(value, Mapping):
         return _pairs_of_mapping(value, ndim, name)
     if isinstance(value, Tracer):
@@ -96,6 +99,12 @@ def _pairs_of_integers(value: Any, ndim: int, name: str) -> Widths:
     if (pairs < 0).any():
         raise ValueError("index can't contain negative values")
     return tuple(map(tuple, pairs.tolist()))
+
+
+def _has_symbolic(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(_has_symbolic, value))
+    return not is_constant_dim(value)
 
 
 def _pairs_of_mapping(value: Mapping[int, Any], ndim: int, name: str) -> Widths:

@@ -77,7 +77,7 @@ def _quantile_of(
         # One NaN makes the whole line NaN.
         has_nan = any_along(lax.ne(lines, lines), 0, True, None)
         ordered = lax.sort(where(has_nan, np.nan, lines), dimension=0)
-        counts = np.array(length, a.dtype)
+        counts = lax.size_array(length, a.dtype)
     result = _between_places(ordered, q, counts, method)
     if skip_nan:
         nothing = lax.eq(counts, np.zeros((), a.dtype))

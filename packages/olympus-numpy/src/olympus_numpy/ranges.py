@@ -12,7 +12,8 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
-from olympus_ir.tracing import Tracer, concrete_or_error
+from olympus_ir.construction import max_dim
+from olympus_ir.tracing import Tracer, concrete_or_error, is_constant_dim
 
 from .axes import canonical_axis
 from .compilation import compiled
@@ -71,6 +72,9 @@ def arange(
         return placed(result, device, out_sharding)
     if stop is None:
         start, stop = None, start  # the only bound is the end
+    if not all(map(is_constant_dim, (start, stop, step))):
+        result = _symbolic_range(start, stop, step, dtype)
+        return placed(result, device, out_sharding)
     names = ("start", "stop", "step")
     given = [_bound(*pair) for pair in zip(names, (start, stop, step), strict=True)]
     first, end, distance = given
@@ -88,6 +92,26 @@ def arange(
     else:
         result = _spaced(first, distance, size, dtype)
     return placed(result, device, out_sharding)
+
+
+def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
+    """The numbers between bounds some of which are symbolic dimensions."""
+    first, distance = 0 if start is None else start, 1 if step is None else step
+    for name, value in (("start", first), ("stop", stop), ("step", distance)):
+        if is_constant_dim(value) and not isinstance(value, int | np.integer):
+            raise ValueError(
+                "olympus.numpy.arange: where a bound is a symbolic dimension all must be integers "
+                f"or such dimensions, got {name}={value!r}"
+            )
+    if dtype is None:
+        dtype = dtypes.default_int_dtype()
+    size = max_dim(-((first - stop) // distance), 0)
+    result = lax.iota(dtype, size)
+    if not is_constant_dim(distance) or distance != 1:
+        result = lax.mul(lax.size_array(distance, dtype), result)
+    if not is_constant_dim(first) or first != 0:
+        result = lax.add(lax.size_array(first, dtype), result)
+    return result
 
 
 def _bound(name: str, value: Any) -> Any:
@@ -154,7 +178,7 @@ def _spaced_between(
     start, stop = spread(start, shape), spread(stop, shape)
     intervals = num - 1 if endpoint else num
     if intervals > 0:
-        step = lax.div(lax.sub(stop, start), np.array(intervals, computed))
+        step = lax.div(lax.sub(stop, start), lax.size_array(intervals, computed))
     else:
         step = lax.full(shape, np.array(np.nan, computed))
         if num == 1 and not endpoint:
@@ -176,7 +200,7 @@ def _between(start: Any, stop: Any, intervals: int, endpoint: bool, dtype: Any) 
     real_dtype = dtypes.to_floating_dtype(dtype)
     shape = np.shape(start)
     weights = lax.reshape(lax.iota(real_dtype, intervals), (intervals,) + (1,) * len(shape))
-    weights = lax.div(weights, np.array(intervals, real_dtype))
+    weights = lax.div(weights, lax.size_array(intervals, real_dtype))
     rest = lax.sub(np.ones((), real_dtype), weights)
     weights, rest = convert(weights, dtype), convert(rest, dtype)
     first = lax.mul(lax.reshape(start, (1, *shape)), rest)

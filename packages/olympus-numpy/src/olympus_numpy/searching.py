@@ -93,7 +93,8 @@ def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
     for length, fill in zip(shape, fills, strict=True):
         stride //= length
         index = lax.rem(
-            lax.div(places, np.array(stride, index_dtype)), np.array(length, index_dtype)
+            lax.div(places, lax.size_array(stride, index_dtype)),
+            lax.size_array(length, index_dtype),
         )
         fill = convert(ensure_array(fill), index_dtype)
         results.append(lax.select(found, index, lax.broadcast_in_dim(fill, (size,), ())))
@@ -200,7 +201,7 @@ def _bisect(a: Any, v: Any, side: str, index_dtype: Any, unrolled: bool) -> Any:
     count = a.shape[0]
     unsigned = np.dtype(np.uint32)
     low = lax.full(v.shape, np.zeros((), unsigned))
-    high = lax.full(v.shape, np.array(count, unsigned))
+    high = lax.full(v.shape, lax.size_array(count, unsigned))
 
     def halve(bounds: Any, _: Any) -> Any:
         low, high = bounds
@@ -263,7 +264,7 @@ def _digitized(x: Any, bins: Any, right: bool, method: str) -> Any:
     side, other = ("left", "right") if right else ("right", "left")
     upwards = searchsorted(bins, x, side=side, method=method)
     downwards = searchsorted(lax.rev(bins, (0,)), x, side=other, method=method)
-    return where(increasing, upwards, lax.sub(np.array(count, downwards.dtype), downwards))
+    return where(increasing, upwards, lax.sub(lax.size_array(count, downwards.dtype), downwards))
 
 
 _digitize = compiled(_digitized, ("right", "method"), name="digitize")

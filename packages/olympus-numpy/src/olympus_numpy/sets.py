@@ -14,6 +14,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.construction import min_dim
 from olympus_ir.tracing import concrete_or_error
 
 from .axes import canonical_axis
@@ -88,7 +89,7 @@ def _sorted_rows(rows: Any, equal_nan: bool) -> Any:
         both_nan = lax.bitwise_and(lax.ne(before, before), lax.ne(after, after))
         differs = lax.bitwise_and(differs, lax.bitwise_not(both_nan))
     is_first = concatenate(
-        [lax.full((min(count, 1),), np.array(True)), lax.reduce_or(differs, (1,))]
+        [lax.full((min_dim(count, 1),), np.array(True)), lax.reduce_or(differs, (1,))]
     )
     return order, is_first, ordered
 
@@ -165,7 +166,11 @@ def unique(
         inverse = lax.full((count,), np.int32(0)).at[order].set(groups)
         result.append(lax.reshape(inverse, shape) if axis is None else inverse)
     if return_counts:
-        ends = concatenate([starts[1:], lax.full((1,), np.int32(count))]) if starts.size else starts
+        ends = (
+            concatenate([starts[1:], lax.full((1,), lax.size_array(count, _int32))])
+            if starts.size
+            else starts
+        )
         result.append(where(found, lax.sub(ends, starts), 0))
     return result[0] if len(result) == 1 else tuple(result)
 
@@ -174,7 +179,7 @@ def _starts_of_groups(is_first: Any, size: int | None, count: int) -> tuple[Any,
     """Where each group of equal elements begins, and which of these places are groups at all."""
     (starts,) = nonzero(is_first, size=size, fill_value=count)
     starts = convert(starts, _int32)
-    return starts, lax.lt(starts, np.int32(count))
+    return starts, lax.lt(starts, lax.size_array(count, _int32))
 
 
 def _values(ordered: Any, starts: Any, found: Any, fill_value: Any) -> Any:

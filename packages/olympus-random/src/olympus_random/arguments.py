@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +15,8 @@ from olympus_ir.avals import canonicalize_shape, get_aval
 from olympus_ir.config_states import LegacyPrngKeyState
 from olympus_ir.extended_arrays import ExtendedArray, logical_aval
 from olympus_ir.jit import jit
+from olympus_ir.lax.axes import integer_or_dim
+from olympus_ir.lax.broadcasting import broadcast_shapes
 from olympus_ir.tracing import current, evaluation_trace
 
 from .implementations import KeyType, PRNGImpl, default_implementation
@@ -107,7 +108,7 @@ def sample_shape(shape: Any) -> tuple[int, ...]:
     if type(shape) is tuple:
         return canonicalize_shape(shape)
     try:
-        return canonicalize_shape((operator.index(shape),))
+        return canonicalize_shape((integer_or_dim(shape),))
     except TypeError:
         return canonicalize_shape(shape)
 
@@ -119,7 +120,7 @@ def checked_shape(name: str, shape: tuple[int, ...], *parameter_shapes: tuple[in
       ValueError: where they do not.
     """
     try:
-        broadcast = np.broadcast_shapes(shape, *parameter_shapes)
+        broadcast = broadcast_shapes(shape, *parameter_shapes)
     except ValueError:
         broadcast = None
     if broadcast != shape:

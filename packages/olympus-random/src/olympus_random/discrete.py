@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.resharding import laid_out
 
 from .arguments import check_key, checked_shape, compiled, float_dtype, sample_shape
 from .continuous import _gumbel, gumbel_mode, in_rank_of
@@ -22,6 +23,7 @@ __all__ = ["bernoulli", "categorical", "rademacher"]
 # ---- coins ----
 
 
+@laid_out
 def bernoulli(
     key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None
 ) -> Array:
@@ -68,6 +70,7 @@ def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...], mode: str) -> Any:
     return lax.lt(low, lax.sub(p, high))
 
 
+@laid_out
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Samples signs: 1 and -1 are equally likely.
 
@@ -96,6 +99,7 @@ def _rademacher(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 # ---- categories ----
 
 
+@laid_out
 def categorical(
     key: Any,
     logits: Any,
@@ -156,7 +160,7 @@ def categorical(
 
 def _check_categorical_shape(shape: tuple[int, ...], batch_shape: tuple[int, ...]) -> None:
     try:
-        fits = np.broadcast_shapes(shape, batch_shape) == shape
+        fits = lax.broadcast_shapes(shape, batch_shape) == shape
     except ValueError:
         fits = False
     if not fits or shape[len(shape) - len(batch_shape) :] != batch_shape:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from olympus_ir.arrays import Array
 from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.evaluation import evaluator
 from olympus_ir.extended_arrays import ExtendedArray
+from olympus_ir.lax.axes import integer_or_dim
 from olympus_ir.tracing import current, evaluation_trace
 
 from .arguments import check_key, check_keys, compiled, sample_shape, wrap
@@ -155,7 +155,7 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
       [1797259609 2579123966]
     """
     keys, is_data = check_key("split", key)
-    shape = num if isinstance(num, tuple) else (operator.index(num),)
+    shape = num if isinstance(num, tuple) else (integer_or_dim(num),)
     return _like_given(_split(keys, shape=sample_shape(shape)), is_data)
 
 

@@ -18,6 +18,7 @@ from olympus_ir.errors import ShapeError
 from olympus_ir.expansion import expansion_rules
 from olympus_ir.lax.families import broadcast_operands, common_placement
 from olympus_ir.primitives import instruction
+from olympus_ir.tracing import is_constant_dim
 
 from .implementations import PRNGImpl, register_prng
 
@@ -78,8 +79,9 @@ def threefry2x32(key1: Any, key2: Any, count1: Any, count2: Any) -> tuple[Any, A
     """
     keys = (key1, key2, lax.bitwise_xor(lax.bitwise_xor(key1, key2), _PARITY))
     first, second = lax.add(count1, keys[0]), lax.add(count2, keys[1])
-    shape = np.broadcast_shapes(get_aval(first).shape, get_aval(second).shape)
-    if _FEWEST_IN_A_LOOP <= math.prod(shape) <= _MOST_IN_A_LOOP:
+    shape = lax.broadcast_shapes(get_aval(first).shape, get_aval(second).shape)
+    size = math.prod(shape)
+    if is_constant_dim(size) and _FEWEST_IN_A_LOOP <= size <= _MOST_IN_A_LOOP:
         return _rounds_in_a_loop(keys, _spread(first, shape), _spread(second, shape))
     for injection in range(5):
         key1, key2 = keys[(injection + 1) % 3], keys[(injection + 2) % 3]
@@ -142,13 +144,13 @@ def _index_pair(shape: Sequence[int]) -> tuple[Any, Any]:
     low: Any = None
     stride = size
     for dimension, length in enumerate(shape):
-        stride = stride // length if length else 0
+        stride = stride // length if length != 0 else 0
         position = lax.broadcasted_iota(np.uint32, shape, dimension)
-        if size > 1 << 32:
+        if is_constant_dim(size) and size > 1 << 32:
             product = _wide_product(position, stride)
             high, low = product if low is None else _wide_sum(high, low, *product)
             continue
-        offset = position if stride == 1 else lax.mul(position, np.uint32(stride))
+        offset = position if stride == 1 else lax.mul(position, lax.size_array(stride, np.uint32))
         low = offset if low is None else lax.add(low, offset)
     return high, low
 

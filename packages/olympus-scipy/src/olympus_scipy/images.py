@@ -19,6 +19,7 @@ import olympus_numpy as onp
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.jit import jit
+from olympus_ir.tracing import is_constant_dim
 from olympus_numpy.axes import canonical_axis
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
@@ -309,6 +310,12 @@ def resize(
 def _nearest(image: Any, shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Array:
     for dimension in dimensions:
         old, new = image.shape[dimension], shape[dimension]
-        places = np.floor((np.arange(new) + 0.5) * np.float32(old / new)).astype(np.int32)
-        image = onp.take(image, np.minimum(places, old - 1), axis=dimension)
+        if is_constant_dim(old) and is_constant_dim(new):
+            places = np.floor((np.arange(new) + 0.5) * np.float32(old / new)).astype(np.int32)
+            places = np.minimum(places, old - 1)
+        else:
+            ratio = lax.size_array(old, np.float32) / lax.size_array(new, np.float32)
+            places = onp.floor((onp.arange(new, dtype=np.float32) + 0.5) * ratio)
+            places = onp.minimum(places.astype(np.int32), old - 1)
+        image = onp.take(image, places, axis=dimension)
     return image

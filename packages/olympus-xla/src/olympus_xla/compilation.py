@@ -10,7 +10,7 @@ and the compiler's options.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir.avals import ShapedArray, get_aval
@@ -57,6 +57,7 @@ class Lowered:
       keep_alive: objects that must live as long as the computation.
       platforms: the platforms it was lowered for.
     """
+      needs_refinement: whether it has dynamic shapes, to be inferred from those of the operands.
 
     __slots__ = (
         "closed",
@@ -70,6 +71,7 @@ class Lowered:
         "module",
         "name",
         "ordered_effects",
+        "needs_refinement",
         "out_avals",
         "platforms",
     )
@@ -89,6 +91,7 @@ def lower(
     placement: Placement | None = None,
     inline_constants: bool = False,
 ) -> Lowered:
+    name_of_operand: Callable[[int], str] = "args[{}]".format,
     """Lowers a program to StableHLO.
 
     Args:
@@ -100,6 +103,7 @@ def lower(
       placement: how operands and results lie over the devices, where there are several.
       inline_constants: whether the module holds all constants, the large ones too.
     """
+      name_of_operand: from the position of an operand to what messages call it.
     if allocation_effect in closed.effects:
         from olympus_ir.refs.discharge import discharge_closed  # only for programs with references
 
@@ -107,6 +111,9 @@ def lower(
     olympuspr = closed.jaxpr
     in_avals, out_avals = olympuspr.in_avals, olympuspr.out_avals
     donated = tuple(donated or (False,) * len(in_avals))
+    is_symbolic = has_symbolic_shapes(in_avals)
+    # An operand that nothing uses may be where the value of a dimension variable is found.
+    keep_unused = keep_unused or is_symbolic
     olympuspr, used = dce_olympuspr(
         olympuspr, [True] * len(out_avals), instantiate=bool(keep_unused)
     )
@@ -145,17 +152,28 @@ def lower(
             attributes, operand_values, kept_avals, kept_shardings, placement, out_avals
         )
     with mlir.lowering_lock, mlir.context(), mlir.unknown_location():
-        module = ModuleLowering(f"jit_{name}", platforms, ordered)
+        module: Any
+        if is_symbolic:
+            from .symbolic_shapes import symbolic_module  # only for such programs
+
+            shapes = [()] * len(operand_vars) + [aval.shape for aval in kept_avals]
+            module = symbolic_module(
+                f"jit_{name}",
+                platforms,
+                ordered,
+                shapes,
+                lambda position: name_of_operand(position - len(operand_vars)),
+            )
+        else:
+            module = ModuleLowering(f"jit_{name}", platforms, ordered)
         module.set_partitions(1 if placement is None else len(placement.devices))
         module.replicated = None if placement is None else placement.replicated
         if mesh is not None:
             module.mesh_symbol(mesh)
-        module.add_function(
-            "main",
+        module.add_public_function(
             program,
             f"jit({name})",
             ordered,
-            public=True,
             arg_attributes=attributes if any(attributes) else None,
             result_attributes=result_attributes,
         )
@@ -174,6 +192,16 @@ def lower(
         keep_alive=module.keep_alive,
         platforms=tuple(platforms),
     )
+        needs_refinement=module.needs_refinement,
+    )
+
+
+def has_symbolic_shapes(avals: Sequence[Any]) -> bool:
+    """Whether any of the types has a symbolic dimension."""
+    return any(
+        type(size) is not int and hasattr(size, "_is_symbolic_dimension")
+        for aval in avals
+        for size in getattr(aval, "shape", ())
 
 
 def _annotate(
@@ -282,8 +310,13 @@ def compile_lowered(
     if spans_processes and backends.distributed_runtime is not None:
         backends.distributed_runtime.check_same_program(lowered.name, str(lowered.module))
     try:
+    module = lowered.module
+    if lowered.needs_refinement:
+        from .symbolic_shapes import refined  # only for such programs
+
+        module = refined(lowered)
         loaded = compile_module(
-            lowered.module,
+            module,
             placement.devices,
             partitions=len(placement.devices),
             compiler_options=compiler_options,
@@ -302,6 +335,7 @@ def compile_lowered(
         placement.operand_sharding(position) for position, keep in enumerate(lowered.kept) if keep
     ]
     wrapped = Executable(
+    out_shardings = _result_shardings(loaded, lowered, placement)
         loaded,
         in_avals=[get_aval(value) for value in constants] + in_avals,
         in_shardings=constant_shardings + in_shardings,

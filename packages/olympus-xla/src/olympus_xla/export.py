@@ -7,10 +7,14 @@ became of the Python code that it was traced from.
 Calling convention: the module's public function ``main`` takes (1) where the function was exported
 for several platforms, the index of the platform among them, an int32 scalar; (2) the arguments at
 the positions ``module_kept_var_idx``. It returns the flat results.
+
+Shapes may be symbolic: see `symbolic_shape`. Then the operands of ``main`` have dynamic shapes, and
+it checks that their sizes fit together.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +22,12 @@ from olympus_autodiff import vjp
 from olympus_ir import config_flags
 from olympus_ir.dtypes import tangent_dtype
 from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.symbolic import (
+    SymbolicScope,
+    is_symbolic_dim,
+    symbolic_args_specs,
+    symbolic_shape,
+)
 
 from . import compilation, stages
 from .backends import default_device
@@ -26,7 +36,7 @@ from .export_serialization import (
     register_namedtuple_serialization,
     register_pytree_node_serialization,
 )
-from .exported import DisabledSafetyCheck, Exported
+from .exported import DisabledSafetyCheck, Exported, path_of
 from .jit import jit
 from .lowering import mlir
 from .placement import Placement, resolve_placement
@@ -128,6 +138,8 @@ def _export_traced(
     version: int,
 ) -> Exported:
     program = traced._program
+    path = functools.partial(path_of, traced.in_tree)
+    is_symbolic = _check_one_scope(traced, program, path)
     placement = resolve_placement(traced._options, program, traced._shardings)
     if platforms is None:
         platforms = (compilation.platform_of(placement.devices[0]),)
@@ -139,6 +151,7 @@ def _export_traced(
         keep_unused=traced._options.keep_unused,
         placement=placement,
         inline_constants=True,
+        name_of_operand=path,
     )
     if lowered.host_callbacks:
         raise NotImplementedError(
@@ -149,7 +162,10 @@ def _export_traced(
     check_custom_calls(lowered.module, disabled_checks)
     several = len(platforms) > 1
     attributes = lowered.module.operation.attributes
-    attributes["jax.uses_shape_polymorphism"] = mlir.boolean(several)
+    uses_global_constants = several or is_symbolic
+    attributes["jax.uses_shape_polymorphism"] = mlir.boolean(
+        uses_global_constants or lowered.needs_refinement
+    )
     in_named, in_hlo = _shardings(placement, placement.in_shardings, lowered.in_avals)
     out_named, out_hlo = _shardings(placement, placement.out_shardings, lowered.out_avals)
     exported_placement = placement
@@ -163,8 +179,9 @@ def _export_traced(
         in_avals=tuple(lowered.in_avals),
         out_tree=traced.out_tree,
         out_avals=tuple(lowered.out_avals),
-        in_named_shardings=in_named,
-        out_named_shardings=out_named,
+        _has_named_shardings=True,
+        _in_named_shardings=in_named,
+        _out_named_shardings=out_named,
         in_shardings_hlo=in_hlo,
         out_shardings_hlo=out_hlo,
         nr_devices=len(placement.devices),
@@ -179,9 +196,24 @@ def _export_traced(
         ),
         calling_convention_version=version,
         module_kept_var_idx=tuple(place for place, kept in enumerate(lowered.kept) if kept),
-        uses_global_constants=several,
-        get_vjp=get_vjp,
+        uses_global_constants=uses_global_constants,
+        _get_vjp=get_vjp,
     )
+
+
+def _check_one_scope(traced: stages.Traced, program: Any, path: Callable[[int], str]) -> bool:
+    """Whether arguments have symbolic shapes; raises ValueError where they are of two scopes."""
+    scope, first = None, ""
+    for position, aval in enumerate(program.closed.in_avals):
+        for size in aval.shape:
+            if not is_symbolic_dim(size):
+                continue
+            if scope is None:
+                scope, first = size.scope, path(position)
+            scope.check_same_scope(
+                size, f"when exporting {traced.fun_name}", f"current (from {first})", path(position)
+            )
+    return scope is not None
 
 
 def _shardings(
@@ -235,52 +267,3 @@ def _export_vjp(exported: Exported, traced: stages.Traced, placement: Placement)
         platforms=exported.platforms,
         disabled_checks=exported.disabled_safety_checks,
     )(*specs)
-
-
-# ---- symbolic shapes ----
-
-
-def is_symbolic_dim(p: Any) -> bool:
-    """Whether a dimension stands for any number; there are none such.
-
-    Example:
-      >>> is_symbolic_dim(3)
-      False
-    """
-    return False
-
-
-def _no_symbolic_shapes(what: str) -> NotImplementedError:
-    return NotImplementedError(
-        f"{what} would make a dimension that stands for any number, and programs of OLYMPUS have "
-        "fixed shapes. Export the function once for each shape it shall take."
-    )
-
-
-def symbolic_shape(
-    shape_spec: Any, *, constraints: Sequence[str] = (), scope: Any = None, like: Any = None
-) -> Any:
-    """Refuses: programs have fixed shapes.
-
-    Raises:
-      NotImplementedError: always.
-    """
-    raise _no_symbolic_shapes(f"symbolic_shape({shape_spec!r})")
-
-
-def symbolic_args_specs(
-    args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: Any = None
-) -> Any:
-    """Refuses: programs have fixed shapes.
-
-    Raises:
-      NotImplementedError: always.
-    """
-    raise _no_symbolic_shapes(f"symbolic_args_specs(args, {shapes_specs!r})")
-
-
-class SymbolicScope:
-    """Refuses to be made: programs have fixed shapes."""
-
-    def __init__(self, constraints_str: Sequence[str] = ()) -> None:
-        raise _no_symbolic_shapes("SymbolicScope()")

@@ -132,20 +132,23 @@ def _to_json(exported: Exported, vjp_order: int, pieces: _Pieces) -> dict[str, A
         "calling_convention_version": exported.calling_convention_version,
         "module_kept_var_idx": list(exported.module_kept_var_idx),
         "uses_global_constants": exported.uses_global_constants,
+        "constraints": _constraints_to_json(exported),
         "vjp": None if vjp is None else _to_json(vjp, vjp_order - 1, pieces),
     }
 
 
 def _from_json(data: dict[str, Any], pieces: Sequence[bytes]) -> Exported:
     vjp = None if data["vjp"] is None else _from_json(data["vjp"], pieces)
+    scope = _scope_from_json(data.get("constraints"))
     return Exported(
         fun_name=data["fun_name"],
         in_tree=tree_from_json(data["in_tree"]),
-        in_avals=tuple(map(_aval_from_json, data["in_avals"])),
+        in_avals=tuple(_aval_from_json(aval, scope) for aval in data["in_avals"]),
         out_tree=tree_from_json(data["out_tree"]),
-        out_avals=tuple(map(_aval_from_json, data["out_avals"])),
-        in_named_shardings=tuple(map(_named_from_json, data["in_named_shardings"])),
-        out_named_shardings=tuple(map(_named_from_json, data["out_named_shardings"])),
+        out_avals=tuple(_aval_from_json(aval, scope) for aval in data["out_avals"]),
+        _has_named_shardings=True,
+        _in_named_shardings=tuple(map(_named_from_json, data["in_named_shardings"])),
+        _out_named_shardings=tuple(map(_named_from_json, data["out_named_shardings"])),
         in_shardings_hlo=tuple(_hlo_from_json(e, pieces) for e in data["in_shardings_hlo"]),
         out_shardings_hlo=tuple(_hlo_from_json(e, pieces) for e in data["out_shardings_hlo"]),
         nr_devices=data["nr_devices"],
@@ -157,7 +160,7 @@ def _from_json(data: dict[str, Any], pieces: Sequence[bytes]) -> Exported:
         calling_convention_version=data["calling_convention_version"],
         module_kept_var_idx=tuple(data["module_kept_var_idx"]),
         uses_global_constants=data["uses_global_constants"],
-        get_vjp=None if vjp is None else lambda exported: vjp,
+        _get_vjp=None if vjp is None else lambda exported: vjp,
     )
 
 
@@ -165,12 +168,37 @@ def _from_json(data: dict[str, Any], pieces: Sequence[bytes]) -> Exported:
 
 
 def _aval_to_json(aval: Any) -> list[Any]:
-    return [list(aval.shape), dtypes.name_of(aval.dtype), aval.weak_type]
+    shape = [size if type(size) is int else str(size) for size in aval.shape]
+    return [shape, dtypes.name_of(aval.dtype), aval.weak_type]
 
 
-def _aval_from_json(data: list[Any]) -> ShapedArray:
+def _aval_from_json(data: list[Any], scope: Any) -> ShapedArray:
     shape, dtype, weak_type = data
-    return ShapedArray(tuple(shape), _dtype_of_name(dtype), weak_type)
+    sizes = tuple(_size_from_json(size, scope) if type(size) is str else size for size in shape)
+    return ShapedArray(sizes, _dtype_of_name(dtype), weak_type)
+
+
+def _size_from_json(text: str, scope: Any) -> Any:
+    from olympus_ir.symbolic import symbolic_shape  # only where shapes are symbolic
+
+    return symbolic_shape(text, scope=scope)[0]
+
+
+def _constraints_to_json(exported: Exported) -> list[str] | None:
+    """What is assumed of dimension variables; None where shapes are fixed."""
+    for aval in exported.in_avals:
+        for size in aval.shape:
+            if type(size) is not int:
+                return [constraint.text for constraint in size.scope.constraints]
+    return None
+
+
+def _scope_from_json(constraints: list[str] | None) -> Any:
+    if constraints is None:
+        return None
+    from olympus_ir.symbolic import SymbolicScope  # only where shapes are symbolic
+
+    return SymbolicScope(constraints)
 
 
 def _dtype_of_name(name: str) -> Any:

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from olympus_autodiff import custom_vjp
 from olympus_autodiff.tables import jvp_rules
@@ -88,12 +89,14 @@ class Exported:
         "_has_named_shardings",
         "_in_named_shardings",
         "_out_named_shardings",
+        "_solution",
         "calling_convention_version",
         "disabled_safety_checks",
         "fun_name",
         "in_avals",
         "in_shardings_hlo",
         "in_tree",
+        "is_symbolic",
         "mlir_module_serialized",
         "module_kept_var_idx",
         "nr_devices",
@@ -108,14 +111,14 @@ class Exported:
 
     def __init__(
         self,
-        *,
         fun_name: str,
         in_tree: Any,
         in_avals: tuple[Any, ...],
         out_tree: Any,
         out_avals: tuple[Any, ...],
-        in_named_shardings: tuple[Any, ...],
-        out_named_shardings: tuple[Any, ...],
+        _has_named_shardings: bool,
+        _in_named_shardings: tuple[Any, ...],
+        _out_named_shardings: tuple[Any, ...],
         in_shardings_hlo: tuple[Any, ...],
         out_shardings_hlo: tuple[Any, ...],
         nr_devices: int,
@@ -127,16 +130,16 @@ class Exported:
         calling_convention_version: int,
         module_kept_var_idx: tuple[int, ...],
         uses_global_constants: bool,
-        get_vjp: Callable[[Exported], Exported] | None,
+        _get_vjp: Callable[[Exported], Exported] | None,
     ) -> None:
         self.fun_name = fun_name
         self.in_tree = in_tree
         self.in_avals = in_avals
         self.out_tree = out_tree
         self.out_avals = out_avals
-        self._has_named_shardings = True
-        self._in_named_shardings = in_named_shardings
-        self._out_named_shardings = out_named_shardings
+        self._has_named_shardings = _has_named_shardings
+        self._in_named_shardings = _in_named_shardings
+        self._out_named_shardings = _out_named_shardings
         self.in_shardings_hlo = in_shardings_hlo
         self.out_shardings_hlo = out_shardings_hlo
         self.nr_devices = nr_devices
@@ -148,11 +151,24 @@ class Exported:
         self.calling_convention_version = calling_convention_version
         self.module_kept_var_idx = module_kept_var_idx
         self.uses_global_constants = uses_global_constants
-        self._get_vjp = get_vjp
+        self._get_vjp = _get_vjp
         self._call_flat: Any = None
+        self._solution: Any = None
+        self.is_symbolic = any(
+            type(size) is not int for aval in in_avals for size in getattr(aval, "shape", ())
+        )
 
     def __repr__(self) -> str:
         return f"Exported(fun_name={self.fun_name}, ...)"
+
+    def solution(self) -> Any:
+        """How the dimension variables follow from the shapes of the arguments."""
+        if self._solution is None:
+            from olympus_ir.symbolic.solving import solve  # only where shapes are symbolic
+
+            shapes = [aval.shape for aval in self.in_avals]
+            self._solution = solve(shapes, functools.partial(path_of, self.in_tree))
+        return self._solution
 
     def mlir_module(self) -> str:
         """The StableHLO module as text."""
@@ -240,22 +256,42 @@ class Exported:
             _raise_structure_error(self, in_tree)
         for position, (leaf, aval) in enumerate(zip(leaves, self.in_avals, strict=True)):
             given = get_aval(leaf)
-            for what in ("shape", "dtype"):
-                if getattr(given, what) != getattr(aval, what):
-                    raise ValueError(
-                        f"{what.capitalize()} mismatch for {_path_of(self.in_tree, position)}: "
-                        f"expected {_shown(aval, what)} and called with {_shown(given, what)}"
-                    )
+            if given.shape != aval.shape:
+                _check_shape(self, position, aval, given)
+            if given.dtype != aval.dtype:
+                _raise_mismatch("Dtype", self, position, aval, given)
         if self._call_flat is None:
             self._call_flat = _differentiable_call(self)
         return pytrees.tree_unflatten(self.out_tree, self._call_flat(*leaves))
+
+
+def _check_shape(exported: Exported, position: int, aval: Any, given: Any) -> None:
+    """Raises ValueError where a shape differs in more than its symbolic dimensions."""
+    if aval.ndim != given.ndim:
+        _raise_mismatch("Rank", exported, position, aval, given)
+    for dimension, (size, given_size) in enumerate(zip(aval.shape, given.shape, strict=True)):
+        if type(size) is int and given_size != size:
+            symbolic = any(type(size) is not int for size in aval.shape)
+            where = f".shape[{dimension}] (expected same constant)" if symbolic else ""
+            _raise_mismatch("Shape", exported, position, aval, given, where)
+
+
+def _raise_mismatch(
+    what: str, exported: Exported, position: int, aval: Any, given: Any, where: str = ""
+) -> NoReturn:
+    field = "dtype" if what == "Dtype" else "shape"
+    raise ValueError(
+        f"{what} mismatch for {path_of(exported.in_tree, position)}{where}: "
+        f"expected {_shown(aval, field)} and called with {_shown(given, field)}"
+    )
 
 
 def _shown(aval: Any, what: str) -> str:
     return str(aval.shape) if what == "shape" else getattr(aval.dtype, "name", str(aval.dtype))
 
 
-def _path_of(in_tree: Any, position: int) -> str:
+def path_of(in_tree: Any, position: int) -> str:
+    """The name of an argument: ``args[0]`` and the path to one of its leaves."""
     paths, _ = pytrees.tree_flatten_with_path(
         pytrees.tree_unflatten(in_tree, range(in_tree.num_leaves))
     )
@@ -309,7 +345,17 @@ call_exported_p = instruction(
 
 @call_exported_p.def_effectful_abstract_eval
 def _types(*avals: Any, exported: Exported) -> tuple[Any, frozenset]:
-    return exported.out_avals, frozenset((*exported.ordered_effects, *exported.unordered_effects))
+    effects = frozenset((*exported.ordered_effects, *exported.unordered_effects))
+    if not exported.is_symbolic:
+        return exported.out_avals, effects
+    from olympus_ir.symbolic.expressions import evaluate  # only where shapes are symbolic
+
+    values = exported.solution().values_for([aval.shape for aval in avals])
+    out_avals = [
+        aval.update(shape=tuple(evaluate(size, values) for size in aval.shape))
+        for aval in exported.out_avals
+    ]
+    return out_avals, effects
 
 
 batching_rules.exempt(

@@ -43,7 +43,7 @@ def _slice_transpose(
     for axis, (start, size, taken) in enumerate(zip(start_indices, aval.shape, shape, strict=True)):
         stride = 1 if strides is None else strides[axis]
         reached = start + (stride * (taken - 1) + 1 if taken else 0)
-        config.append((start, size - reached, stride - 1 if taken > 1 else 0))
+        config.append((start, size - reached, stride - 1 if stride != 1 and taken > 1 else 0))
     return lax.pad_p.bind(cotangent, scalar(0, aval.dtype), padding_config=tuple(config))
 
 

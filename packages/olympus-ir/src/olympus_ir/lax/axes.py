@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-__all__ = ["canonical_axis", "check_axis", "integer_axes"]
+__all__ = ["canonical_axis", "check_axis", "integer_axes", "integer_or_dim"]
 
 
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
@@ -22,12 +22,23 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     return axis + ndim if axis < 0 else axis
 
 
+def integer_or_dim(value: Any) -> Any:
+    """A user's integer as a Python integer; a symbolic dimension as it is.
+
+    Raises:
+      TypeError: where it is neither.
+    """
+    if hasattr(value, "_is_symbolic_dimension"):
+        return value
+    return operator.index(value)
+
+
 def integer_axes(name: str, axes: Any) -> tuple[int, ...]:
     """A user's axes as a tuple of Python integers."""
     if axes.__class__ is tuple and all(axis.__class__ is int for axis in axes):
         return axes
     try:
-        return tuple(operator.index(axis) for axis in axes)
+        return tuple(integer_or_dim(axis) for axis in axes)
     except TypeError:
         raise TypeError(f"{name} must be a sequence of integers, got {axes!r}") from None
 

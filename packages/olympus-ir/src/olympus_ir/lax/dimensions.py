@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Symbolic dimensions as numbers of the program."""
+"""Sizes of dimensions as numbers of the program, symbolic ones included."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,11 @@ import numpy as np
 from .. import dtypes
 from ..avals import ShapedArray
 from ..primitives import instruction
+from ..tracing import is_constant_dim
+from .conversion import convert_element_type
+from .shaping import concatenate, reshape
 
-__all__ = ["dim_as_value_p"]
+__all__ = ["dim_as_value_p", "size_array", "sizes_array"]
 
 dim_as_value_p = instruction("dim_as_value", family="shaping")
 
@@ -19,3 +23,26 @@ dim_as_value_p = instruction("dim_as_value", family="shaping")
 @dim_as_value_p.def_abstract_eval
 def _number(*, dim: Any) -> ShapedArray:
     return ShapedArray((), dtypes.canonicalize_dtype(np.int64), weak_type=True)
+
+
+def size_array(size: Any, dtype: Any) -> Any:
+    """The size of a dimension as a scalar array.
+
+    Args:
+      size: an integer, for which it is a NumPy array, or a symbolic dimension.
+      dtype: of the array.
+
+    Example:
+      >>> size_array(3, np.int32)
+      array(3, dtype=int32)
+    """
+    if is_constant_dim(size):
+        return np.array(size, dtype)
+    return convert_element_type(dim_as_value_p.bind(dim=size), dtype)
+
+
+def sizes_array(sizes: Sequence[Any], dtype: Any) -> Any:
+    """Sizes of dimensions as a vector; see `size_array`."""
+    if all(map(is_constant_dim, sizes)):
+        return np.array(sizes, dtype)
+    return concatenate([reshape(size_array(size, dtype), (1,)) for size in sizes], 0)

@@ -16,9 +16,10 @@ from ..errors import ShapeError
 from ..jit import jit
 from ..primitives import instruction
 from ..tracing import Tracer
-from .axes import canonical_axis
+from .axes import canonical_axis, integer_or_dim
 from .broadcasting import expand_dims
 from .conversion import convert_dtype
+from .dimensions import size_array
 from .elementwise import add
 from .families import check_same_dtypes, result_weak_type
 from .logic import lt, select_n
@@ -83,7 +84,7 @@ def _slice_shape(
         if not all(stride > 0 for stride in strides):
             raise ShapeError(f"slice strides must be positive, got strides {strides}.")
         shape = tuple(
-            -((start - limit) // stride)
+            (limit - start + stride - 1) // stride
             for start, limit, stride in zip(start_indices, limit_indices, strides, strict=True)
         )
     return ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma)
@@ -188,7 +189,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
       >>> lax.index_in_dim(np.arange(5), -1, keepdims=False)
       Array(4, dtype=int32)
     """
-    index, shape = operator.index(index), shape_of(operand)
+    index, shape = integer_or_dim(index), shape_of(operand)
     axis = canonical_axis(axis, len(shape))
     size = shape[axis]
     if not -size <= index < size:
@@ -317,7 +318,14 @@ def _start_index(index: Any, size: int, allow_negative: bool) -> Any:
     zero = 0 if dtype == dtypes.default_int_dtype() else np.zeros((), dtype)
     is_negative = lt(index, zero)
     strong = convert_dtype(index, dtype) if isinstance(index, Tracer) else index
-    return select_n(is_negative, index, add(strong, np.asarray(size).astype(dtype)))
+    return select_n(
+        is_negative,
+        index,
+        add(
+            strong,
+            size_array(size, dtype) if type(size) is not int else np.asarray(size).astype(dtype),
+        ),
+    )
 
 
 def dynamic_slice(

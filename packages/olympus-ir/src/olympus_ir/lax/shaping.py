@@ -82,9 +82,7 @@ def _reshape_shape(
             "reshape dimensions must be a permutation of operand dimensions, got dimensions "
             f"{dimensions} for shape {operand.shape}."
         )
-    return ShapedArray(
-        new_sizes, operand.dtype, operand.weak_type, sharding=sharding, vma=operand.vma
-    )
+    return ShapedArray(new_sizes, operand.dtype, operand.weak_type, vma=operand.vma)
 
 
 def reshape(
@@ -415,7 +413,7 @@ def _pad_shape(
             f"{padding_config}"
         )
     shape = tuple(
-        low + high + size + max(size - 1, 0) * interior
+        low + high + size + (max(size - 1, 0) * interior if interior else 0)
         for (low, high, interior), size in zip(padding_config, operand.shape, strict=True)
     )
     if any(size < 0 for size in shape):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from .. import dtypes
 from ..avals import ShapedArray
 from ..errors import ShapeError
 from ..primitives import instruction
-from .axes import canonical_axis, check_axis
+from .axes import canonical_axis, check_axis, integer_or_dim
 from .values import Array, ArrayLike, shape_of
 
 __all__ = ["sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
@@ -127,4 +126,4 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
       [Array([3, 2], dtype=int32), Array([0, 2], dtype=int32)]
     """
     axis = canonical_axis(axis, len(shape_of(operand)))
-    return top_k_p.bind(operand, k=operator.index(k), axis=axis)
+    return top_k_p.bind(operand, k=integer_or_dim(k), axis=axis)

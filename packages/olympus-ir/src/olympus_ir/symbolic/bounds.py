@@ -103,18 +103,23 @@ def _bounds_of_term(term: Any, scope: Any) -> Interval:
             interval = _bounds_of_factor(factor, scope)
             known = scope.known_bounds.get(((factor, 1),))
             if known is not None:
-                interval = max(interval[0], known[0]), min(interval[1], known[1])
+                interval = _both(interval, known, scope)
             for _ in range(power):
                 result = _product(result, interval)
         if term and len(term) == 1 and term[0][1] % 2 == 0:
             result = max(result[0], 0), result[1]
         known = scope.known_bounds.get(term)
         if known is not None:
-            result = max(result[0], known[0]), min(result[1], known[1])
-        if result[0] > result[1]:
-            raise ValueError(f"Unsatisfiable constraints of the symbolic scope {scope}")
+            result = _both(result, known, scope)
         found = scope.term_bounds[term] = result
     return found
+
+
+def _both(first: Interval, second: Interval, scope: Any) -> Interval:
+    low, high = max(first[0], second[0]), min(first[1], second[1])
+    if low > high:
+        raise ValueError(f"Unsatisfiable constraints of the symbolic scope {scope}")
+    return low, high
 
 
 def _product(first: Interval, second: Interval) -> Interval:

@@ -96,7 +96,7 @@ def _is_aligned(a: Any, b: Any) -> bool:
     sizes = a.shape[:-2]
     return (
         sizes == b.shape[:-2]
-        and min(sizes) > 1
+        and all(size != 1 for size in sizes)
         and a.shape[-1] == a.shape[-2] == b.shape[-2]
         and get_aval(a).sharding is get_aval(b).sharding is None
     )

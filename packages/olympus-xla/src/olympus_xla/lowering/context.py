@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, pytrees
+from olympus_ir import pytrees
 from olympus_ir.avals import AbstractToken, get_aval
 from olympus_ir.errors import MissingRuleError
 from olympus_ir.expansion import expansion_rules
@@ -23,6 +23,7 @@ from olympus_ir.source_info import name_stack_text
 from olympus_ir.staging import trace_to_closed
 
 from . import mlir
+from .comparisons import comparison_attributes
 from .custom_calls import custom_call_attributes
 from .mlir import ir
 from .platforms import index_attributes, index_type, rule_by_platform
@@ -43,6 +44,8 @@ class ModuleLowering:
       merged: from exported functions that it calls to their symbols.
       mesh: the mesh of its operands and results; None where there is one device.
       num_partitions: the number of devices.
+      needs_refinement: whether it calls functions of dynamic shapes, which the compiler does not
+        take before their shapes are inferred from the operands'.
       replicated: the sharding of what is the same on all devices, where they are known.
       ordered_effects: the ordered effects of the program, in the order of their tokens.
     """
@@ -62,6 +65,7 @@ class ModuleLowering:
         "mesh",
         "module",
         "num_partitions",
+        "needs_refinement",
         "ordered_effects",
         "platforms",
         "replicated",
@@ -82,6 +86,7 @@ class ModuleLowering:
         self.merged: dict[Any, str] = {}
         self.mesh: Any = None
         self.num_partitions = 1
+        self.needs_refinement = False
         self.replicated: Any = None
         self._mesh_symbols: dict[tuple, str] = {}
         self._has_first_device_mesh = False
@@ -167,7 +172,10 @@ class ModuleLowering:
         outputs = [mlir.aval_type(atom.aval) for atom in olympuspr.outvars]
         platforms = self.platforms if platforms is None else platforms
         index = [index_type()] if len(platforms) > 1 else []
-        in_types, out_types = index + tokens + inputs, tokens + outputs
+        dimensions = self.dimension_types()
+        if dimensions:
+            inputs, outputs = mlir.plain_types(inputs), mlir.plain_types(outputs)
+        in_types, out_types = index + dimensions + tokens + inputs, tokens + outputs
         location = mlir.unknown_location()
         attributes = {
             "sym_name": mlir.string(symbol),
@@ -177,7 +185,7 @@ class ModuleLowering:
             "sym_visibility": mlir.string("public" if public else "private"),
         }
         if arg_attributes is not None or index:
-            own = [index_attributes()] * len(index) + [{}] * len(tokens)
+            own = [index_attributes()] * len(index) + [{}] * len(dimensions + tokens)
             all_attributes = own + list(arg_attributes or [{}] * len(inputs))
             attributes["arg_attrs"] = mlir.array(list(map(mlir.dictionary, all_attributes)))
         if result_attributes is not None:
@@ -195,12 +203,15 @@ class ModuleLowering:
             infer_type=False,
         )
         block = function.regions[0].blocks.append(*in_types, arg_locs=[location] * len(in_types))
-        context = LoweringContext(self, block, name_prefix)
+        context = self.new_context(block, name_prefix)
         context.platforms = platforms
         arguments = list(block.arguments)
         if index:
             context.platform_index = arguments.pop(0)
         context.tokens = dict(zip(effects, arguments[: len(tokens)], strict=True))
+        if dimensions:
+            context.set_dimensions(arguments[: len(dimensions)])
+            del arguments[: len(dimensions)]
         results = context.lower(closed, arguments[len(tokens) :])
         out_tokens = [context.tokens[effect] for effect in effects]
         _create_operation(
@@ -215,6 +226,20 @@ class ModuleLowering:
         return symbol
 
     def function_for(
+    def add_public_function(self, closed: Any, name_prefix: str, *args: Any, **keywords: Any):
+        """Emits the function that the module is called by; see `add_function`."""
+        self.add_function("main", closed, name_prefix, *args, public=True, **keywords)
+
+    # ---- symbolic shapes: what there is to do is in `symbolic.py` ----
+
+    def dimension_types(self) -> list[Any]:
+        """The types of the operands of every function that are the dimension variables."""
+        return []
+
+    def new_context(self, block: Any, name_prefix: str) -> LoweringContext:
+        """A context for a block."""
+        return LoweringContext(self, block, name_prefix)
+
         self,
         key: Any,
         name: str,
@@ -337,7 +362,7 @@ class LoweringContext:
         block = operation.regions[index].blocks.append(
             *argument_types, arg_locs=[self.location] * len(argument_types)
         )
-        inner = LoweringContext(self.module, block, self.name_prefix)
+        inner = self.module.new_context(block, self.name_prefix)
         inner.location = self.location
         inner.equation = self.equation
         inner.tokens = dict(self.tokens)
@@ -556,31 +581,6 @@ def _new_location(key: Any) -> Any:
         _locations.clear()
     location = _locations[key] = mlir.traceback_location(traceback, name)
     return location
-
-
-_comparisons: dict[Any, dict[str, Any]] = {}
-
-
-def comparison_attributes(direction: str, dtype: Any, total_order: bool = False) -> dict[str, Any]:
-    """The attributes of ``stablehlo.compare``."""
-    key = (direction, dtype, total_order)
-    found = _comparisons.get(key)
-    if found is None:
-        kind = "TOTALORDER" if total_order else comparison_kind(dtype)
-        found = _comparisons[key] = {
-            "comparison_direction": mlir.parsed(f"#stablehlo<comparison_direction {direction}>"),
-            "compare_type": mlir.parsed(f"#stablehlo<comparison_type {kind}>"),
-        }
-    return found
-
-
-def comparison_kind(dtype: Any) -> str:
-    """How elements of a dtype are compared."""
-    if dtypes.issubdtype(dtype, np.inexact):
-        return "FLOAT"
-    if dtypes.issubdtype(dtype, np.signedinteger):
-        return "SIGNED"
-    return "UNSIGNED"
 
 
 def _rule_of_expansion(expansion: Callable[..., Any]) -> Callable[..., Any]:

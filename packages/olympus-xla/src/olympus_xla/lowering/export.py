@@ -36,15 +36,33 @@ def _call_exported(context: LoweringContext, *operands: Any, exported: Exported)
         _constrain(context, operands[position], exported, position, is_result=False)
         for position in exported.module_kept_var_idx
     ]
-    if exported.uses_global_constants:
+    result_types = context.result_types
+    if exported.is_symbolic:
+        context.module.needs_refinement = True
+        values = _converted(
+            context, values, [exported.in_avals[p] for p in exported.module_kept_var_idx]
+        )
+        result_types = [mlir.aval_type(aval) for aval in exported.out_avals]
+    if len(exported.platforms) > 1:
         values.insert(0, _platform_index(context, exported))
     symbol = _merged(context.module, exported)
     results = context.operation(
-        "func.call", context.result_types, values, {"callee": mlir.symbol(symbol)}
+        "func.call", mlir.plain_types(result_types), values, {"callee": mlir.symbol(symbol)}
     ).results
+    if exported.is_symbolic:
+        results = _converted(context, results, context.avals_out)
     return [
         _constrain(context, result, exported, position, is_result=True)
         for position, result in enumerate(results)
+    ]
+
+
+def _converted(context: LoweringContext, values: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
+    """The values with types that know more, or less, of their sizes."""
+    types = mlir.plain_types([mlir.aval_type(aval) for aval in avals])
+    return [
+        value if value.type == kind else context.create("stablehlo.convert", kind, (value,))
+        for value, kind in zip(values, types, strict=True)
     ]
 
 

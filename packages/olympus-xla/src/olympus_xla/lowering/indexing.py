@@ -149,7 +149,8 @@ def _filled_gather(
     limits = [operand.shape[d] - slice_sizes[d] for d in dimension_numbers.start_index_map]
     # Where a limit does not fit the type of the indices, no index can exceed it.
     largest = dtypes.iinfo(indices.dtype).max
-    limits = np.array([min(limit, int(largest)) for limit in limits], indices.dtype)
+    limits = [min(limit, int(largest)) if type(limit) is int else limit for limit in limits]
+    limits = lax.sizes_array(limits, indices.dtype)
     limit_array = lax.broadcast_in_dim(limits, indices.shape, (indices.ndim - 1,))
     within = lax.bitwise_and(
         lax.ge(indices, np.zeros((), indices.dtype)), lax.le(indices, limit_array)
@@ -259,12 +260,11 @@ def _clamped(
     window = iter([updates_aval.shape[d] for d in numbers.update_window_dims])
     skipped = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     sizes = [1 if d in skipped else next(window) for d in range(len(operand_aval.shape))]
-    limits = np.array(
-        [operand_aval.shape[d] - sizes[d] for d in numbers.scatter_dims_to_operand_dims],
-        indices_aval.dtype,
-    )
+    limits = [operand_aval.shape[d] - sizes[d] for d in numbers.scatter_dims_to_operand_dims]
     shape, dtype = indices_aval.shape, indices_aval.dtype
-    high = context.broadcast(context.constant(limits), shape, dtype, (len(shape) - 1,))
+    high = context.broadcast(
+        context.constant(limits, indices_aval.dtype), shape, dtype, (len(shape) - 1,)
+    )
     low = context.full(0, shape, dtype)
     return context.create("stablehlo.clamp", mlir.tensor_type(shape, dtype), (low, indices, high))
 

@@ -45,14 +45,17 @@ def with_dialect_classes(module: Any) -> Any:
     return module
 
 
-class _Context(_RawContext):
+# MLIR's own dialects, as far as programs use them.
+upstream_dialects = ir.DialectRegistry()
+_jax_mlir_ext.register_dialects(upstream_dialects)
+
+
+class OlympusIrContext(_RawContext):
     """A context with the dialects that programs use; the public one loads all there are."""
 
     def __init__(self) -> None:
         super().__init__()
-        registry = ir.DialectRegistry()
-        _jax_mlir_ext.register_dialects(registry)
-        self.append_dialect_registry(registry)
+        self.append_dialect_registry(upstream_dialects)
         self.load_all_available_dialects()
         # The C++ context refers to its pool without owning it.
         self.thread_pool = ir.ThreadPool()
@@ -72,7 +75,7 @@ def context() -> Any:
     if _context is None:
         with lowering_lock:
             if _context is None:
-                _context = _Context()
+                _context = OlympusIrContext()
     return _context
 
 
@@ -235,6 +238,11 @@ def physical_aval(aval: Any) -> Any:
 
 def token_type() -> Any:
     return _cached("token", lambda: ir.Type.parse("!stablehlo.token", context=context()))
+
+
+def symbolic_integer(value: Any) -> SymbolicIntegers:
+    """What would be an attribute of one integer, of a symbolic dimension."""
+    return SymbolicIntegers(np.array(value, object))
 
 
 # ---- attributes ----

@@ -96,7 +96,7 @@ def _top_k(context: LoweringContext, operand: Any, *, k: int, axis: int = -1, **
     aval = context.avals_in[0]
     rank = len(aval.shape)
     axis = axis % rank if rank else 0
-    attributes = {"k": mlir.i64(k)}
+    attributes = {"k": mlir.i64(k) if type(k) is int else mlir.symbolic_integer(k)}
     if axis == rank - 1:
         return list(
             context.operation("chlo.top_k", context.result_types, [operand], attributes).results

@@ -515,7 +515,11 @@ def _reduce_window(context: Any, result_types: Any, operands: Any, attributes: A
 
 @_dynamic_form("chlo.top_k")
 def _top_k(context: Any, result_types: Any, operands: Any, attributes: Any) -> Any:
-    count = ir.IntegerAttr(attributes["k"]).value
+    count: Any = attributes["k"]
+    if count.__class__ is mlir.SymbolicIntegers:
+        count = count.values.item()
+    else:
+        count = ir.IntegerAttr(count).value
     return context.custom_call_operation(
         "stablehlo.dynamic_top_k", result_types, [*operands, context.size(count)], api_version=2
     )

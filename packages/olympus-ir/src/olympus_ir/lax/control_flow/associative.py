@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import pytrees
 from ...avals import get_aval
+from ...tracing import is_constant_dim
 from ..axes import canonical_axis
 from ..elementwise import add
 from ..indexing import slice_in_dim
@@ -67,6 +68,11 @@ def associative_scan(
 
     if reverse:
         leaves = [rev(leaf, (axis,)) for leaf in leaves]
+    if not is_constant_dim(size):
+        raise NotImplementedError(
+            f"associative scan over axis of non-constant size: {size}. Use lax.scan, whose number "
+            "of steps may be symbolic."
+        )
     results = _partial_results(combine, leaves, size, axis)
     if reverse:
         results = [rev(leaf, (axis,)) for leaf in results]

@@ -8,6 +8,7 @@ is differentiated where a derivative has no closed form. Each works on one matri
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -36,7 +37,7 @@ def one_by_one(*ranks: int) -> Callable[[Expansion], Expansion]:
             batch = shape[: len(shape) - ranks[0]]
             if not batch:
                 return function(*operands, **params)
-            count = int(np.prod(batch))
+            count = math.prod(batch)
             flat = [lax.reshape(x, (count, *x.shape[len(batch) :])) for x in operands]
             results = lax.map(lambda each: function(*each, **params), flat)
             if isinstance(results, list):

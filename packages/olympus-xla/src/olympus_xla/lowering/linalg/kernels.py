@@ -96,7 +96,7 @@ def _kernel(
     if column_major is not None:
         options["operand_layouts"] = [_layout(aval.ndim, batch, column_major) for aval in avals_in]
         options["result_layouts"] = [_layout(aval.ndim, batch, column_major) for aval in avals_out]
-    if batch:
+    if batch and not mlir.has_symbolic([size for aval in avals_in for size in aval.shape]):
         # What the partitioner needs to know to split the batch over devices.
         options["attributes"] = {
             "mhlo.frontend_attributes": mlir.dictionary(
