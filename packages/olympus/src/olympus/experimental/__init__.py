@@ -21,8 +21,9 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         "multihost_utils",
         "ode",
         "pallas",
-        "sparse",
+        "random",
         "shard_map",
+        "sparse",
         "topologies",
     ),
 )

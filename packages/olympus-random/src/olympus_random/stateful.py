@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random numbers from a generator that counts by itself, as NumPy's does.
+
+The state is a mutable reference, so that compiled and transformed functions advance it, too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax, pytrees
+from olympus_ir.arrays import Array
+from olympus_ir.lax.references import addupdate, new_ref
+from olympus_ir.traceback_filtering import api_boundary
+from olympus_ir.tracing import current, evaluation_trace
+
+from .continuous import normal
+from .keys import fold_in, split
+from .keys import key as key_of_seed
+from .uniform import randint, uniform
+
+__all__ = ["StatefulPRNG", "stateful_rng"]
+
+Size = int | Sequence[int] | None
+
+
+def _shape(size: Any) -> tuple[int, ...]:
+    try:
+        return (operator.index(size),)
+    except TypeError:
+        return tuple(size)
+
+
+def _shape_or_common(size: Any, *operands: Any) -> tuple[int, ...]:
+    """The shape asked for, by default that of the operands together."""
+    return np.broadcast_shapes(*map(np.shape, operands)) if size is None else _shape(size)
+
+
+@dataclasses.dataclass(frozen=True)
+class StatefulPRNG:
+    """A generator of random numbers that advances with each use; made by `stateful_rng`.
+
+    It is a pytree, and can be an argument of compiled and transformed functions, but no result of
+    theirs, since it holds a reference.
+
+    Attributes:
+      _base_key: the key that all random numbers follow from.
+      _counter: a reference to the number of times that it has been used.
+
+    Example:
+      >>> generator = stateful_rng(42)
+      >>> generator.uniform()
+      Array(0.5302608, dtype=float32)
+      >>> generator.uniform()
+      Array(0.72766423, dtype=float32)
+    """
+
+    _base_key: Any
+    _counter: Any
+
+    @api_boundary
+    def key(self, shape: int | Sequence[int] = ()) -> Array:
+        """Returns a key, or an array of keys, that no use before has had.
+
+        Args:
+          shape: the shape of the array.
+
+        Raises:
+          ValueError: where this is a batch of generators, made by `split`.
+        """
+        if self._base_key.shape:
+            raise ValueError(
+                "cannot operate on split stateful generator: it is a batch of generators of shape "
+                f"{self._base_key.shape}. Pass it to a function mapped with `vmap`, or use `spawn`."
+            )
+        key = fold_in(self._base_key, self._counter[...])
+        addupdate(self._counter, ..., 1)
+        return key if _shape(shape) == () else split(key, _shape(shape))
+
+    def random(self, size: Size = None, dtype: Any = float) -> Array:
+        """Returns floating point numbers between zero and one, without one.
+
+        Args:
+          size: the shape of the result.
+          dtype: its dtype.
+        """
+        return uniform(self.key(), _shape_or_common(size), dtype)
+
+    def uniform(
+        self, low: Any = 0, high: Any = 1, size: Size = None, *, dtype: Any = float
+    ) -> Array:
+        """Returns floating point numbers between two bounds, without the upper one.
+
+        Args:
+          low: the lower bound.
+          high: the upper bound.
+          size: the shape of the result, by default that of the bounds.
+          dtype: its dtype.
+        """
+        return uniform(self.key(), _shape_or_common(size, low, high), dtype, low, high)
+
+    def normal(
+        self, loc: Any = 0, scale: Any = 1, size: Size = None, *, dtype: Any = float
+    ) -> Array:
+        """Returns normally distributed numbers.
+
+        Args:
+          loc: the mean.
+          scale: the standard deviation.
+          size: the shape of the result, by default that of ``loc`` and ``scale``.
+          dtype: its dtype.
+        """
+        return normal(self.key(), _shape_or_common(size, loc, scale), dtype) * scale + loc
+
+    def integers(self, low: Any, high: Any = None, size: Size = None, *, dtype: Any = int) -> Array:
+        """Returns integers between two bounds, without the upper one.
+
+        Args:
+          low: the lower bound; the upper one where there is no other, and the lower one zero.
+          high: the upper bound.
+          size: the shape of the result, by default that of the bounds.
+          dtype: its dtype.
+        """
+        if high is None:
+            low, high = 0, low
+        return randint(self.key(), _shape_or_common(size, low, high), low, high, dtype)
+
+    def split(self, num: int | Sequence[int]) -> StatefulPRNG:
+        """Returns a batch of generators, independent of this one, for functions under `vmap`.
+
+        Args:
+          num: the shape of the batch.
+        """
+        shape = _shape(num)
+        return StatefulPRNG(self.key(shape), new_ref(lax.full(shape, 0, np.int32)))
+
+    def spawn(self, n_children: int) -> list[StatefulPRNG]:
+        """Returns a list of generators, independent of this one.
+
+        Args:
+          n_children: how many.
+
+        Raises:
+          ValueError: where it is negative.
+        """
+        if n_children < 0:
+            raise ValueError(f"n_children of spawn must not be negative, got {n_children}")
+        keys = self.key(n_children)
+        return [StatefulPRNG(keys[place], new_ref(0)) for place in range(n_children)]
+
+
+pytrees.register_dataclass(StatefulPRNG, ["_base_key", "_counter"], [])
+
+
+def stateful_rng(seed: Any = None, *, impl: str | None = None) -> StatefulPRNG:
+    """Makes a generator of random numbers that advances with each use.
+
+    Args:
+      seed: an integer. It may be left out where nothing is traced, and is random then.
+      impl: the bit generator, by name: ``"threefry2x32"`` if not configured otherwise.
+
+    Raises:
+      TypeError: where the seed is left out in a traced function, or is not a scalar integer.
+
+    Example:
+      >>> generator = stateful_rng(0)
+      >>> generator.integers(0, 10, 3)
+      Array([5, 5, 1], dtype=int32)
+    """
+    if seed is None:
+        if current.trace is not evaluation_trace:
+            raise TypeError(
+                "stateful_rng needs a seed in a traced function: a random one would be the same in "
+                "every run of the program. Pass `seed`, or make the generator outside."
+            )
+        seed = secrets.randbits(31)
+    return StatefulPRNG(key_of_seed(seed, impl=impl), new_ref(0))
