@@ -56,8 +56,8 @@ class Lowered:
       host_callbacks: Python functions that the computation calls.
       keep_alive: objects that must live as long as the computation.
       platforms: the platforms it was lowered for.
-    """
       needs_refinement: whether it has dynamic shapes, to be inferred from those of the operands.
+    """
 
     __slots__ = (
         "closed",
@@ -70,8 +70,8 @@ class Lowered:
         "kept",
         "module",
         "name",
-        "ordered_effects",
         "needs_refinement",
+        "ordered_effects",
         "out_avals",
         "platforms",
     )
@@ -90,8 +90,8 @@ def lower(
     keep_unused: bool = False,
     placement: Placement | None = None,
     inline_constants: bool = False,
-) -> Lowered:
     name_of_operand: Callable[[int], str] = "args[{}]".format,
+) -> Lowered:
     """Lowers a program to StableHLO.
 
     Args:
@@ -102,18 +102,18 @@ def lower(
       keep_unused: whether operands that nothing uses are operands of the computation.
       placement: how operands and results lie over the devices, where there are several.
       inline_constants: whether the module holds all constants, the large ones too.
-    """
       name_of_operand: from the position of an operand to what messages call it.
+    """
     if allocation_effect in closed.effects:
         from olympus_ir.refs.discharge import discharge_closed  # only for programs with references
 
         closed = discharge_closed(closed).closed
     olympuspr = closed.jaxpr
     in_avals, out_avals = olympuspr.in_avals, olympuspr.out_avals
-    donated = tuple(donated or (False,) * len(in_avals))
     is_symbolic = has_symbolic_shapes(in_avals)
     # An operand that nothing uses may be where the value of a dimension variable is found.
     keep_unused = keep_unused or is_symbolic
+    donated = tuple(donated or (False,) * len(in_avals))
     olympuspr, used = dce_olympuspr(
         olympuspr, [True] * len(out_avals), instantiate=bool(keep_unused)
     )
@@ -191,7 +191,6 @@ def lower(
         host_callbacks=module.host_callbacks,
         keep_alive=module.keep_alive,
         platforms=tuple(platforms),
-    )
         needs_refinement=module.needs_refinement,
     )
 
@@ -202,6 +201,7 @@ def has_symbolic_shapes(avals: Sequence[Any]) -> bool:
         type(size) is not int and hasattr(size, "_is_symbolic_dimension")
         for aval in avals
         for size in getattr(aval, "shape", ())
+    )
 
 
 def _annotate(
@@ -309,12 +309,12 @@ def compile_lowered(
     spans_processes = _spans_processes(placement.devices)
     if spans_processes and backends.distributed_runtime is not None:
         backends.distributed_runtime.check_same_program(lowered.name, str(lowered.module))
-    try:
     module = lowered.module
     if lowered.needs_refinement:
         from .symbolic_shapes import refined  # only for such programs
 
         module = refined(lowered)
+    try:
         loaded = compile_module(
             module,
             placement.devices,
@@ -334,8 +334,8 @@ def compile_lowered(
     in_shardings = [
         placement.operand_sharding(position) for position, keep in enumerate(lowered.kept) if keep
     ]
-    wrapped = Executable(
     out_shardings = _result_shardings(loaded, lowered, placement)
+    wrapped = Executable(
         loaded,
         in_avals=[get_aval(value) for value in constants] + in_avals,
         in_shardings=constant_shardings + in_shardings,

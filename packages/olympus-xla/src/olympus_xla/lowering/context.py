@@ -43,9 +43,9 @@ class ModuleLowering:
       keep_alive: objects that must live as long as the executable.
       merged: from exported functions that it calls to their symbols.
       mesh: the mesh of its operands and results; None where there is one device.
-      num_partitions: the number of devices.
       needs_refinement: whether it calls functions of dynamic shapes, which the compiler does not
         take before their shapes are inferred from the operands'.
+      num_partitions: the number of devices.
       replicated: the sharding of what is the same on all devices, where they are known.
       ordered_effects: the ordered effects of the program, in the order of their tokens.
     """
@@ -64,8 +64,8 @@ class ModuleLowering:
         "merged",
         "mesh",
         "module",
-        "num_partitions",
         "needs_refinement",
+        "num_partitions",
         "ordered_effects",
         "platforms",
         "replicated",
@@ -85,8 +85,8 @@ class ModuleLowering:
         self._functions: dict[Any, str] = {}
         self.merged: dict[Any, str] = {}
         self.mesh: Any = None
-        self.num_partitions = 1
         self.needs_refinement = False
+        self.num_partitions = 1
         self.replicated: Any = None
         self._mesh_symbols: dict[tuple, str] = {}
         self._has_first_device_mesh = False
@@ -208,10 +208,10 @@ class ModuleLowering:
         arguments = list(block.arguments)
         if index:
             context.platform_index = arguments.pop(0)
-        context.tokens = dict(zip(effects, arguments[: len(tokens)], strict=True))
         if dimensions:
             context.set_dimensions(arguments[: len(dimensions)])
             del arguments[: len(dimensions)]
+        context.tokens = dict(zip(effects, arguments[: len(tokens)], strict=True))
         results = context.lower(closed, arguments[len(tokens) :])
         out_tokens = [context.tokens[effect] for effect in effects]
         _create_operation(
@@ -225,7 +225,6 @@ class ModuleLowering:
         )
         return symbol
 
-    def function_for(
     def add_public_function(self, closed: Any, name_prefix: str, *args: Any, **keywords: Any):
         """Emits the function that the module is called by; see `add_function`."""
         self.add_function("main", closed, name_prefix, *args, public=True, **keywords)
@@ -240,6 +239,7 @@ class ModuleLowering:
         """A context for a block."""
         return LoweringContext(self, block, name_prefix)
 
+    def function_for(
         self,
         key: Any,
         name: str,
