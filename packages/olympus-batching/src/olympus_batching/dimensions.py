@@ -7,6 +7,7 @@ examples share one value.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -14,6 +15,8 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.avals import AbstractValue, ShapedArray, get_aval
+from olympus_ir.layouts import entries_of, layout_over, with_dimension, without_dimension
+from olympus_ir.placement import NamedSharding, PartitionSpec
 
 BatchDim: TypeAlias = int | None
 not_mapped: BatchDim = None
@@ -26,11 +29,46 @@ class BatchAxis(NamedTuple):
       size: the number of examples.
       name: by which collectives refer to the axis; None where it has none.
       spmd_name: the mesh axis, or axes, over which sharded values are laid out along it.
+      layout: where it is split over explicit axes, the mesh and the axes.
     """
 
     size: int
     name: Any = None
     spmd_name: Any = None
+    layout: tuple[Any, Any] | None = None
+
+
+class _Examples(threading.local):
+    """How the examples are split that the running batching rule is about; None for not at all."""
+
+    layout: tuple[Any, Any] | None = None
+
+
+examples = _Examples()
+
+
+def batched_sharding(sharding: Any, batch_dim: int) -> Any:
+    """The sharding of all examples, of an operation that asks for that of each."""
+    if sharding is None:
+        return None
+    entry = None if examples.layout is None else examples.layout[1]
+    spec = sharding.spec
+    entries = spec.partitions + (None,) * (batch_dim - len(spec))
+    entries = (*entries[:batch_dim], entry, *entries[batch_dim:])
+    return NamedSharding(sharding.mesh, spec.update(partitions=entries))
+
+
+def _layout_of_examples(shape: tuple, batch_dim: int, value: Any) -> Any:
+    """The layout of a value repeated for all examples, where they are split; else None."""
+    if examples.layout is None:
+        return None
+    mesh, entry = examples.layout
+    own = get_aval(value).layout
+    if own is not None:
+        return with_dimension(own, batch_dim, entry)
+    entries: list[Any] = [None] * len(shape)
+    entries[batch_dim] = entry
+    return layout_over(mesh, entries)
 
 
 def unbatched_aval(aval: AbstractValue, batch_dim: BatchDim) -> AbstractValue:
@@ -41,7 +79,7 @@ def unbatched_aval(aval: AbstractValue, batch_dim: BatchDim) -> AbstractValue:
         return aval.update(inner_aval=unbatched_aval(aval.inner_aval, batch_dim))  # type: ignore[attr-defined]
     assert isinstance(aval, ShapedArray), aval
     shape = aval.shape
-    placement = _placement(aval, lambda spec: (*spec[:batch_dim], *spec[batch_dim + 1 :]))
+    placement = _placement(aval, without_dimension(aval.layout, batch_dim))
     return ShapedArray(
         shape[:batch_dim] + shape[batch_dim + 1 :], aval.dtype, aval.weak_type, **placement
     )
@@ -55,9 +93,15 @@ def batched_aval(aval: AbstractValue, batch_dim: BatchDim, axis: BatchAxis) -> A
         return aval.update(inner_aval=batched_aval(aval.inner_aval, batch_dim, axis))  # type: ignore[attr-defined]
     assert isinstance(aval, ShapedArray), aval
     shape = aval.shape
-    placement = _placement(
-        aval, lambda spec: (*spec[:batch_dim], axis.spmd_name, *spec[batch_dim:])
-    )
+    if axis.layout is None:
+        layout = with_dimension(aval.layout, batch_dim, axis.spmd_name)
+    else:
+        mesh, entry = axis.layout
+        entries = entries_of(aval)
+        spec = PartitionSpec() if aval.layout is None else aval.layout.spec
+        split = (*entries[:batch_dim], entry, *entries[batch_dim:])
+        layout = layout_over(mesh, split, spec.unreduced, spec.reduced)
+    placement = _placement(aval, layout)
     return ShapedArray(
         (*shape[:batch_dim], axis.size, *shape[batch_dim:]),
         aval.dtype,
@@ -66,15 +110,11 @@ def batched_aval(aval: AbstractValue, batch_dim: BatchDim, axis: BatchAxis) -> A
     )
 
 
-def _placement(aval: ShapedArray, change: Any) -> dict[str, Any]:
+def _placement(aval: ShapedArray, layout: Any) -> dict[str, Any]:
     """The placement of a type with one dimension more or less; nothing in the common case."""
-    if aval.sharding is None and not aval.vma and aval.memory_space is None:
+    if layout is None and not aval.vma and aval.memory_space is None:
         return {}
-    sharding = aval.sharding
-    if sharding is not None:
-        spec = (*sharding.spec, *(None,) * (aval.ndim - len(sharding.spec)))
-        sharding = type(sharding)(sharding.mesh, type(sharding.spec)(*change(spec)))
-    return {"sharding": sharding, "vma": aval.vma, "memory_space": aval.memory_space}
+    return {"sharding": layout, "vma": aval.vma, "memory_space": aval.memory_space}
 
 
 def ndim_of(value: Any) -> int:
@@ -123,7 +163,8 @@ def broadcast_batch(value: Any, axis_size: int, target: int) -> Any:
     new_shape = (*shape[:target], axis_size, *shape[target:])
     if getattr(value, "dtype", None) == dtypes.float0:  # tangents of integers have no elements
         return np.zeros(new_shape, dtypes.float0)
-    return lax.broadcast_in_dim(value, new_shape, dims)
+    layout = None if examples.layout is None else _layout_of_examples(new_shape, target, value)
+    return lax.broadcast_in_dim(value, new_shape, dims, out_sharding=layout)
 
 
 def materialize(value: Any, axis_size: int, batch_dim: BatchDim, target: int = 0) -> Any:

@@ -25,6 +25,7 @@ from .dimensions import (
     BatchDim,
     all_at,
     all_shifted,
+    batched_sharding,
     broadcast_batch,
     first_batched,
     materialize,
@@ -48,6 +49,7 @@ __all__ = [
     "along_axis",
     "along_dimension",
     "axis_rules",
+    "batched_sharding",
     "batching_rules",
     "broadcast_batch",
     "collective_batching_rules",
@@ -114,6 +116,8 @@ def unary(primitive: Primitive) -> BatchingRule:
     """The rule of an elementwise primitive of one operand: the same on one more dimension."""
 
     def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
+        if params.get("sharding") is not None:
+            params["sharding"] = batched_sharding(params["sharding"], batch_dims[0])
         return primitive.bind(args[0], **params), batch_dims[0]
 
     return rule
@@ -209,8 +213,10 @@ def reduction(primitive: Primitive) -> BatchingRule:
     def rule(axis_size: int, args: Any, batch_dims: Any, *, axes: Any, **params: Any) -> Any:
         (operand,), (dim,) = args, batch_dims
         axes = all_shifted(axes, dim)
-        out = primitive.bind(operand, axes=axes, **params)
-        return out, dim - sum([axis < dim for axis in axes])
+        out_dim = dim - sum([axis < dim for axis in axes])
+        if params.get("out_sharding") is not None:
+            params["out_sharding"] = batched_sharding(params["out_sharding"], out_dim)
+        return primitive.bind(operand, axes=axes, **params), out_dim
 
     return rule
 

@@ -20,7 +20,7 @@ from olympus_ir.tracing import (
 )
 
 from .custom_calls import BatchedBackward, BatchedForward, BatchedFunction, BatchedJvp
-from .dimensions import BatchAxis, BatchDim, unbatched_aval
+from .dimensions import BatchAxis, BatchDim, examples, unbatched_aval
 from .tables import axis_rules, batching_rules, load_rules
 
 _axis_rules = axis_rules.rules
@@ -65,6 +65,8 @@ class BatchTrace(Trace):
                 values.append(arg)
                 dims.append(None)
         axis_rule = _axis_rules.get(primitive)
+        if examples.layout is not self.axis.layout:
+            return self._process_split(primitive, args, params)
         if not batched and (axis_rule is None or self.axis.name is None):
             if primitive.family == "references":
                 made = self._make_ref(primitive, args, params)
@@ -86,6 +88,17 @@ class BatchTrace(Trace):
                 for value, dim in zip(out, out_dims, strict=True)
             ]
         return out if out_dims is None else tracer_of(self, out, out_dims)
+
+    def _process_split(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
+        """Applies a primitive to examples that are split over explicit axes."""
+        saved = examples.layout
+        examples.layout = self.axis.layout
+        try:
+            return self.process_primitive(primitive, args, params)
+        finally:
+            examples.layout = saved
 
     def _make_ref(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """A new reference, which is batched whatever it holds; None for other primitives."""
@@ -236,6 +249,13 @@ def call_batched(
       The results of all examples, and their batch dimensions.
     """
     load_rules()
+    if examples.layout is not None and examples.layout is not axis.layout:
+        # The rule of an outer `vmap` that batches by another one.
+        saved, examples.layout = examples.layout, None
+        try:
+            return call_batched(fun, axis, args, dims, source, tag)
+        finally:
+            examples.layout = saved
     trace = BatchTrace(current.trace, axis, source, tag)
     saved_axes = current.axes
     if axis.name is not None or axis.spmd_name is not None:

@@ -11,10 +11,11 @@ from olympus_ir import lax, pytrees
 from olympus_ir.avals import get_aval
 from olympus_ir.flattening import FlatFunction, debug_info_of_tree, result_paths
 from olympus_ir.lax.control_flow.scanning import install_vectorizer
+from olympus_ir.layouts import axes_of_entry, entries_of
 from olympus_ir.source_info import TransformationName
 from olympus_ir.tracing import transforming
 
-from .dimensions import BatchAxis, BatchDim, broadcast_batch, move_dim
+from .dimensions import BatchAxis, BatchDim, broadcast_batch, examples, move_dim
 from .trace import call_batched
 
 _VMAP = TransformationName("vmap")
@@ -85,7 +86,9 @@ def vmap(
             in_dims = in_axes_of_tree[in_tree] = _flat_in_axes(in_axes, in_tree, args, kwargs)
         size, dims = _mapped_axis(fun, in_tree, leaves, in_dims, axis_size)
         flat = FlatFunction(fun, in_tree)
-        axis = BatchAxis(size, axis_name, spmd_axis_name)
+        axis = BatchAxis(size, axis_name, spmd_axis_name, _layout_of_axis(leaves, dims))
+        if axis.layout is not None and spmd_axis_name is not None:
+            axis = _with_spmd_name(axis)
         if any(getattr(leaf, "is_ref", False) for leaf in leaves):
             from olympus_ir.refs.aliasing import check_aliases  # loaded already with references
 
@@ -99,7 +102,7 @@ def vmap(
         results = [
             out
             if dim is not None and dim == target
-            else _placed(out, size, dim, target, sum_match, out_axes, out_tree, position)
+            else _placed(out, axis, dim, target, sum_match, out_axes, out_tree, position)
             for position, (out, dim, target) in enumerate(zip(outs, out_dims, wanted, strict=True))
         ]
         return pytrees.tree_unflatten(out_tree, results)
@@ -203,6 +206,51 @@ def _mapped_axis(
     return size, dims
 
 
+def _layout_of_axis(leaves: Sequence[Any], dims: Sequence[BatchDim]) -> tuple[Any, Any] | None:
+    """The mesh and the explicit axes over which the examples are split; None where they are not.
+
+    Raises:
+      ValueError: where they are split differently in different arguments.
+    """
+    mesh = None
+    for leaf, dim in zip(leaves, dims, strict=True):
+        if dim is not None:
+            layout = getattr(getattr(leaf, "aval", None), "layout", None)
+            if layout is not None and layout.spec.partitions[dim] is not None:
+                mesh = layout.mesh
+    if mesh is None:
+        return None
+    found = [
+        entries_of(get_aval(leaf))[dim]
+        for leaf, dim in zip(leaves, dims, strict=True)
+        if dim is not None
+    ]
+    for entry in found:
+        if entry != found[0]:
+            raise ValueError(
+                "Mapped away dimension of inputs passed to vmap should be sharded the same. Got "
+                f"inconsistent axis specs: {_entry_text(found[0])} vs {_entry_text(entry)}"
+            )
+    return (mesh, found[0])
+
+
+def _entry_text(entry: Any) -> str:
+    return f"({','.join(map(str, entry))})" if isinstance(entry, tuple) else str(entry)
+
+
+def _with_spmd_name(axis: BatchAxis) -> BatchAxis:
+    """The axis without its ``spmd_axis_name``, which arguments' types say already."""
+    own = axes_of_entry(axis.spmd_name)
+    assert axis.layout is not None
+    explicit = axes_of_entry(axis.layout[1])
+    if own != explicit:
+        raise ValueError(
+            "Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed. "
+            f"Got spmd_axis_name={own} and arrays sharded on explicit_mesh_axis={explicit}"
+        )
+    return axis._replace(spmd_name=None)
+
+
 def _shape(leaf: Any) -> tuple[int, ...]:
     try:
         return get_aval(leaf).shape  # type: ignore[attr-defined]
@@ -268,7 +316,7 @@ def _raise_inconsistent(
 
 def _placed(
     out: Any,
-    size: int,
+    axis: BatchAxis,
     dim: BatchDim,
     target: int | None,
     sum_match: bool,
@@ -279,7 +327,13 @@ def _placed(
     """One result with its batch dimension where ``out_axes`` wants it."""
     if dim is None:
         ndim = _output_ndim(out)
-        return out if target is None else broadcast_batch(out, size, _axis_in(target, ndim + 1))
+        if target is None:
+            return out
+        saved, examples.layout = examples.layout, axis.layout
+        try:
+            return broadcast_batch(out, axis.size, _axis_in(target, ndim + 1))
+        finally:
+            examples.layout = saved
     if target is not None:
         return move_dim(out, dim, _axis_in(target, out.ndim))
     if sum_match:

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from . import config, dtypes
+from . import config, dtypes, layouts
 from .errors import OlympusError
 
 Shape: TypeAlias = tuple[int, ...]
@@ -28,6 +28,7 @@ class AbstractValue:
 
     __slots__ = ()
     is_ref = False  # whether values are mutable references
+    layout: Any = None  # how arrays lie over explicit axes of a mesh; see `layouts`
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """The value's type as the printer and error messages show it."""
@@ -54,7 +55,8 @@ class ShapedArray(AbstractValue):
       dtype: a NumPy dtype, or an extended dtype such as that of typed PRNG keys.
       weak_type: whether the dtype gives way to the other operand's in promotion, as the dtype of
         a Python scalar does.
-      sharding: how the array is laid out over an abstract mesh; None where no mesh is in sight.
+      sharding: how the array is laid out over the explicit axes of an abstract mesh: a
+        `NamedSharding`, or a partition spec over the mesh in force.
       vma: the manual mesh axes over which the value varies.
       memory_space: the memory that holds the array; None for the device's own.
 
@@ -68,10 +70,10 @@ class ShapedArray(AbstractValue):
     __slots__ = (
         "__weakref__",
         "dtype",
+        "layout",
         "memory_space",
         "ndim",
         "shape",
-        "sharding",
         "vma",
         "weak_type",
     )
@@ -79,7 +81,9 @@ class ShapedArray(AbstractValue):
     shape: Shape
     dtype: DType
     weak_type: bool
-    sharding: Any
+    # What `sharding` is given as, in normal form: None for a type that names no mesh axis, which is
+    # what the hot paths look at.
+    layout: Any
     vma: frozenset
     memory_space: Any
     ndim: int
@@ -117,6 +121,8 @@ class ShapedArray(AbstractValue):
             dtype = np.dtype(dtype)
         weak_type = bool(weak_type)
         vma = frozenset(vma)
+        if sharding is not None:
+            sharding = layouts.normal_form(sharding, len(shape))
         key = (cls, shape, dtype, weak_type, sharding, vma, memory_space)
         with _interning_lock:
             reference = _interned.get(key)
@@ -127,7 +133,7 @@ class ShapedArray(AbstractValue):
                 set_field(self, "shape", shape)
                 set_field(self, "dtype", dtype)
                 set_field(self, "weak_type", weak_type)
-                set_field(self, "sharding", sharding)
+                set_field(self, "layout", sharding)
                 set_field(self, "vma", vma)
                 set_field(self, "memory_space", memory_space)
                 set_field(self, "ndim", len(shape))
@@ -139,12 +145,26 @@ class ShapedArray(AbstractValue):
 
     def __reduce__(self) -> tuple:
         fields = (self.shape, self.dtype, self.weak_type)
-        return (_rebuild, (type(self), *fields, self.sharding, self.vma, self.memory_space))
+        return (_rebuild, (type(self), *fields, self.layout, self.vma, self.memory_space))
 
     @property
     def size(self) -> int:
         """The number of elements."""
         return math.prod(self.shape)
+
+    @property
+    def sharding(self) -> Any:
+        """How the array is laid out: a `NamedSharding` over the mesh in force, or an empty one."""
+        if self.layout is not None:
+            return self.layout
+        return layouts.replicated(self.ndim)
+
+    @property
+    def manual_axis_type(self) -> layouts.ManualAxisType:
+        """What becomes of the value along the manual axes of the mesh."""
+        return layouts.manual_axis_type(self.vma, self.layout)
+
+    mat = manual_axis_type
 
     def __len__(self) -> int:
         if not self.shape:
@@ -157,7 +177,7 @@ class ShapedArray(AbstractValue):
             "shape": self.shape,
             "dtype": self.dtype,
             "weak_type": self.weak_type,
-            "sharding": self.sharding,
+            "sharding": self.layout,
             "vma": self.vma,
             "memory_space": self.memory_space,
             **changes,
@@ -169,24 +189,44 @@ class ShapedArray(AbstractValue):
         """The same type with a dtype that does not give way."""
         return self.update(weak_type=False) if self.weak_type else self
 
+    def strip_layout(self) -> ShapedArray:
+        """The same type without placement over explicit axes."""
+        return self.update(sharding=None) if self.layout is not None else self
+
+    def to_ct_aval(self) -> ShapedArray:
+        """The type of cotangents: of tangents, with unreduced and reduced axes exchanged."""
+        aval = self.to_tangent_aval()
+        if aval.layout is None:
+            return aval
+        spec = aval.layout.spec
+        if not spec.unreduced and not spec.reduced:
+            return aval
+        mesh = aval.layout.mesh
+        layout = layouts.layout_over(mesh, spec.partitions, spec.reduced, spec.unreduced)
+        return aval.update(sharding=layout)
+
     def to_tangent_aval(self) -> ShapedArray:
-        """The type of tangents (and cotangents) of values of this type."""
+        """The type of tangents of values of this type."""
         tangent_dtype = dtypes.tangent_dtype(self.dtype)
         if tangent_dtype is self.dtype or tangent_dtype == self.dtype:
             return self
         return self.update(dtype=tangent_dtype, weak_type=False)
 
-    def str_short(self, short_dtypes: bool = False) -> str:
-        """The type in short, such as ``float32[2,3]``, or ``f32[2,3]`` with short dtypes."""
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        """The type in short, such as ``float32[2,3]``, or ``f32[2,3]`` with short dtypes.
+
+        Args:
+          short_dtypes: whether dtypes are abbreviated.
+          mesh_axis_types: whether the types of the mesh's axes are shown as well.
+        """
         name = dtypes.short_name(self.dtype) if short_dtypes else dtypes.name_of(self.dtype)
-        if self.sharding is None:
-            dimensions = ",".join(map(str, self.shape))
-        else:
-            dimensions = _dimensions_with_axes(self.shape, self.sharding.spec)
-        axes = ",".join(sorted(map(str, self.vma)))
-        varying = f"{{V:{axes if len(self.vma) == 1 else f'({axes})'}}}" if self.vma else ""
         space = "" if self.memory_space is None else f"<{self.memory_space}>"
-        return f"{name}{space}[{dimensions}]{varying}"
+        if self.layout is None and not self.vma:
+            text = f"{name}{space}[{','.join(map(str, self.shape))}]"
+        else:
+            dimensions, axes = layouts.texts(self.shape, self.layout, self.vma)
+            text = f"{name}{space}[{dimensions}]{axes}"
+        return text + layouts.mesh_text(self.layout) if mesh_axis_types else text
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
@@ -204,17 +244,6 @@ def _forget(key: tuple, reference: weakref.ref) -> None:
     # A new value may have taken the key between the death of the old one and this call.
     if _interned.get(key) is reference:
         _interned.pop(key, None)
-
-
-def _dimensions_with_axes(shape: Shape, spec: Any) -> str:
-    entries = tuple(spec) + (None,) * (len(shape) - len(spec))
-
-    def one(size: int, entry: Any) -> str:
-        if entry is None:
-            return str(size)
-        return f"{size}@{entry if isinstance(entry, str) else '(' + ','.join(entry) + ')'}"
-
-    return ",".join(map(one, shape, entries))
 
 
 def varying_axes(avals: Any) -> frozenset:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
+from . import layouts
 from .arrays import ArrayBase, register_array_class
 from .avals import ShapedArray, register_value_type
 from .dtypes import is_extended
@@ -29,7 +30,8 @@ _UNSTACKED_AT_ONCE = 32
 def physical_aval(aval: ShapedArray) -> ShapedArray:
     """The type of the plain array that carries an array of an extended dtype."""
     element = aval.dtype.physical_element_aval()
-    return ShapedArray((*aval.shape, *element.shape), element.dtype, vma=aval.vma)
+    shape = (*aval.shape, *element.shape)
+    return ShapedArray(shape, element.dtype, vma=aval.vma, sharding=aval.layout)
 
 
 def logical_aval(physical: ShapedArray, dtype: Any) -> ShapedArray:
@@ -41,7 +43,8 @@ def logical_aval(physical: ShapedArray, dtype: Any) -> ShapedArray:
             f"elements of dtype {dtype.name} are carried by arrays of {element.str_short()}, with "
             f"any dimensions before; got {physical.str_short()}"
         )
-    return ShapedArray(physical.shape[:leading], dtype, vma=physical.vma)
+    layout = None if physical.layout is None else layouts.leading(physical.layout, leading)
+    return ShapedArray(physical.shape[:leading], dtype, vma=physical.vma, sharding=layout)
 
 
 class ExtendedArray(ArrayBase):

@@ -150,11 +150,24 @@ class Primitive:
                         f"Attempting to pass a Ref {aval.str_short()} to a primitive: {self.name} "
                         "-- did you forget to unpack ([...]) the ref?"
                     )
+        for aval in avals:
+            if aval.layout is not None:
+                return _infer_with_layouts(self, avals, params)
+        if ("sharding" in params and params["sharding"] is not None) or (
+            "out_sharding" in params and params["out_sharding"] is not None
+        ):
+            return _infer_with_layouts(self, avals, params)
+        return self._infer_plain(avals, params)
+
+    def _infer_plain(
+        self, avals: tuple[AbstractValue, ...], params: dict[str, Any]
+    ) -> tuple[tuple[AbstractValue, ...], frozenset]:
+        """The types of results, of operands without layouts."""
         if self.spreads_varying:
             varying = varying_axes(avals)
             if varying:
                 return self._infer_varying(avals, params, varying)
-        return self._shape_rule(*avals, **params)
+        return self._shape_rule(*avals, **params)  # type: ignore[misc]
 
     def _infer_varying(
         self, avals: tuple[AbstractValue, ...], params: dict[str, Any], varying: frozenset
@@ -180,6 +193,14 @@ class Primitive:
         self.impl = implementation
         self.eager = implementation
         return implementation
+
+
+def _infer_with_layouts(
+    primitive: Primitive, avals: tuple[AbstractValue, ...], params: dict[str, Any]
+) -> tuple[tuple[AbstractValue, ...], frozenset]:
+    from .propagation import infer_with_layouts  # its rules know all primitives
+
+    return infer_with_layouts(primitive, avals, params)
 
 
 def _check_hashable(primitive: Primitive, params: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from . import tracing
 from .avals import AbstractValue, ShapedArray
+from .layouts import layout_over, mesh_in_force, with_dimension, without_dimension
 from .staging import check_leaks
 from .tracing import Trace, current, evaluation_trace
 
@@ -176,7 +177,8 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
         raise ValueError(
             f"dimension {axis} of {aval.str_short()} has size {aval.shape[axis]}, not {size}"
         )
-    return aval.update(shape=aval.shape[:axis] + aval.shape[axis + 1 :], sharding=None)
+    layout = without_dimension(aval.layout, axis)
+    return aval.update(shape=aval.shape[:axis] + aval.shape[axis + 1 :], sharding=layout)
 
 
 def unmapped_aval(
@@ -196,9 +198,8 @@ def unmapped_aval(
     """
     if axis is None or not isinstance(aval, ShapedArray):
         return aval
-    if explicit_mesh_axis is not None:
-        raise ValueError(
-            f"examples laid out over the explicit mesh axis {explicit_mesh_axis!r} have a type "
-            "that depends on the mesh; use vmap with spmd_axis_name"
-        )
-    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]), sharding=None)
+    layout = with_dimension(aval.layout, axis, explicit_mesh_axis)
+    if aval.layout is None and explicit_mesh_axis is not None:
+        entries = (*(None,) * axis, explicit_mesh_axis, *(None,) * (aval.ndim - axis))
+        layout = layout_over(mesh_in_force(), entries)
+    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]), sharding=layout)

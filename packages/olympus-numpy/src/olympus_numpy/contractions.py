@@ -15,6 +15,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.resharding import asked_sharding
 
 from .arithmetic import multiply
 from .axes import canonical_axis, hashable_axis, refuse_out
@@ -71,7 +72,7 @@ def contract(
         dimension_numbers=dimension_numbers,
         precision=lax.canonicalize_precision(precision),
         preferred_element_type=dtype,
-        out_sharding=out_sharding,
+        out_sharding=asked_sharding(out_sharding, "dot_general"),
     )
     return convert(result, dtype, True) if weak_type else result
 

@@ -13,8 +13,9 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import ShapedArray, canonicalize_shape, get_aval
-from olympus_ir.lax.creation import place_like
+from olympus_ir.lax.creation import layout_like, place_like
 from olympus_ir.lax.values import as_array
+from olympus_ir.resharding import asked_sharding
 
 from .compilation import compiled, inlined
 from .promotion import check_arraylike, convert, held, result_type_of, spread
@@ -369,11 +370,15 @@ def _is_scalar(value: Any) -> bool:
     return isinstance(value, str) or getattr(value, "shape", None) == ()
 
 
-@inlined("shape", "dtype", "weak_type")
-def _filled(value: Any, shape: tuple, dtype: Any, weak_type: bool = False) -> Any:
+@inlined("shape", "dtype", "weak_type", "out_sharding")
+def _filled(
+    value: Any, shape: tuple, dtype: Any, weak_type: bool = False, out_sharding: Any = None
+) -> Any:
     """A value spread over a shape."""
     if dtypes.is_extended(dtype):
         return lax.full(shape, value, dtype)
+    if out_sharding is not None and not np.ndim(value):
+        return lax.broadcast(convert(value, dtype, weak_type), shape, out_sharding=out_sharding)
     return as_array(spread(convert(value, dtype, weak_type), shape))
 
 
@@ -423,7 +428,9 @@ def _constant(
     dtype = dtypes.check_and_canonicalize_user_dtype(
         float if dtype is None else dtype, function, stacklevel=4
     )
-    return placed(_filled(value, shape, dtype), device, out_sharding)
+    if out_sharding is not None:
+        out_sharding = asked_sharding(out_sharding, f"jnp.{function}")
+    return placed(_filled(value, shape, dtype, False, out_sharding), device)
 
 
 def full(
@@ -453,7 +460,11 @@ def full(
         dtype, weak_type = result_type_of(fill_value)
     else:
         dtype, weak_type = dtypes.check_and_canonicalize_user_dtype(dtype, "full", 3), False
-    return placed(_filled(fill_value, shape, dtype, weak_type), device, out_sharding)
+    if np.ndim(fill_value):
+        return placed(_filled(fill_value, shape, dtype, weak_type), device, out_sharding)
+    if out_sharding is not None:
+        out_sharding = asked_sharding(out_sharding, "jnp.full")
+    return placed(_filled(fill_value, shape, dtype, weak_type, out_sharding), device)
 
 
 def zeros_like(
@@ -554,7 +565,10 @@ def _constant_like(
     shape = np.shape(a) if shape is None else shape_of(shape)
     if device is None and out_sharding is None and not np.ndim(value):
         device = place_like(a, shape)
-    return placed(_filled(value, shape, dtype, weak_type), device, out_sharding)
+        out_sharding = layout_like(a, shape) if device is None else None
+    if np.ndim(value):
+        return placed(_filled(value, shape, dtype, weak_type), device, out_sharding)
+    return placed(_filled(value, shape, dtype, weak_type, out_sharding), device)
 
 
 def integer_argument(function: str, name: str, value: Any) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.lax.creation import layout_like
 
 from .axes import canonical_axis, hashable_axis, requested_dtype
 from .compilation import compiled
@@ -76,7 +77,8 @@ def sort(
 def _argsorted(a: Any, axis: int | None, stable: bool, descending: bool, dtype: Any) -> Any:
     a, axis = _flat_or_axis("argsort", a, axis)
     index_dtype = dtypes.default_int_dtype() if dtype is None else dtype
-    places = lax.broadcasted_iota(index_dtype, a.shape, axis)
+    layout = layout_like(a, a.shape)
+    places = lax.broadcasted_iota(index_dtype, a.shape, axis, out_sharding=layout)
     # Sorted upwards and read backwards; reversed before so that equal elements keep their order.
     if descending:
         a, places = lax.rev(a, (axis,)), lax.rev(places, (axis,))
@@ -125,7 +127,9 @@ def _lexsorted(keys: Any, axis: int) -> Any:
     if arrays[0].ndim == 0:
         return np.zeros((), dtypes.default_int_dtype())
     axis = canonical_axis(axis, arrays[0].ndim)
-    places = lax.broadcasted_iota(dtypes.default_int_dtype(), arrays[0].shape, axis)
+    shape = arrays[0].shape
+    layout = layout_like(arrays[0], shape)
+    places = lax.broadcasted_iota(dtypes.default_int_dtype(), shape, axis, out_sharding=layout)
     return lax.sort((*reversed(arrays), places), dimension=axis, num_keys=len(arrays))[-1]
 
 

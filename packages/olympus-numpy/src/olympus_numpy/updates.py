@@ -11,6 +11,7 @@ import numpy as np
 
 from olympus_ir import config, dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.resharding import with_out_sharding
 from olympus_ir.tracing import current, evaluation_trace
 
 from .compilation import compiled
@@ -190,18 +191,17 @@ class IndexedUpdate:
         else:
             layout, operands = parse(array.shape, self.index, fixed=is_staging())
             scatter = _scatter_at
-        result = scatter(
-            array,
-            values,
-            operation,
-            layout,
-            operands,
-            unique_indices,
-            indices_are_sorted,
-            mode,
-            wrap_negative_indices,
+        options = (unique_indices, indices_are_sorted, mode, wrap_negative_indices)
+        if out_sharding is None:
+            return scatter(array, values, operation, layout, operands, *options)
+        return with_out_sharding(
+            lambda x, update, *indices: _scatter_at(
+                x, update, operation, layout, indices, *options
+            ),
+            (array, values, *operands),
+            out_sharding,
+            "scatter",
         )
-        return result if out_sharding is None else lax.reshard(result, out_sharding)
 
     def get(
         self,
@@ -236,17 +236,15 @@ class IndexedUpdate:
         layout, operands = parse(array.shape, self.index, fixed=not eager and is_staging())
         if hasattr(fill_value, "item"):
             fill_value = fill_value.item()  # compiled in
-        result = (taken if eager else take_at)(
-            array,
-            layout,
-            operands,
-            mode,
-            fill_value,
-            unique_indices,
-            indices_are_sorted,
-            wrap_negative_indices,
+        options = (mode, fill_value, unique_indices, indices_are_sorted, wrap_negative_indices)
+        if out_sharding is None:
+            return (taken if eager else take_at)(array, layout, operands, *options)
+        return with_out_sharding(
+            lambda x, *indices: take_at(x, layout, indices, *options),
+            (array, *operands),
+            out_sharding,
+            "gather",
         )
-        return result if out_sharding is None else lax.reshard(result, out_sharding)
 
     def set(
         self,

@@ -9,6 +9,7 @@ import numpy as np
 
 from olympus_ir import config_flags, dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.resharding import laid_out
 
 from .arguments import check_key, checked_shape, compiled, float_dtype, sample_shape
 from .uniform import _uniform, two_keys
@@ -32,6 +33,7 @@ def _scalar(value: Any, dtype: Any) -> Any:
 # ---- normal ----
 
 
+@laid_out
 def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Samples the standard normal distribution.
 
@@ -77,6 +79,7 @@ def _normal_real(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.mul(_scalar(np.sqrt(2), dtype), lax.erf_inv(u))
 
 
+@laid_out
 def truncated_normal(
     key: Any,
     lower: Any,
@@ -137,6 +140,7 @@ def in_rank_of(value: Any, shape: tuple[int, ...]) -> Any:
     return lax.expand_dims(value, tuple(range(missing))) if missing and np.ndim(value) else value
 
 
+@laid_out
 def lognormal(
     key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -163,6 +167,7 @@ def _lognormal(key: Any, sigma: Any, *, shape: tuple[int, ...], dtype: Any) -> A
 # ---- exponential and what comes from it ----
 
 
+@laid_out
 def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Samples the exponential distribution with mean one.
 
@@ -184,6 +189,7 @@ def _exponential(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.neg(lax.log1p(lax.neg(u)))
 
 
+@laid_out
 def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Samples the Laplace distribution with mean zero and scale one.
 
@@ -205,6 +211,7 @@ def _laplace(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
 
 
+@laid_out
 def gumbel(
     key: Any,
     shape: Any = (),
@@ -262,6 +269,7 @@ def _gumbel(key: Any, *, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
 # ---- others ----
 
 
+@laid_out
 def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Samples the standard logistic distribution.
 
@@ -283,6 +291,7 @@ def _logistic(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
 
 
+@laid_out
 def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Samples the standard Cauchy distribution.
 

@@ -15,6 +15,7 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import get_aval
+from olympus_ir.resharding import laid_out
 from olympus_ir.tracing import current, evaluation_trace
 
 from .arguments import check_key, compiled, float_dtype, sample_shape
@@ -40,6 +41,7 @@ def _any(flags: Any) -> Any:
 # ---- Poisson ----
 
 
+@laid_out
 def poisson(
     key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:

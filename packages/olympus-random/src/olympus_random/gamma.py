@@ -21,6 +21,7 @@ from olympus_ir.avals import ShapedArray
 from olympus_ir.errors import ShapeError
 from olympus_ir.expansion import expansion_rules
 from olympus_ir.primitives import instruction
+from olympus_ir.resharding import laid_out
 
 from .arguments import check_key, compiled, float_dtype
 from .continuous import _exponential, _normal, parameters_shape
@@ -169,6 +170,7 @@ def _gamma(key: Any, a: Any, *, shape: tuple[int, ...], dtype: Any, log_space: b
     return random_gamma_p.bind(key, a, log_space=log_space)
 
 
+@laid_out
 def gamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -200,6 +202,7 @@ def gamma(
     return _gamma(key, a, shape=shape, dtype=dtype, log_space=False)
 
 
+@laid_out
 def loggamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:

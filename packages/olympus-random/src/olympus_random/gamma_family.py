@@ -10,6 +10,7 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import get_aval
+from olympus_ir.resharding import laid_out
 
 from .arguments import check_key, checked_shape, compiled, float_dtype, sample_shape
 from .continuous import _exponential, _normal, parameters_shape
@@ -29,6 +30,7 @@ def _in_shape_of(value: Any, shape: tuple[int, ...]) -> Any:
     return value if not np.shape(value) else spread(value, shape)
 
 
+@laid_out
 def beta(
     key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -71,6 +73,7 @@ def _beta(key: Any, a: Any, b: Any, *, shape: tuple[int, ...], dtype: Any) -> An
     return lax.div(gamma_a, lax.add(gamma_a, gamma_b))
 
 
+@laid_out
 def dirichlet(
     key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -121,6 +124,7 @@ def _dirichlet(key: Any, alpha: Any, *, shape: tuple[int, ...], dtype: Any) -> A
     return lax.div(weights, total)
 
 
+@laid_out
 def chisquare(
     key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -154,6 +158,7 @@ def _chisquare(key: Any, df: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.mul(lax.exp(logarithms), two)
 
 
+@laid_out
 def f(
     key: Any,
     dfnum: Any,
@@ -199,6 +204,7 @@ def _f(key: Any, dfnum: Any, dfden: Any, *, shape: tuple[int, ...], dtype: Any) 
     )
 
 
+@laid_out
 def t(key: Any, df: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Samples Student's t distribution.
 
@@ -244,6 +250,7 @@ def _one_over(p: Any) -> Any:
     return lax.div(_scalar(1, aval.dtype) if not aval.weak_type else 1.0, p)
 
 
+@laid_out
 def generalized_normal(
     key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -279,6 +286,7 @@ def _generalized_normal(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any)
     return lax.mul(sign, lax.pow(magnitude, exponent))
 
 
+@laid_out
 def ball(
     key: Any,
     d: int,

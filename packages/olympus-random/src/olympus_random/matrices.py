@@ -11,6 +11,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import get_aval
+from olympus_ir.resharding import laid_out
 
 from .arguments import check_key, checked_shape, compiled, float_dtype, sample_shape
 from .continuous import _normal
@@ -20,6 +21,7 @@ __all__ = ["multivariate_normal", "orthogonal"]
 _METHODS = ("cholesky", "eigh", "svd")
 
 
+@laid_out
 def multivariate_normal(
     key: Any,
     mean: Any,
@@ -109,6 +111,7 @@ def _multivariate_normal(
     return lax.add(mean, moved)
 
 
+@laid_out
 def orthogonal(
     key: Any,
     n: int,

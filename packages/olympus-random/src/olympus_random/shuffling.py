@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.resharding import laid_out
 from olympus_ir.tracing import concrete_or_error
 
 from .arguments import check_key, compiled, sample_shape
@@ -39,6 +40,7 @@ def _axis_in(axis: int, ndim: int) -> int:
 # ---- permutations ----
 
 
+@laid_out
 def permutation(
     key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None
 ) -> Array:

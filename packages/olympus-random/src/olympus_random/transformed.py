@@ -9,6 +9,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.resharding import laid_out
 
 from .arguments import check_key, compiled, float_dtype, sample_shape
 from .continuous import _exponential, _normal_real, parameters_shape
@@ -40,6 +41,7 @@ def _scalar(value: Any, dtype: Any) -> Any:
     return np.asarray(value, dtype)
 
 
+@laid_out
 def pareto(
     key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -63,6 +65,7 @@ def _pareto(key: Any, b: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.exp(lax.div(e, _spread(b, shape, dtype)))
 
 
+@laid_out
 def rayleigh(
     key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -113,6 +116,7 @@ def _weibull_min(
     return lax.mul(lax.pow(e, _spread(power, shape, dtype)), _spread(scale, shape, dtype))
 
 
+@laid_out
 def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Samples the Maxwell distribution with scale one.
 
@@ -163,6 +167,7 @@ def _double_sided_maxwell(
     return lax.add(scaled, _spread(loc, shape, dtype))
 
 
+@laid_out
 def triangular(
     key: Any,
     left: Any,
@@ -203,6 +208,7 @@ def _triangular(
     return lax.select(lax.lt(u, lax.div(below, width)), rising, falling)
 
 
+@laid_out
 def wald(
     key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
@@ -239,6 +245,7 @@ def _wald(key: Any, mean: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.select(is_smaller, x, lax.div(mean_squared, x))
 
 
+@laid_out
 def geometric(
     key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import get_aval
+from olympus_ir.resharding import laid_out
 
 from .arguments import check_key, compiled, float_dtype, sample_shape
 from .primitives import random_bits_p, random_split_p
@@ -20,6 +21,7 @@ __all__ = ["bits", "randint", "uniform"]
 # ---- bits ----
 
 
+@laid_out
 def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Samples unsigned integers, each of whose bits is equally likely to be set.
 
@@ -70,6 +72,7 @@ def keys_of(key: Any, count: int) -> tuple[Any, ...]:
 # ---- floats ----
 
 
+@laid_out
 def uniform(
     key: Any,
     shape: Any = (),
@@ -133,6 +136,7 @@ def in_rank(value: Any, rank: int) -> Any:
 # ---- integers ----
 
 
+@laid_out
 def randint(
     key: Any,
     shape: Any,

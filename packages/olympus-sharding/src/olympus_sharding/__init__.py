@@ -6,7 +6,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from olympus_ir.layouts import ManualAxisType
 from olympus_ir.placement import AbstractDevice, AbstractMesh, AxisType, PartitionSpec
+from olympus_ir.resharding import install_reshard
 from olympus_ir.source_info import register_library_folder
 
 from .__about__ import __version__
@@ -27,6 +29,7 @@ __all__ = [
     "AxisType",
     "DuplicateSpecError",
     "IndivisibleError",
+    "ManualAxisType",
     "Mesh",
     "NamedSharding",
     "PartitionSpec",
@@ -44,6 +47,8 @@ __all__ = [
 
 # The rules of these load those of batching and differentiation: only who uses them waits.
 _MODULES = {
+    "auto_axes": "axis_scopes",
+    "explicit_axes": "axis_scopes",
     "inspect_array_sharding": "inspection",
     "pmap": "parallel_map",
     "reshard": "constraints",
@@ -53,6 +58,15 @@ _MODULES = {
     "visualize_sharding": "visualization",
     "with_sharding_constraint": "constraints",
 }
+
+
+def _bind_reshard(value: Any, sharding: NamedSharding, concrete_mesh: Any) -> Any:
+    from .constraints import bind_reshard_p  # with the rules of all transformations
+
+    return bind_reshard_p(value, sharding, concrete_mesh)
+
+
+install_reshard(_bind_reshard)
 
 
 def __getattr__(name: str) -> Any:

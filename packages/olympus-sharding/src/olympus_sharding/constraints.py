@@ -16,13 +16,17 @@ from olympus_autodiff.tables import jvp_rules, linear, transpose_rules
 from olympus_autodiff.zeros import Zero
 from olympus_batching.tables import BatchAxis, define_axis_rule
 from olympus_ir import config_states, lax, pytrees
-from olympus_ir.avals import get_aval
+from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.jit import jit
+from olympus_ir.layouts import check_divisible, mesh_in_force, normal_form
 from olympus_ir.placement import UNCONSTRAINED, AbstractMesh, AxisType, BaseMesh, PartitionSpec
 from olympus_ir.primitives import Primitive
+from olympus_ir.propagation import of_program, propagation_rules
 from olympus_ir.pytree_prefix import spread_prefix
 from olympus_ir.reference.tables import reference_rules
+from olympus_ir.resharding import asked_sharding, bind_reshard
 
-from .context import get_abstract_mesh
+from .context import get_abstract_mesh, with_axis_types
 from .mesh import Mesh, empty_mesh
 from .shardings import NamedSharding, Sharding, SingleDeviceSharding
 from .tiling import axes_of_dimensions
@@ -41,17 +45,23 @@ __all__ = [
 # ``unconstrained_dims``, the dimensions that the compiler may divide as it likes.
 sharding_constraint_p = Primitive("sharding_constraint", family="constraints")
 # Parameters: ``dst_sharding``, over an abstract mesh; ``concrete_mesh``, the mesh of devices where
-# the user gave one.
+# the user gave one; ``source_mesh``, the mesh in force where the operand was made.
 reshard_p = Primitive("reshard", family="constraints")
 
 for _primitive in (sharding_constraint_p, reshard_p):
     _primitive.linear_in = True
-    _primitive.def_abstract_eval(lambda operand, **params: operand)
+    propagation_rules.define(_primitive, of_program)
     # The values are what they were; the NumPy evaluator has one place for all of them.
     reference_rules.define(_primitive, lambda operand, **params: operand)
     jvp_rules.define(_primitive, linear)
 
 reshard_p.print_rule = lambda equation, printer: []
+sharding_constraint_p.def_abstract_eval(lambda operand, **params: operand)
+
+
+@reshard_p.def_abstract_eval
+def _reshard_type(operand: ShapedArray, *, dst_sharding: NamedSharding, **params: Any) -> Any:
+    return operand.update(sharding=dst_sharding)
 
 
 def _constraint_mesh(params: dict[str, Any]) -> BaseMesh | None:
@@ -109,10 +119,36 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     leaves, tree = pytrees.tree_flatten(x)
     flat = _flat_shardings(name, shardings, x)
     results = [
-        constrain(leaf, _constraint_sharding(given), name)
+        leaf
+        if _is_as_asserted(leaf, given)
+        else constrain(leaf, _constraint_sharding(given), name)
         for leaf, given in zip(leaves, flat, strict=True)
     ]
     return pytrees.tree_unflatten(tree, results)
+
+
+def _is_as_asserted(value: Any, given: Any) -> bool:
+    """Whether all axes are explicit: then a constraint is an assertion about the value's type.
+
+    Raises:
+      AssertionError: where it does not hold.
+    """
+    if not isinstance(given, PartitionSpec | NamedSharding):
+        return False
+    mesh = _mesh_in_force() if isinstance(given, PartitionSpec) else given.mesh
+    if not mesh.are_all_axes_explicit:
+        return False
+    spec = given if isinstance(given, PartitionSpec) else given.spec
+    aval = get_aval(value)
+    wanted = normal_form(NamedSharding(mesh.abstract_mesh, spec), aval.ndim)
+    if aval.layout is not wanted:
+        raise AssertionError(
+            "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
+            f"`Explicit`. The array sharding: {aval.sharding.spec} did not match the sharding "
+            f"provided: {spec}. Please use `olympus.sharding.reshard` to shard your input to the "
+            "sharding you want."
+        )
+    return True
 
 
 def constrain(value: Any, sharding: Any, name: str) -> Any:
@@ -164,14 +200,43 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     """
     leaves, tree = pytrees.tree_flatten(xs)
     flat = _flat_shardings("reshard", out_shardings, xs)
-    results = []
-    for leaf, given in zip(leaves, flat, strict=True):
-        destination, concrete_mesh = _reshard_sharding(given)
-        aval = get_aval(leaf)
-        _check_rank("reshard", destination, aval)
-        destination.shard_shape(aval.shape)
-        results.append(reshard_p.bind(leaf, dst_sharding=destination, concrete_mesh=concrete_mesh))
+    results = [_reshard_leaf(leaf, given) for leaf, given in zip(leaves, flat, strict=True)]
     return pytrees.tree_unflatten(tree, results)
+
+
+def _reshard_leaf(leaf: Any, given: Any) -> Any:
+    if isinstance(given, PartitionSpec | NamedSharding):
+        destination = asked_sharding(given, "reshard")
+    else:
+        raise TypeError(
+            "`out_shardings` argument of reshard only supports instances of `NamedSharding` or "
+            f"`PartitionSpec`. Got {given} of type: {type(given)}"
+        )
+    assert destination is not None
+    mesh = given.mesh if type(given) is NamedSharding and type(given.mesh) is Mesh else None
+    return bind_reshard(leaf, destination, mesh)
+
+
+def bind_reshard_p(value: Any, destination: NamedSharding, concrete_mesh: Any) -> Any:
+    """Lays a value out anew, also over axes that are not explicit."""
+    aval = get_aval(value)
+    spec, mesh = destination.spec, destination.mesh
+    entries = spec.partitions
+    if len(entries) > aval.ndim:
+        # None says nothing of a dimension that there is not.
+        if any(entry is not None for entry in entries[aval.ndim :]):
+            _check_rank("reshard", destination, aval)
+        entries = entries[: aval.ndim]
+    entries += (None,) * (aval.ndim - len(entries))
+    destination = NamedSharding(mesh, spec.update(partitions=entries))
+    check_divisible(aval.shape, destination)
+    source_mesh = mesh_in_force() if aval.layout is None else aval.layout.mesh
+    return reshard_p.bind(
+        value,
+        dst_sharding=destination,
+        concrete_mesh=concrete_mesh,
+        source_mesh=mesh if source_mesh.empty else source_mesh,
+    )
 
 
 def concrete_sharding(sharding: Any, mesh: Any = None) -> Any:
@@ -187,6 +252,7 @@ def concrete_sharding(sharding: Any, mesh: Any = None) -> Any:
         mesh = config_states.concrete_mesh.value
     if mesh is None or mesh.shape_tuple != sharding.mesh.shape_tuple:
         return sharding
+    mesh = with_axis_types(mesh, sharding.mesh.axis_types)
     return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
 
 
@@ -239,9 +305,6 @@ def _constraint_sharding(given: Any) -> Any:
                 "then the mesh context manager is not required."
             )
         given = NamedSharding(mesh, given)
-        if mesh.are_all_axes_explicit:
-            # An assertion about the types of values; making it hold is the stronger form of it.
-            return given
     if type(given) is NamedSharding:
         _check_axis_types(
             given,
@@ -251,35 +314,6 @@ def _constraint_sharding(given: Any) -> Any:
             "use the `reshard` API?",
         )
     return given
-
-
-def _reshard_sharding(given: Any) -> tuple[NamedSharding, Mesh | None]:
-    if isinstance(given, PartitionSpec):
-        mesh = get_abstract_mesh()
-        if mesh.empty:
-            raise ValueError(
-                "Using PartitionSpec when you are not under a mesh context is not allowed. Please "
-                "pass a NamedSharding instance or enter into a mesh context via "
-                f"`olympus.set_mesh`. Got {given}"
-            )
-        sharding, concrete_mesh = NamedSharding(mesh, given), None
-    elif type(given) is NamedSharding:
-        mesh = given.mesh
-        concrete_mesh = mesh if type(mesh) is Mesh else None
-        sharding = NamedSharding(mesh.abstract_mesh, given.spec)
-    else:
-        raise TypeError(
-            "`out_shardings` argument of reshard only supports instances of `NamedSharding` or "
-            f"`PartitionSpec`. Got {given} of type: {type(given)}"
-        )
-    _check_axis_types(
-        sharding,
-        (AxisType.Explicit,),
-        "PartitionSpec passed to reshard cannot contain axis names that are of type Auto or "
-        f"Manual. Got PartitionSpec: {sharding.spec} and mesh: {mesh}. For axes of type Auto, use "
-        "with_sharding_constraint.",
-    )
-    return sharding, concrete_mesh
 
 
 def _check_axis_types(sharding: NamedSharding, allowed: Sequence[AxisType], message: str) -> None:
@@ -327,7 +361,19 @@ def _constrain_now(operand: Any, *, sharding: Any, **params: Any) -> Any:
     return lax.device_put(operand, sharding)
 
 
-def _reshard_now(operand: Any, *, dst_sharding: Any, concrete_mesh: Any) -> Any:
+def _reshard_now(
+    operand: Any, *, dst_sharding: Any, concrete_mesh: Any, source_mesh: AbstractMesh
+) -> Any:
+    params = {
+        "dst_sharding": dst_sharding,
+        "concrete_mesh": concrete_mesh,
+        "source_mesh": source_mesh,
+    }
+    spec = dst_sharding.spec
+    own = get_aval(operand).layout
+    if spec.unreduced or (own is not None and own.spec.unreduced):
+        # Sums are added up (or begun) by a program.
+        return jit(lambda value: reshard_p.bind(value, **params))(operand)
     return lax.device_put(operand, concrete_sharding(dst_sharding, concrete_mesh))
 
 
@@ -345,13 +391,21 @@ def _constraint_transpose(cotangent: Any, operand: Any, **params: Any) -> list[A
 
 @transpose_rules.define(reshard_p)
 def _reshard_transpose(
-    cotangent: Any, operand: Any, *, dst_sharding: Any, concrete_mesh: Any
+    cotangent: Any,
+    operand: Any,
+    *,
+    dst_sharding: NamedSharding,
+    concrete_mesh: Any,
+    source_mesh: AbstractMesh,
 ) -> list[Any]:
-    # It goes back to where the value came from, which types without placement leave open.
-    source = operand.aval.sharding
-    if cotangent.__class__ is Zero or source is None:
+    if cotangent.__class__ is Zero:
         return [cotangent]
-    return [reshard_p.bind(cotangent, dst_sharding=source, concrete_mesh=concrete_mesh)]
+    aval = operand.aval.to_ct_aval()
+    if aval.layout is not None:
+        return [bind_reshard(cotangent, aval.layout, concrete_mesh)]
+    # Where the operand's type says nothing, either the compiler decides or it is whole everywhere.
+    entries = (None,) * aval.ndim if source_mesh.explicit_axes else dst_sharding.spec.partitions
+    return [bind_reshard(cotangent, NamedSharding(source_mesh, PartitionSpec(*entries)))]
 
 
 @define_axis_rule(sharding_constraint_p)

@@ -9,7 +9,7 @@ from typing import Any
 
 from olympus_ir import config_states
 from olympus_ir.config_flags import disallow_mesh_context_manager
-from olympus_ir.placement import AbstractMesh, empty_abstract_mesh
+from olympus_ir.placement import AbstractMesh, AxisType, empty_abstract_mesh
 
 from .mesh import Mesh, empty_mesh
 
@@ -39,6 +39,21 @@ def get_mesh() -> Mesh:
     _check_not_tracing("get_mesh", " Maybe you want `get_abstract_mesh()`?")
     mesh = _concrete_mesh.value
     return empty_mesh if mesh is None else mesh
+
+
+def with_axis_types(mesh: Mesh, axis_types: tuple) -> Mesh:
+    """The mesh of the same devices with axes of other types."""
+    return mesh if mesh.axis_types == axis_types else mesh.update(axis_types=axis_types)
+
+
+def concrete_mesh_in_force() -> Mesh | None:
+    """The mesh of devices in force, with its axes of the types that they have at present."""
+    mesh, abstract = _concrete_mesh.value, _abstract_mesh.value
+    if mesh is None or abstract is None or abstract.shape_tuple != mesh.shape_tuple:
+        return mesh
+    if AxisType.Manual in abstract.axis_types:  # of the inside of a program
+        return mesh
+    return with_axis_types(mesh, abstract.axis_types)
 
 
 class set_mesh:

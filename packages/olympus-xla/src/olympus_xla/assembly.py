@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.avals import ShapedArray, canonicalize_shape
+from olympus_ir.layouts import placed
 from olympus_ir.pytrees import tree_map
 from olympus_sharding.shardings import shard_indices
 from olympus_sharding.tiling import Index
@@ -83,7 +84,7 @@ def make_array_from_single_device_arrays(
             f"dtype of the addressable shards. Got dtype={np.dtype(dtype)} and shard dtype={found}."
         )
     _check_parts(shape, found, sharding, parts)
-    return assemble_array(ShapedArray(shape, found), sharding, parts, committed=True)
+    return assemble_array(placed(ShapedArray(shape, found), sharding), sharding, parts, committed=True)
 
 
 def _check_sharding(sharding: Any) -> None:

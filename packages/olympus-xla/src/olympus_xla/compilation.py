@@ -17,6 +17,7 @@ from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.config_flags import dump_ir_to
 from olympus_ir.dead_code import dce_olympuspr
 from olympus_ir.effects import allocation_effect
+from olympus_ir.layouts import placed
 from olympus_ir.olympuspr import ClosedOlympuspr
 from olympus_ir.shape_struct import ShapeDtypeStruct
 
@@ -339,8 +340,8 @@ def compile_lowered(
         loaded,
         in_avals=[get_aval(value) for value in constants] + in_avals,
         in_shardings=constant_shardings + in_shardings,
-        out_avals=lowered.out_avals,
-        out_shardings=_result_shardings(loaded, lowered, placement),
+        out_avals=list(map(_placed_aval, lowered.out_avals, out_shardings)),
+        out_shardings=out_shardings,
         committed=placement.committed,
         ordered_effects=lowered.ordered_effects,
         calls_python=bool(lowered.host_callbacks),
@@ -348,6 +349,10 @@ def compile_lowered(
         spans_processes=spans_processes,
     )
     return Compiled(lowered, wrapped, placement, constants)
+
+
+def _placed_aval(aval: Any, sharding: Any) -> Any:
+    return placed(aval, sharding) if isinstance(aval, ShapedArray) else aval
 
 
 def _spans_processes(devices: Sequence[Any]) -> bool:

@@ -229,6 +229,12 @@ def _resolve_shardings(
         else sharding
         for sharding in placed_in
     ]
+    if mesh.are_all_axes_explicit:
+        # Types say how results lie.
+        placed_out = [
+            _typed_sharding(mesh, aval) if sharding is None else sharding
+            for sharding, aval in zip(placed_out, avals_out, strict=True)
+        ]
     _check_divisible("operand", placed_in, avals_in)
     _check_divisible("result", placed_out, avals_out)
     return Placement(devices, mesh, tuple(placed_in), tuple(placed_out), True)
@@ -266,6 +272,12 @@ def _in_mesh(sharding: Any, mesh: Any, aval: Any) -> Any:
         return sharding
     spec = spec_of_hlo(sharding._to_xla_hlo_sharding(ndim), mesh, ndim)
     return sharding if spec is None else NamedSharding(mesh, spec)
+
+
+def _typed_sharding(mesh: Any, aval: Any) -> Any:
+    layout = aval.layout
+    spec = PartitionSpec(*(None,) * getattr(aval, "ndim", 0)) if layout is None else layout.spec
+    return NamedSharding(mesh, spec)
 
 
 def _check_divisible(what: str, shardings: Sequence[Any], avals: Sequence[Any]) -> None:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from olympus_ir import config_states
 from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Olympuspr, olympusprs_in_params
+from olympus_sharding.context import concrete_mesh_in_force
 from olympus_sharding.mesh import Mesh
 
 __all__ = ["incompatible_devices", "mesh_of"]
@@ -29,7 +29,7 @@ def mesh_of(closed: ClosedOlympuspr) -> tuple[Mesh | None, str]:
     if asked is None:
         asked = closed.memo["mesh"] = _find_mesh(closed.jaxpr)
     mesh, what = asked
-    around = config_states.concrete_mesh.value
+    around = concrete_mesh_in_force()
     if around is None or not around.size:
         return asked
     if mesh is None:

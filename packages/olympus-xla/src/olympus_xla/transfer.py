@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.avals import ShapedArray, get_aval
-from olympus_ir.extended_arrays import ExtendedArray
+from olympus_ir.extended_arrays import ExtendedArray, logical_aval
 from olympus_ir.lax import device_put_p
+from olympus_ir.layouts import placed
 from olympus_ir.placement import PartitionSpec
 from olympus_ir.pytree_prefix import structure_mismatch
 from olympus_ir.pytrees import tree_flatten, tree_leaves, tree_map, tree_unflatten
@@ -58,7 +59,8 @@ put_handlers: dict[type, Callable[[Any, Any], Any]] = {}
 
 
 def _put_extended(array: ExtendedArray, place: Any) -> ExtendedArray:
-    return ExtendedArray(put_leaf(array.physical, place), array.aval)
+    physical = put_leaf(array.physical, place)
+    return ExtendedArray(physical, logical_aval(physical.aval, array.dtype))
 
 
 put_handlers[ExtendedArray] = _put_extended
@@ -195,7 +197,7 @@ def _put_host(
         parts = [np.array(value[index]) for device, index in indices if device in local]
         semantics = HostBufferSemantics.ZERO_COPY
     return batched_device_put(
-        aval, sharding, parts, devices, committed, False, semantics, is_wide(aval.dtype)
+        placed(aval, sharding), sharding, parts, devices, committed, False, semantics, is_wide(aval.dtype)
     )
 
 
@@ -228,7 +230,7 @@ def _move(array: ArrayImpl, place: Any, semantics: Any) -> ArrayImpl:
             return _copy_parts(array, sharding, semantics, True)
         if array._committed and own == sharding:
             return array
-        return array._rewrap_with_aval_and_sharding(array.aval, sharding)
+        return array._rewrap_with_aval_and_sharding(placed(array.aval, sharding), sharding)
     if _has_same_parts(array, own, sharding):
         return _copy_parts(array, sharding, semantics, True)
     if not (own.is_fully_addressable and sharding.is_fully_addressable):
@@ -274,10 +276,11 @@ def _has_same_parts(array: ArrayImpl, own: Any, other: Any) -> bool:
 def _copy_parts(array: ArrayImpl, sharding: Any, semantics: Any, committed: bool) -> ArrayImpl:
     devices = sharding._internal_device_list
     (result,) = copy_arrays_to_shardings([array], [devices], [sharding], [semantics])
-    if result._committed == committed and result.aval is array.aval:
+    aval = placed(array.aval, sharding)
+    if result._committed == committed and result.aval is aval:
         return result
     # A new handle with this type and sharding is a committed one.
-    return result._rewrap_with_aval_and_sharding(array.aval, sharding)
+    return result._rewrap_with_aval_and_sharding(aval, sharding)
 
 
 def copy_array(array: ArrayImpl) -> ArrayImpl:

@@ -5,6 +5,7 @@ from olympus_sharding import (
     AbstractDevice,
     AbstractMesh,
     AxisType,
+    ManualAxisType,
     Mesh,
     NamedSharding,
     PartitionSpec,
@@ -23,15 +24,18 @@ __all__ = [
     "AbstractDevice",
     "AbstractMesh",
     "AxisType",
+    "ManualAxisType",
     "Mesh",
     "NamedSharding",
     "PartitionSpec",
     "Sharding",
     "SingleDeviceSharding",
+    "auto_axes",  # noqa: F822 - looked up below, like others
+    "explicit_axes",  # noqa: F822
     "get_abstract_mesh",
     "get_mesh",
     "make_single_device_sharding",
-    "reshard",  # noqa: F822 - looked up below
+    "reshard",  # noqa: F822
     "set_mesh",
     "use_abstract_mesh",
 ]
@@ -39,6 +43,7 @@ __all__ = [
 __getattr__, __dir__ = _lazy.lazy_attributes(
     __name__,
     {
+        **_lazy.names_from("olympus_sharding.axis_scopes", "auto_axes", "explicit_axes"),
         **_lazy.names_from("olympus_sharding.constraints", "reshard"),
         # The name that `set_mesh` had as a context manager.
         **_lazy.names_from("olympus_sharding", "use_mesh=set_mesh"),

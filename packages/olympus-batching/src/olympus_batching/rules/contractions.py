@@ -7,7 +7,7 @@ from typing import Any
 
 from olympus_ir import lax
 
-from ..tables import all_shifted, batching_rules, materialize
+from ..tables import all_shifted, batched_sharding, batching_rules, materialize
 
 
 @batching_rules.define(lax.dot_general_p)
@@ -37,6 +37,8 @@ def _dot_general(
         used = (*rhs_contract, *rhs_batch)
         lhs_free = lhs.ndim - count - len(lhs_contract)
         out_dim = count + lhs_free + rhs_dim - sum([dim < rhs_dim for dim in used])
+    if params["out_sharding"] is not None:
+        params["out_sharding"] = batched_sharding(params["out_sharding"], out_dim)
     out = lax.dot_general_p.bind(
         lhs,
         rhs,

@@ -12,6 +12,7 @@ from ..tables import (
     all_shifted,
     along_axis,
     along_dimension,
+    batched_sharding,
     batching_rules,
     materialize,
     shape_of,
@@ -39,7 +40,7 @@ def _broadcast_in_dim(
         to_front(args[0], batch_dims[0]),
         shape=(axis_size, *shape),
         broadcast_dimensions=(0, *(dim + 1 for dim in broadcast_dimensions)),
-        sharding=sharding,
+        sharding=batched_sharding(sharding, 0),
     )
     return out, 0
 
@@ -52,7 +53,7 @@ def _reshape(
         to_front(args[0], batch_dims[0]),
         new_sizes=(axis_size, *new_sizes),
         dimensions=None if dimensions is None else (0, *(dim + 1 for dim in dimensions)),
-        sharding=sharding,
+        sharding=batched_sharding(sharding, 0),
     )
     return out, 0
 

@@ -9,6 +9,7 @@ from typing import Any
 from ..avals import ShapedArray, canonicalize_shape
 from ..errors import ShapeError
 from ..primitives import instruction
+from ..resharding import asked_sharding
 from .axes import canonical_axis, integer_axes
 from .values import Array, ArrayLike, as_array, shape_of
 
@@ -55,7 +56,7 @@ def _broadcast_in_dim_shape(
                 f"{operand.shape}, target broadcast shape {shape}, broadcast_dimensions "
                 f"{broadcast_dimensions}"
             )
-    return ShapedArray(shape, operand.dtype, operand.weak_type, sharding=sharding, vma=operand.vma)
+    return ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma)
 
 
 def broadcast_in_dim(
@@ -87,7 +88,10 @@ def broadcast_in_dim(
         if operand.shape == shape and dimensions == tuple(range(len(shape))):
             return operand
     return broadcast_in_dim_p.bind(
-        operand, shape=shape, broadcast_dimensions=dimensions, sharding=out_sharding
+        operand,
+        shape=shape,
+        broadcast_dimensions=dimensions,
+        sharding=asked_sharding(out_sharding, "broadcast_in_dim"),
     )
 
 

@@ -13,6 +13,7 @@ from .. import config, dtypes
 from ..avals import ShapedArray
 from ..errors import ShapeError
 from ..primitives import instruction
+from ..resharding import asked_sharding
 from .dot_algorithms import DotAlgorithm, DotAlgorithmPreset
 from .families import check_dtype, result_weak_type
 from .values import Array, ArrayLike, shape_of
@@ -159,7 +160,7 @@ def _dot_general_shape(
         dtype, weak_type = product_dtype(lhs.dtype, rhs.dtype), result_weak_type((lhs, rhs))
     else:
         dtype, weak_type = preferred_element_type, False
-    return ShapedArray(shape, dtype, weak_type, sharding=out_sharding, vma=lhs.vma | rhs.vma)
+    return ShapedArray(shape, dtype, weak_type, vma=lhs.vma | rhs.vma)
 
 
 def _check_dimension_numbers(
@@ -254,7 +255,7 @@ def dot_general(
         ),
         precision=canonicalize_precision(precision),
         preferred_element_type=preferred_element_type,
-        out_sharding=out_sharding,
+        out_sharding=asked_sharding(out_sharding, "dot_general"),
     )
 
 

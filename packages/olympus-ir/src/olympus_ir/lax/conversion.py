@@ -11,6 +11,7 @@ import numpy as np
 from .. import dtypes, pytrees
 from ..avals import ShapedArray
 from ..primitives import instruction
+from ..resharding import asked_sharding
 from ..staging import StagingTrace, staging_rules
 from ..tracing import Tracer
 from .families import Anything, AnythingExtended, Floating, check_dtype, unary
@@ -58,8 +59,7 @@ def _convert_element_type_shape(
     operand: ShapedArray, *, new_dtype: Any, weak_type: bool, sharding: Any
 ) -> ShapedArray:
     check_conversion(operand.dtype, new_dtype)
-    changes = {} if sharding is None else {"sharding": sharding}
-    return operand.update(dtype=new_dtype, weak_type=weak_type, **changes)
+    return operand.update(dtype=new_dtype, weak_type=weak_type)
 
 
 @bitcast_convert_type_p.def_abstract_eval
@@ -162,7 +162,10 @@ def convert_dtype(
     if aval.dtype == new_dtype and aval.weak_type is weak_type and sharding is None:
         return as_array(operand)
     return convert_element_type_p.bind(
-        operand, new_dtype=new_dtype, weak_type=weak_type, sharding=sharding
+        operand,
+        new_dtype=new_dtype,
+        weak_type=weak_type,
+        sharding=asked_sharding(sharding, "convert_element_type"),
     )
 
 

@@ -12,6 +12,7 @@ from .. import dtypes
 from ..avals import ShapedArray
 from ..errors import ShapeError
 from ..primitives import instruction
+from ..resharding import asked_sharding
 from .contractions import PrecisionLike, canonicalize_precision
 from .convolution_shapes import (
     ConvDimensionNumbers,
@@ -87,7 +88,7 @@ def _conv_shape(
         _check_element_type(dtype, preferred_element_type)
         dtype = preferred_element_type
     weak_type = result_weak_type((lhs, rhs))
-    return ShapedArray(shape, dtype, weak_type, sharding=out_sharding, vma=lhs.vma | rhs.vma)
+    return ShapedArray(shape, dtype, weak_type, vma=lhs.vma | rhs.vma)
 
 
 def _check_permutations(dimension_numbers: ConvDimensionNumbers, ndim: int) -> None:
@@ -260,7 +261,7 @@ def conv_general_dilated(
         batch_group_count=batch_group_count,
         precision=canonicalize_precision(precision),
         preferred_element_type=preferred_element_type,
-        out_sharding=out_sharding,
+        out_sharding=asked_sharding(out_sharding, "conv_general_dilated"),
     )
 
 

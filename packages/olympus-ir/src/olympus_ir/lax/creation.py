@@ -11,7 +11,9 @@ import numpy as np
 
 from .. import dtypes
 from ..avals import ShapedArray, canonicalize_shape
+from ..placement import NamedSharding, PartitionSpec
 from ..primitives import instruction
+from ..resharding import asked_sharding
 from ..tracing import current, evaluation_trace
 from .broadcasting import broadcast
 from .conversion import convert_dtype
@@ -36,7 +38,7 @@ iota_p = instruction("iota", family="shaping")
 
 @iota_p.def_abstract_eval
 def _iota_shape(*, dtype: Any, shape: tuple, dimension: int, sharding: Any) -> ShapedArray:
-    aval = ShapedArray(shape, dtype, sharding=sharding)
+    aval = ShapedArray(shape, dtype)
     check_dtype("iota", aval, Number)
     if not 0 <= dimension < len(shape):
         raise ValueError(
@@ -72,7 +74,7 @@ def broadcasted_iota(
         dtype=dtypes.check_and_canonicalize_user_dtype(dtype, "iota", 3),
         shape=canonicalize_shape(shape),
         dimension=operator.index(dimension),
-        sharding=out_sharding,
+        sharding=asked_sharding(out_sharding, "iota"),
     )
 
 
@@ -107,7 +109,16 @@ def full(
         if dtypes.is_extended(dtype):
             return _full_extended(shape, fill_value, dtype)
         fill_value = convert_dtype(fill_value, dtype)
+    if sharding is not None and not _is_of_types(sharding):
+        return device_put(broadcast(fill_value, shape), sharding)
     return broadcast(fill_value, shape, out_sharding=sharding)
+
+
+def _is_of_types(sharding: Any) -> bool:
+    """Whether a sharding is over explicit axes, and so a matter of types."""
+    return isinstance(sharding, PartitionSpec) or (
+        type(sharding) is NamedSharding and bool(sharding.mesh.explicit_axes)
+    )
 
 
 def _full_extended(shape: Sequence[int], fill_value: ArrayLike, dtype: Any) -> Array:
@@ -140,11 +151,15 @@ def full_like(
       Array([7., 7.], dtype=float32)
     """
     shape = shape_of(x) if shape is None else canonicalize_shape(shape)
+    if sharding is None and current.trace is not evaluation_trace:
+        sharding = layout_like(x, shape)
     if dtype is None and dtypes.is_extended(getattr(x, "dtype", None)):
         dtype = x.dtype
     if dtype is None:
         weak_type = x.weak_type if isinstance(x, Array) else array_aval(x).weak_type
         fill_value = convert_dtype(fill_value, dtype_of(x), weak_type)
+        if sharding is not None and not _is_of_types(sharding):
+            return device_put(broadcast(fill_value, shape), sharding)
         filled = broadcast(fill_value, shape, out_sharding=sharding)
     else:
         filled = full(shape, fill_value, dtype, sharding=sharding)
@@ -162,6 +177,17 @@ def place_like(x: Any, shape: tuple[int, ...]) -> Any:
         return None
     sharding = x.sharding
     return sharding if x.shape == shape or sharding.num_devices == 1 else None
+
+
+def layout_like(x: Any, shape: tuple[int, ...]) -> Any:
+    """The layout of another array's type for a new one of equal shape; None where it has none."""
+    layout = getattr(getattr(x, "aval", None), "layout", None)
+    if layout is None or x.shape != shape:
+        return None
+    spec = layout.spec
+    if spec.unreduced and frozenset(layout.mesh.manual_axes) & (spec.unreduced | spec.reduced):
+        return None
+    return layout
 
 
 def zeros_like_array(x: ArrayLike) -> Array:

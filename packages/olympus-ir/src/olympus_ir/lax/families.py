@@ -163,7 +163,7 @@ def binary(name: str, accepted: Sequence[type] = Anything, **options: Any) -> Pr
 def common_placement(avals: Sequence[ShapedArray]) -> dict[str, Any]:
     """The placement of an elementwise result: empty in the common case of operands without one."""
     for aval in avals:
-        if aval.sharding is not None or aval.vma or aval.memory_space is not None:
+        if aval.vma or aval.memory_space is not None:
             return _joined_placement(avals)
     return {}
 
@@ -172,14 +172,6 @@ def _joined_placement(avals: Sequence[ShapedArray]) -> dict[str, Any]:
     placement: dict[str, Any] = {}
     shape = broadcast_operands("elementwise operation", avals)
     full = [aval for aval in avals if aval.shape == shape]
-    shardings = {aval.sharding for aval in full if aval.sharding is not None}
-    if len(shardings) > 1:
-        raise ShapeError(
-            "operands of an elementwise operation must be sharded alike, got "
-            + ", ".join(aval.str_short(short_dtypes=True) for aval in avals)
-        )
-    if shardings:
-        placement["sharding"] = shardings.pop()
     varying = frozenset().union(*(aval.vma for aval in avals))
     if varying:
         placement["vma"] = varying

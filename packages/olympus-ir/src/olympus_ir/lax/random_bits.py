@@ -12,6 +12,7 @@ import numpy as np
 from .. import dtypes
 from ..avals import ShapedArray, canonicalize_shape
 from ..primitives import instruction
+from ..resharding import asked_sharding
 from .families import check_dtype
 from .values import Array, ArrayLike
 
@@ -61,7 +62,7 @@ def _rng_bit_generator_types(
             f"rng_bit_generator: unsupported dtype {dtypes.name_of(dtype)}; it must be one of "
             "uint8, uint16, uint32 and uint64"
         )
-    return [key, ShapedArray(shape, dtype, sharding=out_sharding)]
+    return [key, ShapedArray(shape, dtype)]
 
 
 def rng_bit_generator(
@@ -103,7 +104,7 @@ def rng_bit_generator(
         shape=canonicalize_shape(shape),
         dtype=dtype,
         algorithm=RandomAlgorithm(algorithm),
-        out_sharding=out_sharding,
+        out_sharding=asked_sharding(out_sharding, "rng_bit_generator"),
     )
     return new_key, bits
 

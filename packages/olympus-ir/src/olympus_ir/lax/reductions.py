@@ -14,6 +14,7 @@ from .. import dtypes, pytrees
 from ..avals import ShapedArray
 from ..errors import ShapeError
 from ..primitives import Primitive, instruction
+from ..resharding import asked_sharding
 from ..tracing import Tracer
 from . import elementwise, logic
 from .conversion import convert_dtype
@@ -144,7 +145,8 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
       >>> lax.reduce_sum(np.ones((2, 3)), (1,))
       Array([3., 3.], dtype=float32)
     """
-    return reduce_sum_p.bind(operand, axes=_reduction_axes(axes), out_sharding=out_sharding)
+    sharding = asked_sharding(out_sharding, "reduce_sum")
+    return reduce_sum_p.bind(operand, axes=_reduction_axes(axes), out_sharding=sharding)
 
 
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -320,7 +322,8 @@ def reduce(
     if len(flat_operands) == 1:
         monoid = _monoid_reduction(computation, flat_operands[0], flat_inits[0])
         if monoid is not None:
-            extra = {"out_sharding": out_sharding} if monoid is reduce_sum_p else {}
+            asked = asked_sharding(out_sharding, "reduce")
+            extra = {"out_sharding": asked} if monoid is reduce_sum_p else {}
             result = monoid.bind(flat_operands[0], axes=dimensions, **extra)
             return pytrees.tree_unflatten(tree, [result])
     closed = traced_reduction("reduce", computation, operands, flat_inits)

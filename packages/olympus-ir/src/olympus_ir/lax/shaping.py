@@ -12,6 +12,7 @@ from .. import dtypes
 from ..avals import ShapedArray, canonicalize_shape
 from ..errors import ShapeError
 from ..primitives import instruction
+from ..resharding import asked_sharding
 from .axes import canonical_axis, check_axis, integer_axes
 from .families import check_same_dtypes, result_weak_type
 from .values import Array, ArrayLike, shape_of
@@ -120,7 +121,10 @@ def reshape(
         if isinstance(operand, Array):
             return operand
     return reshape_p.bind(
-        operand, new_sizes=new_sizes, dimensions=dimensions, sharding=out_sharding
+        operand,
+        new_sizes=new_sizes,
+        dimensions=dimensions,
+        sharding=asked_sharding(out_sharding, "reshape"),
     )
 
 

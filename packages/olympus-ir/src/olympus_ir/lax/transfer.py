@@ -8,7 +8,9 @@ from typing import Any
 
 from .._jaxlib import ArrayCopySemantics
 from ..avals import AbstractValue
+from ..placement import AbstractMesh
 from ..primitives import instruction
+from ..resharding import asked_sharding, bind_reshard
 from .values import Array, ArrayLike
 
 __all__ = ["device_put", "device_put_p", "reshard"]
@@ -51,10 +53,13 @@ def device_put(x: ArrayLike, device: Any = None) -> Array:
 
 
 def reshard(x: ArrayLike, out_sharding: Any) -> Array:
-    """The same array laid out over devices as a sharding says, also inside compiled programs.
+    """The same array laid out over the explicit axes of a mesh as a sharding says.
 
     Args:
       x: an array or scalar.
-      out_sharding: the sharding.
+      out_sharding: a `NamedSharding`, or a partition spec over the mesh in force.
     """
-    return device_put(x, out_sharding)
+    sharding = asked_sharding(out_sharding, "reshard")
+    assert sharding is not None
+    mesh = getattr(out_sharding, "mesh", None)
+    return bind_reshard(x, sharding, None if isinstance(mesh, AbstractMesh) else mesh)

@@ -25,6 +25,11 @@ def _sharding_constraint(
 
 @lowering_rules.define(reshard_p)
 def _reshard(
-    context: LoweringContext, operand: Any, *, dst_sharding: Any, concrete_mesh: Any
+    context: LoweringContext,
+    operand: Any,
+    *,
+    dst_sharding: Any,
+    concrete_mesh: Any,
+    source_mesh: Any,
 ) -> Any:
     return constrain(context, operand, concrete_sharding(dst_sharding, concrete_mesh))

@@ -25,6 +25,7 @@ from olympus_ir.staging import trace_to_closed
 from . import mlir
 from .comparisons import comparison_attributes
 from .custom_calls import custom_call_attributes
+from .layouts import lay_out
 from .mlir import ir
 from .platforms import index_attributes, index_type, rule_by_platform
 from .shardings import mesh_attribute
@@ -480,8 +481,8 @@ class LoweringContext:
         outer_equation, outer_location = self.equation, self.location
         prefix, locations = self.name_prefix, _locations
         rules = lowering_rules.rules
-        platforms = self.platforms
-        special = platform_rules.get(platforms[0]) if len(platforms) == 1 else None
+        special = platform_rules.get(self.platforms[0]) if len(self.platforms) == 1 else None
+        explicit = self.module.mesh is not None and self.module.mesh.explicit_axes
         for equation in olympuspr.eqns:
             primitive = equation.primitive
             operands = [
@@ -498,15 +499,15 @@ class LoweringContext:
             rule = rules.get(primitive)
             if special and primitive in special:
                 rule = special[primitive]
-            elif rule is None or len(platforms) > 1:
+            elif rule is None or len(self.platforms) > 1:
                 rule = self.find_rule(primitive)
             results = rule(self, *operands, **equation.params)
-            outvars = equation.outvars
+            if explicit:
+                results = lay_out(self, equation, results)
             if primitive.multiple_results:
-                for var, result in zip(outvars, results, strict=True):
-                    values[var] = result
+                values.update(zip(equation.outvars, results, strict=True))
             else:
-                values[outvars[0]] = results
+                values[equation.outvars[0]] = results
         results = [
             self.literal(atom) if atom.__class__ is Literal else values[atom]
             for atom in olympuspr.outvars

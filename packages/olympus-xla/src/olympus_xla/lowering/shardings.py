@@ -22,7 +22,11 @@ def sharding_attribute(sharding: Any, aval: Any) -> Any:
 
 
 def spec_attribute(
-    spec: PartitionSpec, ndim: int, *, open_dimensions: bool = False, mesh: str = "mesh"
+    spec: PartitionSpec,
+    ndim: int,
+    *,
+    open_dimensions: bool = False,
+    mesh: str = "mesh",
 ) -> Any:
     """The attribute for a partition spec over a mesh of the module.
 
@@ -32,7 +36,10 @@ def spec_attribute(
       open_dimensions: whether the compiler may divide further what the spec does not.
       mesh: the symbol of the mesh.
     """
-    return mlir.parsed(f"#sdy.sharding<@{mesh}, [{dimensions_text(spec, ndim, open_dimensions)}]>")
+    dimensions = dimensions_text(spec, ndim, open_dimensions)
+    axes = ", ".join(sorted(map(_quoted, spec.unreduced)))
+    terms = f", unreduced={{{axes}}}" if axes else ""
+    return mlir.parsed(f"#sdy.sharding<@{mesh}, [{dimensions}]{terms}>")
 
 
 def dimensions_text(spec: PartitionSpec, ndim: int, open_dimensions: bool = False) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...avals import AbstractValue, ShapedArray
 from ...effects import no_effects
+from ...layouts import with_dimension, without_dimension
 from ...olympuspr import ClosedOlympuspr
 from ...primitives import instruction
 
@@ -72,11 +73,20 @@ def _scan_types(
 
 def stacked_aval(aval: Any, length: int) -> Any:
     """The type of ``length`` values of a type, stacked along a new first dimension."""
-    return aval.update(shape=(length, *aval.shape))
+    if aval.layout is None:
+        return aval.update(shape=(length, *aval.shape))
+    return aval.update(shape=(length, *aval.shape), sharding=with_dimension(aval.layout, 0))
 
 
 def sliced_aval(aval: Any) -> Any:
     """The type of one slice along the first dimension; of a reference, that of one to a slice."""
     if aval.is_ref:
         return aval.update(inner_aval=sliced_aval(aval.inner_aval))
-    return aval.update(shape=aval.shape[1:])
+    if aval.layout is None:
+        return aval.update(shape=aval.shape[1:])
+    if aval.layout.spec.partitions[0] is not None:
+        raise ValueError(
+            f"0th dimension of all xs should be replicated. Got {aval.layout.spec}. Lay the values "
+            "out anew with `reshard`."
+        )
+    return aval.update(shape=aval.shape[1:], sharding=without_dimension(aval.layout, 0))

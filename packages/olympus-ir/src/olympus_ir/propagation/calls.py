@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls and control flow, whose results have the types of programs' results, and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import lax  # noqa: F401 - declares the primitives
+from ..layouts import entries_of, mesh_in_force, normal_form
+from ..placement import NamedSharding, PartitionSpec
+from ..primitives import instruction, primitives
+from .tables import Propagation, of_program, propagation_rules
+
+for _primitive in primitives():
+    # Results of callbacks and references are of the types that they declare.
+    if _primitive.family in ("calls", "control_flow", "callbacks", "references", "tokens"):
+        propagation_rules.define(_primitive, of_program)
+
+
+def _state_and_bits(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Any:
+    return [entries_of(operands[0]), (None,) * results[1].ndim]
+
+
+def _bits_unreduced(*types: Any, **params: Any) -> frozenset:
+    raise TypeError("random bits are no sums: rng_bit_generator takes no unreduced axes")
+
+
+propagation_rules.define(
+    instruction("rng_bit_generator"),
+    Propagation(_state_and_bits, unreduced=_bits_unreduced, parameter="out_sharding"),
+)
+propagation_rules.define(
+    instruction("rng_uniform"),
+    Propagation(lambda operands, results, **params: (None,) * len(results[0].shape)),
+)
+
+
+def _put(operands: Sequence[Any], results: Sequence[Any], *, devices: Any, **params: Any) -> Any:
+    return [_entries_at(aval, device) for aval, device in zip(operands, devices, strict=True)]
+
+
+def _entries_at(aval: Any, device: Any) -> Any:
+    """How an array is split that was put somewhere."""
+    if device is None:
+        return entries_of(aval)
+    if isinstance(device, PartitionSpec):
+        device = NamedSharding(mesh_in_force(), device)
+    if type(device) is not NamedSharding:
+        return (None,) * aval.ndim
+    layout = normal_form(NamedSharding(device.mesh.abstract_mesh, device.spec), aval.ndim)
+    return (None,) * aval.ndim if layout is None else layout.spec.partitions
+
+
+propagation_rules.define(instruction("device_put"), Propagation(_put))

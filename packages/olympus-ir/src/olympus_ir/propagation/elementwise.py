@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elementwise operations: dimensions are split as in the operands that have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import lax  # noqa: F401 - declares the primitives
+from ..errors import ShardingTypeError
+from ..layouts import entries_of
+from ..primitives import primitives
+from .inference import unreduced_of_all
+from .tables import Entries, Propagation, propagation_rules, same_entries
+
+_NO_AXES: frozenset = frozenset()
+
+
+def nary(name: str) -> Any:
+    """The rule of an elementwise operation: scalars, and dimensions of size one, are spread."""
+
+    def split(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
+        ndim = results[0].ndim
+        full = [aval for aval in operands if aval.ndim == ndim]
+        entries: list[Any] = [None] * ndim
+        for aval in full:
+            if aval.layout is None:
+                continue
+            for dimension, entry in enumerate(aval.layout.spec.partitions):
+                if entry is None or entries[dimension] == entry:
+                    continue
+                if entries[dimension] is not None:
+                    shown = ", ".join(dict.fromkeys(str(entries_of(each)) for each in full))
+                    raise ShardingTypeError(
+                        f"{name} got incompatible shardings for broadcasting: {shown}."
+                    )
+                entries[dimension] = entry
+        return entries
+
+    return split
+
+
+def _product_unreduced(
+    operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
+) -> frozenset:
+    """A product of a sum's terms with a value that is the same everywhere is a term again."""
+    lhs, rhs = operands
+    sums = [_NO_AXES if aval.layout is None else aval.layout.spec.unreduced for aval in operands]
+    if all(sums):
+        raise ShardingTypeError(
+            "lhs and rhs to `mul` cannot be unreduced since mul is bilinear. Got "
+            f"lhs={sums[0]}, rhs={sums[1]}"
+        )
+    (words, other, axes) = (
+        (("RHS", "LHS"), rhs, sums[0]) if sums[0] else (("LHS", "RHS"), lhs, sums[1])
+    )
+    if (_NO_AXES if other.layout is None else other.layout.spec.reduced) != axes:
+        raise ShardingTypeError(
+            f"{words[0]} should be reduced along the same axes {words[1]} is unreduced on. Got "
+            f"lhs={lhs.str_short()} and rhs={rhs.str_short()}"
+        )
+    return axes
+
+
+def _sum_unreduced(
+    operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
+) -> frozenset:
+    return unreduced_of_all("add", operands)
+
+
+def _unreduced_as_operand(
+    operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
+) -> frozenset:
+    return unreduced_of_all("select_n", operands[:1])
+
+
+def _cases_unreduced(
+    operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
+) -> frozenset:
+    return unreduced_of_all("select_n", operands[1:])
+
+
+def _clamp(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
+    return entries_of(operands[1])
+
+
+def _bitcast(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
+    """The parts of one element are a dimension of their own, which comes or goes."""
+    entries, ndim = entries_of(operands[0]), results[0].ndim
+    if ndim < len(entries) and entries[-1] is not None:
+        raise ShardingTypeError(
+            "bitcast_convert_type joins the elements of the last dimension, which cannot be "
+            f"sharded. Got operand type {operands[0].str_short()}"
+        )
+    return (*entries, None)[:ndim]
+
+
+_UNREDUCED = {
+    "add": _sum_unreduced,
+    "add_any": _sum_unreduced,
+    "mul": _product_unreduced,
+    "convert_element_type": _unreduced_as_operand,
+    "copy": _unreduced_as_operand,
+    "stop_gradient": _unreduced_as_operand,
+    "reduce_precision": _unreduced_as_operand,
+    "select_n": _cases_unreduced,
+}
+_SPECIAL = {
+    "clamp": Propagation(_clamp),
+    "bitcast_convert_type": Propagation(_bitcast),
+    "convert_element_type": Propagation(
+        same_entries, unreduced=_unreduced_as_operand, parameter="sharding"
+    ),
+    "stage": Propagation(same_entries),
+    "to_edtype": Propagation(lambda operands, results: entries_of(operands[0])[: results[0].ndim]),
+    "from_edtype": Propagation(
+        lambda operands, results: (*entries_of(operands[0]), *(None,) * results[0].ndim)[
+            : results[0].ndim
+        ]
+    ),
+}
+for _primitive in primitives():
+    if _primitive.family in ("elementwise", "special"):
+        _rule = _SPECIAL.get(_primitive.name) or Propagation(
+            nary(_primitive.name), unreduced=_UNREDUCED.get(_primitive.name)
+        )
+        propagation_rules.define(_primitive, _rule)

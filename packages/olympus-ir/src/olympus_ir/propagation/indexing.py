@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slices, gathers and scatters: whole dimensions and batches may be split, indexed ones not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import lax
+from ..errors import ShardingTypeError
+from ..lax.scattering import (
+    scatter_add_p,
+    scatter_max_p,
+    scatter_min_p,
+    scatter_mul_p,
+    scatter_p,
+    scatter_sub_p,
+)
+from ..layouts import entries_of
+from .tables import Entries, Propagation, layout_of, propagation_rules, refuse_ragged_parts
+
+
+def _slice(name: str) -> Any:
+    def split(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
+        entries = entries_of(operands[0])
+        if any(entries):
+            mesh = layout_of(operands).mesh
+            refuse_ragged_parts(name, operands, results[0].shape, entries, mesh)
+        return entries
+
+    return split
+
+
+def _dynamic_update_slice(
+    operands: Sequence[Any], results: Sequence[Any], **params: Any
+) -> Entries:
+    operand, update = operands[:2]
+    if operand.layout is not update.layout:
+        raise ShardingTypeError(
+            "dynamic_update_slice operand sharding must be equal to update sharding, got operand "
+            f"sharding {operand.str_short(mesh_axis_types=True)} and update sharding "
+            f"{update.str_short(mesh_axis_types=True)}."
+        )
+    return entries_of(operand)
+
+
+def _refuse_gather(operand: Any, indices: Any) -> ShardingTypeError:
+    return ShardingTypeError(
+        "Use `.at[...].get(out_sharding=)` to provide output PartitionSpec for the gather indexing "
+        "as out sharding could not be resolved unambiguously (or would require collectives on "
+        f"inputs). Got operand={operand!r}, indices={indices!r}"
+    )
+
+
+def _gather(
+    operands: Sequence[Any],
+    results: Sequence[Any],
+    *,
+    dimension_numbers: Any,
+    slice_sizes: tuple,
+    **params: Any,
+) -> Entries:
+    operand, indices = operands
+    numbers = dimension_numbers
+    own, of_indices = entries_of(operand), entries_of(indices)
+    batching = dict(
+        zip(numbers.start_indices_batching_dims, numbers.operand_batching_dims, strict=True)
+    )
+    for dimension, entry in enumerate(own):
+        whole = slice_sizes[dimension] == operand.shape[dimension]
+        kept = dimension not in numbers.collapsed_slice_dims
+        batched = dimension in numbers.operand_batching_dims
+        if entry is not None and not (batched or (whole and kept)):
+            raise _refuse_gather(operand, indices)
+    # One entry for each dimension of the indices but the last.
+    entries = []
+    for dimension, entry in enumerate(of_indices[:-1]):
+        source = batching.get(dimension)
+        other = None if source is None else own[source]
+        if entry is not None and (source is None or (other is not None and other != entry)):
+            raise _refuse_gather(operand, indices)
+        entries.append(entry or other)
+    if of_indices[-1] is not None:
+        raise _refuse_gather(operand, indices)
+    removed = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
+    windows = [entry for dimension, entry in enumerate(own) if dimension not in removed]
+    for position in numbers.offset_dims:
+        entries.insert(position, windows.pop(0))
+    return entries
+
+
+def _scatter(
+    operands: Sequence[Any], results: Sequence[Any], *, dimension_numbers: Any, **params: Any
+) -> Entries:
+    operand, indices, updates = operands
+    numbers = dimension_numbers
+    own, of_indices, given = entries_of(operand), entries_of(indices), entries_of(updates)
+    removed = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+    windows = [dimension for dimension in range(operand.ndim) if dimension not in removed]
+    batching = dict(
+        zip(numbers.scatter_indices_batching_dims, numbers.operand_batching_dims, strict=True)
+    )
+
+    def refuse() -> ShardingTypeError:
+        return ShardingTypeError(
+            "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for the "
+            "scatter update as out sharding could not be resolved unambiguously (or would require "
+            f"collectives on inputs). Got operand={operand!r}, indices={indices!r}, "
+            f"updates={updates!r}"
+        )
+
+    whole = {}
+    for position, dimension in zip(numbers.update_window_dims, windows, strict=True):
+        is_whole = updates.shape[position] == operand.shape[dimension]
+        whole[dimension] = is_whole
+        if given[position] is not None and given[position] != own[dimension]:
+            raise refuse()
+    for dimension, entry in enumerate(own):
+        batched = dimension in numbers.operand_batching_dims
+        if entry is not None and not (batched or whole.get(dimension, False)):
+            raise refuse()
+    free = [n for n in range(updates.ndim) if n not in numbers.update_window_dims]
+    for dimension, entry in enumerate(of_indices):
+        source = batching.get(dimension)
+        of_update = given[free[dimension]] if dimension < len(free) else None
+        for each in (entry, of_update):
+            if each is not None and (source is None or own[source] != each):
+                raise refuse()
+    return own
+
+
+propagation_rules.define(lax.slice_p, Propagation(_slice("slice")))
+propagation_rules.define(lax.dynamic_slice_p, Propagation(_slice("dynamic_slice")))
+propagation_rules.define(lax.dynamic_update_slice_p, Propagation(_dynamic_update_slice))
+propagation_rules.define(lax.gather_p, Propagation(_gather))
+for _primitive in (
+    scatter_p,
+    scatter_add_p,
+    scatter_sub_p,
+    scatter_mul_p,
+    scatter_min_p,
+    scatter_max_p,
+):
+    propagation_rules.define(_primitive, Propagation(_scatter))

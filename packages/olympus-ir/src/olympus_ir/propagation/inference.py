@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The types of results of operands that have layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from ..avals import ShapedArray
+from ..errors import ShardingTypeError
+from ..layouts import check_divisible, check_no_axis_twice, layout_over, mesh_in_force
+from ..placement import AbstractMesh, NamedSharding
+from .tables import Propagation, of_program, propagation_rules
+
+__all__ = ["infer_with_layouts"]
+
+_NO_AXES: frozenset = frozenset()
+
+
+def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> Any:
+    """The types of the results and the effects, where an operand has a layout or one is asked for.
+
+    Args:
+      primitive: the primitive.
+      avals: the operands' types.
+      params: its parameters.
+
+    Raises:
+      ShardingTypeError: where layouts do not go together, or leave open how the result is split.
+      NotImplementedError: where the primitive has no rule.
+    """
+    rule = propagation_rules.rules.get(primitive)
+    if rule is of_program or (rule is None and not _is_instruction(primitive)):
+        return primitive._infer_plain(avals, params)
+    if rule is None:
+        _refuse(primitive, "sharding")
+    asked = params[rule.parameter] if rule.parameter else None
+    operands = [aval for aval in avals if isinstance(aval, ShapedArray)]
+    mesh = _common_mesh(primitive, operands, asked)
+    plain = tuple([_without_layout(aval) for aval in avals])
+    if asked is not None:
+        params_of_shape = {**params, rule.parameter: None}
+    else:
+        params_of_shape = params
+    results, effects = primitive._infer_plain(plain, params_of_shape)
+    if asked is None and all(aval.layout is None for aval in operands):
+        return results, effects
+    if asked is not None:
+        entries = (*asked.spec.partitions, *(None,) * (results[-1].ndim - len(asked.spec)))
+        check_divisible(results[-1].shape, NamedSharding(mesh, type(asked.spec)(*entries)))
+        # What else is returned, such as the state of a generator, is not what is asked about.
+        all_entries = [(None,) * aval.ndim for aval in results[:-1]] + [entries]
+    else:
+        entries = rule.split(operands, results, **params)
+        all_entries = entries if primitive.multiple_results else [entries]
+    for entries, result in zip(all_entries, results, strict=True):
+        check_no_axis_twice(
+            primitive.name, entries, lambda e=entries, r=result: _shown(operands, mesh, e, r)
+        )
+    unreduced = _unreduced(primitive, rule, operands, results, asked, params)
+    reduced = _reduced(rule, operands, asked)
+    typed = [
+        _with_layout(result, mesh, entries, unreduced, reduced)
+        for result, entries in zip(results, all_entries, strict=True)
+    ]
+    return tuple(typed), effects
+
+
+def _is_instruction(primitive: Any) -> bool:
+    from ..primitives import _instruction_set  # which knows this module
+
+    return _instruction_set.get(primitive.name) is primitive
+
+
+def _refuse(primitive: Any, what: str) -> NoReturn:
+    reason = propagation_rules.exemptions.get(primitive)
+    raise NotImplementedError(
+        f"{what} rule for {primitive.name} is not implemented"
+        f"{f': {reason}' if reason else ''}. Take its operands out of the explicit axes with "
+        "`auto_axes` or `reshard`."
+    )
+
+
+def _without_layout(aval: Any) -> Any:
+    return aval.strip_layout() if isinstance(aval, ShapedArray) else aval
+
+
+def _with_layout(
+    result: Any,
+    mesh: AbstractMesh,
+    entries: Sequence[Any],
+    unreduced: frozenset,
+    reduced: frozenset,
+) -> Any:
+    if not isinstance(result, ShapedArray):
+        return result
+    return result.update(sharding=layout_over(mesh, entries, unreduced, reduced))
+
+
+def _shown(operands: Sequence[Any], mesh: AbstractMesh, entries: Any, result: Any) -> tuple:
+    from ..layouts import _axes_text, axes_of_entry  # for an error message
+
+    dimensions = ",".join(
+        str(size) if entry is None else f"{size}@{_axes_text(axes_of_entry(entry))}"
+        for size, entry in zip(result.shape, entries, strict=True)
+    )
+    name = result.str_short(True).partition("[")[0]
+    return ", ".join(aval.str_short(True) for aval in operands), f"{name}[{dimensions}]"
+
+
+def _common_mesh(primitive: Any, operands: Sequence[Any], asked: Any) -> AbstractMesh:
+    """The mesh that layouts speak of.
+
+    Raises:
+      ValueError: where they speak of several, or of another one than the one in force.
+    """
+    mesh = mesh_in_force()
+    found = None if mesh.empty else mesh
+    for aval in operands:
+        if aval.layout is None:
+            continue
+        own = aval.layout.mesh
+        if found is None:
+            found = own
+        elif own != found:
+            if found is mesh:
+                raise ValueError(
+                    f"For primitive {primitive.name}, context mesh {mesh} should match the aval "
+                    f"mesh {own} for shape {aval.str_short()}. Move the value with `reshard`, or "
+                    "enter its mesh with `set_mesh`."
+                )
+            raise ValueError(
+                f"Mesh for all inputs should be equal. Got one mesh: {found} and another mesh: "
+                f"{own}. Operands of {primitive.name} lie over one mesh."
+            )
+    if asked is not None and found is None:
+        found = asked.mesh
+    assert found is not None, primitive
+    return found
+
+
+# ---- sums that are still to be added up ----
+
+
+def _unreduced(
+    primitive: Any,
+    rule: Propagation,
+    operands: Sequence[Any],
+    results: Sequence[Any],
+    asked: Any,
+    params: dict[str, Any],
+) -> frozenset:
+    wanted = _NO_AXES if asked is None else asked.spec.unreduced
+    own = [_NO_AXES if aval.layout is None else aval.layout.spec.unreduced for aval in operands]
+    if not wanted and not any(own):
+        return _NO_AXES
+    if rule.unreduced is not None:
+        return rule.unreduced(operands, results, wanted, **params)
+    linear = primitive.linear_in
+    if linear is True:
+        return unreduced_of_all(primitive.name, operands)
+    if linear and not any(axes for n, axes in enumerate(own) if n not in linear):
+        return unreduced_of_all(primitive.name, [operands[n] for n in linear])
+    _refuse(primitive, "unreduced")
+
+
+def unreduced_of_all(name: str, operands: Sequence[Any]) -> frozenset:
+    """The axes over which all operands are unreduced.
+
+    Raises:
+      ShardingTypeError: where one is and another is not.
+    """
+    own = [_NO_AXES if aval.layout is None else aval.layout.spec.unreduced for aval in operands]
+    if all(axes == own[0] for axes in own):
+        return own[0]
+    words = ("lhs", "rhs") if len(own) == 2 else tuple(f"operand {n}" for n in range(len(own)))
+    is_so = next(word for word, axes in zip(words, own, strict=True) if axes)
+    is_not = next(
+        word for word, axes in zip(words, own, strict=True) if axes != own[words.index(is_so)]
+    )
+    raise ShardingTypeError(
+        f"{is_so} is unreduced while {is_not} is not. `{name}` operation does not allow this "
+        f"because there will be implicit communication. Please reduce {is_so} via `reshard` before "
+        f"calling `{name}`."
+    )
+
+
+def _reduced(rule: Propagation, operands: Sequence[Any], asked: Any) -> frozenset:
+    """The axes over which the result is reduced: those over which the operands are."""
+    if not rule.reduced:
+        return _NO_AXES if asked is None else asked.spec.reduced
+    own = [_NO_AXES if aval.layout is None else aval.layout.spec.reduced for aval in operands]
+    reduced = frozenset().union(*own)
+    if not reduced:
+        return _NO_AXES if asked is None else asked.spec.reduced
+    for aval, axes in zip(operands, own, strict=True):
+        unreduced = _NO_AXES if aval.layout is None else aval.layout.spec.unreduced
+        # Scalars are constants more often than not; they say nothing.
+        if aval.ndim and reduced - axes - unreduced:
+            raise ShardingTypeError(
+                "Inputs cannot be replicated on the same axes that another input is reduced on. "
+                f"Got input type: {aval.str_short()} and reduced spec: {reduced}"
+            )
+    return reduced - frozenset().union(
+        *(aval.layout.spec.unreduced for aval in operands if aval.layout is not None)
+    )

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations that arrange elements anew: each dimension of the result comes from one or several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .. import lax
+from ..errors import ShardingTypeError
+from ..lax.creation import iota_p
+from ..lax.dimensions import dim_as_value_p
+from ..lax.shaping import stack_p, tile_p, unstack_p
+from ..layouts import axes_of_entry, entries_of
+from .tables import (
+    Entries,
+    Propagation,
+    check_same_layouts,
+    layout_of,
+    propagation_rules,
+    refuse_ragged_parts,
+    same_entries,
+)
+
+
+def _broadcast(
+    operands: Sequence[Any],
+    results: Sequence[Any],
+    *,
+    shape: tuple,
+    broadcast_dimensions: tuple,
+    **params: Any,
+) -> Entries:
+    operand = operands[0]
+    entries: list[Any] = [None] * len(shape)
+    for source, target in enumerate(broadcast_dimensions):
+        if operand.shape[source] == shape[target]:
+            entries[target] = entries_of(operand)[source]
+    return entries
+
+
+# ---- reshape ----
+
+
+def _reshape(
+    operands: Sequence[Any],
+    results: Sequence[Any],
+    *,
+    new_sizes: tuple,
+    dimensions: tuple | None,
+    **params: Any,
+) -> Entries:
+    operand = operands[0]
+    shape, entries = operand.shape, entries_of(operand)
+    if dimensions is not None:
+        shape = tuple(shape[dimension] for dimension in dimensions)
+        entries = tuple(entries[dimension] for dimension in dimensions)
+    reshaped: list[Any] = [None] * len(new_sizes)
+    if shape == new_sizes or not any(entries):
+        return entries if shape == new_sizes else reshaped
+    sizes = layout_of(operands).mesh.shape
+    # Symbolic sizes have no factors to compare; dimensions without elements have no order.
+    fixed = all(type(size) is int and size for size in (*shape, *new_sizes))
+    for sources, targets in _groups(shape, new_sizes) if fixed else [((), ())]:
+        merged = _merged([entries[source] for source in sources]) if fixed else None
+        if merged == ():
+            continue
+        if merged is None or not _divided(merged, targets, new_sizes, sizes, reshaped):
+            raise ShardingTypeError(
+                "This reshape is not supported. Please specify the sharding of the output via the "
+                "`out_sharding` argument of olympus.lax.reshape. Got operand type: "
+                f"{operand.str_short()}, new sizes: {new_sizes}"
+            )
+    return reshaped
+
+
+def _groups(shape: Sequence[int], new_shape: Sequence[int]) -> Iterator[tuple[list, list]]:
+    """The smallest runs of dimensions, before and after, with as many elements; without ones."""
+    old = [(n, size) for n, size in enumerate(shape) if size != 1]
+    new = [(n, size) for n, size in enumerate(new_shape) if size != 1]
+    while old or new:
+        (first, size), (target, new_size) = old.pop(0), new.pop(0)
+        sources, targets = [first], [target]
+        while size != new_size:
+            if size < new_size:
+                position, more = old.pop(0)
+                sources.append(position)
+                size *= more
+            else:
+                position, more = new.pop(0)
+                targets.append(position)
+                new_size *= more
+        yield sources, targets
+
+
+def _merged(entries: Sequence[Any]) -> tuple | None:
+    """The axes that split the joined dimensions, major first; None where they are no prefix."""
+    axes: tuple = ()
+    ended = False
+    for entry in entries:
+        if entry is None:
+            ended = True
+        elif ended:
+            return None
+        else:
+            axes += axes_of_entry(entry)
+    return axes
+
+
+def _divided(
+    axes: tuple, targets: Sequence[int], new_sizes: tuple, sizes: Any, reshaped: list[Any]
+) -> bool:
+    """Deals axes out to the dimensions of a group, major first; whether that comes out even."""
+    axes = tuple(axes)
+    for target in targets:
+        taken: tuple = ()
+        rest = new_sizes[target]
+        while axes and rest % sizes[axes[0]] == 0:
+            rest //= sizes[axes[0]]
+            taken += axes[:1]
+            axes = axes[1:]
+        if taken:
+            reshaped[target] = taken[0] if len(taken) == 1 else taken
+        if not axes:
+            return True
+        if rest != 1:
+            return False
+    return not axes
+
+
+# ---- one dimension from each ----
+
+
+def _squeeze(
+    operands: Sequence[Any], results: Sequence[Any], *, dimensions: tuple, **params: Any
+) -> Entries:
+    return [e for axis, e in enumerate(entries_of(operands[0])) if axis not in dimensions]
+
+
+def _transpose(operands: Sequence[Any], results: Sequence[Any], *, permutation: tuple) -> Entries:
+    entries = entries_of(operands[0])
+    return [entries[axis] for axis in permutation]
+
+
+def _same_layouts(operands: Sequence[Any]) -> None:
+    check_same_layouts(operands, "All operands should have the same sharding. Got shardings ")
+
+
+def _concatenate(operands: Sequence[Any], results: Sequence[Any], *, dimension: int) -> Entries:
+    _same_layouts(operands)
+    return entries_of(operands[0])
+
+
+def _stack(operands: Sequence[Any], results: Sequence[Any], *, axis: int) -> Entries:
+    _same_layouts(operands)
+    entries = entries_of(operands[0])
+    return (*entries[:axis], None, *entries[axis:])
+
+
+def _unstack(operands: Sequence[Any], results: Sequence[Any], *, axis: int) -> list[Entries]:
+    entries = entries_of(operands[0])
+    if entries[axis] is not None:
+        raise ShardingTypeError(
+            f"unstack operand cannot be sharded on the unstacking axis {axis}. Got operand "
+            f"type={operands[0].str_short(True)}"
+        )
+    return [(*entries[:axis], *entries[axis + 1 :])] * len(results)
+
+
+def _tile(operands: Sequence[Any], results: Sequence[Any], *, reps: tuple) -> Entries:
+    entries = entries_of(operands[0])
+    for dimension, (entry, count) in enumerate(zip(entries, reps, strict=True)):
+        if entry is not None and count != 1:
+            raise ShardingTypeError(
+                f"Operand cannot be sharded on dimension {dimension} when the tiling is "
+                f"non-trivial. Got input type: {operands[0].str_short()} with reps: {reps}"
+            )
+    return entries
+
+
+def _pad(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
+    entries = entries_of(operands[0])
+    mesh = layout_of(operands).mesh
+    refuse_ragged_parts("padding", operands, results[0].shape, entries, mesh)
+    return entries
+
+
+def _pad_unreduced(
+    operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
+) -> frozenset:
+    # The padding of a sum's terms would have to be a term, which it is where it is zero.
+    return operands[0].layout.spec.unreduced if operands[0].layout is not None else frozenset()
+
+
+def _split(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> list[Entries]:
+    entries = entries_of(operands[0])
+    mesh = layout_of(operands).mesh
+    for result in results:
+        refuse_ragged_parts("split", operands, result.shape, entries, mesh)
+    return [entries] * len(results)
+
+
+def _nothing(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
+    return (None,) * results[0].ndim
+
+
+def _as_asked(
+    operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
+) -> frozenset:
+    """What is made of nothing is whatever is asked for; what is made of a sum's terms is a sum."""
+    own = [aval.layout.spec.unreduced for aval in operands if aval.layout is not None]
+    return wanted or frozenset().union(*own)
+
+
+propagation_rules.define(
+    lax.broadcast_in_dim_p, Propagation(_broadcast, unreduced=_as_asked, parameter="sharding")
+)
+propagation_rules.define(iota_p, Propagation(_nothing, unreduced=_as_asked, parameter="sharding"))
+propagation_rules.define(
+    lax.reshape_p, Propagation(_reshape, unreduced=_as_asked, parameter="sharding")
+)
+propagation_rules.define(lax.squeeze_p, Propagation(_squeeze))
+propagation_rules.define(lax.transpose_p, Propagation(_transpose))
+propagation_rules.define(lax.rev_p, Propagation(same_entries))
+propagation_rules.define(lax.concatenate_p, Propagation(_concatenate))
+propagation_rules.define(stack_p, Propagation(_stack))
+propagation_rules.define(unstack_p, Propagation(_unstack))
+propagation_rules.define(tile_p, Propagation(_tile))
+propagation_rules.define(lax.pad_p, Propagation(_pad, unreduced=_pad_unreduced))
+propagation_rules.define(lax.split_p, Propagation(_split))
+propagation_rules.exempt(
+    dim_as_value_p, reason="it has no operands; sizes are the same on all devices"
+)

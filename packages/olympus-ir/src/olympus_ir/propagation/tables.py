@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of propagation rules, and what a rule consists of.
+
+A rule sees types: those of the operands, with layouts, and those of the results, whose shapes are
+known and whose layouts are what is asked for. It answers with entries, one a dimension: the mesh
+axis (or a tuple of them) over which the dimension is split, or None.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from ..errors import ShardingTypeError
+from ..layouts import axes_of_entry, entries_of
+from ..placement import NamedSharding
+from ..rules import RuleTable
+
+__all__ = [
+    "Entries",
+    "Propagation",
+    "Split",
+    "check_same_layouts",
+    "extent",
+    "joined",
+    "layout_of",
+    "of_program",
+    "parts_of",
+    "propagation_rules",
+    "refuse_ragged_parts",
+    "same_entries",
+    "sharding_text",
+]
+
+Entries: TypeAlias = Sequence[Any]
+Split: TypeAlias = Callable[..., Any]
+
+
+class Propagation:
+    """What one primitive does with the layouts of its operands.
+
+    Attributes:
+      split: `(operands, results, **params)` to the entries of the result; a list of such for
+        primitives of several results.
+      unreduced: `(operands, results, asked, **params)` to the axes over which the result is a sum
+        still to be added up, called where operands are or the program asks for it. None refuses,
+        but for linear primitives: what is linear in all operands does to the terms of a sum what it
+        does to the sum.
+      reduced: whether the result is reduced over the axes that operands are.
+      parameter: the name of the parameter by which a program asks for a layout; "" for none.
+    """
+
+    __slots__ = ("parameter", "reduced", "split", "unreduced")
+
+    def __init__(
+        self,
+        split: Split | None,
+        *,
+        unreduced: Callable[..., frozenset] | None = None,
+        reduced: bool = True,
+        parameter: str = "",
+    ) -> None:
+        self.split = split
+        self.unreduced = unreduced
+        self.reduced = reduced
+        self.parameter = parameter
+
+
+# The types of the results are those that programs among the parameters have, or the parameters say.
+of_program = Propagation(None)
+
+propagation_rules: RuleTable[Any] = RuleTable(
+    "propagation", package="olympus_ir", folder="propagation"
+)
+
+
+def layout_of(operands: Sequence[Any]) -> NamedSharding:
+    """The layout of the first operand that has one."""
+    return next(aval.layout for aval in operands if aval.layout is not None)
+
+
+def sharding_text(aval: Any, operands: Sequence[Any]) -> str:
+    """A type's sharding in words, over the mesh of the operands."""
+    layout = aval.layout
+    if layout is None:
+        from ..layouts import _replicated  # the sharding of a type without layout
+
+        layout = _replicated(layout_of(operands).mesh, aval.ndim)
+    return str(layout)
+
+
+def parts_of(entry: Any, mesh: Any) -> int:
+    """Into how many parts an entry splits a dimension."""
+    sizes = mesh.shape
+    return math.prod(sizes[axis] for axis in axes_of_entry(entry))
+
+
+extent = parts_of
+
+
+def same_entries(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
+    """The result is split as the first operand."""
+    return entries_of(operands[0])
+
+
+def joined(first: Any, second: Any) -> Any:
+    """The entry of a dimension that two operands have in common; raises ValueError on conflict."""
+    if first == second or second is None:
+        return first
+    if first is None:
+        return second
+    raise ValueError
+
+
+def check_same_layouts(operands: Sequence[Any], message: str) -> None:
+    """Raises ShardingTypeError where operands are split differently."""
+    first = operands[0].layout
+    if any(aval.layout is not first for aval in operands):
+        shown = ", ".join(sharding_text(aval, operands) for aval in operands)
+        raise ShardingTypeError(f"{message}{shown}")
+
+
+def refuse_ragged_parts(
+    name: str, operands: Sequence[Any], shape: Sequence[Any], entries: Entries, mesh: Any
+) -> None:
+    """Raises where a split dimension has a new size that its axes do not divide."""
+    before = operands[0].shape
+    for old, new, entry in zip(before, shape, entries, strict=True):
+        parts = parts_of(entry, mesh)
+        if parts > 1 and old != new and new % parts:
+            raise ShardingTypeError(
+                f"{name} on sharded dims where out dim ({new}) is not divisible by mesh axes "
+                f"({parts}) with spec ({','.join(map(str, axes_of_entry(entry)))}) is not "
+                f"implemented. Got input type={operands[0].str_short(True)} and output "
+                f"shape={tuple(shape)}"
+            )
