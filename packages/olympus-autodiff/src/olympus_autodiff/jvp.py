@@ -284,8 +284,8 @@ def jvp(
             "primal and tangent arguments to jvp must be tuples or lists; found "
             f"{type(primals).__name__} and {type(tangents).__name__}."
         )
-    primal_leaves, tree = pytrees.tree_flatten(tuple(primals))
-    tangent_leaves, tangent_tree = pytrees.tree_flatten(tuple(tangents))
+    primal_leaves, tree = pytrees.tree_flatten(primals)
+    tangent_leaves, tangent_tree = pytrees.tree_flatten(tangents)
     if tree != tangent_tree:
         raise TypeError(
             "primal and tangent arguments to jvp must have the same tree structure; primals have "

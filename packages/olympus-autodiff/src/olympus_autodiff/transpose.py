@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
+import numpy as np
+
 from olympus_ir import pytrees
 from olympus_ir.avals import ShapedArray
 from olympus_ir.errors import MissingRuleError
@@ -319,13 +321,13 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
         flat, in_avals, debug_info_of_tree("linear_transpose", fun, tree)
     )
     out_tree, args_tree = flat.out_tree, pytrees.treedef_children(tree)[0]
-    for position, aval in enumerate(in_avals + olympuspr.out_avals):
-        if aval.to_tangent_aval().dtype != aval.dtype:
-            what = "an argument" if position < len(in_avals) else "a result"
-            raise TypeError(
-                "linear_transpose only supports functions from and to float or complex arrays, but "
-                f"{what} has type {aval.str_short()}"
-            )
+    kinds = {_vector_space(aval) for aval in (*in_avals, *olympuspr.out_avals)}
+    if len(kinds) > 1 or "none" in kinds:
+        raise TypeError(
+            "linear_transpose only supports functions from and to float or complex arrays, and "
+            "functions from and to integer arrays, but the arguments have the types "
+            f"{_types(in_avals)} and the results {_types(olympuspr.out_avals)}"
+        )
 
     @api_boundary
     def transposed(cotangent: Any) -> Any:
@@ -347,6 +349,16 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
         return pytrees.tree_unflatten(args_tree, [as_result(result) for result in results])
 
     return transposed
+
+
+def _vector_space(aval: Any) -> str:
+    if aval.to_tangent_aval().dtype == aval.dtype:
+        return "inexact"
+    return "integer" if np.issubdtype(aval.dtype, np.integer) else "none"
+
+
+def _types(avals: Sequence[Any]) -> str:
+    return ", ".join(aval.str_short() for aval in avals) or "none"
 
 
 def _abstract(value: Any) -> Any:

@@ -189,3 +189,12 @@ def test_while_over_integers_is_no_obstacle():
 def test_loops_with_fixed_bounds_have_gradients():
     f = lambda x: lax.fori_loop(0, 3, lambda i, c: lax.mul(c, x), x)  # noqa: E731
     assert grad(f)(2.0) == 32.0
+
+
+def test_bounds_that_are_arrays_with_known_values_are_static():
+    def power(x, n):
+        return lax.fori_loop(0, n, lambda _, y: lax.mul(y, x), 1.0)
+
+    assert grad(power)(2.0, np.asarray(3, np.int32)) == 12.0
+    with pytest.raises(ValueError, match="Reverse-mode"):
+        trace_to_closed(lambda n: grad(power)(2.0, n), [ShapedArray((), np.int32)])

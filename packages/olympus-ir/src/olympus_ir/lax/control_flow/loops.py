@@ -259,8 +259,9 @@ def fori_loop(
             "lower and upper arguments to fori_loop must have equal types, got "
             f"{lower_dtype.name} and {upper_dtype.name}"
         )
-    if isinstance(lower, _STATIC) and isinstance(upper, _STATIC):
-        lower, upper = int(lower), int(upper)
+    known_lower, known_upper = _known(lower), _known(upper)
+    if known_lower is not None and known_upper is not None:
+        lower, upper = int(known_lower), int(known_upper)
         if config_states.disable_jit.value:
             for count in range(lower, upper):
                 init_val = body_fun(np.asarray(count, lower_dtype), init_val)
@@ -282,7 +283,9 @@ def fori_loop(
     return result
 
 
-_STATIC = (bool, int, float, np.generic)
+def _known(bound: Any) -> Any:
+    """The bound, where its value is at hand; None where the program will compute it."""
+    return bound.concrete_or_none() if isinstance(bound, Tracer) else bound
 
 
 def _bound_dtype(bound: Any, other: Any) -> Any:
