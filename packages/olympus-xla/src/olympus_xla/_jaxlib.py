@@ -62,6 +62,7 @@ __all__ = [
     "batched_block_until_ready",
     "batched_device_put",
     "build_identity",
+    "clear_compiler_pass",
     "collectives_need_bound",
     "copy_arrays_to_shardings",
     "create_preemption_sync_manager",
@@ -90,6 +91,7 @@ __all__ = [
     "prime",
     "prime_profile_data",
     "refuse_jax",
+    "register_compiler_pass",
     "register_custom_call_as_batch_partitionable",
     "register_custom_call_handler",
     "register_custom_call_target",
@@ -102,6 +104,7 @@ __all__ = [
     "serialize_portable_artifact",
     "set_effort",
     "sharded_to_numpy",
+    "stablehlo_functions",
     "start_profiler_server",
     "transfer_guard_level",
     "transfer_guard_state",
@@ -448,6 +451,29 @@ def refine_shapes(bytecode: bytes) -> bytes:
     return _jax.mlir.refine_polymorphic_shapes(
         bytecode, enable_shape_assertions=True, validate_static_shapes=True, enable_shardy=True
     )
+
+
+# StableHLO in its portable form, and from HLO.
+stablehlo_functions = _jax.mlir
+
+
+def register_compiler_pass(client: Any, name: str, stage: int, callback: Any) -> None:
+    """Adds a function of serialized HLO modules to the compiler of a plugin, or of this process."""
+    from jaxlib import _xla  # pyright: ignore[reportAttributeAccessIssue]  # few programs do this
+
+    if client is None:
+        _xla.register_xla_transform(name, stage, callback)
+    else:
+        _xla.register_xla_transform_c_api(client, name, stage, callback)
+
+
+def clear_compiler_pass(client: Any, name: str, stage: int) -> bool:
+    """Removes what `register_compiler_pass` has added; returns whether it was there."""
+    from jaxlib import _xla  # pyright: ignore[reportAttributeAccessIssue]  # few programs do this
+
+    if client is None:
+        return _xla.clear_xla_transform(name, stage)
+    return _xla.clear_xla_transform_c_api(client, name, stage)
 
 
 def serialize_portable_artifact(module: Any, version: str) -> bytes:

@@ -49,13 +49,17 @@ __all__ = [
     "host_count",
     "host_id",
     "host_ids",
+    "known_platforms",
     "live_arrays",
     "local_device_count",
     "local_devices",
+    "on_bring_up",
     "on_clear_backends",
+    "platform",
     "process_count",
     "process_index",
     "process_indices",
+    "register_backend_factory",
     "register_platform",
 ]
 
@@ -77,9 +81,23 @@ class Platform:
       priority: the platform with the highest one is the default.
       hint: what to do where the hardware seems to be there and the plugin is not; called when CPU
         is the default.
+      is_required: whether it is an error where no client can be made, though nobody asked for the
+        platform by name.
+      is_experimental: whether to say so to those who come to use it.
+      make_topology: describes machines that need not be there; see `topologies`.
     """
 
-    __slots__ = ("hint", "is_installed", "is_present", "make_client", "name", "priority")
+    __slots__ = (
+        "hint",
+        "is_experimental",
+        "is_installed",
+        "is_present",
+        "is_required",
+        "make_client",
+        "make_topology",
+        "name",
+        "priority",
+    )
 
     def __init__(
         self,
@@ -89,6 +107,9 @@ class Platform:
         is_present: Callable[[], bool] = lambda: True,
         priority: int = 100,
         hint: Callable[[], str | None] = lambda: None,
+        is_required: bool = False,
+        is_experimental: bool = False,
+        make_topology: Callable[..., Any] | None = None,
     ) -> None:
         self.name = name
         self.make_client = make_client
@@ -96,6 +117,9 @@ class Platform:
         self.is_present = is_present
         self.priority = priority
         self.hint = hint
+        self.is_required = is_required
+        self.is_experimental = is_experimental
+        self.make_topology = make_topology
 
 
 class _Backends:
@@ -115,6 +139,7 @@ _platforms: dict[str, Platform] = {}
 _lock = threading.RLock()
 _current: _Backends | None = None
 _clearing_hooks: list[Callable[[], None]] = []
+_bring_up_hooks: list[Callable[[dict[str, Client]], None]] = []
 
 
 def register_platform(platform: Platform) -> None:
@@ -136,6 +161,71 @@ def on_clear_backends(hook: Callable[[], None]) -> None:
     _clearing_hooks.append(hook)
 
 
+def on_bring_up(hook: Callable[[dict[str, Client]], None]) -> None:
+    """Calls ``hook`` with the clients by platform whenever they have been made."""
+    _bring_up_hooks.append(hook)
+
+
+def known_platforms() -> list[str]:
+    """The names of the platforms, whether they can be used or not."""
+    return list(_platforms)
+
+
+def platform(name: str) -> Platform | None:
+    """How a platform is brought up; None where there is none of this name."""
+    return _platforms.get(name)
+
+
+def register_backend_factory(
+    name: str,
+    factory: Callable[[], Client | None],
+    *,
+    priority: int = 0,
+    fail_quietly: bool = True,
+    experimental: bool = False,
+    make_topology: Callable[..., Any] | None = None,
+    c_api: Any = None,
+) -> None:
+    """Makes a platform known by the function that makes its client, as that of a PJRT plugin.
+
+    Args:
+      name: the platform's name, as in ``devices(name)``.
+      factory: makes the client, or returns None where the platform cannot be used.
+      priority: the platform with the highest one that can be used is the default.
+      fail_quietly: whether it is no error where no client can be made and nobody asked for it.
+      experimental: whether to say so to those who come to use it.
+      make_topology: ``(name, **options)`` to a description of a machine that need not be there.
+      c_api: the plugin's table of functions, for those who want to keep it alive.
+
+    Raises:
+      RuntimeError: where the platform has been brought up already.
+    """
+
+    def make_client() -> Client:
+        client = factory()
+        if client is None:
+            raise RuntimeError(f"backend {name!r} is not available on this machine")
+        return client
+
+    if _current is not None and name in _current.clients:
+        raise RuntimeError(f"the backend {name!r} has been initialized already")
+    platform = Platform(
+        name,
+        make_client,
+        priority=priority,
+        is_required=not fail_quietly,
+        is_experimental=experimental,
+        make_topology=make_topology,
+    )
+    _platforms[name] = platform
+    if c_api is not None:
+        _tables_of_plugins[name] = c_api
+
+
+# Kept alive as long as the process.
+_tables_of_plugins: dict[str, Any] = {}
+
+
 def are_backends_initialized() -> bool:
     """Whether clients have been made already."""
     return _current is not None
@@ -150,6 +240,8 @@ def _bring_up() -> _Backends:
         if _current is None:
             _jaxlib.refuse_jax()
             _current = _make_backends()
+            for hook in _bring_up_hooks:
+                hook(_current.clients)
         return _current
 
 
@@ -171,11 +263,19 @@ def _make_backends() -> _Backends:
             failures[name] = str(error)
             # Who asks for "cuda,cpu" takes the CPU where no plugin is installed.
             is_optional = len(asked) > 1 and not platform.is_installed()
-            if (asked and not is_optional) or name == "cpu":
+            is_wanted = asked and not is_optional
+            if is_wanted or name == "cpu" or platform.is_required:
                 raise _cannot_initialize(name, failures[name]) from error
             _logger.info("Unable to initialize backend '%s': %s", name, error)
     if not clients:
         raise _cannot_initialize(*next(iter(failures.items())))
+    for name in clients:
+        if _platforms[name].is_experimental:
+            _logger.warning(
+                "Platform '%s' is experimental and not all OLYMPUS functionality may be correctly "
+                "supported!",
+                name,
+            )
     default = next(iter(clients.values()))
     _jaxlib.prime(clients.get("cpu", default))
     if default.platform == "cpu" and (failures or not asked):

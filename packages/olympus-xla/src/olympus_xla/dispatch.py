@@ -120,23 +120,35 @@ def make_cpp_function(
 
 
 def compile_options(
-    device_ids: Sequence[int], *, partitions: int = 1, options: dict[str, Any] | None = None
+    device_ids: Sequence[int] | None,
+    *,
+    partitions: int = 1,
+    replicas: int | None = None,
+    options: dict[str, Any] | None = None,
 ) -> Any:
     """XLA's compile options for a computation on the given devices.
+
+    Args:
+      device_ids: the devices' numbers; None leaves them open.
+      partitions: over how many devices the computation is divided.
+      replicas: how many times it runs on different data; as often as there are devices for.
+      options: XLA's options by name.
 
     Raises:
       TypeError: where a compiler option has a value that XLA does not take.
     """
     result = CompileOptions()
     build = result.executable_build_options
-    replicas = len(device_ids) // partitions
+    if replicas is None:
+        replicas = 1 if device_ids is None else len(device_ids) // partitions
     result.num_replicas = build.num_replicas = replicas
     result.num_partitions = build.num_partitions = partitions
     build.use_spmd_partitioning = partitions > 1
     build.use_shardy_partitioner = True
-    result.device_assignment = DeviceAssignment.create(
-        np.asarray(device_ids, np.int32).reshape(replicas, partitions)
-    )
+    if device_ids is not None:
+        result.device_assignment = DeviceAssignment.create(
+            np.asarray(device_ids, np.int32).reshape(replicas, partitions)
+        )
     _set_efforts(build)
     if options:
         overrides = [(name, _option_value(name, value)) for name, value in options.items()]

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import pytrees
 from ..avals import AbstractToken, AbstractValue, abstract_token, register_value_type
 from ..effects import (
@@ -29,9 +31,22 @@ __all__ = [
 
 
 class Token:
-    """A concrete token: what `create_token` returns where nothing is being traced."""
+    """A concrete token: what `create_token` returns where nothing is being traced.
 
-    __slots__ = ()
+    Args:
+      buf: an array that is there when what the token stands for has happened.
+    """
+
+    __slots__ = ("_buf",)
+
+    def __init__(self, buf: Any) -> None:
+        self._buf = buf
+
+    def block_until_ready(self) -> None:
+        """Waits until what the token stands for has happened."""
+        wait = getattr(self._buf, "block_until_ready", None)
+        if wait is not None:
+            wait()
 
 
 register_value_type(Token, lambda token: abstract_token)
@@ -81,8 +96,20 @@ def _dce_sink_types(
 
 
 # Where nothing is being traced, everything is in order and nothing is removed.
-create_token_p.def_impl(Token)
-after_all_p.def_impl(lambda *tokens: Token())
+
+
+def _new_token() -> Token:
+    return Token(np.zeros((0,), np.bool_))
+
+
+def _after_all(*tokens: Token) -> Token:
+    for token in tokens:
+        token.block_until_ready()
+    return _new_token()
+
+
+create_token_p.def_impl(_new_token)
+after_all_p.def_impl(_after_all)
 dce_sink_p.def_impl(lambda *operands, **params: [])
 
 

@@ -4,5 +4,19 @@
 from .. import _lazy
 
 __getattr__, __dir__ = _lazy.lazy_attributes(
-    __name__, {}, ("backend", "core", "ffi", "linear_util", "pallas", "random", "source_info_util")
+    __name__,
+    {},
+    (
+        "backend",
+        "core",
+        "ffi",
+        "linear_util",
+        "lowering",
+        "mlir",
+        "pallas",
+        "random",
+        "sharding",
+        "source_info_util",
+        "xla",
+    ),
 )

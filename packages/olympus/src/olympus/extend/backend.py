@@ -10,6 +10,8 @@ from olympus_xla import backends as _backends
 from olympus_xla.backends import backends as backends
 from olympus_xla.backends import clear_backends as clear_backends
 from olympus_xla.backends import get_backend as get_backend
+from olympus_xla.backends import register_backend_factory as register_backend_factory
+from olympus_xla.compile_options import get_compile_options as get_compile_options
 from olympus_xla.jit import clear_caches as clear_in_memory_compilation_cache
 
 from .. import _lazy
@@ -20,8 +22,10 @@ __all__ = [
     "clear_backends",
     "clear_in_memory_compilation_cache",
     "get_backend",
+    "get_compile_options",
     "get_default_device",
     "register_backend_cache",
+    "register_backend_factory",
 ]
 
 __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})

@@ -9,6 +9,8 @@ from typing import Any
 from olympus_ir import lax
 from olympus_random.implementations import PRNGImpl, register_prng
 from olympus_random.keys import key as _key
+from olympus_random.rbg import rbg_implementation as rbg_prng_impl
+from olympus_random.rbg import unsafe_rbg_implementation as unsafe_rbg_prng_impl
 from olympus_random.threefry import _hash_flat as _threefry_of_vector
 from olympus_random.threefry import threefry2x32_p as threefry2x32_p
 from olympus_random.threefry import threefry_implementation as threefry_prng_impl
@@ -18,10 +20,12 @@ from .. import _lazy
 __all__ = [
     "define_prng_impl",
     "random_seed",
+    "rbg_prng_impl",
     "seed_with_impl",
     "threefry2x32_p",
     "threefry_2x32",
     "threefry_prng_impl",
+    "unsafe_rbg_prng_impl",
 ]
 
 __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})

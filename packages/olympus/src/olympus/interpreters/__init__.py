@@ -8,5 +8,5 @@ dictionaries, in JAX's forms. The tables behind are OLYMPUS's own (`olympus_ir.r
 from .. import _lazy
 
 __getattr__, __dir__ = _lazy.lazy_attributes(
-    __name__, {}, ("ad", "batching", "mlir", "partial_eval", "xla")
+    __name__, {}, ("ad", "batching", "mlir", "partial_eval", "pxla", "xla")
 )

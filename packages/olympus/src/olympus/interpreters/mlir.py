@@ -14,6 +14,9 @@ from olympus_sharding import Mesh as Mesh
 from olympus_xla._jaxlib import ir_tree_registry as ir_tree_registry
 from olympus_xla.lowering import mlir as _mlir
 from olympus_xla.lowering.context import constant_handlers
+from olympus_xla.lowering.library_operations import emit_python_callback as emit_python_callback
+from olympus_xla.lowering.library_operations import flatten_ir_values as flatten_ir_values
+from olympus_xla.lowering.library_operations import shape_tensor as shape_tensor
 from olympus_xla.lowering.mlir import bytecode as module_to_bytecode
 from olympus_xla.lowering.mlir import element_type as dtype_to_ir_type
 from olympus_xla.lowering.mlir import i64_array as dense_int_array
@@ -30,8 +33,6 @@ from olympus_xla.lowering.rule_context import ShardingContext as ShardingContext
 from olympus_xla.lowering.rule_context import SPMDAxisContext as SPMDAxisContext
 from olympus_xla.lowering.rule_context import TokenSet as TokenSet
 from olympus_xla.lowering.rules_of_libraries import core_call_lowering as core_call_lowering
-from olympus_xla.lowering.rules_of_libraries import emit_python_callback as emit_python_callback
-from olympus_xla.lowering.rules_of_libraries import flatten_ir_values as flatten_ir_values
 from olympus_xla.lowering.rules_of_libraries import lower_fun as lower_fun
 from olympus_xla.lowering.rules_of_libraries import lower_olympuspr_to_fun as lower_olympuspr_to_fun
 from olympus_xla.lowering.rules_of_libraries import (
@@ -40,7 +41,6 @@ from olympus_xla.lowering.rules_of_libraries import (
 from olympus_xla.lowering.rules_of_libraries import merge_mlir_modules as merge_mlir_modules
 from olympus_xla.lowering.rules_of_libraries import olympuspr_subcomp as olympuspr_subcomp
 from olympus_xla.lowering.rules_of_libraries import register_lowering as register_lowering
-from olympus_xla.lowering.rules_of_libraries import shape_tensor as shape_tensor
 
 from .. import _lazy
 

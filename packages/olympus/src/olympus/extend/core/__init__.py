@@ -54,6 +54,10 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
             "subolympusprs",
         ),
         **_lazy.names_from(
+            "olympus_ir.lax.tokens",
+            "Token",
+        ),
+        **_lazy.names_from(
             "olympus_ir.primitives",
             "Primitive",
         ),

@@ -15,6 +15,7 @@ from ... import _lazy
 _SOURCES = {
     **_lazy.names_from("olympus_ir.lax", "add_olympusvals_p=add_any_p"),
     **_lazy.names_from("olympus_ir.construction", "call_p"),
+    **_lazy.names_from("olympus_ir.uninitialized", "empty2_p"),
     **_lazy.names_from("olympus_ir.lax.calls", "closed_call_p", "jit_p", "remat_p=checkpoint_p"),
     **_lazy.names_from("olympus_autodiff.custom_linear", "custom_lin_p"),
     **_lazy.names_from("olympus_autodiff.policies", "name_p"),

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What lowering rules are given, and the MLIR context that they build in."""
+
+from __future__ import annotations
+
+from olympus_xla.lowering.mlir import OlympusIrContext as OlympusIrContext
+from olympus_xla.lowering.mlir import upstream_dialects as upstream_dialects
+from olympus_xla.lowering.rule_context import LoweringRuleContext as LoweringRuleContext
+
+from .. import _lazy
+
+__all__ = ["LoweringRuleContext", "OlympusIrContext", "upstream_dialects"]
+
+__getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})

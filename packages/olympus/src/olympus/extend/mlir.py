@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""StableHLO modules: their portable form, their shapes, and where their values lie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_xla._jaxlib import stablehlo_functions as _functions
+from olympus_xla.lowering.library_operations import (
+    lower_with_sharding_in_types as lower_with_sharding_in_types,
+)
+
+__all__ = [
+    "deserialize_portable_artifact",
+    "hlo_to_stablehlo",
+    "lower_with_sharding_in_types",
+    "refine_polymorphic_shapes",
+    "serialize_portable_artifact",
+]
+
+deserialize_portable_artifact: Any = _functions.deserialize_portable_artifact
+hlo_to_stablehlo: Any = _functions.hlo_to_stablehlo
+refine_polymorphic_shapes: Any = _functions.refine_polymorphic_shapes
+serialize_portable_artifact: Any = _functions.serialize_portable_artifact

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shardings in XLA's terms, and their serialized form."""
+
+from __future__ import annotations
+
+from olympus_xla._jaxlib import GSPMDSharding, HloSharding, OpSharding
+
+__all__ = [
+    "GSPMDSharding",
+    "get_hlo_sharding_from_serialized_proto",
+    "get_op_sharding_from_serialized_proto",
+    "get_serialized_proto_from_hlo_sharding",
+]
+
+
+def get_op_sharding_from_serialized_proto(sharding: bytes) -> OpSharding:
+    """Returns the ``OpSharding`` that was serialized.
+
+    Args:
+      sharding: a serialized ``OpSharding``.
+    """
+    proto = OpSharding()
+    proto.ParseFromString(sharding)
+    return proto
+
+
+def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> HloSharding:
+    """Returns the ``HloSharding`` that was serialized.
+
+    Args:
+      sharding: a serialized ``OpSharding``.
+
+    Example:
+      >>> from olympus_xla._jaxlib import HloSharding
+      >>> proto = get_serialized_proto_from_hlo_sharding(HloSharding.replicate())
+      >>> get_hlo_sharding_from_serialized_proto(proto)
+      {replicated}
+    """
+    return HloSharding.from_proto(get_op_sharding_from_serialized_proto(sharding))
+
+
+def get_serialized_proto_from_hlo_sharding(sharding: HloSharding) -> bytes:
+    """Returns a sharding serialized, as an ``OpSharding``.
+
+    Args:
+      sharding: the sharding.
+    """
+    return sharding.to_proto().SerializeToString()

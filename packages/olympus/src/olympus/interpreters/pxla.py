@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs over several devices: how they are compiled."""
+
+from __future__ import annotations
+
+from olympus_xla.compile_options import create_compile_options as create_compile_options
+
+from .. import _lazy
+
+__all__ = ["create_compile_options"]
+
+__getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
