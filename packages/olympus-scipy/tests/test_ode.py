@@ -11,7 +11,19 @@ from olympus_autodiff import grad, jvp
 from olympus_autodiff.derivative_checks import check_grads
 from olympus_batching import vmap
 from olympus_ir.config import enable_x64
+from olympus_ir.flattening import debug_info
+from olympus_numpy.flatten_util import ravel_pytree
 from olympus_scipy.ode import odeint
+from olympus_scipy.ode_steps import (
+    abs2,
+    fit_4th_order_polynomial,
+    initial_step_size,
+    interp_fit_dopri,
+    mean_error_ratio,
+    optimal_step_size,
+    ravel_first_arg,
+    runge_kutta_step,
+)
 
 TIMES = np.linspace(0, 2, 5)
 
@@ -96,3 +108,56 @@ def test_bad_arguments_are_refused():
         odeint(decay, np.array(1.0), TIMES, "fast")
     with pytest.raises(TypeError, match="forward-mode"):
         jvp(lambda y0: odeint(decay, y0, TIMES, 0.5), (1.0,), (1.0,))
+
+
+# ---- parts of a step ----
+
+
+def test_step_is_of_the_fifth_order():
+    """The error of a step falls with the sixth power of its size."""
+    errors = []
+    for size in (0.2, 0.1):
+        y0 = np.array([1.0, 2.0])
+        y1, f1, error, stages = runge_kutta_step(lambda y, t: -y, y0, -y0, 0.0, size)
+        errors.append(np.max(np.abs(y1 - y0 * np.exp(-size))))
+        np.testing.assert_allclose(f1, -y1, rtol=1e-12)
+        assert stages.shape == (7, 2) and np.all(np.abs(error) < 1e-3)
+    assert 2**5.5 < errors[0] / errors[1] < 2**6.5
+
+
+def test_interpolant():
+    y0 = np.array([1.0])
+    y1, _, _, stages = runge_kutta_step(lambda y, t: -y, y0, -y0, 0.0, 0.2)
+    polynomial = interp_fit_dopri(y0, y1, stages, 0.2)
+    for part in (0.0, 0.3, 0.5, 1.0):
+        found = np.polyval(np.asarray(polynomial)[:, 0], part)
+        np.testing.assert_allclose(found, np.exp(-0.2 * part), rtol=1e-6)
+    found = fit_4th_order_polynomial(*map(np.float32, (1, 2, 1.6, 0.3, 0.4, 0.5)))
+    np.testing.assert_allclose(found, [1.7, -5.05, 4.2, 0.15, 1.0], rtol=1e-5)
+
+
+def test_sizes_of_steps():
+    """Numbers that JAX 0.10.2 gives."""
+    y0 = np.array([1.0, 2.0], np.float32)
+    guess = initial_step_size(lambda y, t: -y * t, 1.0, y0, 4, 1e-3, 1e-3, -y0)
+    np.testing.assert_allclose(guess, 0.10371373, rtol=1e-5)
+    ratio = mean_error_ratio(np.array([1e-3, 2e-3], np.float32), 1e-3, 1e-4, y0, y0 * 2)
+    np.testing.assert_allclose(ratio, 0.48203266, rtol=1e-5)
+    for ratio, size in ((0.0, 3.0), (0.5, 0.31014857), (1.0, 0.27), (2.0, 0.23504865), (1e6, 0.06)):
+        np.testing.assert_allclose(optimal_step_size(0.3, np.float32(ratio)), size, rtol=1e-6)
+
+
+def test_squares_of_moduli():
+    np.testing.assert_array_equal(abs2(np.array([1 + 2j, 3], np.complex64)), [5, 9])
+    np.testing.assert_array_equal(abs2(np.array([1, -3], np.float32)), [1, 9])
+
+
+def test_raveled_first_argument():
+    point = {"a": np.float32(1), "b": np.ones(2, np.float32)}
+    flat, unravel = ravel_pytree(point)
+
+    def scaled(point, t):
+        return {"a": point["a"] * t, "b": point["b"]}
+
+    function = ravel_first_arg(scaled, unravel, debug_info("odeint", scaled, (point, 2.0), {}))
+    np.testing.assert_array_equal(function(flat, 2.0), [2, 1, 1])

@@ -2,5 +2,27 @@
 """Solving ordinary differential equations."""
 
 from olympus_scipy.ode import odeint
+from olympus_scipy.ode_steps import (
+    abs2,
+    fit_4th_order_polynomial,
+    initial_step_size,
+    interp_fit_dopri,
+    mean_error_ratio,
+    optimal_step_size,
+    ravel_first_arg,
+    ravel_first_arg_,
+    runge_kutta_step,
+)
 
-__all__ = ["odeint"]
+__all__ = [
+    "abs2",
+    "fit_4th_order_polynomial",
+    "initial_step_size",
+    "interp_fit_dopri",
+    "mean_error_ratio",
+    "odeint",
+    "optimal_step_size",
+    "ravel_first_arg",
+    "ravel_first_arg_",
+    "runge_kutta_step",
+]
