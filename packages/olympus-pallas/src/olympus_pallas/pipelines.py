@@ -18,13 +18,13 @@ from olympus_ir import lax
 from olympus_ir.refs.indexing import ds
 
 from .block_specs import Blocked, BlockSpec, Squeezed
+from .buffered_refs import BufferedRef, BufferType
 from .control import when
-from .memory import SemaphoreType, TpuMemorySpace
 from .programs import inside_grid
 from .scoped import run_scoped
 from .transfers import make_async_copy
 
-__all__ = ["emit_pipeline"]
+__all__ = ["emit_pipeline", "emit_pipeline_with_allocations"]
 
 _INT32 = np.dtype(np.int32)
 
@@ -40,6 +40,7 @@ class _Operand:
                 f"dimensions as the array shape {ref.shape}."
             )
         self.ref = ref
+        self.shape = tuple(shape)
         self.origin = origin
         self.squeezed = tuple(dim is None or isinstance(dim, Squeezed) for dim in shape)
         self.sizes = tuple(map(_size, shape))
@@ -51,9 +52,10 @@ class _Operand:
                 )
         self.index_map = spec.index_map or (lambda *place: (0,) * len(shape))
 
-    @property
-    def buffer_type(self) -> Any:
-        return TpuMemorySpace.VMEM((2, *self.sizes), self.ref.dtype)
+    def allocation(self, spec: BlockSpec, kind: BufferType) -> BufferedRef:
+        """The buffers and semaphores that it needs."""
+        spec = spec.replace(block_shape=self.shape, memory_space=None)
+        return BufferedRef.create(spec, self.ref.dtype, kind, 2)
 
     def block(self, place: Sequence[Any]) -> tuple[Any, ...]:
         """Which block a step sees."""
@@ -138,11 +140,58 @@ def emit_pipeline(
       ...             interpret=True)(np.arange(4))
       Array([0, 2, 4, 6], dtype=int32)
     """
+    _check_one_core(tiling, core_axis, core_axis_name)
+    pipeline, _ = _pipeline(body, grid, in_specs, out_specs, no_pipelining)
+    return pipeline
+
+
+def emit_pipeline_with_allocations(
+    body: Callable[..., None], *, grid: Sequence[int], in_specs: Any = (), out_specs: Any = ()
+) -> tuple[Callable[..., None], Callable[..., Any]]:
+    """Makes a pipeline, and what makes its buffers, so that several runs of it share them.
+
+    Args:
+      body: takes references to the blocks of the inputs, then of the outputs.
+      grid: the numbers of steps along each axis.
+      in_specs: for each input a `BlockSpec`.
+      out_specs: for each output, likewise.
+
+    Returns:
+      Two functions of references to the inputs and outputs. The second gives buffers to be made, a
+      `BufferedRef` an operand, for `run_scoped` or ``scratch_shapes``; the first runs the pipeline
+      and takes them as ``allocations``. ``scratches`` are further arguments of the body, and
+      ``body_prologue`` is called before it in each step.
+
+    Example:
+      >>> from olympus_ir import ShapeDtypeStruct
+      >>> from olympus_pallas import ANY, BlockSpec, pallas_call, run_scoped
+      >>> def double(x_ref, o_ref):
+      ...     o_ref[...] = 2 * x_ref[...]
+      >>> block = BlockSpec((2,), lambda i: (i,))
+      >>> run, buffers = emit_pipeline_with_allocations(double, grid=(2,), in_specs=[block],
+      ...                                               out_specs=[block])
+      >>> def kernel(x_ref, o_ref):
+      ...     run_scoped(lambda made: run(x_ref, o_ref, allocations=made), buffers(x_ref, o_ref))
+      >>> whole = BlockSpec(memory_space=ANY)
+      >>> pallas_call(kernel, ShapeDtypeStruct((4,), "int32"), in_specs=[whole], out_specs=whole,
+      ...             interpret=True)(np.arange(4))
+      Array([0, 2, 4, 6], dtype=int32)
+    """
+    return _pipeline(body, grid, in_specs, out_specs, False)
+
+
+def _check_one_core(tiling: Any, core_axis: Any, core_axis_name: Any) -> None:
     for name, value in (
         ("tiling", tiling), ("core_axis", core_axis), ("core_axis_name", core_axis_name)
     ):  # fmt: skip
         if value is not None:
             raise ValueError(f"emit_pipeline runs on one core, with the compiler's tiling: {name}")
+
+
+def _pipeline(
+    body: Callable[..., None], grid: Sequence[int], in_specs: Any, out_specs: Any, one_by_one: bool
+) -> tuple[Callable[..., None], Callable[..., Any]]:
+    """The pipeline, and what makes its buffers; with ``one_by_one`` nothing happens at once."""
     in_specs = [in_specs] if isinstance(in_specs, BlockSpec) else list(in_specs)
     out_specs = [out_specs] if isinstance(out_specs, BlockSpec) else list(out_specs)
     grid = tuple(grid)
@@ -155,23 +204,45 @@ def emit_pipeline(
             step = lax.div(step, np.int32(size))
         return (step, *reversed(place)) if grid else ()
 
-    def pipeline(*refs: Any) -> None:
+    def operands_of(refs: Sequence[Any]) -> list[_Operand]:
         if len(refs) != len(in_specs) + len(out_specs):
             raise ValueError(
                 f"the pipeline has {len(in_specs)} inputs and {len(out_specs)} outputs, but was "
                 f"given {len(refs)} references"
             )
-        operands = [
+        return [
             _Operand(ref, spec, f"refs[{number}]")
             for number, (ref, spec) in enumerate(zip(refs, [*in_specs, *out_specs], strict=True))
         ]
-        if steps:
-            types = [operand.buffer_type for operand in operands]
-            semaphores = [SemaphoreType.DMA((2,)) for _ in operands]
-            run_scoped(lambda *given: loop(operands, given), *types, *semaphores)
 
-    def loop(operands: Sequence[_Operand], given: Sequence[Any]) -> None:
-        buffers, arrived = given[: len(operands)], given[len(operands) :]
+    def make_allocations(*refs: Any) -> tuple[BufferedRef, ...]:
+        kinds = [BufferType.INPUT] * len(in_specs) + [BufferType.OUTPUT] * len(out_specs)
+        return tuple(
+            operand.allocation(spec, kind)
+            for operand, spec, kind in zip(
+                operands_of(refs), [*in_specs, *out_specs], kinds, strict=True
+            )
+        )
+
+    def pipeline(
+        *refs: Any, scratches: Any = None, allocations: Any = None, body_prologue: Any = None
+    ) -> None:
+        operands = operands_of(refs)
+        more = () if scratches is None else tuple(scratches)
+        if not steps:
+            return
+        if allocations is not None:
+            loop(operands, allocations, more, body_prologue)
+            return
+        run_scoped(
+            lambda *made: loop(operands, made, more, body_prologue), *make_allocations(*refs)
+        )
+
+    def loop(
+        operands: Sequence[_Operand], made: Sequence[Any], scratches: tuple, prologue: Any
+    ) -> None:
+        buffers = [each.window_ref for each in made]
+        arrived = [each.sem_recvs if each.is_input else each.sem_sends for each in made]
         count = len(in_specs)
 
         def copy_in(number: int, slot: Any, place: Sequence[Any]) -> Any:
@@ -208,7 +279,7 @@ def emit_pipeline(
                 leaves.append(leave)
                 if number < count:
                     more = lax.bitwise_and(leave, lax.bitwise_not(is_last))
-                    if not no_pipelining:
+                    if not one_by_one:
                         when(more)(lambda n=number, s=other: copy_in(n, s, after).start())
                     when(enter)(lambda n=number, s=slot: copy_in(n, s, here).wait())
                 else:
@@ -221,12 +292,14 @@ def emit_pipeline(
                 for operand, buffer, left in zip(operands, buffers, slots, strict=True)
             ]
             with inside_grid(grid, here):
-                body(*views)
+                if prologue is not None:
+                    prologue()
+                body(*views, *scratches)
             for number in range(len(operands)):
                 slot = lax.rem(slots[number], np.int32(2))
                 if number >= count:
                     when(leaves[number])(lambda n=number, s=slot: copy_out(n, s, here).start())
-                elif no_pipelining:
+                elif one_by_one:
                     more = lax.bitwise_and(leaves[number], lax.bitwise_not(is_last))
                     other = lax.sub(np.int32(1), slot)
                     when(more)(lambda n=number, s=other: copy_in(n, s, after).start())
@@ -243,4 +316,4 @@ def emit_pipeline(
                 sent = lax.ge(ends[number], np.int32(back))
                 when(sent)(lambda n=number, s=slot: copy_out(n, s, last_place).wait())
 
-    return pipeline
+    return pipeline, make_allocations

@@ -8,6 +8,9 @@ from typing import Any
 from olympus_ir import lax
 from olympus_xla.backends import default_backend
 
+from .buffered_refs import BufferedRef as BufferedRef
+from .buffered_refs import BufferedRefBase as BufferedRefBase
+from .buffered_refs import BufferType as BufferType
 from .config import force_interpret_mode, set_interpret_mode
 from .cores import core_barrier as core_barrier
 from .cores import run_on_first_core as run_on_first_core
@@ -30,6 +33,7 @@ from .packing import stochastic_round as stochastic_round
 from .packing import trace_value as trace_value
 from .packing import unpack_elementwise as unpack_elementwise
 from .pipelines import emit_pipeline as emit_pipeline
+from .pipelines import emit_pipeline_with_allocations as emit_pipeline_with_allocations
 from .random_numbers import sample_block as sample_block
 from .random_numbers import stateful_bernoulli as stateful_bernoulli
 from .random_numbers import stateful_bits as stateful_bits
@@ -66,6 +70,9 @@ __all__ = [
     "SUBCORE_PARALLEL",
     "VMEM",
     "VMEM_SHARED",
+    "BufferType",
+    "BufferedRef",
+    "BufferedRefBase",
     "ChipVersion",
     "CompilerParams",
     "CoreType",
@@ -86,6 +93,7 @@ __all__ = [
     "dma_semaphore",
     "einshape",
     "emit_pipeline",
+    "emit_pipeline_with_allocations",
     "force_tpu_interpret_mode",
     "get_barrier_semaphore",
     "get_tpu_info",
