@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers of arrays that `vmap` maps as arrays, such as sparse ones.
+
+For most pytrees, an axis of `vmap` is one of each array in them. A container has axes of its own:
+it says which axes of its arrays hold the examples, and what it is with one dimension less or more.
+Unlike the classes of `vmappables`, containers are mapped over axes that are integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from olympus_ir import pytrees
+
+__all__ = ["Container", "containers", "has_containers", "joined", "register_container", "split"]
+
+
+class Container(NamedTuple):
+    """How `vmap` treats values of a type, which must be a node of pytrees.
+
+    Attributes:
+      split: from a value and an axis to one example, with the arrays of all examples in it, and
+        the axes of its arrays that hold the examples, one a leaf; raises ValueError where the
+        value cannot be mapped over the axis.
+      join: from one example, with the arrays of all examples in it, each with the examples in the
+        axis that was asked for, that axis and the number of examples, to the value of all
+        examples; raises ValueError where there is no such value.
+    """
+
+    split: Callable[[Any, int], tuple[Any, Sequence[int | None]]]
+    join: Callable[[Any, int, int], Any]
+
+
+# Registered types; a container is told by its own class.
+containers: dict[type, Container] = {}
+
+
+def register_container(
+    container_type: type,
+    split: Callable[[Any, int], tuple[Any, Sequence[int | None]]],
+    join: Callable[[Any, int, int], Any],
+) -> None:
+    """Makes `vmap` map values of a type as arrays; see `Container`.
+
+    Args:
+      container_type: the type, a node of pytrees; subclasses have to be registered by themselves.
+      split: from a value of all examples to one.
+      join: from one example to all.
+    """
+    containers[container_type] = Container(split, join)
+
+
+def _is_container(value: Any) -> bool:
+    return type(value) in containers
+
+
+def has_containers(tree: Any) -> bool:
+    """Whether a pytree has containers in it."""
+    return any(map(_is_container, pytrees.tree_leaves(tree, is_leaf=_is_container)))
+
+
+def split(
+    args: tuple, kwargs: dict[str, Any], flat_in_axes: Callable[[Any], Sequence[int | None]]
+) -> tuple[Any, Any]:
+    """Takes the containers among arguments apart.
+
+    Args:
+      args: the arguments.
+      kwargs: the keyword arguments.
+      flat_in_axes: from the structure of arguments, where containers are leaves, to axes.
+
+    Returns:
+      The pair of arguments and keyword arguments with examples in the place of containers, and the
+      same structure with axes in the place of arrays.
+    """
+    leaves, tree = pytrees.tree_flatten((args, kwargs), is_leaf=_is_container)
+    examples, axes = [], []
+    for leaf, axis in zip(leaves, flat_in_axes(tree), strict=True):
+        if axis is not None and _is_container(leaf):
+            leaf, own_axes = containers[type(leaf)].split(leaf, axis)
+            axis = pytrees.tree_unflatten(pytrees.tree_structure(leaf), list(own_axes))
+        examples.append(leaf)
+        axes.append(axis)
+    return pytrees.tree_unflatten(tree, examples), pytrees.tree_unflatten(tree, axes)
+
+
+def joined(results: Any, axes: Sequence[int | None], size: int) -> Any:
+    """Puts the containers among results together.
+
+    Args:
+      results: the results, with the arrays of all examples.
+      axes: one axis for each array of them.
+      size: the number of examples.
+    """
+    leaves, tree = pytrees.tree_flatten(results, is_leaf=_is_container)
+    if not any(map(_is_container, leaves)):
+        return results
+    given = iter(axes)
+    out = []
+    for leaf in leaves:
+        own = [next(given) for _ in pytrees.tree_leaves(leaf)]
+        if own and own[0] is not None and _is_container(leaf):
+            leaf = containers[type(leaf)].join(leaf, own[0], size)
+        out.append(leaf)
+    return pytrees.tree_unflatten(tree, out)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sparse arrays, and functions of dense arrays as functions of sparse ones."""
+
+from __future__ import annotations
+
+from olympus_ir.source_info import register_library_folder
+
+from .__about__ import __version__
+from .api import empty, eye, todense, todense_p
+from .base import OLYMPUSSparse, SparseInfo
+from .bcoo.arithmetic import bcoo_multiply_dense, bcoo_multiply_sparse, bcoo_reduce_sum
+from .bcoo.array import BCOO
+from .bcoo.conversion import (
+    bcoo_extract,
+    bcoo_extract_p,
+    bcoo_fromdense,
+    bcoo_fromdense_p,
+    bcoo_todense,
+    bcoo_todense_p,
+)
+from .bcoo.convolution import bcoo_conv_general_dilated
+from .bcoo.indexing import bcoo_dynamic_slice, bcoo_gather, bcoo_slice
+from .bcoo.layouts import bcoo_update_layout
+from .bcoo.ordering import (
+    bcoo_sort_indices,
+    bcoo_sort_indices_p,
+    bcoo_sum_duplicates,
+    bcoo_sum_duplicates_p,
+)
+from .bcoo.products import (
+    bcoo_dot_general_p,
+    bcoo_dot_general_sampled,
+    bcoo_dot_general_sampled_p,
+)
+from .bcoo.shaping import (
+    bcoo_broadcast_in_dim,
+    bcoo_concatenate,
+    bcoo_reshape,
+    bcoo_rev,
+    bcoo_squeeze,
+    bcoo_transpose,
+    bcoo_transpose_p,
+)
+from .bcoo.sparse_products import bcoo_dot_general, bcoo_spdot_general_p
+from .bcsr.array import BCSR
+from .bcsr.operations import (
+    bcsr_broadcast_in_dim,
+    bcsr_concatenate,
+    bcsr_dot_general,
+    bcsr_dot_general_p,
+    bcsr_extract,
+    bcsr_extract_p,
+    bcsr_fromdense,
+    bcsr_fromdense_p,
+    bcsr_sum_duplicates,
+    bcsr_todense,
+    bcsr_todense_p,
+)
+from .coo import (
+    COO,
+    COOInfo,
+    coo_fromdense,
+    coo_fromdense_p,
+    coo_matmat,
+    coo_matmat_p,
+    coo_matvec,
+    coo_matvec_p,
+    coo_todense,
+    coo_todense_p,
+)
+from .csr import (
+    CSC,
+    CSR,
+    csr_fromdense,
+    csr_fromdense_p,
+    csr_matmat,
+    csr_matmat_p,
+    csr_matvec,
+    csr_matvec_p,
+    csr_todense,
+    csr_todense_p,
+)
+from .derivatives import grad, jacfwd, jacobian, jacrev, value_and_grad
+from .efficiency import (
+    CuSparseEfficiencyWarning,
+    SparseEfficiencyError,
+    SparseEfficiencyWarning,
+)
+from .random import random_bcoo
+from .sparsification.interpreter import sparse_rules
+from .sparsification.tracer import SparseTracer
+from .sparsification.transform import sparsify
+
+# These give classes their methods, and let vmap map over batch dimensions.
+from .bcoo import methods as _bcoo_methods  # noqa: F401  # isort: skip
+from .bcsr import methods as _bcsr_methods  # noqa: F401  # isort: skip
+
+__all__ = [
+    "BCOO",
+    "BCSR",
+    "COO",
+    "CSC",
+    "CSR",
+    "COOInfo",
+    "CuSparseEfficiencyWarning",
+    "OLYMPUSSparse",
+    "SparseEfficiencyError",
+    "SparseEfficiencyWarning",
+    "SparseInfo",
+    "SparseTracer",
+    "__version__",
+    "bcoo_broadcast_in_dim",
+    "bcoo_concatenate",
+    "bcoo_conv_general_dilated",
+    "bcoo_dot_general",
+    "bcoo_dot_general_p",
+    "bcoo_dot_general_sampled",
+    "bcoo_dot_general_sampled_p",
+    "bcoo_dynamic_slice",
+    "bcoo_extract",
+    "bcoo_extract_p",
+    "bcoo_fromdense",
+    "bcoo_fromdense_p",
+    "bcoo_gather",
+    "bcoo_multiply_dense",
+    "bcoo_multiply_sparse",
+    "bcoo_reduce_sum",
+    "bcoo_reshape",
+    "bcoo_rev",
+    "bcoo_slice",
+    "bcoo_sort_indices",
+    "bcoo_sort_indices_p",
+    "bcoo_spdot_general_p",
+    "bcoo_squeeze",
+    "bcoo_sum_duplicates",
+    "bcoo_sum_duplicates_p",
+    "bcoo_todense",
+    "bcoo_todense_p",
+    "bcoo_transpose",
+    "bcoo_transpose_p",
+    "bcoo_update_layout",
+    "bcsr_broadcast_in_dim",
+    "bcsr_concatenate",
+    "bcsr_dot_general",
+    "bcsr_dot_general_p",
+    "bcsr_extract",
+    "bcsr_extract_p",
+    "bcsr_fromdense",
+    "bcsr_fromdense_p",
+    "bcsr_sum_duplicates",
+    "bcsr_todense",
+    "bcsr_todense_p",
+    "coo_fromdense",
+    "coo_fromdense_p",
+    "coo_matmat",
+    "coo_matmat_p",
+    "coo_matvec",
+    "coo_matvec_p",
+    "coo_todense",
+    "coo_todense_p",
+    "csr_fromdense",
+    "csr_fromdense_p",
+    "csr_matmat",
+    "csr_matmat_p",
+    "csr_matvec",
+    "csr_matvec_p",
+    "csr_todense",
+    "csr_todense_p",
+    "empty",
+    "eye",
+    "grad",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "random_bcoo",
+    "sparse_rules",
+    "sparsify",
+    "todense",
+    "todense_p",
+    "value_and_grad",
+]
+
+register_library_folder(__path__[0])

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What sparse arrays of all formats share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, NoReturn
+
+from olympus_ir import dtypes
+from olympus_ir.avals import canonicalize_shape
+
+__all__ = ["OLYMPUSSparse", "SparseInfo"]
+
+
+class SparseInfo(NamedTuple):
+    """What is known of a sparse array besides its buffers.
+
+    Attributes:
+      shape: the shape of the array.
+      indices_sorted: whether the coordinates of entries are in lexicographic order.
+      unique_indices: whether no two entries have the same coordinates.
+    """
+
+    shape: tuple[int, ...]
+    indices_sorted: bool = False
+    unique_indices: bool = False
+
+
+class OLYMPUSSparse:
+    """Base class of sparse arrays.
+
+    A sparse array is a pytree of buffers: one of values, ``data``, and those of indices.
+
+    Args:
+      args: the buffers.
+      shape: the shape of the array.
+    """
+
+    # NumPy leaves operators to sparse arrays on the right.
+    __array_priority__: ClassVar[int] = 100
+    __array_ufunc__: ClassVar[None] = None
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
+
+    data: Any
+    shape: tuple[int, ...]
+
+    def __init__(self, args: tuple[Any, ...], *, shape: Sequence[int]) -> None:
+        self.shape = tuple(canonicalize_shape(shape))
+
+    # ---- what is known without the values ----
+
+    @property
+    def size(self) -> int:
+        """The number of elements, zeros included."""
+        return math.prod(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def nse(self) -> int:
+        """The number of specified elements: of entries that are stored, in each batch."""
+        raise self._unsupported("nse")
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the values."""
+        return self.data.dtype
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        try:
+            sizes = ", ".join(map(str, self.shape))
+            text = f"{dtypes.name_of(self.dtype)}[{sizes}], nse={self.nse}"
+            for kind in ("n_batch", "n_dense"):
+                if getattr(self, kind, 0):
+                    text += f", {kind}={getattr(self, kind)}"
+        except (AttributeError, IndexError, TypeError):
+            # Within a tree of something other than arrays, as of axes or shardings.
+            return f"{name}(<invalid>)"
+        buffer = self.data
+        if not hasattr(buffer, "_trace"):
+            return f"{name}({text})"
+        return f"{type(buffer).__name__}[{name}({text})]"
+
+    # ---- buffers ----
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Returns the buffers, and what is known of the array besides."""
+        raise self._unsupported("tree_flatten")
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: dict[str, Any], children: Any) -> Any:
+        """Makes an array from what `tree_flatten` returns, without checks."""
+        raise NotImplementedError(f"{cls}.tree_unflatten")
+
+    def block_until_ready(self) -> Any:
+        """Waits until the buffers have been computed."""
+        for buffer in self.tree_flatten()[0]:
+            buffer.block_until_ready()
+        return self
+
+    # ---- operations, as far as a format has them ----
+
+    def _unsupported(self, operation: str) -> NotImplementedError:
+        return NotImplementedError(
+            f"{type(self)}.{operation}: this format does not support it. "
+            "BCOO supports most operations; `sparse.todense` gives a dense array."
+        )
+
+    def todense(self) -> Any:
+        """Returns the dense array."""
+        raise self._unsupported("todense")
+
+    def transpose(self, axes: Sequence[int] | None = None) -> Any:
+        """Returns the array with its dimensions in another order."""
+        raise self._unsupported("transpose")
+
+    @property
+    def T(self) -> Any:
+        """The array with its dimensions in the opposite order."""
+        return self.transpose()
+
+    def sum(self, *args: Any, **kwargs: Any) -> Any:
+        """Returns sums along axes."""
+        raise self._unsupported("sum")
+
+    def __getitem__(self, index: Any) -> Any:
+        raise self._unsupported("__getitem__")
+
+
+def _refusing(operator: str) -> Any:
+    def method(self: OLYMPUSSparse, *operands: Any) -> NoReturn:
+        raise self._unsupported(operator)
+
+    method.__name__ = operator
+    method.__qualname__ = f"OLYMPUSSparse.{operator}"
+    return method
+
+
+for _operator in (
+    *("__neg__", "__pos__", "__add__", "__radd__", "__sub__", "__rsub__"),
+    *("__mul__", "__rmul__", "__matmul__", "__rmatmul__"),
+):
+    setattr(OLYMPUSSparse, _operator, _refusing(_operator))

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of sparse arrays: slices, slices at computed places, and windows gathered."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as jnp
+from olympus_batching import vmap
+from olympus_ir import lax
+from olympus_ir.lax.gathering import GatherDimensionNumbers, GatherScatterMode
+
+from ..base import SparseInfo
+from ..entries import padding
+from .array import BCOO, make
+from .layouts import bcoo_update_layout
+from .ordering import limited
+from .shaping import bcoo_squeeze, bcoo_transpose
+
+__all__ = ["bcoo_dynamic_slice", "bcoo_gather", "bcoo_slice"]
+
+
+def bcoo_slice(
+    mat: BCOO,
+    *,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> BCOO:
+    """Returns a slice of a sparse array.
+
+    Args:
+      mat: the sparse array.
+      start_indices: where the slice begins, a number for each dimension.
+      limit_indices: where it ends.
+      strides: the distances between its elements; one where None.
+
+    Raises:
+      ValueError: where the slice is not within the array.
+
+    Example:
+      >>> import numpy as np
+      >>> mat = BCOO((np.array([1, 2]), np.array([[0], [4]])), shape=(6,))
+      >>> part = bcoo_slice(mat, start_indices=(2,), limit_indices=(6,), strides=(2,))
+      >>> np.asarray(part.todense()).tolist()
+      [0, 2]
+    """
+    ndim = mat.ndim
+    starts = tuple(map(operator.index, start_indices))
+    limits = tuple(map(operator.index, limit_indices))
+    steps = (1,) * ndim if strides is None else tuple(map(operator.index, strides))
+    if not len(starts) == len(limits) == len(steps) == ndim:
+        raise ValueError(
+            f"bcoo_slice: indices must have size mat.ndim={ndim}, got {starts}, {limits}, {steps}"
+        )
+    if any(
+        not 0 <= start <= limit <= size or step < 1
+        for start, limit, step, size in zip(starts, limits, steps, mat.shape)
+    ):
+        raise ValueError(
+            f"bcoo_slice: invalid indices for shape {mat.shape}: start_indices={starts}, "
+            f"limit_indices={limits}, strides={steps}"
+        )
+    n_batch, n_sparse = mat.n_batch, mat.n_sparse
+    sparse = slice(n_batch, n_batch + n_sparse)
+    dense = slice(n_batch + n_sparse, ndim)
+    nse = mat.nse
+    shape = tuple(-(-(limit - start) // step) for start, limit, step in zip(starts, limits, steps))
+    data = _sliced_batches(mat.data, n_batch, starts, limits, steps)
+    indices = _sliced_batches(mat.indices, n_batch, starts, limits, steps)
+    data = lax.slice(
+        data,
+        (*(0,) * (n_batch + 1), *starts[dense]),
+        (*data.shape[:n_batch], nse, *limits[dense]),
+        (*(1,) * (n_batch + 1), *steps[dense]),
+    )
+    if (starts[sparse], limits[sparse], steps[sparse]) == (
+        (0,) * n_sparse,
+        mat.shape[sparse],
+        (1,) * n_sparse,
+    ):
+        return make((data, indices), mat._info._replace(shape=shape))
+    start, limit, step = (np.array(each[sparse], indices.dtype) for each in (starts, limits, steps))
+    distance = indices - start
+    kept = (distance >= 0) & (indices < limit) & (distance % step == 0)
+    out = _selected(data, distance // step, kept, n_batch, shape)
+    return limited(out, math.prod(shape[sparse]))
+
+
+def _sliced_batches(buffer: Any, n_batch: int, starts: Any, limits: Any, steps: Any) -> Any:
+    """A buffer's part in batch dimensions; those of size one stand for any size."""
+    for axis in range(n_batch):
+        whole = (starts[axis], steps[axis]) == (0, 1) and limits[axis] == buffer.shape[axis]
+        if not whole and buffer.shape[axis] != 1:
+            buffer = lax.slice_in_dim(buffer, starts[axis], limits[axis], steps[axis], axis)
+        elif buffer.shape[axis] == 1 and starts[axis] == limits[axis]:
+            buffer = lax.slice_in_dim(buffer, 0, 0, 1, axis)
+    return buffer
+
+
+def _selected(data: Any, indices: Any, kept: Any, n_batch: int, shape: tuple[int, ...]) -> BCOO:
+    """The array of those entries of which all coordinates are kept; the others are padding."""
+    kept = jnp.all(kept, axis=-1)
+    sparse_shape = shape[n_batch : n_batch + indices.shape[-1]]
+    indices = jnp.where(kept[..., None], indices, jnp.asarray(padding(sparse_shape, indices)))
+    shown = lax.expand_dims(kept, tuple(range(kept.ndim, data.ndim)))
+    data = jnp.where(shown, data, jnp.zeros((), data.dtype))
+    return make((data, indices), SparseInfo(shape))
+
+
+def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
+    """Returns a slice of fixed size that begins at a computed place.
+
+    Args:
+      mat: the sparse array.
+      start_indices: where the slice begins, a scalar for each dimension. The slice is moved so
+        that it fits.
+      slice_sizes: its sizes.
+
+    Raises:
+      ValueError: where the slice is larger than the array.
+
+    Example:
+      >>> import numpy as np
+      >>> mat = BCOO((np.array([1, 2]), np.array([[0], [4]])), shape=(6,))
+      >>> np.asarray(bcoo_dynamic_slice(mat, (np.int32(3),), (2,)).todense()).tolist()
+      [0, 2]
+    """
+    sizes = tuple(map(operator.index, slice_sizes))
+    starts = [jnp.asarray(start) for start in start_indices]
+    if any(start.ndim != 0 for start in starts):
+        raise ValueError("bcoo_dynamic_slice: start_indices must be scalars")
+    if not len(sizes) == len(starts) == mat.ndim:
+        raise ValueError(
+            f"bcoo_dynamic_slice: start_indices and slice_sizes must have size mat.ndim={mat.ndim},"
+            f" got {len(starts)} and {len(sizes)}"
+        )
+    if any(not 0 <= size <= full for size, full in zip(sizes, mat.shape)):
+        raise TypeError(
+            "slice_sizes must be less than or equal to operand shape, got slice_sizes "
+            f"{sizes} for operand shape {mat.shape}"
+        )
+    starts = [_start(start, size, full) for start, size, full in zip(starts, sizes, mat.shape)]
+    n_batch, n_sparse = mat.n_batch, mat.n_sparse
+    data, indices = mat.data, mat.indices
+    for axis in range(n_batch):
+        data = _dynamic(data, starts[axis], sizes[axis], axis)
+        indices = _dynamic(indices, starts[axis], sizes[axis], axis)
+    for axis in range(n_batch + n_sparse, mat.ndim):
+        data = lax.dynamic_slice_in_dim(data, starts[axis], sizes[axis], axis + 1 - n_sparse)
+    sparse = range(n_batch, n_batch + n_sparse)
+    if all(sizes[axis] == mat.shape[axis] for axis in sparse):
+        return make((data, indices), mat._info._replace(shape=sizes))
+    start = jnp.stack([starts[axis].astype(indices.dtype) for axis in sparse])
+    size = np.array([sizes[axis] for axis in sparse], indices.dtype)
+    moved = indices - start
+    out = _selected(data, moved, (moved >= 0) & (moved < size), n_batch, sizes)
+    return limited(out, math.prod(size.tolist()))
+
+
+def _start(start: Any, size: int, full: int) -> Any:
+    """Where a slice begins once negative places count from the end and it has been made to fit."""
+    start = jnp.where(start < 0, start + np.array(full, start.dtype), start)
+    return jnp.clip(start, np.array(0, start.dtype), np.array(full - size, start.dtype))
+
+
+def _dynamic(buffer: Any, start: Any, size: int, axis: int) -> Any:
+    if buffer.shape[axis] == 1 and size != 0:
+        return buffer
+    return lax.dynamic_slice_in_dim(buffer, start, size, axis)
+
+
+def bcoo_gather(
+    operand: BCOO,
+    start_indices: Any,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: Any = None,
+    fill_value: Any = None,
+) -> BCOO:
+    """Returns windows of a sparse array at computed places.
+
+    Args:
+      operand: the sparse array.
+      start_indices: where the windows begin.
+      dimension_numbers: as of `lax.gather`; without batching dimensions.
+      slice_sizes: the sizes of windows.
+      unique_indices: has no effect.
+      indices_are_sorted: has no effect.
+      mode: what happens where windows reach out of the array: they are moved until they fit.
+      fill_value: has no effect.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir.lax import GatherDimensionNumbers
+      >>> mat = BCOO((np.array([1, 2]), np.array([[0], [4]])), shape=(6,))
+      >>> numbers = GatherDimensionNumbers((), (0,), (0,))
+      >>> np.asarray(bcoo_gather(mat, np.array([[4], [1]]), numbers, (1,)).todense()).tolist()
+      [2, 0]
+    """
+    GatherScatterMode.from_any(mode)
+    offset_dims, collapsed, start_map, operand_batching, _ = dimension_numbers
+    if operand_batching:
+        raise NotImplementedError(
+            "bcoo_gather takes no batching dimensions; use vmap over batch dimensions"
+        )
+    sizes = tuple(map(operator.index, slice_sizes))
+    starts = jnp.asarray(start_indices)
+    batch_shape = starts.shape[:-1]
+    count = math.prod(batch_shape)
+    starts = lax.reshape(starts, (count, starts.shape[-1]))
+    zero = np.zeros((), starts.dtype)
+
+    def window(start: Any) -> BCOO:
+        places = [zero] * operand.ndim
+        for position, dim in enumerate(start_map):
+            places[dim] = start[position]
+        part = bcoo_dynamic_slice(operand, places, sizes)
+        return bcoo_squeeze(part, dimensions=collapsed)
+
+    info: Any = None
+
+    def buffers(start: Any) -> Any:
+        nonlocal info
+        part = window(start)
+        info = part._info
+        return part.data, part.indices
+
+    data, indices = vmap(buffers, out_axes=0)(starts)
+    data = lax.reshape(data, (*batch_shape, *data.shape[1:]))
+    indices = lax.reshape(indices, (*batch_shape, *indices.shape[1:]))
+    out = make((data, indices), info._replace(shape=(*batch_shape, *info.shape)))
+    # Where dimensions of windows come before those of places, the order of dimensions changes.
+    n_places = len(batch_shape)
+    windows = iter(range(n_places, out.ndim))
+    places = iter(range(n_places))
+    order = [next(windows) if dim in offset_dims else next(places) for dim in range(out.ndim)]
+    if order == sorted(order):
+        return out
+    # Batch dimensions that come after sparse ones become sparse, as do dense ones before them.
+    sparse_start, dense_start = out.n_batch, out.n_batch + out.n_sparse
+    n_batch = next((at for at, dim in enumerate(order) if dim >= sparse_start), len(order))
+    n_dense = next((at for at, dim in enumerate(order[::-1]) if dim < dense_start), len(order))
+    if set(order[:n_batch]) != set(range(n_batch)):
+        n_batch = 0
+    if set(order[len(order) - n_dense :]) != set(range(len(order) - n_dense, len(order))):
+        n_dense = 0
+    out = bcoo_update_layout(out, n_batch=n_batch, n_dense=n_dense, on_inefficient=None)
+    return bcoo_transpose(out, permutation=order)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layouts: which dimensions of a sparse array are batch, sparse and dense ones."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as jnp
+from olympus_ir import lax
+
+from ..base import SparseInfo
+from ..efficiency import SparseEfficiencyError, SparseEfficiencyWarning
+from ..entries import in_bounds, padding
+from .array import BCOO, make
+
+__all__ = ["batch_as_sparse", "bcoo_update_layout"]
+
+
+def bcoo_update_layout(
+    mat: BCOO,
+    *,
+    n_batch: int | None = None,
+    n_dense: int | None = None,
+    on_inefficient: str | None = "error",
+) -> BCOO:
+    """Returns the same array with other numbers of batch and dense dimensions.
+
+    Args:
+      mat: the sparse array.
+      n_batch: the number of batch dimensions; as before where None.
+      n_dense: the number of dense dimensions; as before where None.
+      on_inefficient: what to do where the result is stored with many zeros, as when the number of
+        batch or dense dimensions grows: ``"error"``, ``"warn"`` or None, nothing.
+
+    Raises:
+      SparseEfficiencyError: where the result is stored inefficiently.
+
+    Example:
+      >>> import numpy as np
+      >>> mat = BCOO((np.array([1, 2]), np.array([[0, 2], [1, 0]])), shape=(2, 3))
+      >>> bcoo_update_layout(mat, n_batch=1, on_inefficient=None)
+      BCOO(int32[2, 3], nse=2, n_batch=1)
+    """
+    n_batch = mat.n_batch if n_batch is None else int(n_batch)
+    n_dense = mat.n_dense if n_dense is None else int(n_dense)
+    if n_batch < 0:
+        raise ValueError(f"n_batch must be non-negative; got {n_batch}")
+    if n_dense < 0:
+        raise ValueError(f"n_dense must be non-negative; got {n_dense}")
+    if n_batch + n_dense > mat.ndim:
+        raise ValueError(
+            f"sum of {n_batch=} and {n_dense=} cannot be larger than mat.ndim={mat.ndim}."
+        )
+    if on_inefficient not in ("error", "warn", None):
+        raise ValueError(
+            f"on_inefficient={on_inefficient!r}; expected one of ['error', 'warn', None]."
+        )
+    _complain(mat, n_batch, n_dense, on_inefficient)
+    # Dimensions become sparse first, so that there are enough of them.
+    while mat.n_batch > n_batch:
+        mat = batch_as_sparse(mat)
+    while mat.n_dense > n_dense:
+        mat = _dense_as_sparse(mat)
+    while mat.n_dense < n_dense:
+        mat = _sparse_as_dense(mat)
+    while mat.n_batch < n_batch:
+        mat = _sparse_as_batch(mat)
+    return mat
+
+
+def _complain(mat: BCOO, n_batch: int, n_dense: int, on_inefficient: str | None) -> None:
+    for name, before, after in (
+        ("n_batch", mat.n_batch, n_batch),
+        ("n_dense", mat.n_dense, n_dense),
+    ):
+        if after > before:
+            message = (
+                f"For matrix of shape {mat.shape}, increasing {name} from {before} to {after} "
+                "results in inefficient storage."
+            )
+            if on_inefficient == "error":
+                raise SparseEfficiencyError(
+                    f"{message} To disable this error, set the on_inefficient argument of "
+                    "bcoo_update_layout to 'warn' or None."
+                )
+            if on_inefficient == "warn":
+                warnings.warn(message, SparseEfficiencyWarning, stacklevel=3)
+
+
+def batch_as_sparse(mat: BCOO) -> BCOO:
+    """Makes the last batch dimension the first sparse one."""
+    axis = mat.n_batch - 1
+    size, nse = mat.shape[axis], mat.nse
+    data = _spread(mat.data, axis, size)
+    indices = _spread(mat.indices, axis, size)
+    column = lax.broadcasted_iota(indices.dtype, (*indices.shape[:-1], 1), axis)
+    indices = jnp.concatenate([column, indices], axis=-1)
+    data = lax.reshape(data, (*data.shape[:axis], size * nse, *data.shape[axis + 2 :]))
+    indices = lax.reshape(indices, (*indices.shape[:axis], size * nse, indices.shape[-1]))
+    return make((data, indices), mat._info)
+
+
+def _spread(buffer: Any, axis: int, size: int) -> Any:
+    shape = (*buffer.shape[:axis], size, *buffer.shape[axis + 1 :])
+    return jnp.broadcast_to(buffer, shape)
+
+
+def _dense_as_sparse(mat: BCOO) -> BCOO:
+    """Makes the first dense dimension the last sparse one: entries are split."""
+    n_batch, nse = mat.n_batch, mat.nse
+    size = mat.data.shape[n_batch + 1]
+    data = lax.reshape(
+        mat.data, (*mat.data.shape[:n_batch], nse * size, *mat.data.shape[n_batch + 2 :])
+    )
+    inside = in_bounds(mat.indices, mat._sparse_shape)[..., None]
+    column = jnp.where(inside, jnp.arange(size, dtype=mat.indices.dtype), size)
+    rest = jnp.broadcast_to(
+        mat.indices[..., None, :], (*mat.indices.shape[:-1], size, mat.n_sparse)
+    )
+    indices = jnp.concatenate([rest, column[..., None].astype(rest.dtype)], axis=-1)
+    indices = lax.reshape(indices, (*indices.shape[:n_batch], nse * size, mat.n_sparse + 1))
+    return make((data, indices), mat._info)
+
+
+def _sparse_as_dense(mat: BCOO) -> BCOO:
+    """Makes the last sparse dimension the first dense one: each entry is one row, mostly zero."""
+    n_batch = mat.n_batch
+    size = mat._sparse_shape[-1]
+    hot = mat.indices[..., -1, None] == jnp.arange(size, dtype=mat.indices.dtype)
+    hot = lax.expand_dims(hot, tuple(range(hot.ndim, mat.data.ndim + 1)))
+    data = lax.expand_dims(mat.data, (n_batch + 1,))
+    data = jnp.where(hot, data, jnp.zeros((), data.dtype))
+    return make((data, mat.indices[..., :-1]), SparseInfo(mat.shape))
+
+
+def _sparse_as_batch(mat: BCOO) -> BCOO:
+    """Makes the first sparse dimension the last batch one: each batch has all entries."""
+    n_batch = mat.n_batch
+    size = mat._sparse_shape[0]
+    batch = jnp.arange(size, dtype=mat.indices.dtype)
+    here = mat.indices[..., None, :, 0] == batch[:, None]
+    rest = padding(mat._sparse_shape[1:], mat.indices)
+    indices = jnp.where(here[..., None], mat.indices[..., None, :, 1:], jnp.asarray(rest))
+    shown = lax.expand_dims(here, tuple(range(here.ndim, mat.data.ndim + 1)))
+    data = lax.expand_dims(mat.data, (n_batch,))
+    data = jnp.where(shown, data, jnp.zeros((), data.dtype))
+    return make((data, indices), SparseInfo(mat.shape))
+
+
+def merged_batches(mat: BCOO, axes: tuple[int, ...]) -> BCOO:
+    """Sums over batch dimensions by having all their entries in one list."""
+    n_batch = mat.n_batch
+    kept = [axis for axis in range(n_batch) if axis not in axes]
+    sizes = [mat.shape[axis] for axis in axes]
+    count = int(np.prod(sizes, dtype=int)) * mat.nse
+
+    def merge(buffer: Any) -> Any:
+        for axis, size in zip(axes, sizes, strict=True):
+            buffer = _spread(buffer, axis, size)
+        rest = tuple(range(n_batch, buffer.ndim))
+        buffer = lax.transpose(buffer, (*kept, *axes, *rest))
+        lead = buffer.shape[: len(kept)]
+        return lax.reshape(buffer, (*lead, count, *buffer.shape[n_batch + 1 :]))
+
+    shape = tuple(size for axis, size in enumerate(mat.shape) if axis not in axes)
+    return make((merge(mat.data), merge(mat.indices)), SparseInfo(shape))

@@ -1,0 +1,544 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shapes of sparse arrays: transposition, broadcasting, reshaping, reversal, concatenation."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as jnp
+from olympus_autodiff import Zero, is_undefined_primal, transpose_rules
+from olympus_batching import batching_rules
+from olympus_ir import lax
+from olympus_ir.avals import canonicalize_shape
+
+from ..base import SparseInfo
+from ..entries import in_bounds, padding
+from ..primitives import define_multilinear_jvp, sparse_primitive
+from .array import BCOO, Layout, layout_of, make
+from .batching import batched_info, lead, without_lead
+
+__all__ = [
+    "bcoo_broadcast_in_dim",
+    "bcoo_concatenate",
+    "bcoo_reshape",
+    "bcoo_rev",
+    "bcoo_squeeze",
+    "bcoo_transpose",
+    "bcoo_transpose_p",
+]
+
+
+# ---- bcoo_transpose ----
+
+
+def _parts(permutation: Sequence[int], layout: Layout) -> tuple[list[int], list[int], list[int]]:
+    """The permutation of the batch, the sparse and the dense dimensions, each from zero.
+
+    Raises:
+      NotImplementedError: where it mixes them.
+    """
+    n_batch, n_sparse, n_dense, _ = layout
+    permutation = tuple(permutation)
+    batch = list(permutation[:n_batch])
+    sparse = [axis - n_batch for axis in permutation[n_batch : n_batch + n_sparse]]
+    dense = [axis - n_batch - n_sparse for axis in permutation[n_batch + n_sparse :]]
+    if sorted(batch) != list(range(n_batch)):
+        raise NotImplementedError(
+            "transpose permutation cannot permute batch axes with non-batch axes; "
+            f"got permutation {permutation}, with {n_batch=}."
+        )
+    if sorted(dense) != list(range(n_dense)):
+        raise NotImplementedError(
+            "transpose permutation cannot permute dense axes with non-dense axes; "
+            f"got permutation {permutation}, with {n_dense=}."
+        )
+    return batch, sparse, dense
+
+
+@sparse_primitive("bcoo_transpose", multiple_results=True, linear_in=(0,))
+def bcoo_transpose_p(
+    data: Any, indices: Any, *, permutation: tuple[int, ...], spinfo: SparseInfo
+) -> list[Any]:
+    layout = layout_of(data, indices, spinfo.shape)
+    batch, sparse, dense = _parts(permutation, layout)
+    n_batch = layout.n_batch
+    data_order = (*batch, n_batch, *(axis + n_batch + 1 for axis in dense))
+    data = lax.transpose(data, data_order)
+    indices = lax.transpose(indices, (*batch, n_batch, n_batch + 1))
+    if sparse != sorted(sparse):
+        indices = indices[..., np.array(sparse)]
+    return [data, indices]
+
+
+define_multilinear_jvp(bcoo_transpose_p, 0)
+
+
+@transpose_rules.define(bcoo_transpose_p)
+def _bcoo_transpose_transpose(
+    cotangents: Any, data: Any, indices: Any, *, permutation: Any, spinfo: SparseInfo
+) -> list[Any]:
+    if is_undefined_primal(indices):
+        raise ValueError("Cannot transpose with respect to sparse indices")
+    cotangent = cotangents[0]
+    if cotangent.__class__ is Zero:
+        return [None, None]
+    layout = layout_of(data.aval, indices, spinfo.shape)
+    batch, _, dense = _parts(permutation, layout)
+    n_batch = layout.n_batch
+    order = (*batch, n_batch, *(axis + n_batch + 1 for axis in dense))
+    return [lax.transpose(cotangent, tuple(np.argsort(order).tolist())), None]
+
+
+@batching_rules.define(bcoo_transpose_p)
+def _bcoo_transpose_batching(
+    axis_size: int, args: Any, batch_dims: Any, *, permutation: Any, spinfo: SparseInfo
+) -> Any:
+    out = bcoo_transpose_p.bind(
+        *lead(args, batch_dims),
+        permutation=(0, *(axis + 1 for axis in permutation)),
+        spinfo=batched_info(spinfo, axis_size),
+    )
+    return without_lead(out, axis_size)
+
+
+def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
+    """Returns the array with its dimensions in another order.
+
+    Args:
+      mat: the sparse array.
+      permutation: for each dimension of the result, the dimension of ``mat``. Dimensions stay of
+        their kind: batch, sparse or dense.
+
+    Raises:
+      NotImplementedError: where the permutation mixes kinds.
+
+    Example:
+      >>> import numpy as np
+      >>> mat = BCOO((np.array([1, 2]), np.array([[0, 2], [1, 0]])), shape=(2, 3))
+      >>> bcoo_transpose(mat, permutation=(1, 0))
+      BCOO(int32[3, 2], nse=2)
+    """
+    permutation = tuple(map(operator.index, permutation))
+    if sorted(permutation) != list(range(mat.ndim)):
+        raise ValueError(f"Invalid permutation {permutation} for an array of {mat.ndim} dimensions")
+    if permutation == tuple(range(mat.ndim)):
+        return mat
+    buffers = bcoo_transpose_p.bind(
+        mat.data, mat.indices, permutation=permutation, spinfo=mat._info
+    )
+    shape = tuple(mat.shape[axis] for axis in permutation)
+    n_batch = mat.n_batch
+    # The order of entries only depends on the order of sparse dimensions.
+    sparse = permutation[n_batch : n_batch + mat.n_sparse]
+    in_order = mat.indices_sorted and list(sparse) == sorted(sparse)
+    return make(tuple(buffers), SparseInfo(shape, in_order, mat.unique_indices))
+
+
+# ---- bcoo_broadcast_in_dim ----
+
+
+def bcoo_broadcast_in_dim(
+    mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: Any = None
+) -> BCOO:
+    """Spreads an array over new dimensions, and over dimensions of size one.
+
+    New dimensions before the first sparse one are batch dimensions. In sparse dimensions, entries
+    are repeated.
+
+    Args:
+      mat: the sparse array.
+      shape: the shape of the result.
+      broadcast_dimensions: for each dimension of ``mat``, the dimension of the result.
+      sharding: must be None: sparse arrays are placed with their buffers.
+
+    Example:
+      >>> import numpy as np
+      >>> mat = BCOO((np.array([1, 2]), np.array([[0], [2]])), shape=(3,))
+      >>> bcoo_broadcast_in_dim(mat, shape=(2, 3), broadcast_dimensions=(1,))
+      BCOO(int32[2, 3], nse=2, n_batch=1)
+    """
+    if sharding is not None:
+        raise NotImplementedError("bcoo_broadcast_in_dim: sharding must be None")
+    shape = tuple(canonicalize_shape(shape))
+    dims = tuple(map(operator.index, broadcast_dimensions))
+    if (
+        len(dims) != mat.ndim
+        or list(dims) != sorted(set(dims))
+        or (dims and dims[-1] >= len(shape))
+    ):
+        raise ValueError(
+            f"broadcast_dimensions must be {mat.ndim} increasing dimensions of the result's "
+            f"{len(shape)}, got {dims}"
+        )
+    for size, dim in zip(mat.shape, dims):
+        if size not in (1, shape[dim]):
+            raise ValueError(f"an array of shape {mat.shape} cannot be broadcast to {shape}")
+    n_batch, n_sparse, n_dense = mat.n_batch, mat.n_sparse, mat.n_dense
+    if n_sparse:
+        batch_end = dims[n_batch]
+        sparse_end = dims[n_batch + n_sparse - 1] + 1 if n_dense else len(shape)
+    else:
+        batch_end = sparse_end = dims[n_batch] if n_dense else len(shape)
+    nse = mat.nse
+    entry_axis = batch_end
+    # Batch and dense dimensions.
+    data_dims = (
+        *dims[:n_batch],
+        entry_axis,
+        *(dim - sparse_end + batch_end + 1 for dim in dims[n_batch + n_sparse :]),
+    )
+    data = lax.broadcast_in_dim(mat.data, (*shape[:batch_end], nse, *shape[sparse_end:]), data_dims)
+    index_dims = (*dims[:n_batch], entry_axis, entry_axis + 1)
+    indices = lax.broadcast_in_dim(mat.indices, (*shape[:batch_end], nse, n_sparse), index_dims)
+    # Sparse dimensions: a column of coordinates for each, entries repeated where it is spread.
+    columns: list[Any] = []
+    old = dict(zip(dims[n_batch : n_batch + n_sparse], range(n_sparse)))
+    spread = []
+    for dim in range(batch_end, sparse_end):
+        given = dim in old
+        column = indices[..., old[dim]] if given else jnp.zeros_like(data_column(indices))
+        columns.append(column)
+        spread.append(shape[dim] if not given or mat.shape[n_batch + old[dim]] == 1 else 1)
+    repeats = math.prod(spread)
+    if columns:
+        indices = jnp.stack(columns, axis=-1)
+    unchanged = repeats == 1 and list(old) == list(range(batch_end, sparse_end))
+    if repeats != 1:
+        offsets = np.indices(spread).reshape(len(spread), -1).T.astype(indices.dtype)
+        # Coordinates of padding in a dimension of size one stay out of bounds.
+        inside = in_bounds(mat.indices, mat._sparse_shape)
+        inside = lax.broadcast_in_dim(inside, indices.shape[:-1], index_dims[:-1])
+        indices = jnp.where(
+            inside[..., None, None],
+            indices[..., None, :] + offsets,
+            jnp.asarray(padding(shape[batch_end:sparse_end], indices)),
+        )
+        indices = indices.reshape(*indices.shape[:entry_axis], nse * repeats, indices.shape[-1])
+        data = jnp.repeat(data, repeats, axis=entry_axis)
+    in_order = mat.indices_sorted and (unchanged or repeats == 1)
+    unique = mat.unique_indices and (unchanged or repeats == 1)
+    return make((data, indices), SparseInfo(shape, in_order, unique))
+
+
+def data_column(indices: Any) -> Any:
+    """A stand-in for one column of coordinates: an array of their shape and dtype."""
+    return jnp.zeros(indices.shape[:-1], indices.dtype)
+
+
+# ---- bcoo_concatenate ----
+
+
+def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
+    """Joins arrays along a dimension.
+
+    Args:
+      operands: the arrays, of shapes that are equal but in the dimension, and of one layout.
+      dimension: the dimension.
+
+    Raises:
+      ValueError: where shapes or layouts differ.
+
+    Example:
+      >>> import numpy as np
+      >>> mat = BCOO((np.array([1, 2]), np.array([[0], [2]])), shape=(3,))
+      >>> np.asarray(bcoo_concatenate([mat, mat], dimension=0).todense()).tolist()
+      [1, 0, 2, 1, 0, 2]
+    """
+    operands = list(operands)
+    if not operands:
+        raise ValueError("bcoo_concatenate: operands must not be empty")
+    dimension = operator.index(dimension)
+    first = operands[0]
+    n_batch, n_sparse, n_dense, ndim = first.n_batch, first.n_sparse, first.n_dense, first.ndim
+    for operand in operands:
+        if operand.n_batch != n_batch or operand.n_dense != n_dense:
+            raise ValueError("bcoo_concatenate requires inputs to have matching nbatch/ndense.")
+        rest = (*operand.shape[:dimension], *operand.shape[dimension + 1 :])
+        if operand.ndim != ndim or rest != (
+            *first.shape[:dimension],
+            *first.shape[dimension + 1 :],
+        ):
+            raise ValueError(
+                "bcoo_concatenate: shapes must be equal but in the dimension of concatenation, "
+                f"{dimension}, got {[each.shape for each in operands]}"
+            )
+    if not 0 <= dimension < ndim:
+        raise ValueError(f"bcoo_concatenate: dimension {dimension} is out of range for {ndim=}")
+    sizes = [operand.shape[dimension] for operand in operands]
+    shape = (*first.shape[:dimension], sum(sizes), *first.shape[dimension + 1 :])
+    if dimension < n_batch:
+        return _concatenate_batches(operands, dimension, shape)
+    offsets = np.cumsum([0, *sizes[:-1]]).tolist()
+    datas, all_indices = [], []
+    for operand, offset, size in zip(operands, offsets, sizes, strict=True):
+        data, indices = operand.data, operand.indices
+        if dimension < n_batch + n_sparse:
+            column = dimension - n_batch
+            # Padding stays padding: its coordinate must not become one of the next array.
+            inside = indices[..., column] < size
+            moved = jnp.where(inside, indices[..., column] + offset, sum(sizes))
+            indices = indices.at[..., column].set(moved.astype(indices.dtype))
+        else:
+            axis = dimension - n_sparse + 1
+            widths = [(0, 0, 0)] * data.ndim
+            widths[axis] = (offset, sum(sizes) - offset - size, 0)
+            data = lax.pad(data, jnp.zeros((), data.dtype), widths)
+        datas.append(data)
+        all_indices.append(indices)
+    batch = tuple(max(size) for size in zip(*(data.shape[:n_batch] for data in datas), strict=True))
+    index_batch = tuple(
+        max(size) for size in zip(*(each.shape[:n_batch] for each in all_indices), strict=True)
+    )
+    datas = [jnp.broadcast_to(each, (*batch, *each.shape[n_batch:])) for each in datas]
+    all_indices = [
+        jnp.broadcast_to(each, (*index_batch, *each.shape[n_batch:])) for each in all_indices
+    ]
+    return make(
+        (jnp.concatenate(datas, axis=n_batch), jnp.concatenate(all_indices, axis=n_batch)),
+        SparseInfo(shape),
+    )
+
+
+def _concatenate_batches(operands: Sequence[BCOO], dimension: int, shape: tuple[int, ...]) -> BCOO:
+    """Joins arrays along a batch dimension: those with fewer entries are padded."""
+    n_batch = operands[0].n_batch
+    nse = max(operand.nse for operand in operands)
+    datas, all_indices = [], []
+    for operand in operands:
+        size = operand.shape[dimension]
+        missing = [(0, 0)] * n_batch + [(0, nse - operand.nse)]
+        data = jnp.pad(operand.data, [*missing, *[(0, 0)] * operand.n_dense])
+        out_of_bounds = jnp.asarray(padding(operand._sparse_shape, operand.indices))
+        filler = jnp.broadcast_to(
+            out_of_bounds,
+            (*operand.indices.shape[:n_batch], nse - operand.nse, operand.n_sparse),
+        )
+        indices = jnp.concatenate([operand.indices, filler], axis=n_batch)
+        batch = (*operand.shape[:dimension], size, *operand.shape[dimension + 1 : n_batch])
+        datas.append(jnp.broadcast_to(data, (*batch, *data.shape[n_batch:])))
+        all_indices.append(jnp.broadcast_to(indices, (*batch, *indices.shape[n_batch:])))
+    buffers = jnp.concatenate(datas, dimension), jnp.concatenate(all_indices, dimension)
+    return make(buffers, SparseInfo(shape))
+
+
+# ---- bcoo_reshape ----
+
+
+def bcoo_reshape(
+    mat: BCOO,
+    *,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
+    sharding: Any = None,
+) -> BCOO:
+    """Returns the array in another shape.
+
+    Args:
+      mat: the sparse array.
+      new_sizes: the new shape. It must not mix batch, sparse and dense dimensions.
+      dimensions: the order in which the dimensions of ``mat`` are read.
+      sharding: must be None: sparse arrays are placed with their buffers.
+
+    Raises:
+      ValueError: where sizes do not fit, or kinds of dimensions would be mixed.
+
+    Example:
+      >>> import numpy as np
+      >>> mat = BCOO((np.array([1, 2]), np.array([[0], [4]])), shape=(6,))
+      >>> np.asarray(bcoo_reshape(mat, new_sizes=(2, 3)).todense()).tolist()
+      [[1, 0, 0], [0, 2, 0]]
+    """
+    if sharding is not None:
+        raise NotImplementedError("bcoo_reshape: sharding must be None")
+    new_shape = tuple(canonicalize_shape(new_sizes))
+    if math.prod(new_shape) != mat.size:
+        raise ValueError(
+            f"bcoo_reshape: cannot reshape an array of shape {mat.shape} to {new_shape}"
+        )
+    if dimensions is not None:
+        mat = bcoo_transpose(mat, permutation=dimensions)
+    if new_shape == mat.shape:
+        return mat
+    n_batch, n_dense = mat.n_batch, mat.n_dense
+    sparse_end = mat.ndim - n_dense
+    batch_size = math.prod(mat.shape[:n_batch])
+    dense_size = math.prod(mat.shape[sparse_end:])
+    new_batch = _leading(new_shape, batch_size) if n_batch else 0
+    if new_batch is None:
+        raise ValueError(
+            "bcoo_reshape: new shape cannot mix batch and sparse dimensions; "
+            f"got shape={mat.shape} new_shape={new_shape} with n_batch={n_batch}"
+        )
+    trailing = _leading(new_shape[new_batch:][::-1], dense_size, ones=False) if n_dense else 0
+    if trailing is None:
+        raise ValueError(
+            "bcoo_reshape: new shape cannot mix sparse and dense dimensions; "
+            f"got shape={mat.shape} new_shape={new_shape} with n_dense={n_dense}"
+        )
+    new_sparse_end = len(new_shape) - trailing
+    batch, dense = new_shape[:new_batch], new_shape[new_sparse_end:]
+    data, indices = mat.data, mat.indices
+    old_batch = mat.shape[:n_batch]
+    if batch != old_batch:
+        data = jnp.broadcast_to(data, (*old_batch, *data.shape[n_batch:]))
+        indices = jnp.broadcast_to(indices, (*old_batch, *indices.shape[n_batch:]))
+    lead_data = data.shape[:n_batch] if batch == old_batch else batch
+    lead_indices = indices.shape[:n_batch] if batch == old_batch else batch
+    data = lax.reshape(data, (*lead_data, mat.nse, *dense))
+    indices = lax.reshape(indices, (*lead_indices, mat.nse, mat.n_sparse))
+    sparse, new_sparse = mat._sparse_shape, new_shape[new_batch:new_sparse_end]
+    if sparse != new_sparse:
+        indices = _reshaped_coordinates(indices, sparse, new_sparse)
+    # Coordinates keep their order, since the order of elements is kept.
+    return make((data, indices), SparseInfo(new_shape, mat.indices_sorted, mat.unique_indices))
+
+
+def _leading(shape: Sequence[int], size: int, ones: bool = True) -> int | None:
+    """How many dimensions at the front have a total size, perhaps with ``ones`` after them."""
+    product = 1
+    for count, each in enumerate(shape):
+        if product == size and (each != 1 or (not ones and count)):
+            return count
+        product *= each
+    return len(shape) if product == size else None
+
+
+def _reshaped_coordinates(indices: Any, shape: tuple[int, ...], new_shape: tuple[int, ...]) -> Any:
+    """Coordinates in another shape of the same size."""
+    inside = in_bounds(indices, shape)
+    out_of_bounds = jnp.asarray(padding(new_shape, indices))
+    if not new_shape:
+        return jnp.zeros((*indices.shape[:-1], 0), indices.dtype)
+    columns: list[Any] = []
+    # Runs of dimensions are converted one by one, so that numbers stay small.
+    for old_dims, new_dims in _runs(shape, new_shape):
+        if [shape[dim] for dim in old_dims] == [new_shape[dim] for dim in new_dims]:
+            columns += [indices[..., dim] for dim in old_dims]
+            continue
+        place = data_column(indices)
+        for dim in old_dims:
+            place = place * shape[dim] + indices[..., dim]
+        parts = []
+        for dim in reversed(new_dims):
+            size = max(new_shape[dim], 1)
+            parts.append(lax.rem(place, jnp.asarray(size, indices.dtype)))
+            place = lax.div(place, jnp.asarray(size, indices.dtype))
+        columns += reversed(parts)
+    return jnp.where(inside[..., None], jnp.stack(columns, axis=-1), out_of_bounds)
+
+
+def _runs(shape: tuple[int, ...], new_shape: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
+    """Splits two shapes of one size into the shortest runs of dimensions of equal sizes."""
+    if 0 in shape:
+        return [(list(range(len(shape))), list(range(len(new_shape))))]
+    runs: list[tuple[list[int], list[int]]] = []
+    old, new = 0, 0
+    while old < len(shape) or new < len(new_shape):
+        old_dims: list[int] = []
+        new_dims: list[int] = []
+        old_size = new_size = 1
+        if old < len(shape):
+            old_dims.append(old)
+            old_size *= shape[old]
+            old += 1
+        if new < len(new_shape) and (old_size != 1 or not old_dims or new_shape[new] == 1):
+            new_dims.append(new)
+            new_size *= new_shape[new]
+            new += 1
+        while old_size != new_size:
+            if old_size < new_size:
+                old_dims.append(old)
+                old_size *= shape[old]
+                old += 1
+            else:
+                new_dims.append(new)
+                new_size *= new_shape[new]
+                new += 1
+        runs.append((old_dims, new_dims))
+    return runs
+
+
+# ---- bcoo_rev and bcoo_squeeze ----
+
+
+def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
+    """Returns the array with the order of elements reversed along dimensions.
+
+    Args:
+      operand: the sparse array.
+      dimensions: the dimensions.
+
+    Example:
+      >>> import numpy as np
+      >>> mat = BCOO((np.array([1, 2]), np.array([[0], [1]])), shape=(3,))
+      >>> np.asarray(bcoo_rev(mat, (0,)).todense()).tolist()
+      [0, 2, 1]
+    """
+    n_batch, n_sparse = operand.n_batch, operand.n_sparse
+    dimensions = _canonical(dimensions, operand.ndim, "bcoo_rev")
+    batch = tuple(dim for dim in dimensions if dim < n_batch)
+    dense = tuple(dim + 1 - n_sparse for dim in dimensions if dim >= n_batch + n_sparse)
+    data = lax.rev(operand.data, (*batch, *dense))
+    indices = lax.rev(operand.indices, batch)
+    sparse = [dim - n_batch for dim in dimensions if n_batch <= dim < n_batch + n_sparse]
+    if sparse:
+        sizes = padding(operand._sparse_shape, indices)
+        mirrored = jnp.where(indices < sizes, sizes - 1 - indices, sizes)
+        flags = np.isin(np.arange(n_sparse), sparse)
+        indices = jnp.where(flags, mirrored, indices)
+    return make((data, indices), SparseInfo(operand.shape))
+
+
+def _canonical(dimensions: Sequence[int], ndim: int, name: str) -> tuple[int, ...]:
+    dims = tuple(operator.index(dim) for dim in dimensions)
+    if any(not -ndim <= dim < ndim for dim in dims):
+        raise ValueError(f"{name}: dimensions {dims} are out of range for {ndim} dimensions")
+    dims = tuple(dim % ndim for dim in dims)
+    if len(set(dims)) != len(dims):
+        raise ValueError(f"{name}: dimensions {dims} must not repeat")
+    return dims
+
+
+def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
+    """Returns the array without some dimensions of size one.
+
+    Args:
+      arr: the sparse array.
+      dimensions: the dimensions to be left out.
+
+    Raises:
+      ValueError: where a dimension's size is not one.
+
+    Example:
+      >>> import numpy as np
+      >>> mat = BCOO((np.array([1]), np.array([[0, 2]])), shape=(1, 3))
+      >>> bcoo_squeeze(mat, dimensions=(0,))
+      BCOO(int32[3], nse=1)
+    """
+    dimensions = _canonical(dimensions, arr.ndim, "bcoo_squeeze")
+    wrong = [dim for dim in dimensions if arr.shape[dim] != 1]
+    if wrong:
+        raise ValueError(
+            "cannot select an axis to squeeze out which has size not equal to one, got "
+            f"shape={arr.shape} and dimensions={dimensions}"
+        )
+    n_batch, n_sparse = arr.n_batch, arr.n_sparse
+    batch = tuple(dim for dim in dimensions if dim < n_batch)
+    dense = tuple(dim + 1 - n_sparse for dim in dimensions if dim >= n_batch + n_sparse)
+    columns = [dim - n_batch for dim in dimensions if n_batch <= dim < n_batch + n_sparse]
+    data, indices = arr.data, lax.squeeze(arr.indices, batch)
+    shape = tuple(size for dim, size in enumerate(arr.shape) if dim not in dimensions)
+    if columns:
+        kept = [column for column in range(n_sparse) if column not in columns]
+        # Padding must not come into bounds.
+        inside = jnp.all(arr.indices[..., np.array(columns)] < 1, axis=-1)
+        expanded = lax.expand_dims(inside, tuple(range(inside.ndim, data.ndim)))
+        data = jnp.where(expanded, data, jnp.zeros((), data.dtype))
+        indices = indices[..., np.array(kept, int)]
+    data = lax.squeeze(data, (*batch, *dense))
+    return make((data, indices), SparseInfo(shape))

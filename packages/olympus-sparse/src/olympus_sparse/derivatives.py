@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives by sparse arrays: by the values of their entries, as sparse arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import olympus_autodiff as autodiff
+import olympus_numpy as jnp
+from olympus_ir import pytrees
+from olympus_ir.traceback_filtering import api_boundary
+
+from .base import OLYMPUSSparse
+from .bcoo.array import BCOO, make
+from .bcsr.array import BCSR, make_rows
+
+__all__ = ["grad", "jacfwd", "jacobian", "jacrev", "value_and_grad"]
+
+
+def _is_sparse(value: Any) -> bool:
+    return isinstance(value, OLYMPUSSparse)
+
+
+def _values(tree: Any) -> Any:
+    """A tree with the values of entries in the place of sparse arrays."""
+    return pytrees.tree_map(
+        lambda leaf: leaf.data if _is_sparse(leaf) else leaf, tree, is_leaf=_is_sparse
+    )
+
+
+def _with_values(tree: Any, values: Any) -> Any:
+    """A tree with other values in its sparse arrays; the opposite of `_values`."""
+    return pytrees.tree_map(
+        lambda leaf, value: _replaced(leaf, value) if _is_sparse(leaf) else value,
+        tree,
+        values,
+        is_leaf=_is_sparse,
+    )
+
+
+def _replaced(array: Any, data: Any) -> Any:
+    """A sparse array with other values at the same places."""
+    buffers, tree = pytrees.tree_flatten(array)
+    return pytrees.tree_unflatten(tree, [data, *buffers[1:]])
+
+
+def _selected(argnums: int | Sequence[int], args: Sequence[Any]) -> tuple[tuple[int, ...], bool]:
+    single = isinstance(argnums, int)
+    places = (argnums,) if single else tuple(argnums)
+    if any(not -len(args) <= place < len(args) for place in places):
+        raise ValueError(f"argnums {argnums} is out of range for {len(args)} positional arguments")
+    return tuple(place % len(args) for place in places), single
+
+
+def _of_values(
+    transformation: Callable[..., Any],
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    finish: Callable[[Any, Any, bool], Any],
+    options: dict[str, Any],
+) -> Callable[..., Any]:
+    """A derivative of a function by the values of its sparse arguments.
+
+    Args:
+      transformation: the derivative by arrays.
+      fun: the function.
+      argnums: the positions of arguments.
+      has_aux: whether the function returns auxiliary data, too.
+      finish: from the transformation's result, the differentiated arguments and whether there is
+        one argument alone to the result.
+      options: further arguments of the transformation.
+    """
+
+    @api_boundary
+    @functools.wraps(fun)
+    def derivative(*args: Any, **kwargs: Any) -> Any:
+        places, single = _selected(argnums, args)
+
+        def of_values(*values: Any) -> Any:
+            full = list(args)
+            for place, value in zip(places, values, strict=True):
+                full[place] = _with_values(args[place], value)
+            return fun(*full, **kwargs)
+
+        transformed = transformation(
+            of_values,
+            argnums=0 if single else tuple(range(len(places))),
+            has_aux=has_aux,
+            **options,
+        )
+        differentiated = [args[place] for place in places]
+        out = transformed(*map(_values, differentiated))
+        return finish(out, differentiated, single)
+
+    return derivative
+
+
+def _gradients(given: Any, arguments: Sequence[Any], single: bool) -> Any:
+    if single:
+        return _with_values(arguments[0], given)
+    return tuple(map(_with_values, arguments, given))
+
+
+def grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Callable[..., Any]:
+    """Returns a function for the gradient of ``fun``; as `olympus.grad`, of sparse arguments too.
+
+    The gradient by a sparse array is a sparse array with the same places.
+
+    Args:
+      fun: a function of arrays, sparse ones among them, with a scalar as its result.
+      argnums: by which positional arguments to differentiate.
+      has_aux: whether ``fun`` returns a pair of the scalar and auxiliary data.
+      **kwargs: further arguments of `olympus.grad`.
+
+    Example:
+      >>> import numpy as np
+      >>> mat = BCOO.fromdense(np.array([0.0, 3.0], np.float32))
+      >>> np.asarray(grad(lambda x: (x @ np.ones(2, np.float32)) ** 2)(mat).todense()).tolist()
+      [0.0, 6.0]
+    """
+
+    def finish(out: Any, arguments: Any, single: bool) -> Any:
+        if has_aux:
+            return _gradients(out[0], arguments, single), out[1]
+        return _gradients(out, arguments, single)
+
+    return _of_values(autodiff.grad, fun, argnums, has_aux, finish, kwargs)
+
+
+def value_and_grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Callable[..., tuple[Any, Any]]:
+    """Returns a function for the value and the gradient of ``fun``, of sparse arguments too.
+
+    Args:
+      fun: a function of arrays, sparse ones among them, with a scalar as its result.
+      argnums: by which positional arguments to differentiate.
+      has_aux: whether ``fun`` returns a pair of the scalar and auxiliary data.
+      **kwargs: further arguments of `olympus.value_and_grad`.
+
+    Example:
+      >>> import numpy as np
+      >>> mat = BCOO.fromdense(np.array([0.0, 3.0], np.float32))
+      >>> value, gradient = value_and_grad(lambda x: (x @ np.ones(2, np.float32)) ** 2)(mat)
+      >>> float(value), np.asarray(gradient.data).tolist()
+      (9.0, [6.0])
+    """
+
+    def finish(out: Any, arguments: Any, single: bool) -> Any:
+        return out[0], _gradients(out[1], arguments, single)
+
+    return _of_values(autodiff.value_and_grad, fun, argnums, has_aux, finish, kwargs)
+
+
+# ---- Jacobians ----
+
+
+def _jacobian(transformation: Callable[..., Any]) -> Any:
+    def of_fun(
+        fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool, options: Any
+    ) -> Callable[..., Any]:
+        found: list[Any] = []
+
+        @functools.wraps(fun)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            out = fun(*args, **kwargs)
+            result = out[0] if has_aux else out
+            leaves, tree = pytrees.tree_flatten(result, is_leaf=_is_sparse)
+            if any(map(_is_sparse, leaves)):
+                raise TypeError(
+                    "Jacobians of functions with sparse results are not supported, got "
+                    f"{result}; return sparse.todense of it"
+                )
+            found[:] = [tree, [jnp.shape(leaf) for leaf in leaves]]
+            return out
+
+        def finish(out: Any, arguments: Any, single: bool) -> Any:
+            blocks, aux = out if has_aux else (out, None)
+            tree, shapes = found
+            results = []
+            for block, out_shape in zip(tree.flatten_up_to(blocks), shapes, strict=True):
+                parts = [
+                    pytrees.tree_map(
+                        functools.partial(_jacobian_block, out_shape=out_shape),
+                        argument,
+                        part,
+                        is_leaf=_is_sparse,
+                    )
+                    for argument, part in zip(arguments, (block,) if single else block, strict=True)
+                ]
+                results.append(parts[0] if single else tuple(parts))
+            jacobian = pytrees.tree_unflatten(tree, results)
+            return (jacobian, aux) if has_aux else jacobian
+
+        return _of_values(transformation, watched, argnums, has_aux, finish, options)
+
+    return of_fun
+
+
+def _jacobian_block(argument: Any, values: Any, out_shape: tuple[int, ...]) -> Any:
+    """Derivatives by one argument: a sparse array of it for each element of the result."""
+    if not _is_sparse(argument):
+        return values
+    shape = (*out_shape, *argument.shape)
+    if not isinstance(argument, BCOO | BCSR):
+        raise NotImplementedError(
+            f"Jacobians by {type(argument).__name__} are not supported, because it has no batch "
+            "dimensions; use BCOO or BCSR"
+        )
+    _, *places = argument._bufs
+    places = [jnp.broadcast_to(each, (*out_shape, *each.shape)) for each in places]
+    maker = make if isinstance(argument, BCOO) else make_rows
+    return maker((values, *places), argument._info._replace(shape=shape))  # type: ignore[arg-type]
+
+
+_jacfwd = _jacobian(autodiff.jacfwd)
+_jacrev = _jacobian(autodiff.jacrev)
+
+
+def jacfwd(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Callable[..., Any]:
+    """Returns a function for the Jacobian of ``fun``, column by column, of sparse arguments too.
+
+    The Jacobian by a sparse array is a sparse array, with batch dimensions for the result's.
+
+    Args:
+      fun: a function of arrays, sparse ones among them, with dense results.
+      argnums: by which positional arguments to differentiate.
+      has_aux: whether ``fun`` returns a pair of the result and auxiliary data.
+      **kwargs: further arguments of `olympus.jacfwd`.
+
+    Example:
+      >>> import numpy as np
+      >>> mat = BCOO.fromdense(np.array([[0.0, 3.0]], np.float32))
+      >>> jacfwd(lambda x: x @ np.ones(2, np.float32))(mat)
+      BCOO(float32[1, 1, 2], nse=1, n_batch=1)
+    """
+    return _jacfwd(fun, argnums, has_aux, kwargs)
+
+
+def jacrev(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Callable[..., Any]:
+    """Returns a function for the Jacobian of ``fun``, row by row, of sparse arguments too.
+
+    Args:
+      fun: a function of arrays, sparse ones among them, with dense results.
+      argnums: by which positional arguments to differentiate.
+      has_aux: whether ``fun`` returns a pair of the result and auxiliary data.
+      **kwargs: further arguments of `olympus.jacrev`.
+
+    Example:
+      >>> import numpy as np
+      >>> mat = BCOO.fromdense(np.array([[0.0, 3.0]], np.float32))
+      >>> jacrev(lambda x: x @ np.ones(2, np.float32))(mat)
+      BCOO(float32[1, 1, 2], nse=1, n_batch=1)
+    """
+    return _jacrev(fun, argnums, has_aux, kwargs)
+
+
+jacobian = jacrev

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries of one sparse array: looking up, adding up and ordering them by coordinates.
+
+Coordinates are an array ``[nse, n_sparse]``. An entry with a coordinate that is not below the size
+of its dimension is padding: it counts for nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as jnp
+from olympus_batching import vmap
+from olympus_ir import lax, pytrees
+from olympus_ir.lax.gathering import GatherDimensionNumbers, GatherScatterMode
+from olympus_ir.lax.scattering import ScatterDimensionNumbers
+
+__all__ = [
+    "add_up",
+    "in_bounds",
+    "look_up",
+    "order_of",
+    "over_batches",
+    "padding",
+    "ranks_of_unique",
+]
+
+
+def over_batches(fun: Callable[..., Any], n_batch: int, *operands: Any) -> Any:
+    """Maps a function over leading dimensions, where sizes of one stand for any size.
+
+    Args:
+      fun: the function of one example.
+      n_batch: the number of leading dimensions of every operand.
+      *operands: the operands.
+
+    Returns:
+      The results; in a batch dimension in which all operands have size one, they have it, too.
+    """
+    if n_batch == 0:
+        return fun(*operands)
+
+    def inner(*examples: Any) -> Any:
+        return over_batches(fun, n_batch - 1, *examples)
+
+    axes = tuple(None if operand.shape[0] == 1 else 0 for operand in operands)
+    operands = tuple(
+        lax.squeeze(operand, (0,)) if axis is None else operand
+        for operand, axis in zip(operands, axes, strict=True)
+    )
+    if any(axis == 0 for axis in axes):
+        return vmap(inner, in_axes=axes)(*operands)
+    return pytrees.tree_map(lambda out: lax.expand_dims(out, (0,)), inner(*operands))
+
+
+def padding(shape: Sequence[int], indices: Any) -> Any:
+    """The coordinates of padding, of the dtype of ``indices``."""
+    return np.array(shape, indices.dtype)
+
+
+def in_bounds(indices: Any, shape: Sequence[int]) -> Any:
+    """Whether entries are none of padding; ``[..., nse, n_sparse] -> [..., nse]``."""
+    sizes = jnp.asarray(padding(shape, indices))
+    return jnp.all(indices < sizes, axis=-1)
+
+
+# ---- values at coordinates ----
+
+
+def look_up(array: Any, indices: Any) -> Any:
+    """The values of an array at coordinates; zero at those out of bounds.
+
+    ``[*sparse, *rest], [nse, n_sparse] -> [nse, *rest]``
+    """
+    n_sparse = indices.shape[1]
+    rest = array.shape[n_sparse:]
+    shape = (indices.shape[0], *rest)
+    if n_sparse == 0:
+        return lax.broadcast_in_dim(array, shape, tuple(range(1, len(shape))))
+    if 0 in array.shape[:n_sparse]:
+        return jnp.zeros(shape, array.dtype)
+    numbers = GatherDimensionNumbers(
+        offset_dims=tuple(range(1, 1 + len(rest))),
+        collapsed_slice_dims=tuple(range(n_sparse)),
+        start_index_map=tuple(range(n_sparse)),
+    )
+    return lax.gather(
+        array,
+        indices,
+        numbers,
+        (1,) * n_sparse + rest,
+        mode=GatherScatterMode.FILL_OR_DROP,
+        fill_value=0,
+    )
+
+
+def add_up(
+    values: Any,
+    indices: Any,
+    shape: Sequence[int],
+    *,
+    indices_sorted: bool = False,
+    unique_indices: bool = False,
+) -> Any:
+    """The dense array of entries; those with the same coordinates add up.
+
+    ``[nse, *rest], [nse, n_sparse] -> [*shape, *rest]``
+    """
+    n_sparse = indices.shape[1]
+    if values.dtype == np.bool_:
+        counts = lax.convert_element_type(values, np.dtype(np.int32))
+        return add_up(counts, indices, shape) != 0
+    if n_sparse == 0:
+        return lax.reduce_sum(values, (0,))
+    rest = values.shape[1:]
+    numbers = ScatterDimensionNumbers(
+        update_window_dims=tuple(range(1, 1 + len(rest))),
+        inserted_window_dims=tuple(range(n_sparse)),
+        scatter_dims_to_operand_dims=tuple(range(n_sparse)),
+    )
+    return lax.scatter_add(
+        jnp.zeros((*shape, *rest), values.dtype),
+        indices,
+        values,
+        numbers,
+        indices_are_sorted=indices_sorted,
+        unique_indices=unique_indices,
+        mode=GatherScatterMode.FILL_OR_DROP,
+    )
+
+
+# ---- order ----
+
+
+def order_of(indices: Any) -> tuple[Any, Any]:
+    """Coordinates in lexicographic order, and the places where they were before."""
+    nse, n_sparse = indices.shape
+    places = lax.iota(np.dtype(np.int32), nse)
+    if n_sparse == 0:
+        return indices, places
+    columns = [indices[:, column] for column in range(n_sparse)]
+    *columns, places = lax.sort([*columns, places], dimension=0, num_keys=n_sparse)
+    return jnp.stack(columns, axis=1), places
+
+
+def ranks_of_unique(indices: Any, shape: Sequence[int]) -> tuple[Any, Any, Any]:
+    """Numbers different coordinates in lexicographic order.
+
+    Args:
+      indices: the coordinates.
+      shape: the sizes of the dimensions.
+
+    Returns:
+      The coordinates in order, with those out of bounds last; for each, its number; and for each
+      entry, its number. Coordinates out of bounds have the number ``nse``.
+    """
+    nse = indices.shape[0]
+    inside = in_bounds(indices, shape)
+    indices = jnp.where(inside[:, None], indices, jnp.asarray(padding(shape, indices)))
+    ordered, places = order_of(indices)
+    if nse == 0:
+        return ordered, places, places
+    changes = jnp.any(ordered[1:] != ordered[:-1], axis=1)
+    numbers = jnp.concatenate([jnp.zeros(1, np.int32), jnp.cumsum(changes, dtype=np.int32)])
+    numbers = jnp.where(inside[places], numbers, np.int32(nse))
+    ranks = jnp.zeros(nse, np.int32).at[places].set(numbers)
+    return ordered, numbers, ranks
+
+
+def count_of_unique(indices: Any, shape: Sequence[int]) -> Any:
+    """How many different coordinates there are in bounds."""
+    nse = indices.shape[0]
+    if nse == 0:
+        return jnp.zeros((), np.int32)
+    _, numbers, _ = ranks_of_unique(indices, shape)
+    return jnp.max(jnp.where(numbers < nse, numbers + 1, 0))
+
+
+def first_of_equals(indices: Any, shape: Sequence[int]) -> Any:
+    """Whether no earlier entry has the same coordinates."""
+    nse = indices.shape[0]
+    if nse == 0:
+        return jnp.zeros(0, bool)
+    _, _, ranks = ranks_of_unique(indices, shape)
+    places = lax.iota(np.dtype(np.int32), nse)
+    first = jnp.full(nse, nse, np.int32).at[ranks].min(places, mode="drop")
+    return first.at[ranks].get(mode="fill", fill_value=0) == places
+
+
+def capacity(shape: Sequence[int], nse: int) -> int:
+    """The number of entries that an array needs, at most: no more than it has elements."""
+    return min(math.prod(shape), nse)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`lobpcg_standard`: the largest eigenvalues of a symmetric operator that is only applied.
+
+The locally optimal block preconditioned conjugate gradient method of Knyazev (2001), with the
+orthonormal search bases of Duersch, Shao, Yang and Gu (2018), which keep it stable: the basis of
+each step, of the vectors so far, the directions of the last step and the residuals, is made
+orthonormal block by block, and directions that the others span already become zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import olympus_numpy as jnp
+from olympus_ir import dtypes, lax
+from olympus_ir.jit import jit
+from olympus_ir.make import eval_shape
+
+from ..base import OLYMPUSSparse
+
+__all__ = ["lobpcg_standard"]
+
+
+class _State(NamedTuple):
+    """Vectors, last directions, residuals; eigenvalues; the step, and how many have converged."""
+
+    vectors: Any
+    directions: Any
+    residuals: Any
+    values: Any
+    step: Any
+    converged: Any
+
+
+def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any, Any, Any]:
+    """Computes the largest eigenvalues of a symmetric operator, and their eigenvectors.
+
+    Args:
+      A: the operator: a symmetric matrix, dense or sparse, or a function that applies it to the
+        columns of an array ``[n, k]``.
+      X: where to begin: linearly independent columns ``[n, k]``, of which there must be fewer than
+        a fifth of the rows. ``k`` is the number of eigenvalues.
+      m: the number of steps at most.
+      tol: the tolerance; an eigenpair has converged when ``||A v - λ v||`` is below
+        ``10 n tol (|λ| + ||A v||)``. By default the machine precision of the dtype.
+
+    Returns:
+      The eigenvalues in descending order, the eigenvectors as columns, and the number of steps.
+
+    Raises:
+      ValueError: where shapes do not fit, or dtypes differ.
+
+    Example:
+      >>> import numpy as np
+      >>> A = np.diag(np.arange(1.0, 21.0)).astype(np.float32)
+      >>> X = np.eye(20, 2, dtype=np.float32) + 0.1
+      >>> values, _, _ = lobpcg_standard(A, X)
+      >>> np.round(np.asarray(values), 3).tolist()
+      [20.0, 19.0]
+    """
+    X = jnp.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must be 2D, got shape {X.shape}")
+    n, k = X.shape
+    if k * 5 >= n:
+        raise ValueError(f"expected search dim * 5 < matrix dim (got {k * 5}, {n})")
+    if not dtypes.issubdtype(X.dtype, np.floating):
+        raise ValueError(f"A, X must have real floating dtypes, got {X.dtype}")
+    tol = float(jnp.finfo(X.dtype).eps) if tol is None else tol
+    if isinstance(A, OLYMPUSSparse) or not callable(A):
+        operand = A if isinstance(A, OLYMPUSSparse) else jnp.asarray(A)
+        if operand.shape != (n, n):
+            raise ValueError(f"A must be of shape {(n, n)}, got {operand.shape}")
+        _check_result(lambda vectors: _apply_matrix(operand, vectors), X)
+        return _lobpcg_of_matrix(operand, X, m, tol)
+    _check_result(A, X)
+    return _lobpcg(A, X, m, tol)
+
+
+def _check_result(A: Callable[[Any], Any], X: Any) -> None:
+    """Raises ValueError where an operator does not keep shape and dtype."""
+    out = eval_shape(A, X)
+    if out.dtype != X.dtype:
+        raise ValueError(f"A, X must have same dtypes (were {out.dtype}, {X.dtype})")
+    if out.shape != X.shape:
+        raise ValueError(f"A must keep the shape of its argument, {X.shape}, got {out.shape}")
+
+
+def _apply_matrix(A: Any, X: Any) -> Any:
+    return A @ X if isinstance(A, OLYMPUSSparse) else _product(A, X)
+
+
+def _product(lhs: Any, rhs: Any) -> Any:
+    return jnp.matmul(lhs, rhs, precision=lax.Precision.HIGHEST)
+
+
+@jit
+def _lobpcg_of_matrix(A: Any, X: Any, m: Any, tol: Any) -> tuple[Any, Any, Any]:
+    return _lobpcg(lambda vectors: _apply_matrix(A, vectors), X, m, tol)
+
+
+def _lobpcg(A: Callable[[Any], Any], X: Any, m: Any, tol: Any) -> tuple[Any, Any, Any]:
+    n, k = X.shape
+    tolerance = jnp.asarray(tol, X.dtype) * 10 * n
+
+    def rated(vectors: Any, directions: Any, step: Any) -> _State:
+        """The eigenvalues of a basis's best vectors, and how far they are from being exact."""
+        images = A(vectors)
+        values = jnp.sum(vectors * images, axis=0)
+        residuals = images - values * vectors
+        limit = tolerance * (jnp.abs(values) + jnp.linalg.norm(images, axis=0))
+        converged = jnp.sum(jnp.linalg.norm(residuals, axis=0) < limit, dtype=np.int32)
+        return _State(vectors, directions, residuals, values, step, converged)
+
+    def unfinished(state: _State) -> Any:
+        return (state.step < m) & (state.converged < k)
+
+    def advanced(state: _State) -> _State:
+        searched = _orthonormal(_orthonormal(state.residuals), state.vectors, state.directions)
+        basis = jnp.concatenate([state.vectors, state.directions, searched], axis=1)
+        gram = _product(basis.T, A(basis))
+        _, mixture = _eigenvectors(gram, k)
+        vectors = _orthonormal(_product(basis, mixture))
+        # The part of the step that does not come from the vectors before.
+        moved = mixture.at[:k].set(0)
+        directions = _orthonormal(_orthonormal(_product(basis, moved)), vectors)
+        return rated(vectors, directions, state.step + 1)
+
+    start = _orthonormal(X)
+    _, mixture = _eigenvectors(_product(start.T, A(start)), k)
+    first = rated(_product(start, mixture), jnp.zeros_like(X), jnp.zeros((), np.int32))
+    last = lax.while_loop(unfinished, advanced, first)
+    order = jnp.argsort(-last.values)
+    return last.values[order], last.vectors[:, order], last.step
+
+
+def _eigenvectors(matrix: Any, count: int) -> tuple[Any, Any]:
+    """The largest eigenvalues of a symmetric matrix, in descending order, and their vectors."""
+    values, vectors = jnp.linalg.eigh((matrix + matrix.T) / 2)
+    return values[::-1][:count], vectors[:, ::-1][:, :count]
+
+
+def _orthonormal(vectors: Any, *others: Any) -> Any:
+    """Orthonormal columns of the same span, but for what others span already.
+
+    Columns that others, or one another, span become zero. Each round loses digits where columns
+    are nearly dependent, so there are two.
+    """
+    for _ in range(2):
+        for _ in range(2):
+            for other in others:
+                vectors = vectors - _product(other, _product(other.T, vectors))
+        vectors = _normal_by_eigenvectors(vectors)
+    return vectors
+
+
+def _normal_by_eigenvectors(vectors: Any) -> Any:
+    """Orthonormalisation by the eigenvectors of the matrix of products (Stathopoulos and Wu)."""
+    norms = jnp.linalg.norm(vectors, axis=0)
+    scaled = vectors / jnp.where(norms > 0, norms, 1)
+    gram = _product(scaled.T, scaled)
+    values, mixture = jnp.linalg.eigh((gram + gram.T) / 2)
+    count = vectors.shape[1]
+    smallest = values[-1] * count * jnp.finfo(vectors.dtype).eps
+    kept = values > jnp.maximum(smallest, 0)
+    factors = jnp.where(kept, lax.rsqrt(jnp.where(kept, values, 1)), 0)
+    return _product(scaled, mixture * factors)

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`spsolve`: a linear system with a sparse matrix, solved directly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as jnp
+from olympus_autodiff import Zero, is_undefined_primal, jvp_rules, transpose_rules
+from olympus_autodiff.zeros import instantiate
+from olympus_ir import dtypes, lax
+from olympus_ir.shape_struct import ShapeDtypeStruct
+
+from ..csr import csr_matvec_p
+from ..primitives import define_batching_by_expansion, sparse_primitive
+from ..rows import compressed, rows_of
+
+__all__ = ["spsolve", "spsolve_p"]
+
+
+def _solve_on_host(data: Any, indices: Any, indptr: Any, b: Any) -> np.ndarray:
+    # SciPy takes long to import, and few programs solve sparse systems.
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.linalg import spsolve as solve
+
+    data, indices, indptr, b = map(np.asarray, (data, indices, indptr, b))
+    matrix = csr_matrix((data, indices, indptr), shape=(b.size, b.size))
+    return solve(matrix, b).astype(b.dtype)
+
+
+@sparse_primitive("spsolve", linear_in=(3,))
+def spsolve_p(data: Any, indices: Any, indptr: Any, b: Any, *, tol: float, reorder: int) -> Any:
+    out = ShapeDtypeStruct(b.shape, b.dtype)
+    return lax.pure_callback(
+        _solve_on_host, out, data, indices, indptr, b, vmap_method="sequential"
+    )
+
+
+@jvp_rules.define(spsolve_p)
+def _spsolve_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    data, indices, indptr, b = primals
+    data_dot, _, _, b_dot = tangents
+    x = spsolve_p.bind(data, indices, indptr, b, **params)
+    # A dx = db - dA x
+    right = instantiate(b_dot)
+    if data_dot.__class__ is not Zero:
+        shape = (b.size, b.size)
+        moved = csr_matvec_p.bind(data_dot, indices, indptr, x, shape=shape, transpose=False)
+        right = lax.neg(moved) if b_dot.__class__ is Zero else lax.sub(right, moved)
+    elif b_dot.__class__ is Zero:
+        return x, Zero.of(x)
+    return x, spsolve_p.bind(data, indices, indptr, right, **params)
+
+
+@transpose_rules.define(spsolve_p)
+def _spsolve_transpose(
+    cotangent: Any, data: Any, indices: Any, indptr: Any, b: Any, **params: Any
+) -> list[Any]:
+    if not is_undefined_primal(b):
+        raise ValueError("spsolve can be transposed by its right-hand side alone")
+    size = b.aval.size
+    rows = rows_of(indptr, indices.shape[0]).astype(indices.dtype)
+    columns, rows, data = lax.sort([indices, rows, data], num_keys=2)
+    starts = compressed(columns, size, indptr.dtype)
+    return [None, None, None, spsolve_p.bind(data, rows, starts, cotangent, **params)]
+
+
+define_batching_by_expansion(spsolve_p)
+
+
+def spsolve(
+    data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reorder: int = 1
+) -> Any:
+    """Solves ``A x = b`` for a sparse square matrix in compressed rows, by factorisation.
+
+    The system is solved by SciPy, on the host.
+
+    Args:
+      data: the values of the matrix.
+      indices: their columns.
+      indptr: where rows begin.
+      b: the right-hand side, a vector.
+      tol: has no effect: below which a pivot counts as zero is SciPy's choice.
+      reorder: has no effect: how rows are ordered against fill-in is SciPy's choice.
+
+    Returns:
+      The solution ``x``; NaN where the matrix is singular.
+
+    Raises:
+      ValueError: where shapes or dtypes do not fit.
+
+    Example:
+      >>> data = np.array([2.0, 4.0], np.float32)
+      >>> x = spsolve(data, np.array([0, 1]), np.array([0, 1, 2]), np.array([2.0, 2.0], np.float32))
+      >>> np.asarray(x).tolist()
+      [1.0, 0.5]
+    """
+    data, indices, indptr, b = map(jnp.asarray, (data, indices, indptr, b))
+    if not data.ndim == indices.ndim == indptr.ndim == b.ndim == 1:
+        raise ValueError(
+            f"Arrays must be one-dimensional. Got {data.shape=} {indices.shape=} {indptr.shape=} "
+            f"{b.shape=}"
+        )
+    if indptr.size != b.size + 1 or data.shape != indices.shape:
+        raise ValueError(
+            f"Invalid CSR buffer sizes: {data.shape=} {indices.shape=} {indptr.shape=}"
+        )
+    if reorder not in (1, 2, 3, 4):
+        raise ValueError(f"{reorder=} not valid, must be one of [1, 2, 3, 4]")
+    if data.dtype != b.dtype:
+        raise ValueError(f"data types do not match: {data.dtype=} {b.dtype=}")
+    integers = (dtypes.issubdtype(each.dtype, np.integer) for each in (indices, indptr))
+    if not all(integers):
+        raise ValueError(
+            f"index arrays must be integer typed; got {indices.dtype=} {indptr.dtype=}"
+        )
+    return spsolve_p.bind(data, indices, indptr, b, tol=tol, reorder=reorder)

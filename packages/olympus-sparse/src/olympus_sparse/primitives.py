@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the primitives of sparse arrays are declared.
+
+Each is said once, as a function of operations of `lax`: its expansion. The types of its results
+follow from the expansion, every evaluator runs it in the primitive's place, and where the primitive
+has no better batching rule, the expansion is batched. The primitives exist nevertheless, so that
+programs show what is meant, and so that derivatives of sparse operations are sparse operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_autodiff import Zero, is_undefined_primal, jvp_rules, linear_transpose, transpose_rules
+from olympus_autodiff.zeros import add_tangents, instantiate
+from olympus_batching import batching_rules, vmap
+from olympus_ir.avals import ShapedArray
+from olympus_ir.expansion import expansion_rules
+from olympus_ir.olympuspr import DebugInfo
+from olympus_ir.primitives import Primitive
+from olympus_ir.staging import trace_to_closed
+
+__all__ = [
+    "batched_expansion",
+    "define_batching_by_expansion",
+    "define_multilinear_jvp",
+    "define_transpose_by_expansion",
+    "sparse_primitive",
+    "sparse_primitives",
+    "transposed_expansion",
+]
+
+# All primitives of this package, in order of declaration.
+sparse_primitives: list[Primitive] = []
+
+
+def sparse_primitive(
+    name: str, *, multiple_results: bool = False, linear_in: tuple[int, ...] = ()
+) -> Callable[[Callable[..., Any]], Primitive]:
+    """A decorator that makes a primitive of its expansion.
+
+    Args:
+      name: the primitive's name.
+      multiple_results: whether it returns a list.
+      linear_in: the operands that the result is linear in.
+    """
+
+    def decorate(expansion: Callable[..., Any]) -> Primitive:
+        primitive = Primitive(name, multiple_results=multiple_results, family="sparse")
+        primitive.linear_in = linear_in
+        expansion_rules.define(primitive, expansion)
+
+        def shape_rule(*avals: ShapedArray, **params: Any) -> Any:
+            def results(*operands: Any) -> Sequence[Any]:
+                out = expansion(*operands, **params)
+                return out if multiple_results else [out]
+
+            strong = [aval.update(weak_type=False) for aval in avals]
+            closed = trace_to_closed(results, strong, DebugInfo(name, results))
+            out_avals = [aval.update(weak_type=False) for aval in closed.out_avals]
+            return out_avals if multiple_results else out_avals[0]
+
+        primitive.def_abstract_eval(shape_rule)
+        sparse_primitives.append(primitive)
+        return primitive
+
+    return decorate
+
+
+def define_multilinear_jvp(primitive: Primitive, *operands: int) -> None:
+    """Differentiates a primitive that is linear in each of some operands; others are constants.
+
+    Indices among the results of a primitive with several, which is all but the first, are constant.
+    """
+
+    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        total = None
+        for place in operands:
+            if tangents[place].__class__ is not Zero:
+                moved = list(primals)
+                moved[place] = tangents[place]
+                term = primitive.bind(*moved, **params)
+                term = term[0] if primitive.multiple_results else term
+                total = term if total is None else add_tangents(total, term)
+        if primitive.multiple_results:
+            first = Zero.of(out[0]) if total is None else total
+            return out, [first, *map(Zero.of, out[1:])]
+        return out, Zero.of(out) if total is None else total
+
+    jvp_rules.define(primitive, rule)
+
+
+def define_transpose_by_expansion(primitive: Primitive) -> None:
+    """Transposes a primitive by transposing its expansion."""
+
+    def rule(cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
+        return transposed_expansion(primitive, cotangent, *operands, **params)
+
+    transpose_rules.define(primitive, rule)
+
+
+def transposed_expansion(
+    primitive: Primitive, cotangent: Any, *operands: Any, **params: Any
+) -> list[Any]:
+    """The cotangents of a primitive's linear operands, by way of its expansion."""
+    expansion = expansion_rules[primitive]
+    linear = [place for place, operand in enumerate(operands) if is_undefined_primal(operand)]
+
+    def fun(*values: Any) -> Any:
+        full = list(operands)
+        for place, value in zip(linear, values, strict=True):
+            full[place] = value
+        out = expansion(*full, **params)
+        return out[0] if primitive.multiple_results else out
+
+    avals = [operands[place].aval for place in linear]
+    given = cotangent[0] if primitive.multiple_results else cotangent
+    results: list[Any] = [None] * len(operands)
+    if given.__class__ is Zero:
+        return results
+    for place, value in zip(linear, linear_transpose(fun, *avals)(instantiate(given)), strict=True):
+        results[place] = value
+    return results
+
+
+def define_batching_by_expansion(primitive: Primitive) -> None:
+    """Batches a primitive by batching its expansion."""
+
+    def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
+        return batched_expansion(primitive, axis_size, args, batch_dims, **params)
+
+    batching_rules.define(primitive, rule)
+
+
+def batched_expansion(
+    primitive: Primitive, axis_size: int, args: Any, batch_dims: Any, **params: Any
+) -> Any:
+    """The results of a primitive for all examples, and their batch dimensions."""
+    expansion = expansion_rules[primitive]
+
+    def fun(*operands: Any) -> Any:
+        return expansion(*operands, **params)
+
+    out = vmap(fun, in_axes=tuple(batch_dims), axis_size=axis_size)(*args)
+    return out, [0] * len(out) if primitive.multiple_results else 0

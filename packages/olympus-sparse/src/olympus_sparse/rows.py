@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compressed rows: for each row where its entries begin, and where those of the last row end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as jnp
+
+__all__ = ["compressed", "rows_of"]
+
+
+def rows_of(indptr: Any, nse: int) -> Any:
+    """The row of each entry; that of entries after the last row is out of bounds.
+
+    ``[rows + 1] -> [nse]``
+    """
+    starts = jnp.zeros(nse, indptr.dtype).at[indptr].add(1, mode="drop")
+    return jnp.cumsum(starts, dtype=indptr.dtype) - np.ones((), indptr.dtype)
+
+
+def compressed(rows: Any, count: int, index_dtype: Any) -> Any:
+    """Where rows begin, given the rows of entries in order; those out of bounds come last.
+
+    ``[nse] -> [count + 1]``
+    """
+    numbers = jnp.zeros(count, index_dtype).at[rows].add(1, mode="drop")
+    ends = jnp.cumsum(numbers, dtype=index_dtype)
+    return jnp.concatenate([jnp.zeros(1, index_dtype), ends])

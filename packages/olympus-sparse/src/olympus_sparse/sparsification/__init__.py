@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of dense arrays as functions of sparse ones."""

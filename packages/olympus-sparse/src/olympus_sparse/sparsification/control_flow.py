@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sparse rules of calls, branches and loops: their programs are run on sparse arrays.
+
+Sparse arrays are pytrees, so branches and loops take them as they are. What branches return, and
+what loops carry, has to be of one structure; where structures differ in what is known of the order
+of entries alone, less is taken to be known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as jnp
+from olympus_autodiff import checkpoint, custom_jvp
+from olympus_ir import dtypes, lax, pytrees
+from olympus_ir.lax import calls
+from olympus_ir.lax.control_flow.primitives import cond_p, scan_p, while_p
+from olympus_ir.make import eval_shape
+from olympus_ir.olympuspr import ClosedOlympuspr, close_olympuspr
+
+from ..bcoo.array import BCOO, make
+from ..bcoo.layouts import bcoo_update_layout
+from .elementwise import as_bcoo, to_dense
+from .interpreter import is_sparse, run, sparse_rules
+
+__all__: list[str] = []
+
+
+# ---- calls ----
+
+
+def _inline(key: str) -> Callable[..., list[Any]]:
+    def rule(*operands: Any, **params: Any) -> list[Any]:
+        return run(params[key], operands)
+
+    return rule
+
+
+sparse_rules.define(calls.jit_p, _inline("jaxpr"))
+sparse_rules.define(calls.closed_call_p, _inline("call_jaxpr"))
+# The rule for cotangents knows dense arrays alone.
+sparse_rules.define(calls.custom_vjp_call_p, _inline("call_jaxpr"))
+
+
+@sparse_rules.define(calls.checkpoint_p)
+def _checkpoint(*operands: Any, jaxpr: Any, prevent_cse: Any, policy: Any, **params: Any) -> Any:
+    closed = close_olympuspr(jaxpr)
+    again = checkpoint(lambda *args: run(closed, args), prevent_cse=prevent_cse, policy=policy)
+    return again(*operands)
+
+
+@sparse_rules.define(calls.optimization_barrier_p)
+def _optimization_barrier(*operands: Any) -> list[Any]:
+    return list(lax.optimization_barrier(list(operands)))
+
+
+@sparse_rules.define(calls.custom_jvp_call_p)
+def _custom_jvp_call(
+    *operands: Any,
+    call_jaxpr: ClosedOlympuspr,
+    jvp_jaxpr_fun: Callable[..., Any],
+    num_consts: int,
+    symbolic_zeros: bool,
+    **params: Any,
+) -> list[Any]:
+    from .transform import flat_sparsified  # which needs the table of rules
+
+    @custom_jvp
+    def fun(*args: Any) -> list[Any]:
+        return run(call_jaxpr, args)
+
+    @fun.defjvp
+    def _(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        values = [_tangent_array(p, t) for p, t in zip(primals, tangents, strict=True)]
+        out = flat_sparsified(jvp_jaxpr_fun, [*primals, *values])
+        half = len(out) // 2
+        results, derived = out[:half], out[half:]
+        return results, [_tangent_tree(p, t) for p, t in zip(results, derived, strict=True)]
+
+    return fun(*operands)
+
+
+def _tangent_array(primal: Any, tangent: Any) -> Any:
+    """The tangent of a sparse array as one: values, at the places of the array's entries."""
+    return primal._with_data(tangent.data) if is_sparse(primal) else tangent
+
+
+def _tangent_tree(primal: Any, tangent: Any) -> Any:
+    """The tangent of a sparse array as a pytree: indices have no tangent."""
+    if not is_sparse(primal):
+        return to_dense(tangent)
+    buffers, tree = pytrees.tree_flatten(primal)
+    if is_sparse(tangent) and tangent.data.shape == primal.data.shape:
+        data = tangent.data
+    else:
+        data = jnp.zeros_like(primal.data)
+    zeros = [np.zeros(each.shape, dtypes.float0) for each in buffers[1:]]
+    return pytrees.tree_unflatten(tree, [data, *zeros])
+
+
+# ---- agreeing on structures ----
+
+
+def _alike(values: Sequence[Any]) -> list[Any]:
+    """Values of several branches at one place of their results, made alike where they can be.
+
+    Each is an array or a structure of one. The result says what is to be done with each value:
+    `to_dense`, or `_less_known`.
+    """
+    if not all(map(is_sparse, values)):
+        return [to_dense if any(map(is_sparse, values)) else _unchanged] * len(values)
+    structures = {pytrees.tree_structure(value) for value in values}
+    return [_unchanged if len(structures) == 1 else _less_known] * len(values)
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _less_known(value: Any) -> Any:
+    """A sparse array of which nothing is known of the order of entries."""
+    buffers, _ = value.tree_flatten()
+    plain = value._info._replace(indices_sorted=False, unique_indices=False)
+    return type(value).tree_unflatten(plain._asdict(), buffers)
+
+
+def _changed(values: Sequence[Any], changes: Sequence[Callable[[Any], Any]]) -> list[Any]:
+    return [change(value) for change, value in zip(changes, values, strict=True)]
+
+
+# ---- branches ----
+
+
+@sparse_rules.define(cond_p)
+def _cond(index: Any, *operands: Any, branches: Sequence[ClosedOlympuspr], **params: Any) -> Any:
+    def runner(branch: ClosedOlympuspr) -> Callable[..., list[Any]]:
+        return lambda *args: run(branch, args)
+
+    results = [eval_shape(runner(branch), *operands) for branch in branches]
+    changes = [_alike(values) for values in zip(*results, strict=True)]
+
+    def branch_fun(number: int, branch: ClosedOlympuspr) -> Callable[..., list[Any]]:
+        own = [change[number] for change in changes]
+        return lambda *args: _changed(run(branch, args), own)
+
+    funs = [branch_fun(number, branch) for number, branch in enumerate(branches)]
+    index = lax.convert_element_type(index, np.dtype(np.int32))
+    return lax.switch(index, funs, *operands)
+
+
+# ---- loops ----
+
+
+def _settled(step: Callable[[Sequence[Any]], Sequence[Any]], init: Sequence[Any]) -> Any:
+    """The carry of a loop in a structure that a step keeps, and what does so to a step's carry.
+
+    Args:
+      step: from a carry to the carry after it.
+      init: the carry before the loop.
+    """
+    init = list(init)
+    while True:
+        out = eval_shape(step, init)
+        before, after = [], []
+        for old, new in zip(init, out, strict=True):
+            changes = _alike([old, new])
+            before.append(changes[0])
+            after.append(changes[1])
+        if all(change is _unchanged for change in before):
+            return init, after
+        init = _changed(init, before)
+
+
+@sparse_rules.define(while_p)
+def _while(
+    *operands: Any,
+    cond_jaxpr: ClosedOlympuspr,
+    body_jaxpr: ClosedOlympuspr,
+    cond_nconsts: int,
+    body_nconsts: int,
+    **params: Any,
+) -> list[Any]:
+    cond_consts = operands[:cond_nconsts]
+    body_consts = operands[cond_nconsts : cond_nconsts + body_nconsts]
+    init = operands[cond_nconsts + body_nconsts :]
+
+    def step(carry: Sequence[Any]) -> list[Any]:
+        return run(body_jaxpr, [*body_consts, *carry])
+
+    settled, changes = _settled(step, init)
+
+    def condition(carry: Sequence[Any]) -> Any:
+        (pred,) = run(cond_jaxpr, [*cond_consts, *carry])
+        return pred
+
+    return lax.while_loop(condition, lambda carry: _changed(step(carry), changes), settled)
+
+
+@sparse_rules.define(scan_p)
+def _scan(
+    *operands: Any,
+    jaxpr: ClosedOlympuspr,
+    num_consts: int,
+    num_carry: int,
+    length: int,
+    reverse: bool,
+    unroll: int,
+    **params: Any,
+) -> list[Any]:
+    consts = operands[:num_consts]
+    init = operands[num_consts : num_consts + num_carry]
+    rows = [_Rows(each) for each in operands[num_consts + num_carry :]]
+    slices = [each.buffers for each in rows]
+
+    def body(carry: Sequence[Any], buffers: Sequence[Any]) -> Any:
+        parts = [each.row(buffer) for each, buffer in zip(rows, buffers, strict=True)]
+        out = run(jaxpr, [*consts, *carry, *parts])
+        return out[:num_carry], out[num_carry:]
+
+    def first(buffers: Any) -> Any:
+        return pytrees.tree_map(lambda each: each[0], buffers)
+
+    if length == 0 and rows:
+        raise NotImplementedError("sparse rule for scan of length zero is not implemented.")
+    settled, changes = _settled(lambda carry: body(carry, first(slices))[0], init)
+    infos: list[Any] = []
+
+    def step(carry: Sequence[Any], buffers: Sequence[Any]) -> Any:
+        after, out = body(carry, buffers)
+        out = [as_bcoo(each) for each in out]
+        infos[:] = [each._info if is_sparse(each) else None for each in out]
+        stacked = [(each.data, each.indices) if is_sparse(each) else each for each in out]
+        return _changed(after, changes), stacked
+
+    carry, stacked = lax.scan(step, settled, slices, length=length, reverse=reverse, unroll=unroll)
+    results = [
+        each if info is None else make(each, info._replace(shape=(length, *info.shape)))
+        for each, info in zip(stacked, infos, strict=True)
+    ]
+    return [*carry, *results]
+
+
+class _Rows:
+    """An array over whose first dimension a scan goes; a sparse one is given by its buffers."""
+
+    def __init__(self, array: Any) -> None:
+        self.info = None
+        self.buffers = array
+        if is_sparse(array):
+            mat: BCOO = as_bcoo(array)
+            if mat.n_batch == 0:
+                mat = bcoo_update_layout(mat, n_batch=1, on_inefficient=None)
+            self.info = mat._info._replace(shape=mat.shape[1:])
+            length = mat.shape[0]
+            self.buffers = tuple(
+                jnp.broadcast_to(each, (length, *each.shape[1:])) for each in mat._bufs
+            )
+
+    def row(self, buffers: Any) -> Any:
+        return buffers if self.info is None else make(buffers, self.info)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running programs on sparse arrays: an interpreter with one rule a primitive.
+
+Values are dense arrays or sparse ones, BCOO and BCSR. Equations with dense operands alone are
+applied as they are. A rule is a function `(*operands, **params)` that returns one result, or a list
+where the primitive has several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir.evaluation import bind_equation
+from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Literal, Var
+from olympus_ir.primitives import Primitive
+from olympus_ir.rules import RuleTable
+from olympus_ir.tracing import current
+
+from ..bcoo.array import BCOO
+from ..bcsr.array import BCSR
+
+__all__ = ["SPARSE_TYPES", "apply", "is_sparse", "run", "sparse_rules"]
+
+SPARSE_TYPES = (BCOO, BCSR)
+
+sparse_rules: RuleTable[Callable[..., Any]] = RuleTable(
+    "sparse", package="olympus_sparse", folder="sparsification"
+)
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether a value is a sparse array that programs can be run on."""
+    return isinstance(value, SPARSE_TYPES)
+
+
+# Of these, a zero does not give a zero.
+_DENSE_RESULTS = frozenset(
+    "acos acosh bessel_i0e cos cosh eq erfc exp exp2 ge gt is_finite le lgamma log logistic lt ne "
+    "not rsqrt digamma".split()
+)
+
+
+def _missing(primitive: Primitive) -> NotImplementedError:
+    message = f"sparse rule for {primitive.name} is not implemented"
+    if primitive.name in _DENSE_RESULTS:
+        message += (
+            " because it would result in dense output. If this is your intent, use "
+            "sparse.todense() to convert your arguments to dense matrices"
+        )
+    return NotImplementedError(f"{message}.")
+
+
+def apply(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
+    """Applies a primitive to operands of which some are sparse; returns a list of results."""
+    rule = sparse_rules.get(primitive)
+    if rule is None:
+        raise _missing(primitive)
+    results = rule(*operands, **params)
+    return results if primitive.multiple_results else [results]
+
+
+def run(closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
+    """Runs a program on dense and sparse arrays.
+
+    Args:
+      closed: the program, of dense arrays.
+      args: its operands, of which some may be sparse.
+
+    Returns:
+      The results.
+
+    Raises:
+      NotImplementedError: a primitive has no meaning for sparse operands.
+    """
+    program = closed.jaxpr
+    environment: dict[Var, Any] = dict(zip(program.constvars, closed.consts, strict=True))
+    environment.update(zip(program.invars, args, strict=True))
+
+    def value(atom: Any) -> Any:
+        return atom.val if isinstance(atom, Literal) else environment[atom]
+
+    outer_source, outer_names = current.source, current.name_stack
+    try:
+        for equation in program.eqns:
+            source = equation.source_info
+            if outer_names:
+                source = source._replace(name_stack=outer_names + source.name_stack)
+            current.source, current.name_stack = source, source.name_stack
+            operands = [value(atom) for atom in equation.invars]
+            environment.update(zip(equation.outvars, _step(equation, operands), strict=True))
+    finally:
+        current.source, current.name_stack = outer_source, outer_names
+    return [value(atom) for atom in program.outvars]
+
+
+def _step(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
+    if any(map(is_sparse, operands)):
+        return apply(equation.primitive, operands, equation.params)
+    return bind_equation(equation, operands)

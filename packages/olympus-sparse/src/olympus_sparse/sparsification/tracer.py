@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tracers of sparse arrays: a function is run on them, operation by operation."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir import pytrees
+from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.primitives import Primitive
+from olympus_ir.tracing import Trace, Tracer, current, register_tracer_type, set_current_trace
+
+from .interpreter import apply, is_sparse
+
+__all__ = ["SparseTracer", "call_with_tracers"]
+
+
+@register_tracer_type
+class SparseTracer(Tracer):
+    """Stands for a sparse array, or a dense one, while a function of dense arrays is run.
+
+    Args:
+      trace: the trace that it belongs to.
+      spvalue: the array.
+    """
+
+    __slots__ = ("_spvalue",)
+
+    def __init__(self, trace: Trace, *, spvalue: Any) -> None:
+        super().__init__(trace)
+        self._spvalue = spvalue
+
+    @property
+    def spenv(self) -> Any:
+        """The trace, which knows the arrays of the function."""
+        return self._trace
+
+    @property
+    def aval(self) -> Any:
+        value = self._spvalue
+        return ShapedArray(value.shape, value.dtype) if is_sparse(value) else get_aval(value)
+
+    def full_lower(self) -> SparseTracer:
+        """The tracer itself: there is no simpler form of it."""
+        return self
+
+
+class SparseTrace(Trace):
+    """Applies primitives to sparse arrays by their sparse rules."""
+
+    __slots__ = ()
+
+    def _value(self, operand: Any) -> Any:
+        if isinstance(operand, SparseTracer) and operand._trace is self:
+            return operand._spvalue
+        return operand
+
+    def _traced(self, value: Any) -> SparseTracer:
+        return SparseTracer(self, spvalue=value)
+
+    def process_primitive(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
+        operands = [self._value(arg) for arg in args]
+        assert self.parent is not None
+        with set_current_trace(self.parent):
+            if any(map(is_sparse, operands)):
+                results = apply(primitive, operands, params)
+            else:
+                out = primitive.bind_with_trace(self.parent, operands, params)
+                results = out if primitive.multiple_results else [out]
+        traced = [self._traced(result) for result in results]
+        return traced if primitive.multiple_results else traced[0]
+
+    def process_custom_jvp_call(
+        self, primitive: Any, fun: Any, jvp: Any, args: Any, **options: Any
+    ) -> Sequence[Any]:
+        # Differentiation lies outside, or inside of what is traced: the function itself is run.
+        return fun(*args)
+
+    def process_custom_vjp_call(
+        self, primitive: Any, fun: Any, fwd: Any, bwd: Any, args: Any, **options: Any
+    ) -> Sequence[Any]:
+        return fun(*args)
+
+
+def call_with_tracers(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The function on sparse arrays, by tracers of them."""
+
+    @functools.wraps(f)
+    def sparsified(*args: Any, **kwargs: Any) -> Any:
+        leaves, in_tree = pytrees.tree_flatten((args, kwargs), is_leaf=is_sparse)
+        trace = SparseTrace(current.trace)
+        with set_current_trace(trace):
+            given = [trace._traced(leaf) for leaf in leaves]
+            full_args, full_kwargs = pytrees.tree_unflatten(in_tree, given)
+            out = f(*full_args, **full_kwargs)
+        trace.finished = True
+        return pytrees.tree_map(trace._value, out)
+
+    return sparsified

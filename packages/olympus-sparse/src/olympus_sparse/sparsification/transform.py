@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sparsify`: functions of dense arrays that take sparse ones."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir import pytrees
+from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.flattening import function_name
+from olympus_ir.olympuspr import DebugInfo
+from olympus_ir.staging import trace_to_closed
+from olympus_ir.traceback_filtering import api_boundary
+
+from . import control_flow, elementwise, structure  # noqa: F401 - they fill the table of rules
+from .interpreter import is_sparse, run
+from .tracer import call_with_tracers
+
+__all__ = ["flat_sparsified", "sparsify"]
+
+
+def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
+    """Makes a function of dense arrays take sparse arrays, BCOO and BCSR, where it makes sense.
+
+    The function is written as one of dense arrays. Where an operation's operands are sparse, the
+    corresponding sparse operation is applied, and where there is none, because its result would be
+    dense, an error is raised.
+
+    Args:
+      f: the function.
+      use_tracer: whether the function is run on tracers of sparse arrays, operation by operation,
+        rather than traced to a program that is run on them. Functions with control flow and
+        compiled functions need the latter.
+
+    Returns:
+      A function of dense and sparse arrays, with dense and sparse results.
+
+    Raises:
+      NotImplementedError: where an operation has no meaning for sparse arrays.
+
+    Example:
+      >>> import numpy as np
+      >>> import olympus_numpy as jnp
+      >>> from olympus_sparse import BCOO, sparsify
+      >>> mat = BCOO.fromdense(np.array([[0.0, 2.0], [3.0, 0.0]], np.float32))
+      >>> sparsify(lambda x: jnp.sin(x) * 2)(mat)
+      BCOO(float32[2, 2], nse=2)
+    """
+    if use_tracer:
+        return call_with_tracers(f)
+
+    @api_boundary
+    @functools.wraps(f)
+    def sparsified(*args: Any, **kwargs: Any) -> Any:
+        leaves, in_tree = pytrees.tree_flatten((args, kwargs), is_leaf=is_sparse)
+        out_tree: Any = None
+
+        def flat(*values: Any) -> Sequence[Any]:
+            nonlocal out_tree
+            full_args, full_kwargs = pytrees.tree_unflatten(in_tree, values)
+            out, out_tree = pytrees.tree_flatten(f(*full_args, **full_kwargs))
+            return out
+
+        flat.__name__ = function_name(f)
+        results = flat_sparsified(flat, [_marked(leaf) for leaf in leaves])
+        return pytrees.tree_unflatten(out_tree, results)
+
+    return sparsified
+
+
+def _marked(value: Any) -> Any:
+    """A sparse argument that is told from others with the same places."""
+    if not is_sparse(value):
+        return value
+    copy = value._with_data(value.data)
+    copy._places = object()
+    return copy
+
+
+def flat_sparsified(flat: Callable[..., Sequence[Any]], values: Sequence[Any]) -> list[Any]:
+    """Runs a function of flat dense arrays on sparse ones."""
+    closed = trace_to_closed(flat, [_dense_aval(value) for value in values], _info(flat))
+    return run(closed, values)
+
+
+def _info(flat: Callable[..., Any]) -> DebugInfo:
+    return DebugInfo("sparsify", flat)
+
+
+def _dense_aval(value: Any) -> Any:
+    if is_sparse(value):
+        return ShapedArray(value.shape, value.dtype)
+    return get_aval(value)
