@@ -17,6 +17,7 @@ from olympus_ir.tracing import transforming
 
 from .dimensions import BatchAxis, BatchDim, broadcast_batch, examples, move_dim
 from .trace import call_batched
+from .vmappables import has_specs, spec_types, vmap_by_specs
 
 _VMAP = TransformationName("vmap")
 
@@ -65,6 +66,17 @@ def vmap(
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}")
+    if spec_types and (has_specs(in_axes) or has_specs(out_axes)):
+        return vmap_by_specs(  # type: ignore[return-value]
+            vmap,
+            fun,
+            in_axes,
+            out_axes,
+            axis_name,
+            axis_size,
+            spmd_axis_name=spmd_axis_name,
+            sum_match=sum_match,
+        )
     if isinstance(in_axes, list):
         # Arguments are a tuple, so a list of axes could never be a prefix of them.
         in_axes = tuple(in_axes)

@@ -11,6 +11,9 @@ from olympus_batching.dimensions import BatchAxis, materialize, shifted, to_fron
 from olympus_batching.dimensions import not_mapped as not_mapped
 from olympus_batching.trace import BatchTrace as BatchTrace
 from olympus_batching.trace import BatchTracer as BatchTracer
+from olympus_batching.vmappables import register_vmappable as register_vmappable
+from olympus_batching.vmappables import spec_types as spec_types
+from olympus_batching.vmappables import unregister_vmappable as unregister_vmappable
 from olympus_ir.primitives import Primitive
 
 from .. import _lazy
@@ -123,7 +126,7 @@ def _axis_size(args: Sequence[Any], dims: Sequence[Any]) -> int:
     return next(arg.shape[dim] for arg, dim in zip(args, dims, strict=True) if dim is not None)
 
 
-def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:
+def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any) -> Any:
     """Repeats a value along a new dimension.
 
     Args:
@@ -171,5 +174,8 @@ __all__ = [
     "fancy_primitive_batchers",
     "not_mapped",
     "primitive_batchers",
+    "register_vmappable",
     "shifted",
+    "spec_types",
+    "unregister_vmappable",
 ]

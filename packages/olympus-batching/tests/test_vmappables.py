@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`vmap` over containers of libraries: arrays whose axes have names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olympus_batching import vmap
+from olympus_batching.vmappables import register_vmappable, spec_types, unregister_vmappable
+from olympus_ir import lax, pytrees
+
+
+class Named:
+    """An array whose axes have names."""
+
+    def __init__(self, data, *names):
+        self.data, self.names = data, names
+
+
+pytrees.register_pytree_node(
+    Named, lambda x: ((x.data,), x.names), lambda names, children: Named(children[0], *names)
+)
+
+
+class Along:
+    """A specification: the axis of this name holds the examples."""
+
+    def __init__(self, name):
+        self.name = name
+
+
+class Count:
+    """A number of examples."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+def to_element(element_of, get_index, container, spec):
+    position = container.names.index(spec.name)
+    rest = [name for name in container.names if name != spec.name]
+    return Named(element_of(container.data, position), *rest)
+
+
+def from_element(batch_of, axis_size, element, spec):
+    return Named(batch_of(axis_size, element.data, 0), spec.name, *element.names)
+
+
+@pytest.fixture(autouse=True)
+def registered():
+    def numbers(count):
+        return lax.iota("int32", count.value)
+
+    register_vmappable(Named, Along, Count, to_element, from_element, numbers)
+    yield
+    unregister_vmappable(Named)
+    assert not spec_types
+
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def sine(x):
+    return Named(lax.sin(x.data), *x.names)
+
+
+def test_one_axis():
+    y = vmap(sine, in_axes=Along("j"), out_axes=Along("k"))(Named(X, "i", "j"))
+    assert y.names == ("k", "i")
+    np.testing.assert_allclose(y.data, np.sin(X).T, rtol=1e-6)
+
+
+def test_beside_plain_axes():
+    def f(x, y):
+        return Named(lax.add(x.data, lax.broadcast(y, x.data.shape)), *x.names), y
+
+    y = np.array([10, 20, 30], np.float32)
+    total, same = vmap(f, in_axes=(Along("j"), 0), out_axes=(Along("j"), 0))(Named(X, "i", "j"), y)
+    np.testing.assert_array_equal(total.data, X.T + y[:, None])
+    np.testing.assert_array_equal(same, y)
+
+
+def test_nested():
+    inner = vmap(sine, in_axes=Along("i"), out_axes=Along("i"), axis_size=Count(2))
+    y = vmap(inner, in_axes=Along("j"), out_axes=Along("j"), axis_size=Count(3))(Named(X, "i", "j"))
+    assert y.names == ("j", "i")
+    np.testing.assert_allclose(y.data, np.sin(X).T, rtol=1e-6)
+
+
+def test_results_that_all_examples_share():
+    constant = vmap(
+        lambda x: Named(np.ones(2, np.float32), "q"), in_axes=Along("j"), out_axes=Along("j")
+    )
+    np.testing.assert_array_equal(constant(Named(X, "i", "j")).data, np.ones((3, 2)))
+    total = vmap(
+        lambda x: lax.psum(x.data, "examples"),
+        in_axes=Along("j"),
+        out_axes=None,
+        axis_name="examples",
+    )
+    np.testing.assert_array_equal(total(Named(X, "i", "j")), X.sum(1))
+    with pytest.raises(ValueError, match="output was batched on axis 0"):
+        vmap(lambda x: x.data, in_axes=Along("j"), out_axes=None)(Named(X, "i", "j"))
+
+
+def test_the_number_of_the_example():
+    def with_index(element_of, get_index, container, spec):
+        element = to_element(element_of, get_index, container, spec)
+        return Named(lax.add(element.data, lax.convert_element_type(get_index(), "float32")))
+
+    register_vmappable(Named, Along, Count, with_index, from_element, None)
+    y = vmap(lambda x: x.data, in_axes=Along("j"), out_axes=0)(Named(np.zeros(3, np.float32), "j"))
+    np.testing.assert_array_equal(y, [0, 1, 2])
+    assert spec_types == {Along: 1}
+
+
+def test_what_cannot_be_mapped():
+    with pytest.raises(TypeError, match="are not mapped over by"):
+        vmap(sine, in_axes=Along("j"))(X)
+    with pytest.raises(TypeError, match="are not made by"):
+        vmap(lambda x: x, out_axes=Along("j"))(X)
+    unregister_vmappable(Named)
+    with pytest.raises(TypeError, match="in_axes must be an int, None, or a tuple"):
+        vmap(sine, in_axes=Along("j"))(Named(X, "i", "j"))
