@@ -62,7 +62,7 @@ def has_containers(tree: Any) -> bool:
 
 def split(
     args: tuple, kwargs: dict[str, Any], flat_in_axes: Callable[[Any], Sequence[int | None]]
-) -> tuple[Any, Any]:
+) -> tuple[list[Any], list[int | None], Any]:
     """Takes the containers among arguments apart.
 
     Args:
@@ -71,18 +71,21 @@ def split(
       flat_in_axes: from the structure of arguments, where containers are leaves, to axes.
 
     Returns:
-      The pair of arguments and keyword arguments with examples in the place of containers, and the
-      same structure with axes in the place of arrays.
+      The arrays of the arguments, the axis of each, and the structure of the pair of arguments and
+      keyword arguments, with one example in the place of each container.
     """
     leaves, tree = pytrees.tree_flatten((args, kwargs), is_leaf=_is_container)
-    examples, axes = [], []
+    examples: list[Any] = []
+    axes: list[int | None] = []
     for leaf, axis in zip(leaves, flat_in_axes(tree), strict=True):
         if axis is not None and _is_container(leaf):
             leaf, own_axes = containers[type(leaf)].split(leaf, axis)
-            axis = pytrees.tree_unflatten(pytrees.tree_structure(leaf), list(own_axes))
+            axes += own_axes
+        else:
+            axes += [axis] * len(pytrees.tree_leaves(leaf))
         examples.append(leaf)
-        axes.append(axis)
-    return pytrees.tree_unflatten(tree, examples), pytrees.tree_unflatten(tree, axes)
+    arrays, structure = pytrees.tree_flatten(pytrees.tree_unflatten(tree, examples))
+    return arrays, axes, structure
 
 
 def joined(results: Any, axes: Sequence[int | None], size: int) -> Any:

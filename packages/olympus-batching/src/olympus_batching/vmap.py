@@ -15,6 +15,7 @@ from olympus_ir.layouts import axes_of_entry, entries_of
 from olympus_ir.source_info import TransformationName
 from olympus_ir.tracing import transforming
 
+from .containers import containers, has_containers, joined, split
 from .dimensions import BatchAxis, BatchDim, broadcast_batch, examples, move_dim
 from .trace import call_batched
 from .vmappables import has_specs, spec_types, vmap_by_specs
@@ -92,6 +93,8 @@ def vmap(
     out_axes_of_tree: dict[Any, list[Any]] = {}
 
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
+        if containers and has_containers((args, kwargs)):
+            return vmap_containers(args, kwargs)
         leaves, in_tree = pytrees.tree_flatten((args, kwargs))
         in_dims = in_axes_of_tree.get(in_tree)
         if in_dims is None:
@@ -117,7 +120,28 @@ def vmap(
             else _placed(out, axis, dim, target, sum_match, out_axes, out_tree, position)
             for position, (out, dim, target) in enumerate(zip(outs, out_dims, wanted, strict=True))
         ]
-        return pytrees.tree_unflatten(out_tree, results)
+        tree = pytrees.tree_unflatten(out_tree, results)
+        return joined(tree, wanted, size) if containers else tree
+
+    def vmap_containers(args: tuple, kwargs: dict[str, Any]) -> Any:
+        """The same where containers are among the arguments."""
+        arrays, axes, structure = split(
+            args, kwargs, lambda in_tree: _flat_in_axes(in_axes, in_tree, args, kwargs)
+        )
+
+        def of_arrays(*given: Any) -> Any:
+            example_args, example_kwargs = pytrees.tree_unflatten(structure, given)
+            return fun(*example_args, **example_kwargs)
+
+        return vmap(
+            of_arrays,
+            in_axes=tuple(axes),
+            out_axes=out_axes,
+            axis_name=axis_name,
+            axis_size=axis_size,
+            spmd_axis_name=spmd_axis_name,
+            sum_match=sum_match,
+        )(*arrays)
 
     _imitate(vmap_f, fun)
     return vmap_f  # type: ignore[return-value]

@@ -120,6 +120,8 @@ def _unique(indices: Any, spinfo: SparseInfo, nse: int) -> tuple[Any, Any]:
 
     def of_batch(indices: Any) -> tuple[Any, Any]:
         given = indices.shape[0]
+        if nse == 0:
+            return jnp.zeros((0, n_sparse), indices.dtype), jnp.zeros(given, np.int32)
         ordered, numbers, ranks = ranks_of_unique(indices, sparse_shape)
         out = jnp.broadcast_to(jnp.asarray(padding(sparse_shape, indices)), (nse, n_sparse))
         numbers, ranks = (jnp.where(each >= given, nse, each) for each in (numbers, ranks))
