@@ -66,7 +66,7 @@ def sine(x):
 
 
 def test_one_axis():
-    y = vmap(sine, in_axes=Along("j"), out_axes=Along("k"))(Named(X, "i", "j"))
+    y = vmap(sine, in_axes=Along("j"), out_axes=Along("k"), axis_size=3)(Named(X, "i", "j"))
     assert y.names == ("k", "i")
     np.testing.assert_allclose(y.data, np.sin(X).T, rtol=1e-6)
 
@@ -90,7 +90,10 @@ def test_nested():
 
 def test_results_that_all_examples_share():
     constant = vmap(
-        lambda x: Named(np.ones(2, np.float32), "q"), in_axes=Along("j"), out_axes=Along("j")
+        lambda x: Named(np.ones(2, np.float32), "q"),
+        in_axes=Along("j"),
+        out_axes=Along("j"),
+        axis_size=Count(3),
     )
     np.testing.assert_array_equal(constant(Named(X, "i", "j")).data, np.ones((3, 2)))
     total = vmap(
@@ -98,10 +101,12 @@ def test_results_that_all_examples_share():
         in_axes=Along("j"),
         out_axes=None,
         axis_name="examples",
+        axis_size=3,
     )
     np.testing.assert_array_equal(total(Named(X, "i", "j")), X.sum(1))
-    with pytest.raises(ValueError, match="output was batched on axis 0"):
-        vmap(lambda x: x.data, in_axes=Along("j"), out_axes=None)(Named(X, "i", "j"))
+    with pytest.raises(ValueError, match="output was batched on axis 1"):
+        shared = vmap(lambda x: x.data, in_axes=Along("j"), out_axes=None, axis_size=3)
+        shared(Named(X, "i", "j"))
 
 
 def test_the_number_of_the_example():
@@ -110,14 +115,19 @@ def test_the_number_of_the_example():
         return Named(lax.add(element.data, lax.convert_element_type(get_index(), "float32")))
 
     register_vmappable(Named, Along, Count, with_index, from_element, None)
-    y = vmap(lambda x: x.data, in_axes=Along("j"), out_axes=0)(Named(np.zeros(3, np.float32), "j"))
+    index = vmap(lambda x: x.data, in_axes=Along("j"), out_axes=0, axis_size=3)
+    y = index(Named(np.zeros(3, np.float32), "j"))
     np.testing.assert_array_equal(y, [0, 1, 2])
     assert spec_types == {Along: 1}
 
 
 def test_what_cannot_be_mapped():
+    with pytest.raises(ValueError, match="axis_size must be specified"):
+        vmap(sine, in_axes=Along("j"))(Named(X, "i", "j"))
+    with pytest.raises(ValueError, match="does not hold 4 examples"):
+        vmap(sine, in_axes=Along("j"), axis_size=4)(Named(X, "i", "j"))
     with pytest.raises(TypeError, match="are not mapped over by"):
-        vmap(sine, in_axes=Along("j"))(X)
+        vmap(sine, in_axes=Along("j"), axis_size=3)(X)
     with pytest.raises(TypeError, match="are not made by"):
         vmap(lambda x: x, out_axes=Along("j"))(X)
     unregister_vmappable(Named)

@@ -71,7 +71,7 @@ class LinearizeTracer(Tracer):
 
     def __repr__(self) -> str:
         tangent = aval_of(self.tangent).str_short(short_dtypes=True)
-        return f"GradTracer(primal={self.primal!r}, typeof(tangent)={tangent})"
+        return f"GradTracer(primal={self.primal}, typeof(tangent)={tangent})"
 
 
 class LinearizeTrace(Trace):

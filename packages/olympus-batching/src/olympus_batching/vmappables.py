@@ -4,21 +4,21 @@
 A library registers a class of containers with a class of specifications, such as names of axes.
 ``vmap(f, in_axes=spec)`` then hands ``f`` what one element of the container is, which the library's
 ``to_elt`` makes of the elements of the arrays in it; ``from_elt`` makes a container of all results.
-
-Both are called twice, once to learn which arrays they take apart and put together, and once with
-what an ordinary `vmap` over these arrays has made of them.
 """
 
 from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from olympus_ir import lax, pytrees
 from olympus_ir.avals import get_aval
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.tracing import current, set_current_trace
+
+from .dimensions import broadcast_batch, move_dim
+from .trace import BatchTrace, BatchTracer
 
 __all__ = ["has_specs", "register_vmappable", "spec_types", "unregister_vmappable", "vmap_by_specs"]
 
@@ -109,114 +109,105 @@ def vmap_by_specs(
     axis_size: Any,
     **options: Any,
 ) -> Callable[..., Any]:
-    """`vmap` where there are specifications of libraries among the axes."""
+    """`vmap` where there are specifications of libraries among the axes.
+
+    What has plain axes is left to `vmap`; containers are taken apart, and put together, within.
+    """
 
     @functools.wraps(fun)
     def mapped_over_containers(*args: Any, **kwargs: Any) -> Any:
         values, in_tree = pytrees.tree_flatten((args, kwargs), is_leaf=_is_leaf)
         args_tree, kwargs_tree = in_tree.children()
         axes = _axes_of("in_axes", in_axes, args_tree) + [0] * kwargs_tree.num_leaves
-        parts: list[tuple[Any, Any]] = []
-        asked: list[bool] = []
+        given = [pair for pair in zip(values, axes, strict=True) if not _is_spec(pair[1])]
+        # Of the results with specifications; the axes of the others, looked at when all is done.
+        containers: list[Any] = []
+        plain_axes: list[Any] = []
+        results: list[tuple[Any, list[Any]]] = []
 
-        def unknown_index() -> ShapeDtypeStruct:
-            asked.append(True)
-            return ShapeDtypeStruct((), "int32")
-
-        for value, axis in zip(values, axes, strict=True):
-            _element(lambda part, dim: _noted(parts, part, dim), unknown_index, value, axis)
-        size = _number_of_examples(parts, axis_size)
-        numbers = _numbers(size, axis_size) if asked else None
-        out_parts_axes: list[Any] = []
-        elements: list[Any] = []
-        out_trees: list[Any] = []
-
-        def one_example(index: Any, *examples: Any) -> list[Any]:
-            given = iter(examples)
+        def one_example(*examples: Any) -> list[Any]:
+            trace: Any = current.trace
+            plain = iter(examples)
             inputs = [
-                _element(lambda part, dim: next(given), lambda: index, value, axis)
+                _element(trace, axis_size, value, axis) if _is_spec(axis) else next(plain)
                 for value, axis in zip(values, axes, strict=True)
             ]
             args, kwargs = pytrees.tree_unflatten(in_tree, inputs)
-            results, out_tree = pytrees.tree_flatten(fun(*args, **kwargs), is_leaf=_is_leaf)
-            out_trees.append(out_tree)
-            elements.extend(results)
-            found: list[tuple[Any, Any]] = []
-            for result, axis in zip(results, _axes_of("out_axes", out_axes, out_tree), strict=True):
-                _batch(lambda _, part, dim: _noted(found, part, dim), axis_size, result, axis)
-            out_parts_axes.extend(dim for _, dim in found)
-            return [part for part, _ in found]
+            outputs, out_tree = pytrees.tree_flatten(fun(*args, **kwargs), is_leaf=_is_leaf)
+            targets = _axes_of("out_axes", out_axes, out_tree)
+            results.append((out_tree, targets))
+            size = trace.axis.size if axis_size is None else axis_size
+            pairs = list(zip(outputs, targets, strict=True))
+            containers.extend(_batch(trace, size, x, axis) for x, axis in pairs if _is_spec(axis))
+            plain_axes.extend(axis for axis in targets if not _is_spec(axis))
+            return [output for output, axis in pairs if not _is_spec(axis)]
 
         mapped = vmap(
             one_example,
-            in_axes=(0 if asked else None, *(dim for _, dim in parts)),
-            # Filled when the function has run, and looked at then.
-            out_axes=out_parts_axes,
+            in_axes=tuple(axis for _, axis in given),
+            out_axes=plain_axes,
             axis_name=axis_name,
-            axis_size=size,
+            axis_size=None if axis_size is None else _number_of_examples(axis_size),
             **options,
         )
-        batches = mapped(numbers, *(part for part, _ in parts))
-        given = iter(batches)
-        (out_tree,) = out_trees
-        told = size if axis_size is None else axis_size
-        outputs = [
-            _batch(lambda _, part, dim: next(given), told, element, axis)
-            for element, axis in zip(
-                elements, _axes_of("out_axes", out_axes, out_tree), strict=True
-            )
-        ]
+        plain = iter(mapped(*(value for value, _ in given)))
+        ((out_tree, targets),) = results
+        whole = iter(containers)
+        outputs = [next(whole) if _is_spec(axis) else next(plain) for axis in targets]
         return pytrees.tree_unflatten(out_tree, outputs)
 
     return mapped_over_containers
 
 
-def _noted(parts: list[tuple[Any, Any]], part: Any, dim: Any) -> Any:
-    """Notes an array and its axis; returns what stands for its element, or its batch."""
-    parts.append((part, dim))
-    aval = get_aval(part)
-    shape = list(aval.shape)
-    if dim is not None and shape:
-        del shape[dim]
-    return ShapeDtypeStruct(tuple(shape), aval.dtype)
-
-
-def _element(of_array: Callable[..., Any], index: Callable[[], Any], value: Any, axis: Any) -> Any:
-    """One element of a value, by what one of an array is."""
-    known = _vmappables.get(type(value)) if _is_spec(axis) else None
+def _element(trace: BatchTrace, axis_size: Any, value: Any, axis: Any) -> Any:
+    """One element of a value, within the trace of a `vmap`."""
+    if not _is_spec(axis):
+        if axis is None:
+            return value
+        return pytrees.tree_map(lambda leaf: _element_of_array(trace, leaf, axis), value)
+    known = _vmappables.get(type(value))
     if known is None:
-        if _is_spec(axis):
-            raise TypeError(f"values of type {type(value)} are not mapped over by {axis!r}")
-        return pytrees.tree_map(lambda leaf: of_array(leaf, axis), value)
+        raise TypeError(f"values of type {type(value)} are not mapped over by {axis!r}")
 
-    def of_part(part: Any, part_axis: Any) -> Any:
-        return _element(of_array, index, part, part_axis)
+    def index() -> Any:
+        with set_current_trace(trace.parent):
+            return BatchTracer(trace, _numbers(trace.axis.size, axis_size), 0)
 
-    return known.to_elt(of_part, index, value, axis)
-
-
-def _batch(of_array: Callable[..., Any], size: Any, element: Any, axis: Any) -> Any:
-    """The value of which something is one element, by what an array of one is."""
-    known = _vmappables.get(type(element)) if _is_spec(axis) else None
-    if known is None:
-        if _is_spec(axis):
-            raise TypeError(f"results of type {type(element)} are not made by {axis!r}")
-        return pytrees.tree_map(lambda leaf: of_array(size, leaf, axis), element)
-
-    def of_part(part_size: Any, part: Any, part_axis: Any) -> Any:
-        return _batch(of_array, part_size, part, part_axis)
-
-    return known.from_elt(of_part, size, element, axis)
+    return known.to_elt(functools.partial(_element, trace, axis_size), index, value, axis)
 
 
-def _number_of_examples(parts: Sequence[tuple[Any, Any]], axis_size: Any) -> int:
-    for part, dim in parts:
-        if dim is not None:
-            return get_aval(part).shape[dim]
-    if axis_size is None:
+def _element_of_array(trace: BatchTrace, array: Any, axis: int) -> Any:
+    shape = get_aval(array).shape
+    if not -len(shape) <= axis < len(shape) or shape[axis] != trace.axis.size:
         raise ValueError(
-            "vmap must have at least one non-None value in in_axes or axis_size must be specified"
+            f"axis {axis} of an array of shape {shape} does not hold {trace.axis.size} examples"
         )
+    return BatchTracer(trace, array, axis % len(shape))
+
+
+def _batch(trace: BatchTrace, size: Any, element: Any, axis: Any) -> Any:
+    """The value of which something within the trace of a `vmap` is one element."""
+    if not _is_spec(axis):
+        return pytrees.tree_map(lambda leaf: _batch_of_array(trace, leaf, axis), element)
+    known = _vmappables.get(type(element))
+    if known is None:
+        raise TypeError(f"results of type {type(element)} are not made by {axis!r}")
+    return known.from_elt(functools.partial(_batch, trace), size, element, axis)
+
+
+def _batch_of_array(trace: BatchTrace, array: Any, axis: int | None) -> Any:
+    ((value,), (dim,)) = trace.unwrap([array])
+    if axis is None:
+        if dim is not None:
+            raise ValueError("a part of a container differs between examples, and has no axis")
+        return value
+    with set_current_trace(trace.parent):
+        if dim is None:
+            return broadcast_batch(value, trace.axis.size, axis)
+        return move_dim(value, dim, axis)
+
+
+def _number_of_examples(axis_size: Any) -> int:
     try:
         return operator.index(axis_size)
     except TypeError:
@@ -224,8 +215,9 @@ def _number_of_examples(parts: Sequence[tuple[Any, Any]], axis_size: Any) -> int
 
 
 def _numbers(size: int, axis_size: Any) -> Any:
-    numbers = None if axis_size is None or isinstance(axis_size, int) else _iota_of(axis_size)
-    return lax.iota("int32", size) if numbers is None else numbers
+    if axis_size is None or isinstance(axis_size, int):
+        return lax.iota("int32", size)
+    return _iota_of(axis_size)
 
 
 def _iota_of(axis_size: Any) -> Any:
