@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions whose blocks their author describes: `custom_fusion`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir import pytrees
+from olympus_ir.expansion import expansion_rules
+from olympus_ir.primitives import Primitive
+
+from .programs import run_program, traced
+
+__all__ = ["custom_fusion", "custom_fusion_p", "run_custom"]
+
+custom_fusion_p = Primitive("custom_fusion", multiple_results=True, cache_inference=False)
+
+
+@custom_fusion_p.def_abstract_eval
+def _types(*avals: Any, jaxpr: Any, **params: Any) -> Any:
+    return [atom.aval for atom in jaxpr.outvars]
+
+
+@expansion_rules.define(custom_fusion_p)
+def _expand(*operands: Any, jaxpr: Any, num_consts: int, **params: Any) -> list[Any]:
+    return run_program(jaxpr, operands[:num_consts], operands[num_consts:])
+
+
+def run_custom(equation: Any, operands: Sequence[Any]) -> list[Any]:
+    """What the function gives, outside of kernels."""
+    return _expand(*operands, **equation.params)
+
+
+class custom_fusion:
+    """A function of arrays that says itself which blocks of its inputs a block of its output needs.
+
+    Args:
+      fun: the function of whole arrays.
+
+    Example:
+      >>> import numpy as np
+      >>> @custom_fusion
+      ... def add(x, y):
+      ...     return x + y
+      >>> add.def_pull_block_spec(lambda specs: (specs[0], specs[0]))
+      >>> add(np.float32(1), np.float32(2))
+      Array(3., dtype=float32)
+    """
+
+    eval_rule: Callable[..., Any] | None = None
+    pull_block_spec_rule: Callable[..., Any] | None = None
+    push_block_spec_rule: Callable[..., Any] | None = None
+    pallas_impl: Callable[..., Any] | None = None
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        self.fun = fun
+
+    def def_eval_rule(self, eval_rule: Callable[..., Any]) -> None:
+        """Says what blocks of the output are: `(context, *blocks) -> tuple of blocks`."""
+        self.eval_rule = eval_rule
+
+    def def_pallas_impl(self, pallas_impl: Callable[..., Any]) -> None:
+        """Says how a kernel computes the function, of blocks, where not as of arrays."""
+        self.pallas_impl = pallas_impl
+
+    def def_pull_block_spec(self, pull_block_spec_rule: Callable[..., Any]) -> None:
+        """Says from the output's specifications those of the inputs: tuples of them."""
+        self.pull_block_spec_rule = pull_block_spec_rule
+
+    def def_push_block_spec(self, push_block_spec_rule: Callable[..., Any]) -> None:
+        """Says from the inputs' specifications those of the outputs: tuples of them."""
+        self.push_block_spec_rule = push_block_spec_rule
+
+    def on_blocks(self, operands: Sequence[Any]) -> list[Any]:
+        """What blocks of the output are, within a kernel."""
+        function = self.pallas_impl
+        if function is None and self.eval_rule is not None:
+            return pytrees.tree_leaves(self.eval_rule(None, *operands))
+        return pytrees.tree_leaves((function or self.fun)(*operands))
+
+    def __call__(self, *args: Any) -> Any:
+        leaves = pytrees.tree_leaves(args)
+        program, consts, out_tree = traced(self.fun, args, {})
+        results = custom_fusion_p.bind(
+            *consts, *leaves, jaxpr=program, num_consts=len(consts), custom=self
+        )
+        return pytrees.tree_unflatten(out_tree, results)

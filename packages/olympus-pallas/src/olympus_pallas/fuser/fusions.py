@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that take their inputs as functions: `fusible`, `fuse`, `Fusion`."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir import lax, pytrees
+from olympus_ir.expansion import expansion_rules
+from olympus_ir.olympuspr import ClosedOlympuspr, Literal, Olympuspr, close_olympuspr
+from olympus_ir.primitives import Primitive
+
+from .programs import aval_of, run_program, traced
+
+__all__ = ["Fusion", "evaluate", "fuse", "fusible", "fusible_p", "get_fusion_values"]
+
+fusible_p = Primitive("fusible", multiple_results=True, cache_inference=False)
+
+
+@fusible_p.def_abstract_eval
+def _fusible_types(*avals: Any, jaxpr: Any, **params: Any) -> Any:
+    return [atom.aval for atom in jaxpr.outvars]
+
+
+@expansion_rules.define(fusible_p)
+def _expand(*operands: Any, jaxpr: Any, num_consts: int, **params: Any) -> list[Any]:
+    return run_program(jaxpr, operands[:num_consts], operands[num_consts:])
+
+
+@dataclasses.dataclass
+class Fusion:
+    """A function that computes what a kernel takes, or what is made of what it gives.
+
+    Args:
+      func: the function.
+      in_type: the types of its arguments, ``(args, kwargs)``.
+      out_type: the types of its results.
+      strict_mode: whether blocks that are reached on several ways are compared.
+    """
+
+    func: Callable[..., Any]
+    in_type: tuple[tuple[Any, ...], dict[str, Any]]
+    out_type: Any
+    strict_mode: bool = True
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.func(*args, **kwargs)
+
+    @property
+    def shape(self) -> Any:
+        """The shapes of the results."""
+        return pytrees.tree_map(lambda aval: aval.shape, self.out_type)
+
+    @property
+    def dtype(self) -> Any:
+        """The dtypes of the results."""
+        return pytrees.tree_map(lambda aval: aval.dtype, self.out_type)
+
+    @property
+    def type(self) -> Any:
+        """The types of the results."""
+        return self.out_type
+
+    @property
+    def in_shape(self) -> Any:
+        """The shapes of the arguments."""
+        return pytrees.tree_map(lambda aval: aval.shape, self.in_type)
+
+    @property
+    def in_dtype(self) -> Any:
+        """The dtypes of the arguments."""
+        return pytrees.tree_map(lambda aval: aval.dtype, self.in_type)
+
+
+def fusible(f: Any = None, *, output_fusion_prefix: Any = True) -> Any:
+    """Marks a function of fusions, so that `fuse` finds it.
+
+    Args:
+      f: takes a `Fusion` for each input, then one for its outputs, or None where nothing is made of
+        them. Where there is one, it returns what that gives, a tuple.
+      output_fusion_prefix: True for one fusion of all outputs.
+
+    Returns:
+      A function of arrays. Outside of `fuse` its inputs are what they are.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_pallas import fuser
+      >>> @fuser.fusible
+      ... def total(x, output):
+      ...     result = x().sum()
+      ...     return result if output is None else output(result)
+      >>> fuser.fuse(lambda x: total(2 * x) + 1)(np.arange(4))
+      Array(13, dtype=int32)
+    """
+    if f is None:
+        return functools.partial(fusible, output_fusion_prefix=output_fusion_prefix)
+    if output_fusion_prefix is not True:
+        raise ValueError(
+            "a fusible function has one fusion for all of its outputs (output_fusion_prefix=True), "
+            f"got {output_fusion_prefix!r}"
+        )
+
+    @functools.wraps(f)
+    def wrapper(*args: Any) -> Any:
+        def plain(*operands: Any) -> Any:
+            return f(*[_trivial(operand) for operand in operands], None)
+
+        leaves, in_tree = pytrees.tree_flatten(args)
+        program, consts, out_tree = traced(plain, args, {})
+        results = fusible_p.bind(
+            *consts,
+            *leaves,
+            jaxpr=program,
+            num_consts=len(consts),
+            in_tree=in_tree,
+            out_tree=out_tree,
+            func=f,
+            output_fusion_prefix=output_fusion_prefix,
+        )
+        return pytrees.tree_unflatten(out_tree, results)
+
+    return wrapper
+
+
+def _trivial(operand: Any) -> Fusion:
+    return Fusion(lambda: operand, ((), {}), pytrees.tree_map(aval_of, operand))
+
+
+def fuse(
+    f: Any = None,
+    *,
+    resolve_fusion_dtypes: bool = True,
+    debug: bool = False,
+    strict_mode: bool = True,
+) -> Any:
+    """Has a fusible function compute what surrounds it.
+
+    Args:
+      f: a function that calls one fusible function. What its inputs are computed from becomes
+        fusions of it, and so does what is made of its outputs.
+      resolve_fusion_dtypes: whether dtypes that exist in fusions alone are replaced; there are
+        none here.
+      debug: whether to print the function's program.
+      strict_mode: whether blocks that are reached on several ways are compared.
+
+    Returns:
+      The function, with one call of the fusible function in which everything else happens.
+
+    Raises:
+      ValueError: where ``f`` calls no fusible function.
+    """
+    if f is None:
+        return functools.partial(
+            fuse,
+            resolve_fusion_dtypes=resolve_fusion_dtypes,
+            debug=debug,
+            strict_mode=strict_mode,
+        )
+
+    @functools.wraps(f)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        program, consts, out_tree = traced(f, args, kwargs)
+        if debug:
+            print(f"\nThe olympuspr to be fused:\n{program}")
+        operands = pytrees.tree_leaves((args, kwargs))
+        results = _fused(program, [*consts, *operands], strict_mode)
+        return pytrees.tree_unflatten(out_tree, results)
+
+    return wrapper
+
+
+def _fused(program: Olympuspr, operands: Sequence[Any], strict_mode: bool) -> list[Any]:
+    positions = [n for n, each in enumerate(program.eqns) if each.primitive is fusible_p]
+    if not positions:
+        raise ValueError("a function to be fused calls one fusible function, this one calls none")
+    chosen = program.eqns[positions[0]]
+    before, after = program.eqns[: positions[0]], program.eqns[positions[0] + 1 :]
+    known = dict(zip([*program.constvars, *program.invars], operands, strict=True))
+    dependent = set(chosen.outvars)
+    for equation in after:
+        if any(atom in dependent for atom in equation.invars if atom.__class__ is not Literal):
+            dependent.update(equation.outvars)
+    # What does not depend on the fusible function's outputs can be computed before it.
+    independent = [each for each in after if not any(var in dependent for var in each.outvars)]
+    available = [*before, *independent]
+
+    def compute(atoms: Sequence[Any]) -> list[Any]:
+        needed = _slice(available, atoms, known)
+        piece = program.replace(constvars=[], invars=list(known), outvars=list(atoms), eqns=needed)
+        return run_program(piece, [], list(known.values()))
+
+    params = chosen.params
+    count = params["num_consts"]
+    input_atoms = pytrees.tree_unflatten(params["in_tree"], chosen.invars[count:])
+    fusions = [_input_fusion(compute, atoms, strict_mode) for atoms in input_atoms]
+    outputs = [
+        atom for atom in program.outvars if atom.__class__ is not Literal and atom in dependent
+    ]
+    is_plain = outputs == list(chosen.outvars) == list(program.outvars)
+    output = None
+    if not is_plain:
+        rest = [each for each in after if any(var in dependent for var in each.outvars)]
+        output = _output_fusion(chosen, rest, outputs, known, compute, strict_mode)
+    given = pytrees.tree_leaves(params["func"](*fusions, output))
+    results = dict(zip(outputs, given, strict=True))
+    others = [atom for atom in program.outvars if _key(atom) not in results]
+    more = dict(zip(map(id, others), compute(others), strict=True))
+    return [results[atom] if _key(atom) in results else more[id(atom)] for atom in program.outvars]
+
+
+def _key(atom: Any) -> Any:
+    return None if atom.__class__ is Literal else atom
+
+
+def _slice(equations: Sequence[Any], atoms: Sequence[Any], known: dict[Any, Any]) -> list[Any]:
+    """The equations that atoms are computed by."""
+    wanted = {atom for atom in atoms if atom.__class__ is not Literal and atom not in known}
+    needed = []
+    for equation in reversed(equations):
+        if any(var in wanted for var in equation.outvars):
+            needed.append(equation)
+            wanted.update(
+                atom
+                for atom in equation.invars
+                if atom.__class__ is not Literal and atom not in known
+            )
+    return needed[::-1]
+
+
+def _input_fusion(compute: Callable[..., Any], atoms: Any, strict_mode: bool) -> Fusion:
+    leaves, tree = pytrees.tree_flatten(atoms)
+
+    def func() -> Any:
+        return pytrees.tree_unflatten(tree, compute(leaves))
+
+    types = pytrees.tree_unflatten(tree, [atom.aval for atom in leaves])
+    return Fusion(func, ((), {}), types, strict_mode)
+
+
+def _output_fusion(
+    chosen: Any,
+    equations: Sequence[Any],
+    outputs: Sequence[Any],
+    known: dict[Any, Any],
+    compute: Callable[..., Any],
+    strict_mode: bool,
+) -> Fusion:
+    """What is made of the outputs, as a function of them."""
+    made = {var for equation in equations for var in equation.outvars} | set(chosen.outvars)
+    others: dict[Any, Any] = {}
+    for equation in equations:
+        for atom in equation.invars:
+            if atom.__class__ is not Literal and atom not in made:
+                others.setdefault(atom)
+    values = compute(list(others))
+    out_tree = chosen.params["out_tree"]
+    program = Olympuspr(
+        (), [*others, *chosen.outvars], list(outputs), list(equations), frozenset(), None
+    )
+
+    def func(*args: Any) -> Any:
+        given = pytrees.tree_leaves(args)
+        return tuple(run_program(program, [], [*values, *given]))
+
+    avals = pytrees.tree_unflatten(out_tree, [var.aval for var in chosen.outvars])
+    in_type = (avals if isinstance(avals, tuple) else (avals,), {})
+    types = tuple(atom.aval for atom in outputs)
+    return Fusion(func, in_type, types, strict_mode)
+
+
+def evaluate(f: Callable[..., Any], *, allow_transpose: bool = True) -> Callable[..., Any]:
+    """The function with its fusible functions and custom fusions evaluated as they are.
+
+    Args:
+      f: the function.
+      allow_transpose: whether arrays may be transposed meanwhile.
+
+    Raises:
+      ValueError: where they are transposed, and may not be.
+    """
+    from .customized import custom_fusion_p, run_custom  # it knows this module
+
+    def transposed(equation: Any, operands: Sequence[Any]) -> Any:
+        raise ValueError("a function to be evaluated transposes an array, and may not")
+
+    rules: dict[Primitive, Any] = {
+        fusible_p: lambda equation, operands: _expand(*operands, **equation.params),
+        custom_fusion_p: run_custom,
+    }
+    if not allow_transpose:
+        rules[lax.transpose_p] = transposed
+
+    @functools.wraps(f)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        program, consts, out_tree = traced(f, args, kwargs)
+        operands = pytrees.tree_leaves((args, kwargs))
+        return pytrees.tree_unflatten(out_tree, run_program(program, consts, operands, rules))
+
+    return wrapper
+
+
+def get_fusion_values(fusion: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple:
+    """The arrays that a fusion is computed from, and the function of them.
+
+    Args:
+      fusion: a `Fusion`, or any function that closes over arrays.
+      *args: the types of its arguments.
+      **kwargs: likewise.
+
+    Returns:
+      A function ``new(values, *args, **kwargs)``; the values, a tuple of arrays; and those scalars
+      among them that say where blocks lie, of which there are none here.
+
+    Example:
+      >>> import numpy as np
+      >>> x = np.arange(4)
+      >>> from olympus_ir.jit import jit
+      >>> @jit
+      ... def total(x):
+      ...     function, values, _ = get_fusion_values(lambda: 2 * x)
+      ...     return function(values).sum()
+      >>> total(x)
+      Array(12, dtype=int32)
+    """
+    program, consts, out_tree = traced(fusion, args, kwargs)
+    closed: ClosedOlympuspr = close_olympuspr(
+        program.replace(constvars=[], invars=[*program.constvars, *program.invars])
+    )
+
+    def new(values: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+        operands = [*values, *pytrees.tree_leaves((args, kwargs))]
+        return pytrees.tree_unflatten(out_tree, run_program(closed.jaxpr, [], operands))
+
+    return new, tuple(consts), ()

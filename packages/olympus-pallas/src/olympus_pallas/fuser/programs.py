@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs without calls: what fusions are worked out on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir import lax, pytrees
+from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.evaluation import bind_equation
+from olympus_ir.flattening import FlatFunction
+from olympus_ir.olympuspr import (
+    ClosedOlympuspr,
+    DebugInfo,
+    Literal,
+    Olympuspr,
+    close_olympuspr,
+)
+from olympus_ir.primitives import Primitive
+from olympus_ir.staging import trace_to_olympuspr
+
+__all__ = ["aval_of", "inlined", "run_program", "traced"]
+
+_CALLS = {
+    lax.jit_p: "jaxpr",
+    lax.closed_call_p: "call_jaxpr",
+    lax.custom_jvp_call_p: "call_jaxpr",
+    lax.custom_vjp_call_p: "call_jaxpr",
+    lax.checkpoint_p: "jaxpr",
+}
+
+
+def aval_of(value: Any) -> Any:
+    """The type of an array, or of what describes one."""
+    if hasattr(value, "shape") and hasattr(value, "dtype") and not hasattr(value, "aval"):
+        return ShapedArray(tuple(value.shape), value.dtype)
+    return get_aval(value)
+
+
+def run_program(
+    program: Olympuspr,
+    consts: Sequence[Any],
+    operands: Sequence[Any],
+    rules: dict[Primitive, Callable[..., Any]] | None = None,
+) -> list[Any]:
+    """Evaluates a program, calls written out; ``rules`` are `(equation, operands) -> results`."""
+    values: dict[Any, Any] = dict(zip(program.constvars, consts, strict=True))
+    values.update(zip(program.invars, operands, strict=True))
+
+    def value_of(atom: Any) -> Any:
+        return atom.val if atom.__class__ is Literal else values[atom]
+
+    for equation in program.eqns:
+        given = [value_of(atom) for atom in equation.invars]
+        parameter = _CALLS.get(equation.primitive)
+        rule = rules.get(equation.primitive) if rules else None
+        if rule is not None:
+            results = rule(equation, given)
+        elif parameter is not None:
+            inner = equation.params[parameter]
+            inner = inner if isinstance(inner, ClosedOlympuspr) else close_olympuspr(inner)
+            results = run_program(inner.jaxpr, inner.consts, given, rules)
+        else:
+            results = bind_equation(equation, given)
+        values.update(zip(equation.outvars, results, strict=True))
+    return [value_of(atom) for atom in program.outvars]
+
+
+def traced(
+    function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
+) -> tuple[Olympuspr, Sequence[Any], Any]:
+    """A function's program for arguments of given types, its constants, its result's structure."""
+    leaves, tree = pytrees.tree_flatten((args, kwargs))
+    flat = FlatFunction(function, tree)
+    avals = [aval_of(leaf) for leaf in leaves]
+    program, consts = trace_to_olympuspr(flat, avals, DebugInfo("fusion", function))
+    return program, consts, flat.out_tree
+
+
+def inlined(program: Olympuspr, consts: Sequence[Any] = ()) -> Olympuspr:
+    """The program with its constants as first inputs and calls written out."""
+    count = len(program.constvars)
+
+    def run(*operands: Any) -> list[Any]:
+        return run_program(program, operands[:count], operands[count:])
+
+    variables = [*program.constvars, *program.invars]
+    tree = pytrees.tree_structure(((0,) * len(variables), {}))
+    flat = FlatFunction(run, tree)
+    avals = [var.aval for var in variables]
+    whole, more = trace_to_olympuspr(flat, avals, program.debug_info)
+    if more:
+        shapes = [get_aval(const).str_short() for const in more]
+        raise ValueError(f"a fusion cannot have arrays as constants, got {shapes}")
+    return whole
