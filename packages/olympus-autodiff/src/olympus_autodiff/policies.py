@@ -18,6 +18,7 @@ from olympus_ir import lax, pytrees
 from olympus_ir.avals import AbstractValue
 from olympus_ir.expansion import expansion_rules
 from olympus_ir.olympuspr import Equation
+from olympus_ir.partial_evaluation import partial_eval_olympuspr_custom_rules
 from olympus_ir.primitives import Primitive
 
 from .tables import jvp_rules, linear, transpose_rules
@@ -65,6 +66,9 @@ class Offloadable:
 
 def decide(policy: Callable[..., Any] | None, equation: Equation) -> Any:
     """What a policy says of an equation: `Saveable`, `Recompute` or an `Offloadable`."""
+    rule = partial_eval_olympuspr_custom_rules.get(equation.primitive)
+    if rule is not None:
+        return _decision_of_rule(rule, policy, equation)
     if policy is None:
         return Recompute
     decision = policy(
@@ -80,6 +84,13 @@ def decide(policy: Callable[..., Any] | None, equation: Equation) -> Any:
         "a checkpoint policy must return a bool, Saveable, Recompute or an Offloadable, but "
         f"{policy!r} returned {decision!r} for `{equation.primitive.name}`"
     )
+
+
+def _decision_of_rule(rule: Callable[..., Any], policy: Any, equation: Equation) -> Any:
+    """What a library's rule for taking programs apart says of an equation of known operands."""
+    operands = (False,) * len(equation.invars), (True,) * len(equation.invars)
+    _, left, *_ = rule(policy or nothing_saveable, *operands, equation)
+    return Saveable if left is None else Recompute
 
 
 # ---- names ----

@@ -25,8 +25,8 @@ Flags = Sequence[bool]
 
 # For primitives whose parameters are programs: `rule(equation, used_results)` returns the reduced
 # equation, and which of the operands it still uses. Other equations are kept or dropped as a whole.
-dead_code_rules: RuleTable[Callable[[Equation, list[bool]], tuple[Equation, list[bool]]]] = (
-    RuleTable("dead code", package="olympus_ir", folder=".")
+dead_code_rules: RuleTable[Callable[[Equation, list[bool]], tuple[Any, list[bool]]]] = RuleTable(
+    "dead code", package="olympus_ir", folder="."
 )
 
 
@@ -69,7 +69,10 @@ def dce_olympuspr(
         if not all(used_results):
             equation = _without_unused_names(equation, used_results)
         if rule is not None:
-            equation, _ = rule(equation, used_results)
+            reduced_equation, _ = rule(equation, used_results)
+            if reduced_equation is None:  # a library's rule may say that nothing is left
+                continue
+            equation = reduced_equation
         kept.append(equation)
         live.update(atom for atom in equation.invars if isinstance(atom, Var))
     kept.reverse()

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .avals import AbstractValue, get_aval
+from .dead_code import dce_olympuspr
 from .evaluation import eval_olympuspr
 from .lax.calls import closed_call_p, jit_p
+from .make import drop_unused_results
 from .olympuspr import DebugInfo, Olympuspr, unknown_debug_info
 from .primitives import Primitive
 from .staging import StagingTrace, StagingTracer, trace_to_olympuspr
@@ -16,7 +18,10 @@ from .tracing import Trace, current, set_current_trace
 from .wrapped_functions import WrappedFun
 
 __all__ = [
+    "KnownTracer",
     "PartialVal",
+    "custom_partial_eval_rules",
+    "partial_eval_olympuspr_custom_rules",
     "partially_evaluate",
     "trace_to_olympuspr_dynamic",
     "trace_to_olympuspr_nounits",
@@ -62,6 +67,36 @@ class PartialVal(tuple):
         return get_aval(self[1]) if self.is_known() else self[0]
 
 
+# How libraries' primitives of which some operands are known are taken apart, from a primitive to
+# `rule(trace, *tracers, **params)`. The rule returns tracers; known operands are `KnownTracer`s.
+custom_partial_eval_rules: dict[Primitive, Callable[..., Any]] = {}
+
+# How equations of a program are taken apart into what is known and what is not, from a primitive to
+# `rule(saveable, unknown_inputs, instantiated_inputs, equation)`, which returns the equation of
+# what is known, that of what is left, which results are unknown, which are instantiated, and
+# the residuals. `checkpoint` computes results again where such a rule leaves an equation of known
+# operands, and keeps them where it leaves none.
+partial_eval_olympuspr_custom_rules: dict[Primitive, Callable[..., Any]] = {}
+
+
+class KnownTracer:
+    """A known operand, as rules in `custom_partial_eval_rules` see it.
+
+    Attributes:
+      pval: the value, as a `PartialVal`.
+      aval: its type.
+    """
+
+    __slots__ = ("aval", "pval")
+
+    def __init__(self, value: Any) -> None:
+        self.pval = PartialVal.known(value)
+        self.aval = get_aval(value)
+
+    def is_known(self) -> bool:
+        return True
+
+
 class PartialTrace(StagingTrace):
     """Records operations on unknown values as equations; applies all others in the parent."""
 
@@ -82,7 +117,41 @@ class PartialTrace(StagingTrace):
             # What the program computes from known operands alone is known.
             closed = params["jaxpr" if primitive is jit_p else "call_jaxpr"]
             return eval_olympuspr(closed.jaxpr, closed.consts, *args)
-        return super().process_primitive(primitive, args, params)
+        rule = custom_partial_eval_rules.get(primitive)
+        if rule is None:
+            return super().process_primitive(primitive, args, params)
+        tracers = [
+            arg if is_unknown else KnownTracer(arg)
+            for arg, is_unknown in zip(args, unknown, strict=True)
+        ]
+        results = rule(self, *tracers, **params)
+        return [*map(_value_of, results)] if primitive.multiple_results else _value_of(results)
+
+    # ---- what rules of libraries ask of the trace ----
+
+    def default_process_primitive(
+        self, primitive: Primitive, tracers: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
+        """Records a primitive, or evaluates it where all of its operands are known."""
+        values = [*map(_value_of, tracers)]
+        if any(map(self.is_unknown, values)):
+            return self.record(primitive, values, params)
+        results = primitive.bind_with_trace(self.parent, values, params)
+        if primitive.multiple_results:
+            return [*map(KnownTracer, results)]
+        return KnownTracer(results)
+
+    def new_const(self, value: Any) -> KnownTracer:
+        """A known value as an operand."""
+        return KnownTracer(value)
+
+    def instantiate_const(self, tracer: Any) -> StagingTracer:
+        """A value, known or not, as one that the program takes or computes."""
+        return self.tracer(_value_of(tracer))
+
+    def new_instantiated_const(self, value: Any) -> StagingTracer:
+        """A known value as a constant of the program."""
+        return self.tracer(value)
 
     def process_custom_jvp_call(
         self, primitive: Any, fun: Any, jvp: Any, args: Any, **options: Any
@@ -99,6 +168,10 @@ class PartialTrace(StagingTrace):
             return super().process_custom_vjp_call(primitive, fun, fwd, bwd, args, **options)
         with set_current_trace(self.parent):
             return self.parent.process_custom_vjp_call(primitive, fun, fwd, bwd, args, **options)
+
+
+def _value_of(tracer: Any) -> Any:
+    return tracer.pval.get_known() if isinstance(tracer, KnownTracer) else tracer
 
 
 def partially_evaluate(
@@ -162,20 +235,41 @@ def trace_to_olympuspr_nounits(
     olympuspr, results, constants = partially_evaluate(
         fun.call_wrapped, pvals, instantiate, fun.debug_info
     )
+    drop_unused_results(olympuspr)
     return olympuspr, results, tuple(constants)
 
 
 def trace_to_olympuspr_dynamic(
-    fun: WrappedFun, in_avals: Sequence[AbstractValue]
+    fun: WrappedFun,
+    in_avals: Sequence[AbstractValue],
+    *,
+    keep_inputs: Sequence[bool] | None = None,
+    lower: bool = False,
+    auto_dce: bool = False,
 ) -> tuple[Olympuspr, list[AbstractValue], list[Any]]:
     """Traces a wrapped function.
 
     Args:
       fun: the function of flat operands.
       in_avals: the operands' types.
+      keep_inputs: which of the operands the function takes; all where not given. The program takes
+        the others too.
+      lower: whether the program is to be in terms of plain arrays, as programs are in any case.
+      auto_dce: whether to leave out what no result needs.
 
     Returns:
       The program, the types of its results, and the values of its constants.
     """
-    olympuspr, constants = trace_to_olympuspr(fun.call_wrapped, in_avals, fun.debug_info)
+
+    def of_kept(*operands: Any) -> Any:
+        kept = [True] * len(operands) if keep_inputs is None else keep_inputs
+        chosen = [operand for operand, keep in zip(operands, kept, strict=True) if keep]
+        return fun.call_wrapped(*chosen)
+
+    olympuspr, constants = trace_to_olympuspr(of_kept, in_avals, fun.debug_info)
+    if auto_dce:
+        values = dict(zip(olympuspr.constvars, constants, strict=True))
+        olympuspr, _ = dce_olympuspr(olympuspr, [True] * len(olympuspr.outvars), instantiate=True)
+        constants = [values[var] for var in olympuspr.constvars]
+    drop_unused_results(olympuspr)
     return olympuspr, olympuspr.out_avals, constants

@@ -297,6 +297,17 @@ class StagingTracer(Tracer):
     def _origin_message(self) -> str:
         return _origin_of(self._trace, self.atom)
 
+    def is_known(self) -> bool:
+        """Whether there is a value: never so, as rules for partial evaluation want to know."""
+        return False
+
+    @property
+    def pval(self) -> Any:
+        """What partial evaluation knows of the value: its type."""
+        from .partial_evaluation import PartialVal  # imports this module
+
+        return PartialVal.unknown(self.atom.aval)
+
     def __repr__(self) -> str:
         return f"JitTracer({self.atom.aval})"
 

@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any, TypeAlias
 
 from olympus_ir import dead_code
 from olympus_ir.dead_code import dead_code_rules
 from olympus_ir.olympuspr import Equation, Olympuspr
 from olympus_ir.partial_evaluation import PartialVal as PartialVal
+from olympus_ir.partial_evaluation import custom_partial_eval_rules as custom_partial_eval_rules
+from olympus_ir.partial_evaluation import (
+    partial_eval_olympuspr_custom_rules as partial_eval_olympuspr_custom_rules,
+)
 from olympus_ir.partial_evaluation import trace_to_olympuspr_dynamic as trace_to_olympuspr_dynamic
 from olympus_ir.partial_evaluation import trace_to_olympuspr_nounits as trace_to_olympuspr_nounits
+from olympus_ir.primitives import Primitive
 from olympus_ir.staging import StagingTrace as DynamicOlympusprTrace
 from olympus_ir.staging import StagingTracer as DynamicOlympusprTracer
 
@@ -20,10 +25,56 @@ from .. import _lazy
 Val: TypeAlias = Any
 # The tracers of partial evaluation are those of staging.
 OlympusprTracer = DynamicOlympusprTracer
-# From a primitive to `rule(used_outputs, equation) -> (used_inputs, equation or None)`.
-dce_rules = dead_code_rules
 
 __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
+
+Rule: TypeAlias = Callable[[list[bool], Equation], tuple[list[bool], Any]]
+
+
+class _DeadCodeRules(MutableMapping[Primitive, Rule]):
+    """The rules that remove dead code, in JAX's form.
+
+    From a primitive to ``rule(used_outputs, equation)``, which returns which inputs are used and
+    the reduced equation, or None where nothing is left.
+    """
+
+    def __getitem__(self, primitive: Primitive) -> Rule:
+        own: Any = dead_code_rules.rules[primitive]
+        given = getattr(own, "given", None)
+        return _in_form_of_jax(own) if given is None else given
+
+    def __setitem__(self, primitive: Primitive, rule: Rule) -> None:
+        def own(equation: Equation, used_outputs: list[bool]) -> tuple[Any, list[bool]]:
+            used_inputs, reduced = rule(used_outputs, equation)
+            return reduced, used_inputs
+
+        own.given = rule  # type: ignore[attr-defined]  # comes back as it was given
+        dead_code_rules[primitive] = own
+
+    def __delitem__(self, primitive: Primitive) -> None:
+        del dead_code_rules[primitive]
+
+    def __contains__(self, primitive: object) -> bool:
+        return primitive in dead_code_rules
+
+    def __iter__(self) -> Iterator[Primitive]:
+        return iter(dead_code_rules)
+
+    def __len__(self) -> int:
+        return len(dead_code_rules)
+
+
+def _in_form_of_jax(own: Callable[..., Any]) -> Rule:
+    def rule(used_outputs: list[bool], equation: Equation) -> tuple[list[bool], Any]:
+        if not any(used_outputs) and not equation.effects:
+            return [False] * len(equation.invars), None
+        reduced, used_inputs = own(equation, used_outputs)
+        return used_inputs, reduced
+
+    return rule
+
+
+dce_rules = _DeadCodeRules()
 
 
 def dce_olympuspr(
@@ -96,11 +147,13 @@ __all__ = [
     "OlympusprTracer",
     "PartialVal",
     "Val",
+    "custom_partial_eval_rules",
     "dce_olympuspr",
     "dce_olympuspr_call_rule",
     "dce_olympuspr_closed_call_rule",
     "dce_olympuspr_consts",
     "dce_rules",
+    "partial_eval_olympuspr_custom_rules",
     "trace_to_olympuspr_dynamic",
     "trace_to_olympuspr_nounits",
 ]
