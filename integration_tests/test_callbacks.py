@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 import numpy as np
 import pytest
 
@@ -263,15 +265,22 @@ def raise_user_error(x):
     raise UserError(f"what the user wrote, {float(x)}")
 
 
-def test_an_error_surfaces_with_the_users_traceback():
-    with pytest.raises(UserError, match=r"what the user wrote, 1.0") as caught:
-        jit(lambda x: olympus.pure_callback(raise_user_error, x, x))(1.0).block_until_ready()
-    names = [entry.name for entry in caught.traceback]
-    assert "raise_user_error" in names
+@pytest.mark.parametrize("transform", [lambda f: f, jit, vmap])
+def test_an_error_surfaces_with_the_users_traceback(transform):
+    def f(x):
+        return olympus.pure_callback(raise_user_error, x, x, vmap_method="sequential")
+
+    x = jnp.ones(2) if transform is vmap else 1.0
+    message = r"UserError: what the user wrote, 1.0"
+    with pytest.raises(olympus.errors.JaxRuntimeError, match=message) as caught:
+        transform(f)(x).block_until_ready()
+    cause = caught.value.__cause__
+    assert isinstance(cause, UserError)
+    assert "raise_user_error" in [frame.name for frame in traceback.extract_tb(cause.__traceback__)]
 
 
 def test_an_error_without_a_result_surfaces_at_the_barrier():
-    with pytest.raises(UserError):
+    with pytest.raises(olympus.errors.JaxRuntimeError, match="UserError"):
         jit(lambda x: olympus.debug.callback(raise_user_error, x))(1.0)
         olympus.effects_barrier()
     olympus.effects_barrier()  # is raised once

@@ -205,3 +205,46 @@ mlir.register_lowering(triple_p, lowering)
 print(jax.jit(triple_p.bind)(jnp.arange(3.0)), triple_p.bind(2.0))
 """
     assert run_compat(code) == "[0. 3. 6.] 6.0"
+
+
+PRIVATE_NAMES = """
+import inspect, numpy as np
+import jax, jax.numpy as jnp
+from jax._src import core
+from jax._src.api_util import infer_argnums_and_argnames
+from jax._src.literals import TypedFloat, TypedInt
+from jax._src.public_test_util import check_close
+from jax._src.random import threefry2x32
+
+signature = inspect.signature(lambda x, y, *rest, z=1: x)
+assert infer_argnums_and_argnames(signature, None, ("x", "z")) == ((0,), ("x", "z"))
+assert infer_argnums_and_argnames(signature, 1, None) == ((1,), ("y",))
+
+check_close({"a": jnp.ones(2)}, {"a": np.ones(2) + 1e-7})
+for wrong in (1.01, np.ones(3)):
+    try:
+        check_close(jnp.ones(2), wrong)
+    except AssertionError:
+        continue
+    raise SystemExit("that is not close")
+check_close(jnp.ones(2), np.full(2, 1.01), rtol={np.float32: 0.1})
+
+assert repr(jnp.asarray(TypedFloat(1.5, np.dtype("float32")))) == "Array(1.5, dtype=float32)"
+assert jax.jit(lambda x: x + TypedInt(2, np.dtype("int32")))(1.0).dtype == "float32"
+
+key = threefry2x32.threefry_seed(jnp.array(7))
+assert (key == jax.random.PRNGKey(7)).all()
+assert (threefry2x32.threefry_split(key, (2,)) == jax.random.split(key)).all()
+bits = threefry2x32.threefry_random_bits(key, 32, (3,))
+assert (bits == jax.random.bits(key, (3,))).all()
+
+outside = core.trace_ctx.trace
+seen = []
+jax.jit(lambda x: seen.append(core.trace_ctx.trace) or core.full_lower(x))(1.0)
+assert seen[0] is not outside and core.trace_ctx.trace is outside
+print("fine")
+"""
+
+
+def test_private_names_that_libraries_use() -> None:
+    assert run_compat(PRIVATE_NAMES) == "fine"

@@ -9,9 +9,11 @@ import pytest
 
 from olympus_autodiff import SymbolicZero, custom_jvp, grad, jvp, linearize
 from olympus_batching import vmap
-from olympus_ir import dtypes, lax
+from olympus_ir import Tracer, dtypes, lax, make_olympuspr, typeof
 from olympus_ir.errors import UnexpectedTracerError
 from olympus_ir.jit import jit
+from olympus_ir.tracing import Trace, current, set_current_trace
+from olympus_ir.wrapped_functions import merge_linear_aux, transformation_with_aux
 
 
 def sine_with_wrong_rule():
@@ -257,3 +259,68 @@ def test_shows_its_name():
 def test_unknown_name():
     with pytest.raises(ValueError, match="nondiff_argnames names 'y'"):
         custom_jvp(lambda x: x, nondiff_argnames=("y",))
+
+
+def test_equations_are_bound_again_by_their_parameters():
+    @custom_jvp
+    def f(x):
+        return lax.sin(x)
+
+    f.defjvp(lambda primals, tangents: (f(*primals), lax.mul(3.0, tangents[0])))
+    (equation,) = make_olympuspr(f)(1.0).eqns
+    params = equation.primitive.get_bind_params(equation.params)
+    assert set(params) == {"subfuns", "symbolic_zeros"}
+    for given in (params, equation.params):
+        (result,) = equation.primitive.bind(1.0, **given)
+        assert float(result) == pytest.approx(np.sin(1.0))
+        assert grad(lambda x, given=given: equation.primitive.bind(x, **given)[0])(1.0) == 3.0
+
+
+def test_a_trace_of_a_library_transforms_the_functions_of_a_call():
+    class OtherTracer(Tracer):
+        def __init__(self, trace, value):
+            self._trace, self.value = trace, value
+
+        aval = property(lambda self: typeof(self.value))
+
+    class OtherTrace(Trace):
+        """Takes values out of tracers and puts results into tracers."""
+
+        def unwrap(self, value):
+            return value.value if isinstance(value, OtherTracer) else value
+
+        def process_primitive(self, primitive, args, params):
+            with set_current_trace(self.parent_trace):
+                out = primitive.bind(*map(self.unwrap, args), **params)
+            return OtherTracer(self, out)
+
+        def process_custom_jvp_call(self, primitive, fun, jvp, tracers, *, symbolic_zeros):
+            fun, count = counting(fun)
+            jvp, derived_count = counting(jvp)
+            args = [self.unwrap(tracer) for tracer in tracers]
+            params = {"subfuns": (fun, jvp), "symbolic_zeros": symbolic_zeros}
+            outs = primitive.bind_with_trace(self.parent_trace, args, map(typeof, args), params)
+            assert merge_linear_aux(count, derived_count)[1] in (1, 2)
+            return [OtherTracer(self, out) for out in outs]
+
+    @transformation_with_aux
+    def counting(*args):
+        trace = OtherTrace(current.trace)
+        with set_current_trace(trace):
+            outs = yield [OtherTracer(trace, arg) for arg in args], {}
+            outs = [trace.unwrap(trace.full_raise(out)) for out in outs]
+        yield outs, len(outs)
+
+    @custom_jvp
+    def f(x):
+        return lax.sin(x)
+
+    f.defjvp(lambda primals, tangents: (f(*primals), lax.mul(3.0, tangents[0])))
+
+    def through_other_trace(x):
+        trace = OtherTrace(current.trace)
+        with set_current_trace(trace):
+            return trace.unwrap(f(OtherTracer(trace, x)))
+
+    assert float(through_other_trace(1.0)) == pytest.approx(np.sin(1.0))
+    assert grad(through_other_trace)(1.0) == 3.0

@@ -10,6 +10,7 @@ from olympus_ir import Primitive, ShapedArray, lax, primitives, trace_to_olympus
 from olympus_ir.effects import debug_effect
 from olympus_ir.errors import MissingRuleError
 from olympus_ir.primitives import add_to_instruction_set, instruction
+from olympus_ir.tracing import current
 
 F32 = ShapedArray((), np.float32)
 
@@ -102,3 +103,15 @@ def test_names_are_unique_and_families_are_known():
     names = [primitive.name for primitive in primitives()]
     assert len(set(names)) == len(names)
     assert all(primitive.family for primitive in primitives())
+
+
+def test_bind_with_a_trace_takes_the_types_of_the_operands_too():
+    primitive, _ = counted()
+
+    def program(x):
+        with_types = primitive.bind_with_trace(current.trace, [x], [F32], {"n": 1})
+        return [primitive.bind_with_trace(current.trace, [with_types], {"n": 2})]
+
+    olympuspr, _ = trace_to_olympuspr(program, [F32])
+    assert [equation.params for equation in olympuspr.eqns] == [{"n": 1}, {"n": 2}]
+    assert primitive.get_bind_params({"n": 1}) == {"n": 1}

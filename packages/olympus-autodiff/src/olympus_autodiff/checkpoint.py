@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ from olympus_ir.olympuspr import (
 from olympus_ir.staging import trace_to_olympuspr
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import Tracer, current
+from olympus_ir.wrapping import wraps
 
 from .memory import remembered
 from .policies import Offloadable, Recompute, checkpoint_name, checkpoint_policies, decide
@@ -92,7 +92,7 @@ def checkpoint(
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @api_boundary
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         function, statics, args, kwargs = _without_static(fun, numbers, names, args, kwargs)

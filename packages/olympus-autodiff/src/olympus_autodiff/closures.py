@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from olympus_ir.flattening import FlatFunction, debug_info_of_tree
 from olympus_ir.olympuspr import Olympuspr
 from olympus_ir.staging import trace_to_olympuspr
 from olympus_ir.tracing import Tracer
+from olympus_ir.wrapping import update_wrapper, wraps
 
 from .calling import name_of, positional_arguments
 from .custom_vjp import custom_vjp
@@ -79,7 +79,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
       Array(3., dtype=float32, weak_type=True)
     """
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def with_gradient(*args: Any, **kwargs: Any) -> Any:
         arguments = positional_arguments(fun, args, kwargs) if kwargs else args
         return wrapped(*arguments)
@@ -101,7 +101,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
             returned = (returned,)
         return returned
 
-    functools.update_wrapper(primal, fun)
+    update_wrapper(primal, fun)
     wrapped = custom_vjp(primal)
     wrapped.defvjp(forward, backward)
     return with_gradient

@@ -14,6 +14,7 @@ from olympus_ir import dtypes, lax, pytrees
 from olympus_ir.lax.calls import custom_jvp_call_p
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import current, evaluation_trace
+from olympus_ir.wrapping import update_wrapper
 
 from .calling import OutTree, name_of, non_differentiated, positional_arguments, positional_count
 from .jvp import tangent_aval_of
@@ -55,7 +56,7 @@ class custom_jvp:
         nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
-        functools.update_wrapper(self, fun)
+        update_wrapper(self, fun)
         self.fun = fun
         self.nondiff_argnums = non_differentiated(fun, nondiff_argnums, nondiff_argnames)
         self._count: int | None = None

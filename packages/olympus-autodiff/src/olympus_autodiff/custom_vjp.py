@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from olympus_ir.errors import UnexpectedTracerError
 from olympus_ir.lax.calls import custom_vjp_call_p
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import Tracer, current, evaluation_trace
+from olympus_ir.wrapping import update_wrapper
 
 from .calling import OutTree, name_of, non_differentiated, positional_arguments, positional_count
 from .custom import FlatCall, split_arguments
@@ -81,7 +81,7 @@ class custom_vjp:
         nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
-        functools.update_wrapper(self, fun)
+        update_wrapper(self, fun)
         self.fun = fun
         self.nondiff_argnums = non_differentiated(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable[..., Any] | None = None

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from olympus_ir.flattening import function_name
 from olympus_ir.olympuspr import Equation
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import current, set_current_trace, transforming
+from olympus_ir.wrapping import update_wrapper
 
 from .arguments import (
     argument_numbers,
@@ -224,7 +224,7 @@ def _consumed(equations: list[Equation]) -> Any:
 
 
 def _describe(wrapper: Any, fun: Callable[..., Any], summary: str, what: str, argnums: Any) -> None:
-    functools.update_wrapper(wrapper, fun, updated=())
+    update_wrapper(wrapper, fun, updated=())
     name = function_name(fun)
     wrapper.__doc__ = (
         f"{summary.format(fun=name)} with respect to positional argument(s) {argnums}. Takes the "

@@ -13,6 +13,7 @@ from olympus_batching import vmap
 from olympus_ir import dtypes, lax, pytrees
 from olympus_ir.flattening import function_name
 from olympus_ir.traceback_filtering import api_boundary
+from olympus_ir.wrapping import wraps
 
 from .arguments import (
     argument_numbers,
@@ -63,7 +64,7 @@ def jacfwd(
     """
     check_function(fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @api_boundary
     def jacobian_f(*args: Any, **kwargs: Any) -> Any:
         numbers = argument_numbers(argnums, len(args))
@@ -126,7 +127,7 @@ def jacrev(
     """
     check_function(fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @api_boundary
     def jacobian_f(*args: Any, **kwargs: Any) -> Any:
         numbers = argument_numbers(argnums, len(args))

@@ -19,6 +19,7 @@ from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import (
     Trace,
     Tracer,
+    closed_over,
     current,
     register_tracer_type,
     set_current_trace,
@@ -143,7 +144,12 @@ class JVPTrace(Trace):
         with set_current_trace(self.parent) as parent:
             if not moving:
                 return parent.process_custom_jvp_call(
-                    primitive, fun, jvp, args, symbolic_zeros=symbolic_zeros, num_consts=num_consts
+                    primitive,
+                    fun,
+                    jvp,
+                    args,
+                    symbolic_zeros=symbolic_zeros,
+                    **closed_over(num_consts),
                 )
             results = jvp(*primals, *tangents_for_rule(tangents, symbolic_zeros))
         half = len(results) // 2
@@ -173,7 +179,7 @@ class JVPTrace(Trace):
                     args,
                     out_trees=out_trees,
                     symbolic_zeros=symbolic_zeros,
-                    num_consts=num_consts,
+                    **closed_over(num_consts),
                 )
             results, operands, params = custom_linear_part(
                 fwd, bwd, out_trees, primals, tangents, symbolic_zeros

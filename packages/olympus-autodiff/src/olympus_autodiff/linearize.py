@@ -20,6 +20,7 @@ from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import (
     Trace,
     Tracer,
+    closed_over,
     current,
     register_tracer_type,
     set_current_trace,
@@ -198,7 +199,12 @@ class LinearizeTrace(Trace):
         if not moving:
             with set_current_trace(self.parent) as parent:
                 return parent.process_custom_jvp_call(
-                    primitive, fun, jvp, args, symbolic_zeros=symbolic_zeros, num_consts=num_consts
+                    primitive,
+                    fun,
+                    jvp,
+                    args,
+                    symbolic_zeros=symbolic_zeros,
+                    **closed_over(num_consts),
                 )
         with set_current_trace(self.tangent_trace):
             results = jvp(*primals, *tangents_for_rule(tangents, symbolic_zeros))
@@ -229,7 +235,7 @@ class LinearizeTrace(Trace):
                     args,
                     out_trees=out_trees,
                     symbolic_zeros=symbolic_zeros,
-                    num_consts=num_consts,
+                    **closed_over(num_consts),
                 )
             results, operands, params = custom_linear_part(
                 fwd, bwd, out_trees, primals, tangents, symbolic_zeros

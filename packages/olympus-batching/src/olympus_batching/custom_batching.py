@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,6 +15,7 @@ from olympus_ir.flattening import FlatFunction, debug_info_of_tree, function_nam
 from olympus_ir.olympuspr import ClosedOlympuspr
 from olympus_ir.primitives import instruction
 from olympus_ir.staging import separate_constants, trace_to_olympuspr
+from olympus_ir.wrapping import update_wrapper
 
 from .dimensions import BatchDim, to_front
 from .tables import batching_rules
@@ -68,7 +68,7 @@ class custom_vmap:
     vmap_rule: Callable[..., tuple[Any, Any]] | None
 
     def __init__(self, fun: Callable[..., Any]) -> None:
-        functools.update_wrapper(self, fun)
+        update_wrapper(self, fun)
         self.fun = fun
         self.vmap_rule = None
 

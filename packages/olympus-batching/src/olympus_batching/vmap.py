@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
@@ -14,6 +13,7 @@ from olympus_ir.lax.control_flow.scanning import install_vectorizer
 from olympus_ir.layouts import axes_of_entry, entries_of
 from olympus_ir.source_info import TransformationName
 from olympus_ir.tracing import transforming
+from olympus_ir.wrapping import update_wrapper
 
 from .containers import containers, has_containers, joined, split
 from .dimensions import BatchAxis, BatchDim, broadcast_batch, examples, move_dim
@@ -149,7 +149,7 @@ def vmap(
 
 def _imitate(wrapper: Any, fun: Any) -> None:
     """Gives the wrapper the function's name, documentation and signature, where it has them."""
-    functools.update_wrapper(wrapper, fun, updated=())
+    update_wrapper(wrapper, fun, updated=())
     name = getattr(fun, "__name__", None)
     if name is not None:
         wrapper.__doc__ = (

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
@@ -12,6 +11,7 @@ from olympus_ir.flattening import function_name
 from olympus_ir.olympuspr import ClosedOlympuspr, DebugInfo
 from olympus_ir.staging import trace_to_closed
 from olympus_ir.traceback_filtering import api_boundary
+from olympus_ir.wrapping import wraps
 
 from .errors import (
     DivisionByZeroError,
@@ -89,7 +89,7 @@ def checkify(
     enabled = frozenset(errors)
 
     @api_boundary
-    @functools.wraps(f)
+    @wraps(f)
     def checked_fun(*args: Params.args, **kwargs: Params.kwargs) -> tuple[Error, Result]:
         out_tree: Any = None
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from . import pytrees
 from .olympuspr import DebugInfo
 from .source_info import FunctionOrigin, function_name
+from .wrapping import update_wrapper
 
 __all__ = [
     "FlatFunction",
@@ -192,5 +192,5 @@ def select_arguments(
             full[position] = value
         return fun(*full, **kwargs)
 
-    functools.update_wrapper(function_of_chosen, fun, updated=())
+    update_wrapper(function_of_chosen, fun, updated=())
     return function_of_chosen, [args[position] for position in chosen]

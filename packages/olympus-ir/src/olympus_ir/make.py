@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator
 from typing import Any
@@ -16,6 +15,7 @@ from .olympuspr import ClosedOlympuspr, DropVar, Olympuspr
 from .shape_struct import ShapeDtypeStruct
 from .staging import trace_to_olympuspr
 from .tracing import current, extend_axes
+from .wrapping import wraps
 
 __all__ = ["eval_shape", "make_olympuspr", "named_call", "named_scope"]
 
@@ -194,7 +194,7 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
     """
     scope_name = function_name(fun) if name is None else name
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def in_scope(*args: Any, **kwargs: Any) -> Any:
         with named_scope(scope_name):
             return fun(*args, **kwargs)

@@ -82,9 +82,26 @@ class Primitive:
         """Applies the primitive under the current interpreter."""
         return current.trace.process_primitive(self, args, params)
 
-    def bind_with_trace(self, trace: Trace, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Applies the primitive under a given interpreter."""
-        return trace.process_primitive(self, args, params)
+    def bind_with_trace(
+        self, trace: Trace, args: Sequence[Any], params: Any, params_after_avals: Any = None, /
+    ) -> Any:
+        """Applies the primitive under a given interpreter.
+
+        Args:
+          trace: the interpreter.
+          args: the operands.
+          params: the parameters. Or, as in JAX, the operands' types, and then the parameters.
+        """
+        return trace.process_primitive(
+            self, args, params if params_after_avals is None else params_after_avals
+        )
+
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The parameters by which `bind` applies an equation with ``params`` again.
+
+        Where they are programs that stand for functions, those are in it under ``subfuns``.
+        """
+        return params
 
     # How an equation is applied again where that is not `bind(*operands, **params)`, as for calls
     # whose parameters are programs that stand for functions: `(operands, params) -> results`.

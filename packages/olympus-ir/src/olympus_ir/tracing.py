@@ -100,8 +100,20 @@ class Trace:
     def parent_trace(self) -> Trace | None:
         return self.parent
 
+    def full_raise(self, x: Any) -> Any:
+        """A value as an operand of this trace: as it is, since traces take those of others."""
+        return x
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}"
+
+
+def closed_over(num_consts: int) -> dict[str, int]:
+    """The option of a call that closed over values; no option where it did not.
+
+    Traces that libraries define know of no such option.
+    """
+    return {"num_consts": num_consts} if num_consts else {}
 
 
 class EvaluationTrace(Trace):

@@ -144,6 +144,9 @@ class WrappedFun:
         """Calls the transformed function."""
         return self.f_transformed(*args, **kwargs)
 
+    # Functions with derivative rules of their own are called as plain functions are.
+    __call__ = call_wrapped
+
     def with_unknown_names(self) -> WrappedFun:
         return self._replace(debug_info=unknown_debug_info)
 
@@ -196,10 +199,15 @@ def curried(function: Callable[..., Any]) -> Callable[..., Any]:
     return with_first
 
 
+def _wrapped(fun: WrappedFun | Callable[..., Any]) -> WrappedFun:
+    """The function with room for transformations: traces are given plain functions."""
+    return fun if isinstance(fun, WrappedFun) else wrap_init(fun, debug_info=unknown_debug_info)
+
+
 @curried
 def transformation2(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any) -> WrappedFun:
     """Puts a transformation ``gen(inner, *static, *operands) -> result`` around a function."""
-    return fun.wrap(gen, gen_static_args, None)
+    return _wrapped(fun).wrap(gen, gen_static_args, None)
 
 
 @curried
@@ -216,7 +224,7 @@ def transformation_with_aux2(
       The function, and a function that returns what was stored when it was called.
     """
     store = EqualStore() if use_eq_store else Store()
-    transformed = fun.wrap(gen, gen_static_args, store)
+    transformed = _wrapped(fun).wrap(gen, gen_static_args, store)
     return (transformed.with_unknown_names() if unk_names else transformed), lambda: store.val
 
 
@@ -240,7 +248,7 @@ def transformation(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: A
     def around(inner: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return _around_call(gen, inner, args, kwargs)
 
-    return fun.wrap(around, gen_static_args, None)
+    return _wrapped(fun).wrap(around, gen_static_args, None)
 
 
 @curried
@@ -255,7 +263,7 @@ def transformation_with_aux(
         return out
 
     store = Store()
-    return fun.wrap(around, gen_static_args, store), lambda: store.val
+    return _wrapped(fun).wrap(around, gen_static_args, store), lambda: store.val
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -14,6 +13,7 @@ import numpy as np
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.arrays import Array
+from olympus_ir.wrapping import wraps
 
 from .axes import canonical_axis
 from .promotion import broadcast_shapes, check_arraylike, ensure_array
@@ -100,7 +100,7 @@ def vectorize(
         raise ValueError(f"excluded={set(excluded)!r} contains negative numbers")
     parsed = None if signature is None else _parse_signature(signature)
 
-    @functools.wraps(pyfunc)
+    @wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         names = sorted(name for name in kwargs if name not in excluded)
         positions = [place for place in range(len(args)) if place not in excluded]

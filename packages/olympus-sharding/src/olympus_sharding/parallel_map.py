@@ -7,7 +7,6 @@ dimension, which the function does not see.
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,6 +20,7 @@ from olympus_ir.jit import jit
 from olympus_ir.placement import PartitionSpec
 from olympus_ir.pytree_prefix import spread_prefix
 from olympus_ir.tracing import current, evaluation_trace
+from olympus_ir.wrapping import wraps
 
 from . import mesh as _mesh
 from .manual_map import apply_shard_map
@@ -103,7 +103,7 @@ def pmap(
         _numbers(donate_argnums),
     )
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         compiled, leaves = mapping.prepare(args, kwargs)
         return compiled(*leaves)

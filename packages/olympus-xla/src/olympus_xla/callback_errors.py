@@ -2,7 +2,7 @@
 """Python functions that compiled programs call: which threads run them, and what they raise.
 
 XLA turns an exception into a message. The original is kept aside by the wrapper of the function
-and raised in place of the message, with the user's traceback.
+and shown as the cause of the error with that message, with the user's traceback.
 """
 
 from __future__ import annotations
@@ -43,16 +43,24 @@ def remember(error: BaseException) -> None:
 
 
 def raise_callback_error(error: Exception) -> None:
-    """Raises the exception behind a runtime error, where a callback caused it."""
+    """Raises a runtime error with the exception of the callback that caused it, if one did.
+
+    What is to end the program, as `SystemExit`, is raised itself.
+    """
+    original = find_cause(error)
+    if isinstance(original, Exception):
+        raise error from original
+    if original is not None:
+        raise original from error
+
+
+def find_cause(error: Exception) -> BaseException | None:
+    """The exception of a callback behind a runtime error; it is kept no longer."""
     text = str(error)
     if "callback" not in text.lower():
-        return
+        return None
     with _lock:
         for position in reversed(range(len(_raised))):
-            original = _raised[position]
-            if type(original).__name__ in text:
-                del _raised[position]
-                break
-        else:
-            return
-    raise original from error
+            if type(_raised[position]).__name__ in text:
+                return _raised.pop(position)
+    return None

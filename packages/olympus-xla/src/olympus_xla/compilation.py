@@ -23,7 +23,7 @@ from olympus_ir.shape_struct import ShapeDtypeStruct
 
 from . import backends
 from ._jaxlib import ArrayImpl, GSPMDSharding, JaxRuntimeError, NamedSharding, is_description
-from .callback_errors import raise_callback_error
+from .callback_errors import find_cause
 from .dispatch import Executable, compile_module
 from .lowering import mlir
 from .lowering.calls import ordered_effects_of
@@ -324,7 +324,9 @@ def compile_lowered(
             host_callbacks=lowered.host_callbacks,
         )
     except JaxRuntimeError as error:
-        raise_callback_error(error)  # of a function that inspects shardings
+        cause = find_cause(error)  # of a function that inspects shardings
+        if cause is not None:
+            raise cause from error
         raise
     constant_shardings = [placement.constant_sharding(value) for value in lowered.constants]
     constants = [

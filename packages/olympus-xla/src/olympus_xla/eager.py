@@ -6,6 +6,7 @@ A primitive gets one C++ function object, with its parameters as static keywords
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -21,6 +22,7 @@ from olympus_ir.staging import StagingTrace
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import Tracer, escaped_tracer_error, set_current_trace
 
+from ._jaxlib import JaxRuntimeError
 from .debugging import check_results, checks_results
 from .dispatch import make_cpp_function
 from .jit import compiled_for
@@ -171,7 +173,20 @@ def _call_at_once(run: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]
     return call
 
 
+def _as_runtime_error(run: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
+    """What the function raises is an error of the kind that compiled programs raise for it."""
+
+    def reported(*args: Any, **params: Any) -> Sequence[Any]:
+        try:
+            return run(*args, **params)
+        except Exception as error:
+            trace = traceback.format_exc()
+            raise JaxRuntimeError(f"INTERNAL: error calling callback: {trace}") from error
+
+    return reported
+
+
 callbacks.debug_print_p.eager = _call_at_once(callbacks.run_debug_print)
 callbacks.debug_callback_p.eager = _call_at_once(callbacks.run_debug_callback)
-callbacks.pure_callback_p.eager = _call_at_once(callbacks.run_callback)
-callbacks.io_callback_p.eager = _call_at_once(callbacks.run_callback)
+callbacks.pure_callback_p.eager = _call_at_once(_as_runtime_error(callbacks.run_callback))
+callbacks.io_callback_p.eager = _call_at_once(_as_runtime_error(callbacks.run_callback))

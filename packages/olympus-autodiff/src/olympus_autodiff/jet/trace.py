@@ -19,6 +19,7 @@ from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import (
     Trace,
     Tracer,
+    closed_over,
     current,
     register_tracer_type,
     set_current_trace,
@@ -169,7 +170,12 @@ class JetTrace(Trace):
         with set_current_trace(self.parent) as parent:
             if not moving:
                 return parent.process_custom_jvp_call(
-                    primitive, fun, jvp, args, symbolic_zeros=symbolic_zeros, num_consts=num_consts
+                    primitive,
+                    fun,
+                    jvp,
+                    args,
+                    symbolic_zeros=symbolic_zeros,
+                    **closed_over(num_consts),
                 )
 
             def rule(operands: Sequence[Any], tangents: Sequence[Any]) -> Any:

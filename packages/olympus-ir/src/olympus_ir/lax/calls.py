@@ -15,8 +15,8 @@ from .. import pytrees
 from ..avals import AbstractValue, get_aval
 from ..evaluation import evaluator, olympuspr_as_fun
 from ..olympuspr import ClosedOlympuspr, Olympuspr
-from ..primitives import instruction
-from ..tracing import current
+from ..primitives import Primitive, add_to_instruction_set, instruction
+from ..tracing import Trace, closed_over, current, set_current_trace
 
 __all__ = [
     "checkpoint_p",
@@ -28,16 +28,88 @@ __all__ = [
     "optimization_barrier_p",
 ]
 
+
+_PYTHON_SCALARS = frozenset({bool, int, float, complex})
+
+
+def _as_arrays(operands: Sequence[Any]) -> Sequence[Any]:
+    """Operands for user's rules: a literal of the program is an array to them, as in the trace."""
+    if not any(type(value) in _PYTHON_SCALARS for value in operands):
+        return operands
+    array = evaluator().array
+    return [
+        array(value, get_aval(value)) if type(value) in _PYTHON_SCALARS else value
+        for value in operands
+    ]
+
+
+class _CustomCall(Primitive):
+    """A call of a function that brings derivative rules.
+
+    It is bound to functions (``subfuns``), or to the programs of an equation that stand for them.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, multiple_results=True, family="calls", cache_inference=False)
+
+    def bind(self, *args: Any, **params: Any) -> Sequence[Any]:
+        return self.bind_with_trace(current.trace, args, params)
+
+    def bind_with_trace(
+        self, trace: Trace, args: Sequence[Any], params: Any, params_after_avals: Any = None, /
+    ) -> Sequence[Any]:
+        given = params if params_after_avals is None else params_after_avals
+        if "subfuns" not in given:
+            given = self.get_bind_params(given)
+        with set_current_trace(trace):  # under which the functions are called
+            return self._call(trace, _as_arrays(args), **given)
+
+    def bind_equation(self, operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:  # type: ignore[override]
+        return self.bind_with_trace(current.trace, operands, params)
+
+    def _call(
+        self, trace: Trace, args: Sequence[Any], subfuns: Sequence[Any], **options: Any
+    ) -> Sequence[Any]:
+        """The trace's call of the functions."""
+        raise NotImplementedError(f"{type(self).__name__} must define _call")
+
+
+class _CustomJVPCall(_CustomCall):
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "subfuns": (olympuspr_as_fun(params["call_jaxpr"]), params["jvp_jaxpr_fun"]),
+            "symbolic_zeros": params["symbolic_zeros"],
+            **closed_over(params["num_consts"]),
+        }
+
+    def _call(
+        self, trace: Trace, args: Sequence[Any], subfuns: Sequence[Any], **options: Any
+    ) -> Sequence[Any]:
+        return trace.process_custom_jvp_call(self, *subfuns, args, **options)
+
+
+class _CustomVJPCall(_CustomCall):
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        fun = olympuspr_as_fun(params["call_jaxpr"])
+        return {
+            "subfuns": (fun, params["fwd_jaxpr_thunk"], params["bwd"]),
+            "out_trees": params["out_trees"],
+            "symbolic_zeros": params["symbolic_zeros"],
+            **closed_over(params["num_consts"]),
+        }
+
+    def _call(
+        self, trace: Trace, args: Sequence[Any], subfuns: Sequence[Any], **options: Any
+    ) -> Sequence[Any]:
+        return trace.process_custom_vjp_call(self, *subfuns, args, **options)
+
+
 jit_p = instruction("jit", multiple_results=True, family="calls", cache_inference=False)
 closed_call_p = instruction(
     "closed_call", multiple_results=True, family="calls", cache_inference=False
 )
-custom_jvp_call_p = instruction(
-    "custom_jvp_call", multiple_results=True, family="calls", cache_inference=False
-)
-custom_vjp_call_p = instruction(
-    "custom_vjp_call", multiple_results=True, family="calls", cache_inference=False
-)
+custom_jvp_call_p = add_to_instruction_set(_CustomJVPCall("custom_jvp_call"))
+custom_vjp_call_p = add_to_instruction_set(_CustomVJPCall("custom_vjp_call"))
 # Parameters: ``jaxpr``, an open program without constants; ``policy``, which says of an equation
 # whether its results are kept; ``prevent_cse``; ``differentiated``, set where the program is that
 # of a backward pass.
@@ -108,48 +180,3 @@ def optimization_barrier(operand: Any, /) -> Any:
     """
     leaves, tree = pytrees.tree_flatten(operand)
     return pytrees.tree_unflatten(tree, optimization_barrier_p.bind(*leaves))
-
-
-# ---- applying equations again ----
-
-
-def _as_arrays(operands: Sequence[Any]) -> Sequence[Any]:
-    """Operands for user's rules: a literal of the program is an array to them, as in the trace."""
-    if not any(type(value) in _PYTHON_SCALARS for value in operands):
-        return operands
-    array = evaluator().array
-    return [
-        array(value, get_aval(value)) if type(value) in _PYTHON_SCALARS else value
-        for value in operands
-    ]
-
-
-_PYTHON_SCALARS = frozenset({bool, int, float, complex})
-
-
-def _apply_custom_jvp_call(operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
-    return current.trace.process_custom_jvp_call(
-        custom_jvp_call_p,
-        olympuspr_as_fun(params["call_jaxpr"]),
-        params["jvp_jaxpr_fun"],
-        _as_arrays(operands),
-        symbolic_zeros=params["symbolic_zeros"],
-        num_consts=params["num_consts"],
-    )
-
-
-def _apply_custom_vjp_call(operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
-    return current.trace.process_custom_vjp_call(
-        custom_vjp_call_p,
-        olympuspr_as_fun(params["call_jaxpr"]),
-        params["fwd_jaxpr_thunk"],
-        params["bwd"],
-        _as_arrays(operands),
-        out_trees=params["out_trees"],
-        symbolic_zeros=params["symbolic_zeros"],
-        num_consts=params["num_consts"],
-    )
-
-
-custom_jvp_call_p.bind_equation = _apply_custom_jvp_call
-custom_vjp_call_p.bind_equation = _apply_custom_vjp_call

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,6 +17,7 @@ from ..jit import JitOptions, call_under_trace, jit_options, trace_call
 from ..lax.values import array_aval, as_array
 from ..primitives import Primitive
 from ..tracing import Tracer, current, evaluation_trace, reject_tracers, set_current_trace
+from ..wrapping import wraps
 from .arrays import ReferenceArray, elements_of, physical_of
 from .control_flow import run
 from .tables import array_rules, reference_rules
@@ -164,7 +164,7 @@ def _check_special(primitive: Primitive, value: np.ndarray) -> None:
 
 
 def _jit(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
-    @functools.wraps(fun)
+    @wraps(fun)
     def jitted(*args: Any, **kwargs: Any) -> Any:
         if config_states.disable_jit.value:
             return fun(*args, **kwargs)

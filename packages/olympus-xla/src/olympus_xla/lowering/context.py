@@ -554,7 +554,10 @@ class LoweringContext:
         avals = tuple(mlir.unvarying(atom.aval) for atom in equation.invars)
         cache = self.module._expanded
         key = (fun, avals, tuple(params.items()))
-        closed = cache.get(key)
+        try:
+            closed = cache.get(key)
+        except TypeError:  # parameters of others' primitives need not be hashable
+            key, closed = object(), None
         if closed is None:
             closed = cache[key] = trace_to_closed(
                 lambda *args: pytrees.tree_leaves(fun(*args, **params)), avals

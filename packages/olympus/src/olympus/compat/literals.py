@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classes of scalars and arrays that know their dtype.
 
-JAX makes some constants such; OLYMPUS makes none. Libraries that treat them specially find the
-classes here.
+JAX makes some constants such; OLYMPUS makes none. Libraries that treat them specially, or make
+them, find the classes here.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+
+from olympus_ir.avals import ShapedArray, register_value_type
+
+__all__ = ["TypedComplex", "TypedFloat", "TypedInt", "TypedNdArray", "full_lower"]
 
 
 class TypedInt(int):
@@ -15,11 +21,21 @@ class TypedInt(int):
 
     dtype: np.dtype
 
+    def __new__(cls, value: int, dtype: np.dtype) -> TypedInt:
+        self = super().__new__(cls, value)
+        self.dtype = dtype
+        return self
+
 
 class TypedFloat(float):
     """A Python float that knows its dtype."""
 
     dtype: np.dtype
+
+    def __new__(cls, value: float, dtype: np.dtype) -> TypedFloat:
+        self = super().__new__(cls, value)
+        self.dtype = dtype
+        return self
 
 
 class TypedComplex(complex):
@@ -27,5 +43,23 @@ class TypedComplex(complex):
 
     dtype: np.dtype
 
+    def __new__(cls, value: complex, dtype: np.dtype) -> TypedComplex:
+        self = super().__new__(cls, value)
+        self.dtype = dtype
+        return self
+
 
 TypedNdArray = np.ndarray
+
+
+def _typed_aval(value: Any) -> ShapedArray:
+    return ShapedArray((), value.dtype)
+
+
+for _type in (TypedInt, TypedFloat, TypedComplex):
+    register_value_type(_type, _typed_aval)
+
+
+def full_lower(val: Any) -> Any:
+    """A value as it is: tracers are never wrapped in vain."""
+    return val

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparing arrays with tolerances by dtype, as the tests of libraries do with JAX's helpers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import dtypes, pytrees
+from olympus_ir.avals import get_aval
+
+__all__ = ["check_close"]
+
+# The relative and absolute tolerance by dtype; 0 for the others.
+_TOLERANCES = {
+    "float8_e4m3fn": 1e-1,
+    "float8_e5m2": 1e-1,
+    "bfloat16": 1e-2,
+    "float16": 1e-3,
+    "float32": 1e-6,
+    "float64": 2e-15,
+    "complex64": 1e-6,
+    "complex128": 2e-15,
+}
+
+
+def _tolerance(given: Any, x: Any, y: Any) -> float:
+    """What is given, for all dtypes or by dtype; else the larger of both dtypes' own."""
+    if given is not None and not isinstance(given, dict):
+        return given
+    by_name = {np.dtype(dtype).name: value for dtype, value in (given or {}).items()}
+    names = [dtypes.name_of(get_aval(value).dtype) for value in (x, y)]
+    return max(by_name.get(name, _TOLERANCES.get(name, 0.0)) for name in names)
+
+
+def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: str = "") -> None:
+    """Compares the leaves of two pytrees.
+
+    Args:
+      xs: a pytree of arrays and scalars.
+      ys: another one of the same structure.
+      atol: the absolute tolerance, a number or a dictionary by dtype; for the dtype by default.
+      rtol: the relative tolerance, likewise.
+      err_msg: put into the message.
+
+    Raises:
+      AssertionError: shapes or values differ.
+
+    Example:
+      >>> check_close({"a": 1.0}, {"a": np.float32(1.0)})
+    """
+
+    def check(x: Any, y: Any) -> None:
+        x, y = (value if hasattr(value, "dtype") else np.asarray(value) for value in (x, y))
+        assert np.shape(x) == np.shape(y), (
+            f"shapes {np.shape(x)} and {np.shape(y)} differ {err_msg}"
+        )
+        tolerances = {"atol": _tolerance(atol, x, y), "rtol": _tolerance(rtol, x, y)}
+        np.testing.assert_allclose(*map(_comparable, (x, y)), **tolerances, err_msg=err_msg)
+
+    pytrees.tree_map(check, xs, ys)
+
+
+def _comparable(x: Any) -> np.ndarray:
+    """The array in a dtype with which NumPy computes."""
+    array = np.asarray(x)
+    return array if array.dtype.kind in "?biufc" else array.astype(np.float32)
