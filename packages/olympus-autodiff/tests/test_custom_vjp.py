@@ -20,7 +20,7 @@ from olympus_autodiff import (
     zero_from_primal,
 )
 from olympus_batching import vmap
-from olympus_ir import lax
+from olympus_ir import Array, lax
 from olympus_ir.errors import UnexpectedTracerError
 from olympus_ir.jit import jit
 
@@ -44,6 +44,24 @@ def test_rule_is_used():
     assert f(0.0) == 0.0
     assert grad(f)(0.0) == 10.0
     assert vjp(f, 0.0)[1](2.0) == (20.0,)
+
+
+def test_backward_passes_get_arrays():
+    given = []
+
+    @custom_vjp
+    def f(x):
+        return {"sine": lax.sin(x["a"]), "other": x["b"]}
+
+    def backward(_, cotangents):
+        given.extend(cotangents.values())
+        return ({"a": cotangents["sine"], "b": cotangents["other"]},)
+
+    f.defvjp(lambda x: (f(x), None), backward)
+    grad(lambda x: f(x)["sine"])({"a": 1.0, "b": 2.0})
+    grad(lambda x: lax.mul(f(x)["sine"], 2.0))({"a": 1.0, "b": 2.0})
+    assert len(given) == 4
+    assert all(isinstance(cotangent, Array) and cotangent.weak_type for cotangent in given)
 
 
 def test_in_programs():

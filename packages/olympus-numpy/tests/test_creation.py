@@ -17,6 +17,18 @@ class Convertible:
         return np.arange(3)
 
 
+@pytest.mark.parametrize("name", ["bool_", "int8", "uint32", "bfloat16", "float32", "complex64"])
+def test_scalar_types_equal_numpys_types_and_dtypes(name):
+    scalar_type = getattr(jnp, name)
+    dtype = scalar_type.dtype
+    for other in (dtype, dtype.type, scalar_type):
+        assert scalar_type == other and other == scalar_type
+        assert not (scalar_type != other or other != scalar_type)
+        assert other in [scalar_type] and scalar_type in [other]
+    for other in (jnp.float16, jnp.float16.dtype, np.float16, float, name, None):
+        assert scalar_type != other and other not in [scalar_type]
+
+
 class Holder:
     def __jax_array__(self):
         return jnp.arange(3)

@@ -15,7 +15,7 @@ from olympus_ir.expansion import expansion_rules
 from olympus_ir.primitives import Primitive
 
 from .tables import jvp_rules, transpose_rules
-from .zeros import SymbolicZero, Zero, instantiate
+from .zeros import SymbolicZero, Zero, as_result
 
 __all__ = ["custom_lin_p", "forward_mode_error"]
 
@@ -65,9 +65,11 @@ def _custom_lin_transpose(
     symbolic_zeros: bool,
 ) -> list[Any]:
     if symbolic_zeros:
-        given = [SymbolicZero(ct.aval) if ct.__class__ is Zero else ct for ct in cotangents]
+        given = [
+            SymbolicZero(ct.aval) if ct.__class__ is Zero else as_result(ct) for ct in cotangents
+        ]
     else:
-        given = [instantiate(ct) for ct in cotangents]
+        given = [as_result(ct) for ct in cotangents]
     results = bwd(*operands[:num_res], *given)
     kept = [
         None if result.__class__ in (Zero, SymbolicZero) else result

@@ -18,10 +18,25 @@ from olympus_ir.jit import jit
 from olympus_ir.lax.control_flow import scanning
 from olympus_ir.make import make_olympuspr
 from olympus_ir.primitives import Primitive
-from olympus_ir.pytrees import tree_leaves
+from olympus_ir.pytrees import register_pytree_node, tree_leaves
 
 VECTOR = np.arange(3, dtype=np.float32)
 F32 = ShapedArray((), np.float32)
+
+
+class Parameter:
+    """A pytree that can be called, as layers can."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __call__(self, x):
+        return x
+
+
+register_pytree_node(
+    Parameter, lambda node: ((node.value,), None), lambda _, leaf: Parameter(*leaf)
+)
 
 
 @pytest.fixture(params=["operation", "program", "python"])
@@ -78,6 +93,20 @@ class TestCond:
         check(run(lambda: lax.cond(False, lambda x: 1.0, lambda x: 2.0, operand=None)), 2.0)
         with pytest.raises(TypeError, match="if `operand` keyword is passed"):
             lax.cond(True, lax.sin, lax.cos, 1.0, operand=1.0)
+
+    def test_operands_may_be_callable(self):
+        def first(left, right):
+            return left.value
+
+        def second(left, right):
+            return right.value
+
+        left, right = Parameter(VECTOR), Parameter(VECTOR + 1)
+        np.testing.assert_array_equal(lax.cond(True, first, second, left, right), VECTOR)
+        np.testing.assert_array_equal(lax.cond(False, first, second, left, right), VECTOR + 1)
+        # The other order, in which each function has an operand of its own.
+        other = lax.cond(False, VECTOR, lax.neg, right, lambda right: right.value)
+        np.testing.assert_array_equal(other, VECTOR + 1)
 
     def test_pytrees(self, run):
         def fun(pred):

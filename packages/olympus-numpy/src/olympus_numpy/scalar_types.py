@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scalar types: `float32` and its kin, which name a dtype and make arrays of it.
 
-They stand where NumPy's scalar types stand: equal to them, accepted by ``np.dtype``, callable. A
-call gives an array of rank 0, not a NumPy scalar.
+They stand where NumPy's scalar types stand: equal to them and to dtypes, accepted by ``np.dtype``,
+callable. A call gives an array of rank 0, not a NumPy scalar.
 """
 
 from __future__ import annotations
@@ -92,6 +92,7 @@ class ScalarType(type):
         return (
             cls is other
             or cls.dtype.type is other
+            or (isinstance(other, np.dtype) and cls.dtype == other)
             or (isinstance(other, ScalarType) and cls.dtype == other.dtype)
         )
 
