@@ -284,6 +284,17 @@ def _devices_of(processes: frozenset[int]) -> frozenset[Any]:
     return frozenset(d for d in backends.devices() if d.process_index in processes)
 
 
+def wait_at_barrier(name: str, timeout: float) -> None:
+    """Waits in this thread until all processes have come to a barrier; no devices take part.
+
+    Args:
+      name: the barrier's, used once in a program.
+      timeout: how long to wait, in seconds.
+    """
+    if _membership is not None:
+        _membership.client.wait_at_barrier(name, round(1000 * timeout))
+
+
 # ---- leaving ----
 
 

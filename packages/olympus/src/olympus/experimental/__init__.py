@@ -12,6 +12,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
     __name__,
     {},
     (
+        "array_serialization",
         "checkify",
         "compilation_cache",
         "hijax",

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pytrees of arrays in folders.
+
+A folder has a file ``pytreedef.json`` with the structure and the types of the arrays, and a
+database ``array_store`` with the arrays, each under its number. JAX reads it, and is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import threading
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import dtypes, pytrees
+from olympus_ir.pytree_prefix import broadcast_prefix
+from olympus_ir.shape_struct import ShapeDtypeStruct
+
+from .. import backends, multihost
+from ..transfer import device_put
+from .specs import get_tensorstore_spec, is_remote_storage, merge_nested_ts_specs
+from .stores import ByteLimiter, async_deserialize, async_serialize, combine_kvstores
+from .trees import tree_from_bytes, tree_to_bytes
+
+__all__ = [
+    "PyTreeFuture",
+    "load",
+    "load_pytreedef",
+    "nonblocking_load",
+    "nonblocking_save",
+    "save",
+]
+
+TREE_FILE, STORE = "pytreedef.json", "array_store"
+TREE_KEY, LEAVES_KEY = "__jax_pytreedef_repr", "__jax_leaf_ids"
+BYTES_AT_A_TIME = 32 << 30
+
+_LEAF = re.compile(r"^Array\((?P<dtype>[\w<>]+)\[(?P<shape>[\d, ]*)\]\)$")
+
+
+class PyTreeFuture(concurrent.futures.Future):
+    """A pytree that is being read or written: ``result`` waits for it, ``await`` does, too.
+
+    Attributes:
+      pytree: the same with `ShapeDtypeStruct`s for arrays, known at once.
+    """
+
+    def __init__(self, work: Callable[[], Any], pytree: Any) -> None:
+        super().__init__()
+        self.pytree = pytree
+        threading.Thread(target=self._run, args=(work,)).start()
+
+    def _run(self, work: Callable[[], Any]) -> None:
+        self.set_running_or_notify_cancel()
+        try:
+            self.set_result(work())
+        except BaseException as error:  # raised where the result is asked for
+            self.set_exception(error)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return asyncio.wrap_future(self).__await__()
+
+
+def _is_none(value: Any) -> bool:
+    return value is None
+
+
+def _description(leaf: Any) -> str | None:
+    if leaf is None:
+        return None
+    sizes = ", ".join(map(str, leaf.shape))
+    return f"Array({dtypes.name_of(leaf.dtype)}[{sizes}])"
+
+
+def _described(text: str | None) -> Any:
+    if text is None:
+        return None
+    found = _LEAF.match(text)
+    if found is None:
+        raise ValueError(f"{TREE_FILE} has a leaf {text!r}, which is not of the form 'Array(...)'")
+    shape = tuple(int(size) for size in found["shape"].split(",") if size.strip())
+    return ShapeDtypeStruct(shape, np.dtype(found["dtype"]))
+
+
+def _local(directory: Any) -> pathlib.Path:
+    text = os.fspath(directory)
+    if is_remote_storage(text):
+        raise ValueError(
+            f"pytrees are saved in folders of the file system, got {text}. Write arrays to the "
+            "cloud with GlobalAsyncCheckpointManager."
+        )
+    return pathlib.Path(text).resolve()
+
+
+# ---- writing ----
+
+
+def save(data: Any, directory: Any, *, overwrite: bool = True, ts_specs: Any = None) -> None:
+    """Writes a pytree of arrays to a folder.
+
+    Args:
+      data: the pytree. Its leaves are arrays or None.
+      directory: the folder; it is made.
+      overwrite: whether a pytree that it has already is replaced.
+      ts_specs: a pytree prefix of TensorStore specs that say more about how arrays are stored.
+
+    Raises:
+      ValueError: where a leaf is no array, or the folder has files and ``overwrite`` is not set.
+
+    Example:
+      Needs the library tensorstore::
+
+        save({"a": olympus.numpy.arange(2), "b": None}, "/tmp/data")
+        load("/tmp/data", SingleDeviceSharding(olympus.devices()[0]))
+    """
+    leaves, tree = pytrees.tree_flatten(data, is_leaf=_is_none)
+    leaves = [None if leaf is None else _checked(leaf) for leaf in leaves]
+    contents = {
+        TREE_KEY: base64.b64encode(tree_to_bytes(tree)).decode(),
+        LEAVES_KEY: list(map(_description, leaves)),
+    }
+    specs = _spread(ts_specs, data)
+    root, several = _local(directory), backends.process_count() > 1
+    if backends.process_index() == 0:
+        _prepare(root, overwrite)
+        (root / TREE_FILE).write_text(json.dumps(contents, indent=2))
+    multihost.sync_global_devices(f"save {root}: folder")
+    own = backends.process_index() if several else None
+
+    async def write() -> None:
+        await asyncio.gather(
+            *(
+                async_serialize(
+                    leaf,
+                    merge_nested_ts_specs(
+                        get_tensorstore_spec(root / STORE / str(number), True, own, leaf), spec
+                    ),
+                )
+                for number, (leaf, spec) in enumerate(zip(leaves, specs, strict=True))
+                if leaf is not None
+            )
+        )
+
+    asyncio.run(write())
+    if several:
+        multihost.sync_global_devices(f"save {root}: arrays")
+        if backends.process_index() == 0:
+            parts = [_database(root, process) for process in range(backends.process_count())]
+            asyncio.run(combine_kvstores(_database(root, None), parts))
+        multihost.sync_global_devices(f"save {root}: database")
+
+
+def _checked(leaf: Any) -> Any:
+    """A leaf that can be written."""
+    dtype = getattr(leaf, "dtype", None)
+    if dtype is None or not hasattr(leaf, "shape"):
+        raise ValueError(
+            "For serialization, all leaves must be either None or olympus.Array-like objects, "
+            f"got {leaf!r} of type {type(leaf).__name__}."
+        )
+    if dtypes.is_extended(dtype):
+        raise TypeError(
+            f"arrays of dtype {dtypes.name_of(dtype)} cannot be saved: save "
+            "`olympus.random.key_data` of keys"
+        )
+    return leaf if hasattr(leaf, "addressable_shards") else device_put(leaf)
+
+
+def _database(root: pathlib.Path, process: int | None) -> dict[str, Any]:
+    name = "" if process is None else f"process_{process}/"
+    return {"driver": "ocdbt", "base": f"file://{root / STORE}/{name}"}
+
+
+def _prepare(root: pathlib.Path, overwrite: bool) -> None:
+    if root.exists() and any(root.iterdir()):
+        if not overwrite:
+            raise ValueError(
+                f"Files already exist at path: `{root}`, but you specified `overwrite=False`"
+            )
+        if not (root / TREE_FILE).exists():
+            raise ValueError(
+                f"the folder {root} has files, and none of them is {TREE_FILE}: it is not one that "
+                "`save` wrote, and is not overwritten"
+            )
+        (root / TREE_FILE).unlink()
+        shutil.rmtree(root / STORE, ignore_errors=True)
+    root.mkdir(parents=True, exist_ok=True)
+
+
+def _spread(prefix: Any, data: Any) -> list[Any]:
+    """One spec, or None, for each leaf."""
+    if prefix is None:
+        return [None] * len(pytrees.tree_leaves(data, is_leaf=_is_none))
+    return broadcast_prefix(
+        prefix,
+        data,
+        is_leaf=lambda each: each is None or (isinstance(each, dict) and "driver" in each),
+    )
+
+
+def nonblocking_save(
+    data: Any, directory: Any, *, overwrite: bool = True, ts_specs: Any = None
+) -> PyTreeFuture:
+    """As `save`, in a thread.
+
+    Returns:
+      A future, whose attribute ``pytree`` has the types of the arrays.
+    """
+    types = pytrees.tree_map(
+        lambda leaf: None if leaf is None else ShapeDtypeStruct(leaf.shape, leaf.dtype),
+        data,
+        is_leaf=_is_none,
+    )
+    return PyTreeFuture(
+        lambda: save(data, directory, overwrite=overwrite, ts_specs=ts_specs), types
+    )
+
+
+# ---- reading ----
+
+
+def load_pytreedef(directory: Any) -> Any:
+    """Reads the structure of a pytree in a folder, and the types of its arrays.
+
+    Args:
+      directory: the folder.
+
+    Returns:
+      The pytree, with `ShapeDtypeStruct`s for arrays.
+
+    Raises:
+      FileNotFoundError: where there is no pytree.
+    """
+    contents = json.loads((_local(directory) / TREE_FILE).read_text())
+    tree = tree_from_bytes(base64.b64decode(contents[TREE_KEY]))
+    return pytrees.tree_unflatten(tree, map(_described, contents[LEAVES_KEY]))
+
+
+def load(directory: Any, shardings: Any, *, mask: Any = None, ts_specs: Any = None) -> Any:
+    """Reads a pytree of arrays from a folder.
+
+    Args:
+      directory: the folder.
+      shardings: a pytree prefix of shardings, or of `ShapeDtypeStruct`s with shardings where arrays
+        shall have another dtype or shape.
+      mask: a pytree prefix of booleans: what is False is not read, and comes as None.
+      ts_specs: a pytree prefix of TensorStore specs that say more about how arrays are stored.
+
+    Raises:
+      FileNotFoundError: where there is no pytree.
+      TypeError: where an array that is read has no sharding.
+    """
+    root = _local(directory)
+    types = load_pytreedef(root)
+    leaves, tree = pytrees.tree_flatten(types, is_leaf=_is_none)
+    wanted = _prefix(shardings, types)
+    masks = [True] * len(leaves) if mask is None else _prefix(mask, types)
+    specs = _spread(ts_specs, types)
+
+    async def read() -> list[Any]:
+        limiter = ByteLimiter(BYTES_AT_A_TIME)
+
+        async def one(number: int) -> Any:
+            if leaves[number] is None or not masks[number]:
+                return None
+            spec = merge_nested_ts_specs(
+                get_tensorstore_spec(root / STORE / str(number)), specs[number]
+            )
+            return await async_deserialize(wanted[number], spec, byte_limiter=limiter)
+
+        return await asyncio.gather(*map(one, range(len(leaves))))
+
+    return pytrees.tree_unflatten(tree, asyncio.run(read()))
+
+
+def _prefix(prefix: Any, full: Any) -> list[Any]:
+    return broadcast_prefix(prefix, full, is_leaf=_is_none)
+
+
+def nonblocking_load(
+    directory: Any, shardings: Any, *, mask: Any = None, ts_specs: Any = None
+) -> PyTreeFuture:
+    """As `load`, in a thread.
+
+    Returns:
+      A future, whose attribute ``pytree`` has the types of the arrays.
+    """
+    return PyTreeFuture(
+        lambda: load(directory, shardings, mask=mask, ts_specs=ts_specs), load_pytreedef(directory)
+    )

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing arrays to TensorStore, and reading them, a shard at a time and many at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import dtypes
+from olympus_sharding.shardings import Sharding
+
+from .. import backends
+from ..assembly import make_array_from_single_device_arrays
+from ..layouts import Format
+from ..transfer import device_put
+from ._tensorstore import ts
+from .specs import chunk_metadata, merge_nested_ts_specs
+
+__all__ = [
+    "ByteLimiter",
+    "async_deserialize",
+    "async_serialize",
+    "combine_kvstores",
+    "run_deserialization",
+    "run_serialization",
+]
+
+TS_CONTEXT = ts.Context(
+    {
+        "cache_pool": {"total_bytes_limit": 0},
+        "data_copy_concurrency": {"limit": 128},
+        "file_io_concurrency": {"limit": 128},
+    }
+)
+
+
+class ByteLimiter:
+    """Keeps what is read at the same time below a number of bytes.
+
+    Args:
+      limit: the number.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = self._free = limit
+        self._changed = asyncio.Condition()
+
+    async def wait_for_bytes(self, requested_bytes: int) -> None:
+        """Waits until so many bytes are free, and takes them."""
+        if requested_bytes >= self._limit:
+            raise ValueError(
+                f"Requested more bytes than we reserved space for: {requested_bytes} > "
+                f"{self._limit}. Allow more with `concurrent_gb`."
+            )
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._free > requested_bytes)
+            self._free -= requested_bytes
+
+    async def release_bytes(self, requested_bytes: int) -> None:
+        """Gives bytes back."""
+        async with self._changed:
+            self._free += requested_bytes
+            self._changed.notify_all()
+
+
+def _is_metadata_known(spec: Any) -> bool:
+    return isinstance(spec, dict) and "metadata" in spec
+
+
+async def async_serialize(
+    arr_inp: Any,
+    tensorstore_spec: Any,
+    commit_future: list[Any] | None = None,
+    context: Any = TS_CONTEXT,
+    chunk_layout: Any = None,
+    primary_host: int | None = None,
+    replica_id: int = 0,
+    transaction: Any = None,
+) -> None:
+    """Writes an array.
+
+    Args:
+      arr_inp: the array.
+      tensorstore_spec: where and how.
+      commit_future: a list that the futures of the writes are added to; without it, they are waited
+        for. When this function has returned, the array may be changed in any case.
+      context: limits on what happens at the same time.
+      chunk_layout: preferences for chunks.
+      primary_host: the process that makes the file; all do where None.
+      replica_id: which of several equal shards is written.
+      transaction: what the writes are part of.
+
+    Raises:
+      ValueError: where the array is on devices of other processes too, and each of its parts is on
+        one of those.
+    """
+    array = arr_inp
+    if not isinstance(tensorstore_spec, dict):
+        tensorstore_spec = tensorstore_spec.to_json()
+    if not _is_metadata_known(tensorstore_spec):
+        driver = tensorstore_spec.get("driver", "zarr")
+        tensorstore_spec = merge_nested_ts_specs(
+            tensorstore_spec, {"metadata": chunk_metadata(array, driver)}
+        )
+    options: dict[str, Any] = {"context": context, "transaction": transaction}
+    if chunk_layout is not None:
+        options["chunk_layout"] = chunk_layout
+    is_primary = primary_host is None or backends.process_index() == primary_host
+    spec = ts.Spec(tensorstore_spec)
+    store = await ts.open(
+        spec,
+        open=True,
+        create=is_primary,
+        assume_metadata=not is_primary,
+        dtype=ts.dtype(np.dtype(array.dtype)),
+        **options,
+    )
+    commits = await asyncio.gather(
+        *(
+            _write_shard(store, shard, transaction)
+            for shard in array.addressable_shards
+            if shard.replica_id == replica_id
+        )
+    )
+    if commit_future is not None:
+        commit_future.extend(commits)
+    elif transaction is None:
+        await asyncio.gather(*commits)
+
+
+async def _write_shard(store: Any, shard: Any, transaction: Any) -> Any:
+    if transaction is not None:
+        store = store.with_transaction(transaction)
+    # The copy is our own: nobody changes it while it is written.
+    write = store[shard.index].write(
+        np.asarray(shard.data), can_reference_source_data_indefinitely=True
+    )
+    await write.copy
+    return write.commit
+
+
+def _resolved(in_type: Any) -> tuple[Any, Any, Any, Any]:
+    """Sharding, layout, shape and dtype of what an array shall be read as."""
+    layout = shape = dtype = None
+    sharding = in_type
+    if hasattr(in_type, "shape") and hasattr(in_type, "dtype"):
+        shape, dtype = in_type.shape, in_type.dtype
+        sharding = getattr(in_type, "format", None) or in_type.sharding
+    if isinstance(sharding, Format):
+        layout, sharding = sharding.layout, sharding.sharding
+    if not isinstance(sharding, Sharding):
+        raise TypeError(
+            "sharding passed to deserialization should be specified, concrete and an instance of "
+            f"`olympus.sharding.Sharding`. Got {sharding}"
+        )
+    return sharding, layout, shape, dtype
+
+
+async def async_deserialize(
+    in_type: Any,
+    tensorstore_spec: Any,
+    global_shape: Sequence[int] | None = None,
+    dtype: Any = None,
+    byte_limiter: ByteLimiter | None = None,
+    context: Any = TS_CONTEXT,
+    chunk_layout: Any = None,
+    assume_metadata: bool = False,
+) -> Any:
+    """Reads an array.
+
+    Args:
+      in_type: its sharding, or a `Format`, or a `ShapeDtypeStruct` with one of them.
+      tensorstore_spec: where it is stored.
+      global_shape: the shape that is wanted: what the file has beyond it is left out, what it lacks
+        is zero.
+      dtype: the dtype that is wanted.
+      byte_limiter: keeps what is read at the same time below a number of bytes.
+      context: limits on what happens at the same time.
+      chunk_layout: preferences for chunks.
+      assume_metadata: whether the spec says all that is known of the file.
+
+    Raises:
+      TypeError: where no sharding is given.
+      ValueError: where there is no such array.
+    """
+    sharding, layout, given_shape, given_dtype = _resolved(in_type)
+    options: dict[str, Any] = {} if chunk_layout is None else {"chunk_layout": chunk_layout}
+    store = await ts.open(
+        tensorstore_spec, open=True, assume_metadata=assume_metadata, context=context, **options
+    )
+    wanted = global_shape if global_shape is not None else given_shape
+    shape = tuple(store.shape if wanted is None else wanted)
+    dtype = dtype if dtype is not None else given_dtype
+    sharding.shard_shape(shape)  # raises where the devices do not divide it
+    devices = sharding.addressable_devices_indices_map(shape).items()
+    parts = await asyncio.gather(
+        *(
+            _read_shard(store, index, shape, dtype, device, byte_limiter)
+            for device, index in devices
+        )
+    )
+    array = make_array_from_single_device_arrays(shape, sharding, parts)
+    return array if layout is None else device_put(array, Format(layout, sharding))
+
+
+async def _read_shard(
+    store: Any, index: Any, shape: tuple, dtype: Any, device: Any, byte_limiter: Any
+) -> Any:
+    bounds = [part.indices(size) for part, size in zip(index, shape, strict=True)]
+    part = np.zeros([stop - start for start, stop, _ in bounds], store.dtype.numpy_dtype)
+    stored = [min(stop, size) for (_, stop, _), size in zip(bounds, store.shape, strict=True)]
+    there = [
+        slice(start, max(start, stop)) for (start, _, _), stop in zip(bounds, stored, strict=True)
+    ]
+    here = tuple(slice(0, each.stop - each.start) for each in there)
+    if byte_limiter is not None:
+        await byte_limiter.wait_for_bytes(part.nbytes)
+    try:
+        if all(each.stop > each.start for each in there):
+            part[here] = await store[tuple(there)].read()
+        if dtype is not None:
+            part = part.astype(dtypes.canonicalize_dtype(dtype))
+        return device_put(part, device)
+    finally:
+        if byte_limiter is not None:
+            await byte_limiter.release_bytes(part.nbytes)
+
+
+def run_serialization(arrays: Sequence[Any], tensorstore_specs: Sequence[Any]) -> None:
+    """Writes several arrays, and waits until they are stored."""
+
+    async def run() -> None:
+        await asyncio.gather(*map(async_serialize, arrays, tensorstore_specs))
+
+    asyncio.run(run())
+
+
+def run_deserialization(
+    shardings: Sequence[Any],
+    tensorstore_specs: Sequence[Any],
+    global_shapes: Sequence[Any] | None = None,
+    dtypes: Sequence[Any] | None = None,
+    concurrent_gb: int = 32,
+) -> list[Any]:
+    """Reads several arrays.
+
+    Args:
+      shardings: for each array what it shall be read as.
+      tensorstore_specs: for each array where it is stored.
+      global_shapes: for each array the shape that is wanted.
+      dtypes: for each array the dtype that is wanted.
+      concurrent_gb: how much is read at the same time.
+    """
+    none = [None] * len(tensorstore_specs)
+
+    async def run() -> list[Any]:
+        limiter = ByteLimiter(concurrent_gb * 10**9)
+        return await asyncio.gather(
+            *(
+                async_deserialize(*each, byte_limiter=limiter)
+                for each in zip(
+                    shardings, tensorstore_specs, global_shapes or none, dtypes or none, strict=True
+                )
+            )
+        )
+
+    return asyncio.run(run())
+
+
+async def combine_kvstores(
+    combined_kvstore: Any, kvstores: Sequence[Any], context: Any = TS_CONTEXT
+) -> None:
+    """Makes one database of those that processes have written; nothing is copied."""
+    whole = await ts.KvStore.open(combined_kvstore, context=context)
+    transaction = ts.Transaction(atomic=False)
+    target = whole.with_transaction(transaction)
+    stores = await asyncio.gather(*(ts.KvStore.open(each, context=context) for each in kvstores))
+    await asyncio.gather(*(store.experimental_copy_range_to(target) for store in stores))
+    await transaction.commit_async()

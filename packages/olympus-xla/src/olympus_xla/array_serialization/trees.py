@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Structures of pytrees as FlatBuffers, in the layout that JAX writes with its checkpoints.
+
+A node is a table of five fields: its kind, its children, the keys of a dictionary, and name and
+static data of a node of a registered type. https://flatbuffers.dev/internals describes the format.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from typing import Any
+
+from ..export_trees import tree_from_json, tree_to_json
+
+__all__ = ["tree_from_bytes", "tree_to_bytes"]
+
+KINDS = ("leaf", "none", "tuple", "list", "dict", "custom")
+KIND, CHILDREN, KEYS, NAME, AUXDATA = range(5)
+ORDERED = "collections.OrderedDict"
+
+
+def tree_to_bytes(tree: Any) -> bytes:
+    """A structure as a FlatBuffer.
+
+    Raises:
+      ValueError: where it has nodes of types that are not registered for serialization.
+    """
+    buffer = bytearray(4)
+    struct.pack_into("<I", buffer, 0, _write_node(buffer, tree_to_json(tree)))
+    return bytes(buffer)
+
+
+def tree_from_bytes(data: bytes) -> Any:
+    """The structure that `tree_to_bytes`, or JAX, wrote.
+
+    Raises:
+      ValueError: where it has nodes of types that are not registered for serialization.
+    """
+    return tree_from_json(_read_node(data, struct.unpack_from("<I", data, 0)[0]))
+
+
+# ---- writing: what a table refers to comes behind it ----
+
+
+def _align(buffer: bytearray, ahead: int = 0) -> None:
+    buffer += bytes(-(len(buffer) + ahead) % 4)
+
+
+def _write_node(buffer: bytearray, node: Any) -> int:
+    """Appends a node, and returns its position."""
+    node = {"kind": "leaf"} if node is None else node
+    vtable_size = 4 + 2 * 5
+    _align(buffer, vtable_size)
+    position = len(buffer) + vtable_size
+    slots = [4 + 4 * field for field in range(5)]
+    present = {CHILDREN: node.get("children"), KEYS: node.get("keys")}
+    if node["kind"] == "custom":
+        present |= {NAME: node["name"].encode(), AUXDATA: _auxdata_out(node)}
+    offsets = [
+        slot if field == KIND or present.get(field) is not None else 0
+        for field, slot in enumerate(slots)
+    ]
+    buffer += struct.pack("<7H", vtable_size, 4 + 4 * 5, *offsets)
+    buffer += struct.pack("<i", vtable_size) + bytes(4 * 5)
+    buffer[position + slots[KIND]] = KINDS.index(node["kind"])
+    for field, value in present.items():
+        if value is not None:
+            write = _write_bytes if field in (NAME, AUXDATA) else _write_vector
+            _refer(buffer, position + slots[field], write(buffer, value))
+    return position
+
+
+def _refer(buffer: bytearray, slot: int, position: int) -> None:
+    struct.pack_into("<I", buffer, slot, position - slot)
+
+
+def _write_bytes(buffer: bytearray, value: bytes) -> int:
+    _align(buffer)
+    position = len(buffer)
+    buffer += struct.pack("<I", len(value)) + value + b"\0"
+    return position
+
+
+def _write_vector(buffer: bytearray, values: list[Any]) -> int:
+    _align(buffer)
+    position = len(buffer)
+    buffer += struct.pack("<I", len(values)) + bytes(4 * len(values))
+    for place, value in enumerate(values):
+        is_key = isinstance(value, str)
+        end = _write_bytes(buffer, value.encode()) if is_key else _write_node(buffer, value)
+        _refer(buffer, position + 4 + 4 * place, end)
+    return position
+
+
+# ---- reading ----
+
+
+def _read_node(data: bytes, position: int) -> Any:
+    vtable = position - struct.unpack_from("<i", data, position)[0]
+    size = struct.unpack_from("<H", data, vtable)[0]
+
+    def slot(field: int) -> int | None:
+        if 4 + 2 * field >= size:
+            return None
+        offset = struct.unpack_from("<H", data, vtable + 4 + 2 * field)[0]
+        return position + offset if offset else None
+
+    def followed(place: int) -> int:
+        return place + struct.unpack_from("<I", data, place)[0]
+
+    def contents(field: int) -> bytes:
+        place = slot(field)
+        if place is None:
+            return b""
+        start = followed(place)
+        return data[start + 4 : start + 4 + struct.unpack_from("<I", data, start)[0]]
+
+    def elements(field: int) -> list[int]:
+        place = slot(field)
+        if place is None:
+            return []
+        start = followed(place)
+        count = struct.unpack_from("<I", data, start)[0]
+        return [followed(start + 4 + 4 * number) for number in range(count)]
+
+    def text(start: int) -> str:
+        return data[start + 4 : start + 4 + struct.unpack_from("<I", data, start)[0]].decode()
+
+    kind_place = slot(KIND)
+    kind = KINDS[0 if kind_place is None else data[kind_place]]
+    if kind == "leaf":
+        return None
+    children = [_read_node(data, child) for child in elements(CHILDREN)]
+    node: dict[str, Any] = {"kind": kind, "children": children}
+    if kind == "dict":
+        node["keys"] = [text(start) for start in elements(KEYS)]
+    if kind == "custom":
+        node["name"] = contents(NAME).decode()
+        node["auxdata"] = _auxdata_in(node["name"], contents(AUXDATA))
+    return node
+
+
+# ---- static data: the keys of ordered dictionaries are JSON in these files ----
+
+
+def _auxdata_out(node: dict[str, Any]) -> bytes:
+    data = base64.b64decode(node["auxdata"])
+    if node["name"] == ORDERED:
+        return json.dumps(data.decode().split("\0") if data else []).encode()
+    return data
+
+
+def _auxdata_in(name: str, data: bytes) -> str:
+    if name == ORDERED:
+        data = "\0".join(json.loads(data)).encode()
+    return base64.b64encode(data).decode()

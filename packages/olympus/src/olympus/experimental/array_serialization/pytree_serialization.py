@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pytrees of arrays in folders."""
+
+from olympus_xla.array_serialization.pytree import (
+    load,
+    load_pytreedef,
+    nonblocking_load,
+    nonblocking_save,
+    save,
+)
+
+__all__ = ["load", "load_pytreedef", "nonblocking_load", "nonblocking_save", "save"]

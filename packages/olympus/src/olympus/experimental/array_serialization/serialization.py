@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of many devices and processes in files, written while the program goes on."""
+
+from olympus_xla.array_serialization.manager import (
+    AsyncManager,
+    BarrierTimeoutError,
+    GlobalAsyncCheckpointManager,
+    GlobalAsyncCheckpointManagerBase,
+    get_tensorstore_spec,
+    is_remote_storage,
+)
+
+__all__ = [
+    "AsyncManager",
+    "BarrierTimeoutError",
+    "GlobalAsyncCheckpointManager",
+    "GlobalAsyncCheckpointManagerBase",
+    "get_tensorstore_spec",
+    "is_remote_storage",
+]
