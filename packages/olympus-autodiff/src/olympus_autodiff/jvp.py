@@ -29,7 +29,7 @@ from olympus_ir.tracing import (
 from .custom_linear import custom_lin_p
 from .memory import remembered
 from .tables import concerns_refs, jvp_rules, load_rules
-from .zeros import SymbolicZero, Zero, as_result, aval_of, has_tangents, instantiate
+from .zeros import SymbolicZero, Zero, as_result, aval_of, has_tangents, instantiate, laid_out_as
 
 __all__ = ["JVPTrace", "JVPTracer", "jvp", "jvp_flat", "jvp_olympuspr"]
 
@@ -336,6 +336,8 @@ def _checked_tangent(primal: Any, tangent: Any) -> Any:
             f"jvp called with different primal and tangent shapes; got primal shape {aval.shape} "
             f"and tangent shape {tangent_aval.shape}."
         )
+    if tangent_aval.layout is not expected.layout:
+        tangent = laid_out_as(tangent, expected)
     return Zero(expected) if expected.dtype == dtypes.float0 else tangent
 
 

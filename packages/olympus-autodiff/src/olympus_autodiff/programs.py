@@ -28,7 +28,7 @@ from .jvp import check_no_tracers, closed_over_error
 from .linearize import LinearizeTrace, LinearizeTracer
 from .memory import remembered
 from .tangent_trace import TangentTrace, is_scalar_constant, lift_constants, live_equations
-from .zeros import Zero, has_tangents, scalar
+from .zeros import Zero, explicit_layout, has_tangents, scalar
 
 __all__ = ["LinearizedProgram", "join_nonzero", "linearize_olympuspr"]
 
@@ -126,7 +126,7 @@ def recorded_zeros(tangent_trace: TangentTrace, aval: Any) -> Any:
     zero = scalar(0, aval.dtype)
     if not aval.shape:
         return zero
-    params = {"shape": aval.shape, "broadcast_dimensions": (), "sharding": None}
+    params = {"shape": aval.shape, "broadcast_dimensions": (), "sharding": explicit_layout(aval)}
     return tangent_trace.record(lax.broadcast_in_dim_p, [zero], params)
 
 

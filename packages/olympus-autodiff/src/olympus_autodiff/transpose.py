@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import pytrees
 from olympus_ir.avals import ShapedArray
+from olympus_ir.config_states import abstract_mesh
 from olympus_ir.errors import MissingRuleError
 from olympus_ir.evaluation import bind_equation
 from olympus_ir.flattening import FlatFunction, debug_info_of_tree
@@ -25,7 +26,7 @@ from .jvp import check_no_tracers
 from .memory import remembered
 from .tables import load_rules, transpose_rules
 from .tangent_trace import live_equations
-from .zeros import UndefinedPrimal, Zero, add_tangents, as_result, aval_of, instantiate
+from .zeros import UndefinedPrimal, Zero, add_tangents, as_result, aval_of, instantiate, laid_out_as
 
 __all__ = ["backward_pass", "linear_transpose", "transpose_olympuspr"]
 
@@ -59,6 +60,9 @@ def backward_pass(
             if atom in received:
                 cotangent = add_tangents(received[atom], cotangent)
             received[atom] = cotangent
+    laid_out = abstract_mesh.value is not None or any(
+        atom.aval.layout is not None for atom in (*invars, *outvars)
+    )
     saved_source = current.source
     try:
         for equation in equations:
@@ -90,6 +94,8 @@ def backward_pass(
             for atom, result in zip(equation.invars, results, strict=True):
                 if result is None or result.__class__ is Zero or atom.__class__ is Literal:
                     continue
+                if laid_out:
+                    result = laid_out_as(result, atom.aval.to_ct_aval())
                 present = received.get(atom)
                 received[atom] = result if present is None else add_tangents(present, result)
     finally:
@@ -173,7 +179,7 @@ def _transpose_olympuspr(
     avals = [
         *(aval for aval, linear in zip(closed.in_avals, linear_in, strict=True) if not linear),
         *(
-            aval
+            aval if aval.layout is None else aval.to_ct_aval()
             for aval, nonzero in zip(closed.out_avals, nonzero_cotangents, strict=True)
             if nonzero
         ),

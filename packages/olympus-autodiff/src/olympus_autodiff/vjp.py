@@ -18,7 +18,7 @@ from .jvp import JVP, check_results_are_arrays, split_aux, tangent_aval_of
 from .linearize import LinearizeTrace
 from .tangent_trace import is_scalar_constant, lift_constants, live_equations
 from .transpose import backward_pass
-from .zeros import Zero, as_result, aval_of
+from .zeros import Zero, as_result, aval_of, laid_out_as
 
 __all__ = ["VJP", "fwd_and_bwd", "vjp"]
 
@@ -87,7 +87,7 @@ class VJP:
         for leaf, aval, var in zip(leaves, self._cotangent_avals, self._outvars, strict=True):
             if aval.dtype == dtypes.float0:
                 continue  # integers: whatever is given has no effect
-            _check_cotangent(leaf, aval)
+            leaf = _checked_cotangent(leaf, aval)
             if var is not None:
                 outvars.append(var)
                 cotangents.append(leaf)
@@ -214,14 +214,18 @@ def _unflatten_vjp(static: Any, children: Any) -> VJP:
 pytrees.register_pytree_node(VJP, _flatten_vjp, _unflatten_vjp)
 
 
-def _check_cotangent(cotangent: Any, expected: Any) -> None:
+def _checked_cotangent(cotangent: Any, expected: Any) -> Any:
     given = tangent_aval_of(cotangent)
-    if given.shape != expected.shape or given.dtype != expected.dtype:
+    same_layout = given.layout is expected.layout
+    if not same_layout and given.layout is None:
+        cotangent, same_layout = laid_out_as(cotangent, expected), True  # it is whole everywhere
+    if given.shape != expected.shape or given.dtype != expected.dtype or not same_layout:
         raise ValueError(
             "unexpected array type (e.g. shape/dtype) for argument to a function returned by "
             f"`vjp`: got {given.str_short()}, but expected {expected.str_short()} because the "
             "corresponding output of the differentiated function has that type"
         )
+    return cotangent
 
 
 @api_boundary

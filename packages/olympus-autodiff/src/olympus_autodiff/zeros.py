@@ -11,6 +11,9 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.avals import AbstractValue, get_aval
 from olympus_ir.lax.values import as_array
+from olympus_ir.layouts import layout_over
+from olympus_ir.placement import NamedSharding, PartitionSpec
+from olympus_ir.resharding import bind_reshard
 
 __all__ = [
     "SymbolicZero",
@@ -18,6 +21,9 @@ __all__ = [
     "Zero",
     "add_tangents",
     "as_result",
+    "cotangent_sharding",
+    "explicit_layout",
+    "laid_out_as",
     "aval_of",
     "float0_zeros",
     "has_tangents",
@@ -25,6 +31,7 @@ __all__ = [
     "is_undefined_primal",
     "ones_like_aval",
     "scalar",
+    "whole",
     "zeros_like_aval",
 ]
 
@@ -165,7 +172,7 @@ def _full(aval: Any, value: int) -> Any:
     constant = scalar(value, dtype)
     if not aval.shape and not aval.vma:
         return constant
-    return lax.broadcast_in_dim(constant, aval.shape, ())
+    return lax.broadcast_in_dim(constant, aval.shape, (), out_sharding=explicit_layout(aval))
 
 
 def zeros_like_aval(aval: Any) -> Any:
@@ -190,6 +197,47 @@ def as_result(tangent: Any) -> Any:
     if tangent.__class__ is np.ndarray and tangent.dtype == dtypes.float0:
         return tangent
     return as_array(tangent)
+
+
+# ---- layouts over explicit axes of a mesh ----
+
+
+def explicit_layout(aval: Any) -> Any:
+    """The layout of a type as far as operations can be asked for it: over explicit axes."""
+    layout = aval.layout
+    if layout is None or not layout.mesh.manual_axes:
+        return layout
+    explicit, spec = frozenset(layout.mesh.explicit_axes), layout.spec
+    return layout_over(
+        layout.mesh, spec.partitions, spec.unreduced & explicit, spec.reduced & explicit
+    )
+
+
+def cotangent_sharding(cotangent: Any, aval: Any) -> Any:
+    """What an operation that pulls a cotangent back is asked for; None where no mesh is in sight.
+
+    Args:
+      cotangent: the cotangent that is pulled back.
+      aval: the type of the value that the result is the cotangent of.
+    """
+    own = aval_of(cotangent).layout
+    if own is None and aval.layout is None:
+        return None
+    return explicit_layout(aval.to_ct_aval()) or whole(own or aval.layout, aval.ndim)
+
+
+def whole(layout: Any, ndim: int) -> Any:
+    """The sharding of what is the same everywhere, over the mesh of a layout."""
+    return NamedSharding(layout.mesh, PartitionSpec(*(None,) * ndim))
+
+
+def laid_out_as(value: Any, aval: Any) -> Any:
+    """A tangent or cotangent with the layout that its type has."""
+    own = explicit_layout(aval_of(value))
+    wanted = explicit_layout(aval)
+    if own is wanted:
+        return value
+    return bind_reshard(value, whole(own, aval.ndim) if wanted is None else wanted)
 
 
 def add_tangents(x: Any, y: Any) -> Any:

@@ -362,7 +362,8 @@ def argument_aval(value: Any) -> Any:
         if not dtypes.is_extended(dtype):
             dtype = dtypes.canonicalize_dtype(dtype)
             dtypes.check_valid_dtype(dtype)
-        return ShapedArray(shape, dtype, bool(getattr(value, "weak_type", False)))
+        layout = layouts.of_sharding(getattr(value, "sharding", None), len(shape))
+        return ShapedArray(shape, dtype, bool(getattr(value, "weak_type", False)), sharding=layout)
 
 
 def is_valid_value(value: Any) -> bool:

@@ -28,6 +28,9 @@ from .placement import (
 __all__ = [
     "ManualAxisType",
     "axes_of_entry",
+    "axes_text",
+    "check_divisible",
+    "check_no_axis_twice",
     "entries_of",
     "layout_over",
     "leading",
@@ -35,6 +38,7 @@ __all__ = [
     "mesh_in_force",
     "mesh_text",
     "normal_form",
+    "of_sharding",
     "placed",
     "replicated",
     "texts",
@@ -135,9 +139,9 @@ def _replicated(mesh: AbstractMesh, ndim: int) -> NamedSharding:
     return NamedSharding(mesh, PartitionSpec(*(None,) * ndim))
 
 
-def replicated(ndim: int) -> NamedSharding:
-    """The sharding of a type without layout: whole everywhere on the mesh in force."""
-    return _replicated(mesh_in_force(), ndim)
+def replicated(ndim: int, mesh: AbstractMesh | None = None) -> NamedSharding:
+    """The sharding of a type without layout: whole everywhere on a mesh, that in force."""
+    return _replicated(mesh_in_force() if mesh is None else mesh, ndim)
 
 
 def leading(layout: NamedSharding | None, ndim: int) -> NamedSharding | None:
@@ -178,6 +182,13 @@ def placed(aval: Any, sharding: Any) -> Any:
     if type(sharding) is NamedSharding:
         return _placed(aval, sharding.mesh, sharding.spec)
     return aval if aval.layout is None else aval.update(sharding=None)
+
+
+def of_sharding(sharding: Any, ndim: int) -> NamedSharding | None:
+    """The layout of values that lie as a sharding says, of any kind or none."""
+    if type(sharding) is not NamedSharding or not sharding.mesh.explicit_axes:
+        return None
+    return _normal_form(sharding.mesh.abstract_mesh, sharding.spec, ndim)
 
 
 def _placed(aval: Any, mesh: Any, spec: PartitionSpec) -> Any:
@@ -301,6 +312,11 @@ def manual_axis_type(varying: frozenset, layout: NamedSharding | None) -> Manual
 # ---- printing ----
 
 
+def axes_text(axes: Sequence[Any]) -> str:
+    """Axes as types show them: ``x`` or ``(x,y)``."""
+    return str(axes[0]) if len(axes) == 1 else f"({','.join(map(str, axes))})"
+
+
 def texts(shape: Sequence[Any], layout: NamedSharding | None, varying: frozenset) -> tuple:
     """The dimensions with their axes, and what else is said of axes: ``8@x,2`` and ``{V:y}``."""
     groups = [("V", varying)]
@@ -309,17 +325,13 @@ def texts(shape: Sequence[Any], layout: NamedSharding | None, varying: frozenset
         groups += [("U", layout.spec.unreduced), ("R", layout.spec.reduced)]
         entries = layout.spec.partitions
     dimensions = ",".join(
-        str(size) if entry is None else f"{size}@{_axes_text(axes_of_entry(entry))}"
+        str(size) if entry is None else f"{size}@{axes_text(axes_of_entry(entry))}"
         for size, entry in zip(shape, entries, strict=True)
     )
     shown = ", ".join(
-        f"{letter}:{_axes_text(sorted(map(str, axes)))}" for letter, axes in groups if axes
+        f"{letter}:{axes_text(sorted(map(str, axes)))}" for letter, axes in groups if axes
     )
     return dimensions, f"{{{shown}}}" if shown else ""
-
-
-def _axes_text(axes: Sequence[Any]) -> str:
-    return str(axes[0]) if len(axes) == 1 else f"({','.join(map(str, axes))})"
 
 
 def mesh_text(layout: NamedSharding | None) -> str:

@@ -215,7 +215,7 @@ class Primitive:
 def _infer_with_layouts(
     primitive: Primitive, avals: tuple[AbstractValue, ...], params: dict[str, Any]
 ) -> tuple[tuple[AbstractValue, ...], frozenset]:
-    from .propagation import infer_with_layouts  # its rules know all primitives
+    from .propagation.all_rules import infer_with_layouts  # which know all primitives
 
     return infer_with_layouts(primitive, avals, params)
 

@@ -8,6 +8,9 @@ from typing import Any
 
 from . import dtypes
 from .avals import ShapedArray, register_value_type
+from .config_states import concrete_mesh
+from .layouts import mesh_in_force
+from .placement import NamedSharding, PartitionSpec
 
 _FIELDS = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_ref")
 
@@ -21,7 +24,7 @@ class ShapeDtypeStruct:
     Args:
       shape: the sizes of the dimensions.
       dtype: the dtype.
-      sharding: where the array would lie.
+      sharding: where the array would lie: a sharding, or a partition spec over the mesh in force.
       weak_type: whether the dtype gives way in promotion.
       manual_axis_type: over which manual mesh axes the array would vary.
       is_ref: whether it stands for a mutable reference.
@@ -58,6 +61,8 @@ class ShapeDtypeStruct:
         set_field = object.__setattr__
         set_field(self, "shape", tuple(shape))
         set_field(self, "dtype", dtype if dtypes.is_extended(dtype) else dtypes.dtype(dtype))
+        if isinstance(sharding, PartitionSpec):
+            sharding = _over_mesh_in_force(sharding)
         set_field(self, "sharding", sharding)
         set_field(self, "weak_type", bool(weak_type))
         set_field(self, "manual_axis_type", manual_axis_type)
@@ -143,6 +148,18 @@ class ShapeDtypeStruct:
         if self.is_ref:
             parts.append("is_ref=True")
         return f"ShapeDtypeStruct({', '.join(parts)})"
+
+
+def _over_mesh_in_force(spec: PartitionSpec) -> NamedSharding:
+    mesh = concrete_mesh.value
+    if mesh is None:
+        mesh = mesh_in_force()
+    if mesh.empty:
+        raise ValueError(
+            f"ShapeDtypeStruct has the PartitionSpec {spec}, and no mesh is in force. Set one with "
+            "olympus.set_mesh, or use NamedSharding."
+        )
+    return NamedSharding(mesh, spec)
 
 
 def _rebuild(shape: Any, dtype: Any, sharding: Any, weak: bool, manual: Any, is_ref: bool) -> Any:

@@ -8,7 +8,9 @@ from typing import Any
 from olympus_autodiff.tables import jvp_rules
 from olympus_batching.tables import align, batching_rules, to_front, unary
 from olympus_ir import lax
+from olympus_ir.layouts import entries_of
 from olympus_ir.primitives import Primitive
+from olympus_ir.propagation import Propagation, elementwise_split, propagation_rules
 
 from .primitives import (
     random_bits_p,
@@ -20,6 +22,33 @@ from .primitives import (
     random_wrap_p,
 )
 from .threefry import threefry2x32_p
+
+# ---- layouts over explicit axes of a mesh ----
+
+
+def _same(operands: Any, results: Any, **params: Any) -> Any:
+    """Dimensions are those of the operand, and others are added or taken away behind them."""
+    entries = entries_of(operands[0])
+    return (*entries, *(None,) * results[0].ndim)[: results[0].ndim]
+
+
+def _numbers(operands: Any, results: Any) -> list[Any]:
+    """What one result of an operation on several words has of each of them."""
+    entries = elementwise_split("threefry2x32")(operands, results)
+    return [entries] * len(results)
+
+
+for _primitive in (
+    random_seed_p,
+    random_split_p,
+    random_bits_p,
+    random_wrap_p,
+    random_unwrap_p,
+    random_clone_p,
+):
+    propagation_rules.define(_primitive, Propagation(_same))
+propagation_rules.define(random_fold_in_p, Propagation(elementwise_split("random_fold_in")))
+propagation_rules.define(threefry2x32_p, Propagation(_numbers))
 
 # ---- batching ----
 

@@ -119,9 +119,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     leaves, tree = pytrees.tree_flatten(x)
     flat = _flat_shardings(name, shardings, x)
     results = [
-        leaf
-        if _is_as_asserted(leaf, given)
-        else constrain(leaf, _constraint_sharding(given), name)
+        leaf if _is_as_asserted(leaf, given) else constrain(leaf, _constraint_sharding(given), name)
         for leaf, given in zip(leaves, flat, strict=True)
     ]
     return pytrees.tree_unflatten(tree, results)
@@ -133,19 +131,18 @@ def _is_as_asserted(value: Any, given: Any) -> bool:
     Raises:
       AssertionError: where it does not hold.
     """
-    if not isinstance(given, PartitionSpec | NamedSharding):
+    if not isinstance(given, PartitionSpec):
         return False
-    mesh = _mesh_in_force() if isinstance(given, PartitionSpec) else given.mesh
+    mesh = get_abstract_mesh()
     if not mesh.are_all_axes_explicit:
         return False
-    spec = given if isinstance(given, PartitionSpec) else given.spec
     aval = get_aval(value)
-    wanted = normal_form(NamedSharding(mesh.abstract_mesh, spec), aval.ndim)
+    wanted = normal_form(NamedSharding(mesh, given), aval.ndim)
     if aval.layout is not wanted:
         raise AssertionError(
             "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
             f"`Explicit`. The array sharding: {aval.sharding.spec} did not match the sharding "
-            f"provided: {spec}. Please use `olympus.sharding.reshard` to shard your input to the "
+            f"provided: {given}. Please use `olympus.sharding.reshard` to shard your input to the "
             "sharding you want."
         )
     return True
@@ -451,7 +448,9 @@ def _with_batch_dim(sharding: Any, axis: BatchAxis, dim: int) -> Any:
         )
     spec, mesh = sharding.spec, sharding.mesh
     names = axis.spmd_name
-    if names is None:
+    if axis.layout is not None:
+        entry = axis.layout[1]
+    elif names is None:
         # How the examples are divided is nobody's business but the compiler's.
         entry = UNCONSTRAINED if mesh.auto_axes else None
     else:

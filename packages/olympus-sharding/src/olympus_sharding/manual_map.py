@@ -7,9 +7,10 @@ its results put together. Collectives over the mesh's axes are how the parts com
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from olympus_ir import pytrees
@@ -20,11 +21,20 @@ from olympus_ir.olympuspr import ClosedOlympuspr
 from olympus_ir.placement import AbstractMesh, BaseMesh, PartitionSpec
 from olympus_ir.primitives import Primitive
 from olympus_ir.pytree_prefix import spread_prefix
+from olympus_ir.resharding import mesh_scope
 from olympus_ir.staging import separate_constants, trace_to_olympuspr
 from olympus_ir.tracing import current, extend_axes
 
 from .agreement import check_collectives_agree
-from .context import _abstract_mesh, _concrete_mesh
+from .context import _abstract_mesh, concrete_mesh_in_force
+from .manual_layouts import (
+    check_layouts,
+    check_result_layouts,
+    global_layout,
+    local_layout,
+    manual_part,
+    mesh_inside,
+)
 from .shardings import NamedSharding
 from .tiling import axes_of_dimensions
 
@@ -51,7 +61,12 @@ _INFER = Infer()
 
 @shard_map_p.def_effectful_abstract_eval
 def _shard_map_types(
-    *avals: ShapedArray, mesh: BaseMesh, out_specs: tuple, jaxpr: ClosedOlympuspr, **params: Any
+    *avals: ShapedArray,
+    mesh: BaseMesh,
+    out_specs: tuple,
+    jaxpr: ClosedOlympuspr,
+    newly_manual_axes: frozenset,
+    **params: Any,
 ) -> Any:
     own_axes = set(mesh.axis_names)
     effects = frozenset(
@@ -60,7 +75,8 @@ def _shard_map_types(
         if not (isinstance(effect, NamedAxisEffect) and effect.name in own_axes)
     )
     return [
-        global_aval(mesh, spec, aval) for spec, aval in zip(out_specs, jaxpr.out_avals, strict=True)
+        global_aval(mesh, newly_manual_axes, spec, aval)
+        for spec, aval in zip(out_specs, jaxpr.out_avals, strict=True)
     ], effects
 
 
@@ -71,23 +87,33 @@ def _extents(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> list[int]:
 
 
 def local_aval(
-    mesh: BaseMesh, spec: PartitionSpec, aval: ShapedArray, *, varying: bool
+    mesh: BaseMesh, manual: Sequence[Any], spec: PartitionSpec, aval: ShapedArray, *, varying: bool
 ) -> ShapedArray:
     """The type of one device's part of an operand."""
     if aval.is_ref:
-        part = local_aval(mesh, spec, aval.inner_aval, varying=varying)  # type: ignore[attr-defined]
+        part = local_aval(mesh, manual, spec, aval.inner_aval, varying=varying)  # type: ignore[attr-defined]
         return aval.update(inner_aval=part)
     extents = _extents(mesh, spec, aval.ndim)
     shape = tuple(size // extent for size, extent in zip(aval.shape, extents, strict=True))
     vma = frozenset(mentioned_axes(spec)) if varying else frozenset()
-    return ShapedArray(shape, aval.dtype, aval.weak_type, vma=aval.vma | vma)
+    layout = None
+    if aval.layout is not None or spec.unreduced or spec.reduced:
+        layout = local_layout(mesh, manual, spec, aval)
+    return ShapedArray(shape, aval.dtype, aval.weak_type, vma=aval.vma | vma, sharding=layout)
 
 
-def global_aval(mesh: BaseMesh, spec: PartitionSpec, aval: ShapedArray) -> ShapedArray:
+def global_aval(
+    mesh: BaseMesh, manual: Sequence[Any], spec: PartitionSpec, aval: ShapedArray
+) -> ShapedArray:
     """The type of a result put together from the devices' parts."""
     extents = _extents(mesh, spec, aval.ndim)
     shape = tuple(size * extent for size, extent in zip(aval.shape, extents, strict=True))
-    return ShapedArray(shape, aval.dtype, aval.weak_type, vma=aval.vma.difference(mesh.axis_names))
+    layout = (
+        None if aval.layout is None and not mesh.explicit_axes else global_layout(mesh, spec, aval)
+    )
+    return ShapedArray(
+        shape, aval.dtype, aval.weak_type, vma=aval.vma.difference(manual), sharding=layout
+    )
 
 
 def mentioned_axes(spec: PartitionSpec) -> list[Any]:
@@ -200,7 +226,7 @@ def smap(
 def _mesh_in_force(mesh: BaseMesh | None) -> BaseMesh:
     found = mesh
     if found is None or isinstance(found, AbstractMesh):
-        concrete = _concrete_mesh.value
+        concrete = concrete_mesh_in_force()
         if concrete is not None and (found is None or concrete.abstract_mesh == found):
             found = concrete
     if found is None:
@@ -212,6 +238,9 @@ def _mesh_in_force(mesh: BaseMesh | None) -> BaseMesh:
         )
     if not isinstance(found, BaseMesh):
         raise TypeError(f"shard_map requires a Mesh or an AbstractMesh, got {type(found).__name__}")
+    around = _abstract_mesh.value
+    if around is not None and around.manual_axes and around.shape_tuple == found.shape_tuple:
+        found = found.update(axis_types=around.axis_types)  # inside of another shard_map
     return found
 
 
@@ -246,20 +275,23 @@ def apply_shard_map(
     leaves, in_tree = pytrees.tree_flatten((args, {}))
     avals = [get_aval(leaf) for leaf in leaves]
     if in_specs is _INFER:
-        specs = [_spec_of_value(leaf) for leaf in leaves]
+        specs = [
+            _spec_of_value(leaf) if aval.layout is None else manual_part(aval, manual)
+            for leaf, aval in zip(leaves, avals, strict=True)
+        ]
     else:
         specs = _flat_specs("in", in_specs, args)
     _check_axes("in", specs, mesh, manual)
     info = debug_info_of_tree("shard_map", f, in_tree)
     _check_operands(name, info, mesh, specs, avals)
+    check_layouts(specs, avals, manual)
 
     local_avals = [
-        local_aval(mesh, spec, aval, varying=check_vma)
+        local_aval(mesh, manual, spec, aval, varying=check_vma)
         for spec, aval in zip(specs, avals, strict=True)
     ]
-    sizes = {axis: mesh.shape[axis] for axis in manual}
     flat = FlatFunction(f, in_tree)
-    with extend_axes(sizes, varying=frozenset(manual) if check_vma else frozenset()):
+    with inside_of(mesh, manual, check_vma):
         olympuspr, constants = trace_to_olympuspr(flat, local_avals, info)
     closed_over, closed = separate_constants(ClosedOlympuspr(olympuspr, constants))
     out_tree = flat.out_tree
@@ -271,6 +303,8 @@ def apply_shard_map(
     if check_vma:
         check_collectives_agree(olympuspr)
     _check_results(name, mesh, manual, flat_out_specs, olympuspr.out_avals, check_vma)
+    if check_vma:
+        check_result_layouts(flat_out_specs, olympuspr.out_avals, manual)
     results = current.trace.process_primitive(
         shard_map_p,
         [*closed_over, *leaves],
@@ -404,8 +438,16 @@ def manual_axes(params: dict[str, Any]) -> dict[Any, int]:
 
 def inside(params: dict[str, Any]) -> Any:
     """Context manager: the axes are bound, as they are while the function is traced."""
-    sizes = manual_axes(params)
-    return extend_axes(sizes, varying=frozenset(sizes) if params["check_vma"] else frozenset())
+    return inside_of(params["mesh"], tuple(manual_axes(params)), params["check_vma"])
+
+
+@contextlib.contextmanager
+def inside_of(mesh: BaseMesh, manual: Sequence[Any], check_vma: bool) -> Iterator[None]:
+    """Context manager: the axes are bound, and manual ones of the mesh in force."""
+    sizes = {axis: mesh.shape[axis] for axis in manual}
+    varying = frozenset(manual) if check_vma else frozenset()
+    with extend_axes(sizes, varying=varying), mesh_scope(mesh_inside(mesh, manual)):
+        yield
 
 
 from . import manual_map_references as manual_map_references  # noqa: E402 - as well

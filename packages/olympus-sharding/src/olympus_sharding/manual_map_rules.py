@@ -24,6 +24,7 @@ from olympus_ir.placement import PartitionSpec
 from olympus_ir.staging import trace_to_closed
 from olympus_ir.tracing import current
 
+from .manual_layouts import mesh_inside
 from .manual_map import inside, manual_axes, mentioned_axes, shard_map_p
 
 
@@ -52,6 +53,10 @@ def _with_zeros(given: Sequence[Any], nonzero: Sequence[bool], results: Sequence
 
 @define_axis_rule(shard_map_p)
 def _batch(axis: BatchAxis, args: Any, batch_dims: Any, **params: Any) -> Any:
+    if axis.layout is not None:
+        # Types say how examples are split, inside as well as outside.
+        mesh = mesh_inside(params["mesh"], tuple(manual_axes(params)))
+        axis = axis._replace(layout=(mesh, axis.layout[1]))
     with inside(params):
         batched, out_dims = batch_olympuspr_dims(params["jaxpr"], axis, batch_dims)
 
@@ -71,8 +76,8 @@ def _batch(axis: BatchAxis, args: Any, batch_dims: Any, **params: Any) -> Any:
 
 
 def _insert(spec: PartitionSpec, dimension: int, entry: Any) -> PartitionSpec:
-    entries = (*spec, *(None,) * (dimension - len(spec)))
-    return PartitionSpec(*entries[:dimension], entry, *entries[dimension:])
+    entries = (*spec.partitions, *(None,) * (dimension - len(spec)))
+    return spec.update(partitions=(*entries[:dimension], entry, *entries[dimension:]))
 
 
 # ---- forward derivatives ----
@@ -190,8 +195,10 @@ def _transpose(cotangents: Sequence[Any], *operands: Any, **params: Any) -> list
     with inside(params):
         transposed, nonzero_out = transpose_olympuspr(params["jaxpr"], linear_in, nonzero)
     known_specs = [spec for spec, linear in zip(in_specs, linear_in, strict=True) if not linear]
-    linear_specs = [spec for spec, linear in zip(in_specs, linear_in, strict=True) if linear]
-    cotangent_specs = _select(out_specs, nonzero)
+    linear_specs = [
+        spec.to_ct_spec() for spec, linear in zip(in_specs, linear_in, strict=True) if linear
+    ]
+    cotangent_specs = [spec.to_ct_spec() for spec in _select(out_specs, nonzero)]
     result_specs = _select(linear_specs, nonzero_out)
     if not params["check_vma"]:
         transposed = _with_replication(

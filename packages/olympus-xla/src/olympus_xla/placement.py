@@ -113,7 +113,7 @@ def committed_sharding(value: Any) -> Any:
     if type(value) is ArrayImpl:
         return value._sharding if value._committed else None
     # The type of an array that is to be, in an ahead-of-time compilation.
-    return value.sharding if type(value) is ShapeDtypeStruct else None
+    return concrete_sharding(value.sharding) if type(value) is ShapeDtypeStruct else None
 
 
 def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any]) -> Placement:

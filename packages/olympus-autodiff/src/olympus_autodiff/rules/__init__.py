@@ -2,6 +2,7 @@
 """The derivative rules of the instruction set, one file a family."""
 
 from . import (
+    annotations,
     callbacks,
     calls,
     collectives,
@@ -27,6 +28,7 @@ from . import (
 )
 
 __all__ = [
+    "annotations",
     "callbacks",
     "calls",
     "collectives",

@@ -75,7 +75,7 @@ def closed_call_params(
     return {**params, "call_jaxpr": jaxpr}
 
 
-def _define_call(primitive: Primitive, key: str, make_params: MakeParams) -> None:
+def define_call(primitive: Primitive, key: str, make_params: MakeParams) -> None:
     """The rules of a primitive that calls the program ``params[key]``."""
     jvp_rules.define(primitive, _call_jvp(primitive, key, make_params))
     linearize_rules.define(primitive, _call_linearize(primitive, key, make_params))
@@ -164,8 +164,8 @@ def _call_transpose(primitive: Primitive, key: str, make_params: MakeParams) -> 
     return transpose
 
 
-_define_call(lax.jit_p, "jaxpr", jit_params)
-_define_call(lax.closed_call_p, "call_jaxpr", closed_call_params)
+define_call(lax.jit_p, "jaxpr", jit_params)
+define_call(lax.closed_call_p, "call_jaxpr", closed_call_params)
 
 
 @jvp_rules.define(lax.composite_p)

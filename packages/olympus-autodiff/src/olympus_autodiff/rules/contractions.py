@@ -9,10 +9,18 @@ from typing import Any
 from olympus_ir import lax
 from olympus_ir.lax.conversion import convert_dtype
 from olympus_ir.lax.scaled_products import scaled_dot_decomposition
+from olympus_ir.placement import NamedSharding
 
 from ..jvp import jvp_flat
 from ..tables import jvp_rules, transpose_rules
-from ..zeros import Zero, add_tangents, aval_of, is_undefined_primal
+from ..zeros import (
+    Zero,
+    add_tangents,
+    aval_of,
+    cotangent_sharding,
+    is_undefined_primal,
+    whole,
+)
 
 
 @jvp_rules.define(lax.dot_general_p)
@@ -100,17 +108,24 @@ def _cotangent_of_factor(
     other_free = free_dimensions(aval_of(other).ndim, other_contracting, other_batch)
     first = len(batch) + (len(free) if is_left else 0)
     summed = tuple(range(first, first + len(other_free)))
+    # The result's dimensions: batch, free, and those contracted, in the other factor's order.
+    order = sorted(range(len(contracting)), key=other_contracting.__getitem__)
+    places = (*batch, *free, *(contracting[position] for position in order))
+    asked = cotangent_sharding(cotangent, aval)
+    if asked is None and aval_of(other).layout is not None:
+        asked = whole(aval_of(other).layout, aval.ndim)
+    if asked is not None:
+        entries = asked.spec.partitions + (None,) * (aval.ndim - len(asked.spec))
+        in_order = tuple(entries[place] for place in places)
+        asked = NamedSharding(asked.mesh, asked.spec.update(partitions=in_order))
     result = lax.dot_general_p.bind(
         cotangent,
         other,
         dimension_numbers=((summed, other_free), (tuple(range(len(batch))), other_batch)),
         precision=precision,
         preferred_element_type=preferred_element_type,
-        out_sharding=None,
+        out_sharding=asked,
     )
-    # The result's dimensions: batch, free, and those contracted, in the other factor's order.
-    order = sorted(range(len(contracting)), key=other_contracting.__getitem__)
-    places = (*batch, *free, *(contracting[position] for position in order))
     result = lax.transpose(result, tuple(places.index(axis) for axis in range(aval.ndim)))
     if aval_of(result).dtype != aval.dtype:
         result = convert_dtype(result, aval.dtype)

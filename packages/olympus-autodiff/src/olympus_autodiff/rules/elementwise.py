@@ -278,11 +278,11 @@ def _convert_transpose(cotangent: Any, x: Any, *, sharding: Any, **params: Any) 
     if is_complex(cotangent) and not dtypes.issubdtype(aval.dtype, np.complexfloating):
         cotangent = real(cotangent)  # converting would warn that the imaginary part is dropped
     given = aval_of(cotangent)
-    if aval.dtype == given.dtype and aval.weak_type == given.weak_type and sharding is None:
+    if aval.dtype == given.dtype and aval.weak_type == given.weak_type:
         return [cotangent]
     return [
         lax.convert_element_type_p.bind(
-            cotangent, new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=aval.sharding
+            cotangent, new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=None
         )
     ]
 

@@ -24,7 +24,7 @@ from ..tables import (
     unary_transpose,
     zero_derivative,
 )
-from ..zeros import aval_of
+from ..zeros import aval_of, cotangent_sharding
 from .elementwise import product
 
 # ---- sums ----
@@ -34,7 +34,8 @@ jvp_rules.define(lax.reduce_sum_p, linear)
 
 def _reduce_sum_transpose(cotangent: Any, aval: Any, *, axes: tuple, out_sharding: Any) -> Any:
     kept = tuple(axis for axis in range(aval.ndim) if axis not in axes)
-    return lax.broadcast_in_dim(cotangent, aval.shape, kept)
+    asked = cotangent_sharding(cotangent, aval)
+    return lax.broadcast_in_dim(cotangent, aval.shape, kept, out_sharding=asked)
 
 
 transpose_rules.define(lax.reduce_sum_p, unary_transpose(_reduce_sum_transpose))

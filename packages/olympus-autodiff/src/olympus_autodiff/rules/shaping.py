@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.placement import NamedSharding
 
 from ..tables import jvp_rules, linear, transpose_rules, unary_transpose
-from ..zeros import aval_of, instantiate, is_undefined_primal, scalar
+from ..zeros import aval_of, cotangent_sharding, instantiate, is_undefined_primal, scalar
 
 for _primitive in (
     lax.broadcast_in_dim_p,
@@ -41,11 +42,17 @@ def _broadcast_in_dim_transpose(
     ]
     kept_dimensions = {dimension for _, dimension in kept}
     spread = tuple(axis for axis in range(len(shape)) if axis not in kept_dimensions)
+    asked = cotangent_sharding(cotangent, aval)
+    of_sum = None
+    if asked is not None:
+        entries = asked.spec.partitions
+        spec = asked.spec.update(partitions=tuple(entries[position] for position, _ in kept))
+        of_sum = NamedSharding(asked.mesh, spec)
     if spread:
-        cotangent = lax.reduce_sum(cotangent, spread)
+        cotangent = lax.reduce_sum(cotangent, spread, out_sharding=of_sum)
     if len(kept) < aval.ndim:  # dimensions of size one had been spread
         cotangent = lax.broadcast_in_dim(
-            cotangent, aval.shape, tuple(position for position, _ in kept)
+            cotangent, aval.shape, tuple(position for position, _ in kept), out_sharding=asked
         )
     return [cotangent]
 
@@ -54,7 +61,8 @@ def _reshape_transpose(
     cotangent: Any, aval: Any, *, dimensions: tuple | None, **params: Any
 ) -> Any:
     if dimensions is None:
-        return lax.reshape(cotangent, aval.shape)
+        asked = cotangent_sharding(cotangent, aval)
+        return lax.reshape(cotangent, aval.shape, out_sharding=asked)
     permuted = lax.reshape(cotangent, tuple(aval.shape[axis] for axis in dimensions))
     return lax.transpose(permuted, inverse_permutation(dimensions))
 

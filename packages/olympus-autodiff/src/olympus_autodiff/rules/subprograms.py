@@ -16,7 +16,7 @@ from olympus_ir.olympuspr import (
     close_olympuspr,
 )
 
-from ..zeros import scalar
+from ..zeros import explicit_layout, scalar
 
 
 def rearranged(
@@ -45,6 +45,6 @@ def staged_zeros(equations: list[Equation], aval: Any) -> Atom:
     if not aval.shape:
         return zero
     var = Var(aval)
-    params = {"shape": aval.shape, "broadcast_dimensions": (), "sharding": aval.sharding}
+    params = {"shape": aval.shape, "broadcast_dimensions": (), "sharding": explicit_layout(aval)}
     equations.append(Equation([zero], [var], lax.broadcast_in_dim_p, params))
     return var

@@ -1,24 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Propagation: from the layouts of operands over explicit mesh axes to those of results.
 
-Loaded when an operand with a layout is met first. Rule files have the names of the families; a
-primitive of a higher package brings its rule along.
+A primitive of a higher package brings its rule along. Those of the instruction set are in files
+with the names of the families, loaded (`all_rules`) when an operand with a layout is met first.
 """
 
 from __future__ import annotations
 
-from . import (  # noqa: F401 - they fill the table
-    calls,
-    collectives,
-    contractions,
-    elementwise,
-    indexing,
-    linalg,
-    reductions,
-    shaping,
-    windows,
-)
-from .inference import infer_with_layouts
-from .tables import Propagation, of_program, propagation_rules
+from .tables import Propagation, elementwise_split, of_program, propagation_rules
 
-__all__ = ["Propagation", "infer_with_layouts", "of_program", "propagation_rules"]
+__all__ = ["Propagation", "elementwise_split", "of_program", "propagation_rules"]

@@ -11,33 +11,9 @@ from ..errors import ShardingTypeError
 from ..layouts import entries_of
 from ..primitives import primitives
 from .inference import unreduced_of_all
-from .tables import Entries, Propagation, propagation_rules, same_entries
+from .tables import Entries, Propagation, elementwise_split, propagation_rules, same_entries
 
 _NO_AXES: frozenset = frozenset()
-
-
-def nary(name: str) -> Any:
-    """The rule of an elementwise operation: scalars, and dimensions of size one, are spread."""
-
-    def split(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
-        ndim = results[0].ndim
-        full = [aval for aval in operands if aval.ndim == ndim]
-        entries: list[Any] = [None] * ndim
-        for aval in full:
-            if aval.layout is None:
-                continue
-            for dimension, entry in enumerate(aval.layout.spec.partitions):
-                if entry is None or entries[dimension] == entry:
-                    continue
-                if entries[dimension] is not None:
-                    shown = ", ".join(dict.fromkeys(str(entries_of(each)) for each in full))
-                    raise ShardingTypeError(
-                        f"{name} got incompatible shardings for broadcasting: {shown}."
-                    )
-                entries[dimension] = entry
-        return entries
-
-    return split
 
 
 def _product_unreduced(
@@ -122,6 +98,6 @@ _SPECIAL = {
 for _primitive in primitives():
     if _primitive.family in ("elementwise", "special"):
         _rule = _SPECIAL.get(_primitive.name) or Propagation(
-            nary(_primitive.name), unreduced=_UNREDUCED.get(_primitive.name)
+            elementwise_split(_primitive.name), unreduced=_UNREDUCED.get(_primitive.name)
         )
         propagation_rules.define(_primitive, _rule)

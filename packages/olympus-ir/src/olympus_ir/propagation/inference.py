@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from ..avals import ShapedArray
 from ..errors import ShardingTypeError
-from ..layouts import check_divisible, check_no_axis_twice, layout_over, mesh_in_force
+from ..layouts import axes_of_entry, axes_text, check_divisible, check_no_axis_twice, layout_over, mesh_in_force
 from ..placement import AbstractMesh, NamedSharding
 from .tables import Propagation, of_program, propagation_rules
 
@@ -98,10 +98,8 @@ def _with_layout(
 
 
 def _shown(operands: Sequence[Any], mesh: AbstractMesh, entries: Any, result: Any) -> tuple:
-    from ..layouts import _axes_text, axes_of_entry  # for an error message
-
     dimensions = ",".join(
-        str(size) if entry is None else f"{size}@{_axes_text(axes_of_entry(entry))}"
+        str(size) if entry is None else f"{size}@{axes_text(axes_of_entry(entry))}"
         for size, entry in zip(result.shape, entries, strict=True)
     )
     name = result.str_short(True).partition("[")[0]

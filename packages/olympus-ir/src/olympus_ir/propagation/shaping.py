@@ -65,7 +65,8 @@ def _reshape(
         merged = _merged([entries[source] for source in sources]) if fixed else None
         if merged == ():
             continue
-        if merged is None or not _divided(merged, targets, new_sizes, sizes, reshaped):
+        several = len(sources) > 1 and len(targets) > 1
+        if merged is None or several or not _divided(merged, targets, new_sizes, sizes, reshaped):
             raise ShardingTypeError(
                 "This reshape is not supported. Please specify the sharding of the output via the "
                 "`out_sharding` argument of olympus.lax.reshape. Got operand type: "

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from ..errors import ShardingTypeError
-from ..layouts import axes_of_entry, entries_of
+from ..layouts import axes_of_entry, entries_of, replicated
 from ..placement import NamedSharding
 from ..rules import RuleTable
 
@@ -22,8 +22,7 @@ __all__ = [
     "Propagation",
     "Split",
     "check_same_layouts",
-    "extent",
-    "joined",
+    "elementwise_split",
     "layout_of",
     "of_program",
     "parts_of",
@@ -82,12 +81,9 @@ def layout_of(operands: Sequence[Any]) -> NamedSharding:
 
 def sharding_text(aval: Any, operands: Sequence[Any]) -> str:
     """A type's sharding in words, over the mesh of the operands."""
-    layout = aval.layout
-    if layout is None:
-        from ..layouts import _replicated  # the sharding of a type without layout
-
-        layout = _replicated(layout_of(operands).mesh, aval.ndim)
-    return str(layout)
+    if aval.layout is not None:
+        return str(aval.layout)
+    return str(replicated(aval.ndim, layout_of(operands).mesh))
 
 
 def parts_of(entry: Any, mesh: Any) -> int:
@@ -96,21 +92,33 @@ def parts_of(entry: Any, mesh: Any) -> int:
     return math.prod(sizes[axis] for axis in axes_of_entry(entry))
 
 
-extent = parts_of
-
-
 def same_entries(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
     """The result is split as the first operand."""
     return entries_of(operands[0])
 
 
-def joined(first: Any, second: Any) -> Any:
-    """The entry of a dimension that two operands have in common; raises ValueError on conflict."""
-    if first == second or second is None:
-        return first
-    if first is None:
-        return second
-    raise ValueError
+def elementwise_split(name: str) -> Any:
+    """The rule of an elementwise operation: scalars, and dimensions of size one, are spread."""
+
+    def split(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
+        ndim = results[0].ndim
+        full = [aval for aval in operands if aval.ndim == ndim]
+        entries: list[Any] = [None] * ndim
+        for aval in full:
+            if aval.layout is None:
+                continue
+            for dimension, entry in enumerate(aval.layout.spec.partitions):
+                if entry is None or entries[dimension] == entry:
+                    continue
+                if entries[dimension] is not None:
+                    shown = ", ".join(dict.fromkeys(str(entries_of(each)) for each in full))
+                    raise ShardingTypeError(
+                        f"{name} got incompatible shardings for broadcasting: {shown}."
+                    )
+                entries[dimension] = entry
+        return entries
+
+    return split
 
 
 def check_same_layouts(operands: Sequence[Any], message: str) -> None:

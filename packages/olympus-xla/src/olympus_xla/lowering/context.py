@@ -19,13 +19,14 @@ from olympus_ir.errors import MissingRuleError
 from olympus_ir.expansion import expansion_rules
 from olympus_ir.extended_arrays import ExtendedArray
 from olympus_ir.olympuspr import ClosedOlympuspr, Literal
-from olympus_ir.source_info import name_stack_text
+from olympus_ir.name_stacks import name_stack_text
 from olympus_ir.staging import trace_to_closed
 
 from . import mlir
 from .comparisons import comparison_attributes
 from .custom_calls import custom_call_attributes
 from .layouts import lay_out
+from .marks import context_class
 from .mlir import ir
 from .platforms import index_attributes, index_type, rule_by_platform
 from .shardings import mesh_attribute
@@ -230,15 +231,13 @@ class ModuleLowering:
         """Emits the function that the module is called by; see `add_function`."""
         self.add_function("main", closed, name_prefix, *args, public=True, **keywords)
 
-    # ---- symbolic shapes: what there is to do is in `symbolic.py` ----
-
     def dimension_types(self) -> list[Any]:
         """The types of the operands of every function that are the dimension variables."""
         return []
 
     def new_context(self, block: Any, name_prefix: str) -> LoweringContext:
         """A context for a block."""
-        return LoweringContext(self, block, name_prefix)
+        return context_class(LoweringContext)(self, block, name_prefix)
 
     def function_for(
         self,

@@ -224,8 +224,10 @@ ir_type_handlers: dict[type, Callable[[Any], Any]] = {
 
 
 def unvarying(aval: Any) -> Any:
-    """The type without the axes of a mesh over which its values vary."""
-    return aval.update(vma=frozenset()) if getattr(aval, "vma", None) else aval
+    """The type without the axes of a mesh over which its values vary or are split."""
+    if getattr(aval, "vma", None) or aval.layout is not None:
+        return aval.update(vma=frozenset(), sharding=None)
+    return aval
 
 
 def physical_aval(aval: Any) -> Any:

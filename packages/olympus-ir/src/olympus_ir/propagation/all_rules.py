@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All rules of the instruction set, and the inference that uses them."""
+
+from __future__ import annotations
+
+from . import (  # noqa: F401 - they fill the table
+    calls,
+    collectives,
+    contractions,
+    elementwise,
+    indexing,
+    linalg,
+    reductions,
+    shaping,
+    windows,
+)
+from .inference import infer_with_layouts
+
+__all__ = ["infer_with_layouts"]

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layouts at the border of `shard_map`, where explicit axes of the mesh become manual ones.
+
+A spec of `shard_map` speaks of the axes that the function sees; what a type says of other explicit
+axes holds inside as well as outside.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir.layouts import axes_of_entry, entries_of, layout_over
+from olympus_ir.placement import AbstractMesh, AxisType, BaseMesh, NamedSharding, PartitionSpec
+
+__all__ = [
+    "check_layouts",
+    "check_result_layouts",
+    "global_layout",
+    "local_layout",
+    "manual_part",
+    "mesh_inside",
+]
+
+_NO_AXES: frozenset = frozenset()
+
+
+@functools.lru_cache(maxsize=256)
+def mesh_inside(mesh: BaseMesh, manual: tuple) -> AbstractMesh:
+    """The mesh in force inside of a function that sees some axes one by one."""
+    abstract: AbstractMesh = mesh.abstract_mesh  # type: ignore[attr-defined]
+    return abstract.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
+
+
+def _entry(axes: Sequence[Any]) -> Any:
+    return tuple(axes) if len(axes) > 1 else (axes[0] if axes else None)
+
+
+def manual_part(aval: Any, manual: Sequence[Any]) -> PartitionSpec:
+    """What the layout of an operand says of the axes that the function sees."""
+    entries = [
+        _entry([axis for axis in axes_of_entry(entry) if axis in manual])
+        for entry in entries_of(aval)
+    ]
+    spec = PartitionSpec() if aval.layout is None else aval.layout.spec
+    return PartitionSpec(
+        *entries,
+        unreduced=spec.unreduced.intersection(manual),
+        reduced=spec.reduced.intersection(manual),
+    )
+
+
+def local_layout(
+    mesh: BaseMesh, manual: Sequence[Any], spec: PartitionSpec, aval: Any
+) -> NamedSharding | None:
+    """The layout of one device's part of an operand."""
+    entries = [
+        _entry([axis for axis in axes_of_entry(entry) if axis not in manual])
+        for entry in entries_of(aval)
+    ]
+    own = PartitionSpec() if aval.layout is None else aval.layout.spec
+    return layout_over(
+        mesh_inside(mesh, tuple(manual)),
+        entries,
+        own.unreduced.difference(manual) | spec.unreduced,
+        own.reduced.difference(manual) | spec.reduced,
+    )
+
+
+def global_layout(mesh: BaseMesh, spec: PartitionSpec, aval: Any) -> NamedSharding | None:
+    """The layout of a result put together from parts of a type."""
+    given = (*spec.partitions, *(None,) * (aval.ndim - len(spec)))
+    entries = [
+        _entry((*axes_of_entry(outer), *axes_of_entry(inner)))
+        for outer, inner in zip(given, entries_of(aval), strict=True)
+    ]
+    own = PartitionSpec() if aval.layout is None else aval.layout.spec
+    abstract: AbstractMesh = mesh.abstract_mesh  # type: ignore[attr-defined]
+    return layout_over(
+        abstract, entries, own.unreduced | spec.unreduced, own.reduced | spec.reduced
+    )
+
+
+def _padded(spec: PartitionSpec, ndim: int) -> PartitionSpec:
+    return spec.update(partitions=spec.partitions + (None,) * (ndim - len(spec)))
+
+
+def check_layouts(specs: Sequence[PartitionSpec], avals: Sequence[Any], manual: Sequence[Any]):
+    """Raises ValueError where a spec is not what an operand's type says.
+
+    An operand that is whole everywhere is cut without communication, as the spec says.
+    """
+    for spec, aval in zip(specs, avals, strict=True):
+        if aval.layout is None:
+            continue
+        found = manual_part(aval, manual)
+        if found != _padded(spec, aval.ndim) and found != PartitionSpec(*(None,) * aval.ndim):
+            raise ValueError(
+                f"in_specs passed to shard_map: {spec} does not match the specs of the input: "
+                f"{aval.layout.spec} for arg: {aval.str_short()}. `in_specs` is an optional "
+                "argument so you can omit specifying it and shard_map will infer the in_specs from "
+                "the arguments. If you want to reshard your inputs, you can use `olympus.reshard` "
+                "on the arguments and then pass those args to shard_map."
+            )
+
+
+def check_result_layouts(
+    specs: Sequence[PartitionSpec], avals: Sequence[Any], manual: Sequence[Any]
+) -> None:
+    """Raises ValueError where a spec does not say what a result's type does of sums."""
+    for spec, aval in zip(specs, avals, strict=True):
+        own = PartitionSpec() if aval.layout is None else aval.layout.spec
+        for name, given, found in (
+            ("unreduced", spec.unreduced, own.unreduced),
+            ("reduced", spec.reduced, own.reduced),
+        ):
+            if given != found.intersection(manual):
+                raise ValueError(
+                    f"out_specs passed to shard_map should be equal to the {name} present on the "
+                    f"out_aval. Got out_specs={spec} and out_aval={aval.str_short(True)}"
+                )
