@@ -89,6 +89,11 @@ def bcoo_conv_general_dilated(
     dilated_lhs = max(0, (lhs_size - 1) * lhs_dilation_1d + 1) if lhs_size else 0
     dilated_rhs = max(0, (rhs_size - 1) * rhs_dilation_1d + 1) if rhs_size else 0
     if isinstance(padding, str):
+        if lhs_dilation_1d != 1:
+            raise ValueError(
+                f"bcoo_conv_general_dilated: {padding=} with lhs_dilation={lhs_dilation}; give the "
+                "numbers of zeros where lhs is dilated"
+            )
         ((low, high),) = lax.padtype_to_pads((dilated_lhs,), (dilated_rhs,), (stride,), padding)
     else:
         ((low, high),) = padding

@@ -393,6 +393,11 @@ def bcoo_reshape(
     indices = lax.reshape(indices, (*lead_indices, mat.nse, mat.n_sparse))
     sparse, new_sparse = mat._sparse_shape, new_shape[new_batch:new_sparse_end]
     if sparse != new_sparse:
+        if not new_sparse:
+            # Where no coordinates are left, padding must be zero.
+            inside = in_bounds(indices, sparse)
+            inside = lax.expand_dims(inside, tuple(range(inside.ndim, data.ndim)))
+            data = jnp.where(inside, data, jnp.zeros((), data.dtype))
         indices = _reshaped_coordinates(indices, sparse, new_sparse)
     # Coordinates keep their order, since the order of elements is kept.
     return make((data, indices), SparseInfo(new_shape, mat.indices_sorted, mat.unique_indices))
@@ -410,10 +415,10 @@ def _leading(shape: Sequence[int], size: int, ones: bool = True) -> int | None:
 
 def _reshaped_coordinates(indices: Any, shape: tuple[int, ...], new_shape: tuple[int, ...]) -> Any:
     """Coordinates in another shape of the same size."""
-    inside = in_bounds(indices, shape)
-    out_of_bounds = jnp.asarray(padding(new_shape, indices))
     if not new_shape:
         return jnp.zeros((*indices.shape[:-1], 0), indices.dtype)
+    inside = in_bounds(indices, shape)
+    out_of_bounds = jnp.asarray(padding(new_shape, indices))
     columns: list[Any] = []
     # Runs of dimensions are converted one by one, so that numbers stay small.
     for old_dims, new_dims in _runs(shape, new_shape):
