@@ -238,3 +238,13 @@ def test_device():
         jnp.zeros_like(x, device=device),
     ):
         assert made.devices() == {device}
+
+
+def test_sizes_and_axes_may_be_concrete_arrays():
+    two, one = jnp.asarray(2), jnp.asarray(1)
+    x = jnp.arange(6)
+    for result in (x.reshape(two, 3), x.reshape((two, -1)), jnp.reshape(x, (two, 3))):
+        assert result.shape == (2, 3)
+    assert jnp.transpose(x.reshape(2, 3), (one, one - 1)).shape == (3, 2)
+    with pytest.raises(TypeError, match="Shapes must be 1D sequences"):
+        x.reshape((2.0, 3))

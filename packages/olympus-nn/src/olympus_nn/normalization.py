@@ -77,7 +77,8 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
       [0.5, 0.5]
     """
     check_arraylike("softmax", x)
-    axis = tuple(axis) if isinstance(axis, list) else axis
+    if axis.__class__ is not int and axis is not None:
+        axis = tuple(axis) if isinstance(axis, list | tuple) else operator.index(axis)
     if config.softmax_custom_jvp.value:
         return _softmax_by_value(x, where, axis)
     return _softmax(x, where, axis)

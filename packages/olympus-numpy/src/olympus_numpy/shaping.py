@@ -64,6 +64,10 @@ def reshape(
     """
     if shape.__class__ is not tuple:
         shape = _shape_argument(shape)
+    for size in shape:
+        if size.__class__ is not int:  # such as a concrete array, which cannot be hashed
+            shape = tuple(map(_size, shape))
+            break
     return _reshape(a, shape, order, bool(copy), out_sharding)
 
 
@@ -222,8 +226,8 @@ def transpose(a: Any, axes: Any = None) -> Array:
       Array([[1, 3],
              [2, 4]], dtype=int32)
     """
-    if axes is not None and axes.__class__ is not tuple:
-        axes = tuple(operator.index(axis) for axis in axes)
+    if axes is not None:
+        axes = tuple(map(operator.index, axes))
     return _transpose(a, axes)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.avals import canonicalize_shape
 from olympus_ir.jit import jit
 from olympus_ir.tracing import is_constant_dim
 from olympus_numpy.axes import canonical_axis
@@ -242,7 +243,7 @@ def _inexact(values: Any) -> Array:
 
 
 def _checked_shape(image: Array, shape: Sequence[int]) -> tuple[int, ...]:
-    shape = tuple(shape)
+    shape = canonicalize_shape(shape)
     if len(shape) != image.ndim:
         raise ValueError(
             "shape must have length equal to the number of dimensions of x;  "
