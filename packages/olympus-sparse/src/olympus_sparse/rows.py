@@ -17,6 +17,8 @@ def rows_of(indptr: Any, nse: int) -> Any:
 
     ``[rows + 1] -> [nse]``
     """
+    if nse == 0:
+        return jnp.zeros(0, indptr.dtype)
     starts = jnp.zeros(nse, indptr.dtype).at[indptr].add(1, mode="drop")
     return jnp.cumsum(starts, dtype=indptr.dtype) - np.ones((), indptr.dtype)
 
@@ -26,6 +28,8 @@ def compressed(rows: Any, count: int, index_dtype: Any) -> Any:
 
     ``[nse] -> [count + 1]``
     """
+    if count == 0:
+        return jnp.zeros(1, index_dtype)
     numbers = jnp.zeros(count, index_dtype).at[rows].add(1, mode="drop")
     ends = jnp.cumsum(numbers, dtype=index_dtype)
     return jnp.concatenate([jnp.zeros(1, index_dtype), ends])

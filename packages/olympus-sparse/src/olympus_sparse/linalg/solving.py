@@ -25,7 +25,7 @@ def _solve_on_host(data: Any, indices: Any, indptr: Any, b: Any) -> np.ndarray:
     from scipy.sparse import csr_matrix
     from scipy.sparse.linalg import spsolve as solve
 
-    data, indices, indptr, b = map(np.asarray, (data, indices, indptr, b))
+    data, indices, indptr, b = map(np.ascontiguousarray, (data, indices, indptr, b))
     matrix = csr_matrix((data, indices, indptr), shape=(b.size, b.size))
     return solve(matrix, b).astype(b.dtype)
 
