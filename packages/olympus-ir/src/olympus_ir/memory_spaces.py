@@ -20,3 +20,6 @@ class MemorySpace(enum.Enum):
 
     def __repr__(self) -> str:
         return f"MemorySpace.{self.name}"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.name.lower(), spec)  # as the types of values show it

@@ -6,13 +6,34 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["NameStack", "TransformationName", "name_stack_text", "no_names"]
+__all__ = ["Mark", "NameStack", "TransformationName", "name_stack_text", "no_names"]
 
 
 class TransformationName(str):
     """The name of a transformation among those of scopes: what is within stands in parentheses."""
 
     __slots__ = ()
+
+
+class Mark(str):
+    """No name, but attributes of all operations within; see `olympus_ir.marks`.
+
+    Attributes:
+      attributes: pairs of names and texts.
+    """
+
+    __slots__ = ("attributes",)
+
+    # Whether there has been one: lowering looks for them only then.
+    are_used = False
+
+    attributes: tuple[tuple[str, str], ...]
+
+    def __new__(cls, attributes: Iterable[tuple[str, str]]) -> Mark:
+        mark = str.__new__(cls, "")
+        mark.attributes = tuple(attributes)
+        cls.are_used = True
+        return mark
 
 
 class NameStack(tuple[str, ...]):
@@ -69,6 +90,22 @@ class NameStack(tuple[str, ...]):
 no_names = NameStack()
 
 
+def marks_of(names: NameStack) -> NameStack:
+    """The marks among names: what a function that is traced anew keeps of its surroundings."""
+    if not names:
+        return names
+    return NameStack(name for name in names if name.__class__ is Mark)
+
+
+def attributes_of(names: NameStack) -> dict[str, str]:
+    """The attributes of the marks among names, those of inner ones before those of outer ones."""
+    attributes: dict[str, str] = {}
+    for name in names:
+        if name.__class__ is Mark:
+            attributes.update(name.attributes)
+    return attributes
+
+
 def name_stack_text(names: tuple[str, ...]) -> str:
     """The names as programs show them.
 
@@ -78,6 +115,8 @@ def name_stack_text(names: tuple[str, ...]) -> str:
     """
     text = ""
     for name in reversed(tuple(names)):
+        if name.__class__ is Mark:
+            continue
         if name.__class__ is TransformationName:
             text = f"{name}({text})"
         else:

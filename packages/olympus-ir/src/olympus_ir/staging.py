@@ -11,7 +11,7 @@ from .avals import AbstractValue, get_aval, is_valid_value, varying_axes
 from .effects import NamedAxisEffect
 from .errors import LeakedTracerError
 from .flattening import result_paths
-from .name_stacks import no_names
+from .name_stacks import marks_of
 from .olympuspr import (
     Atom,
     ClosedOlympuspr,
@@ -404,7 +404,7 @@ def trace_to_olympuspr(
     trace = StagingTrace(debug_info, parent=current.trace)
     tracers = [trace.new_input(aval) for aval in in_avals]
     saved_source, saved_name_stack = current.source, current.name_stack
-    current.source, current.name_stack = None, no_names
+    current.source, current.name_stack = None, marks_of(saved_name_stack)
     try:
         with set_current_trace(trace):
             outputs = fun(*tracers)

@@ -33,12 +33,15 @@ __all__ = [
     "Array",
     "ArrayCopySemantics",
     "ArrayImpl",
+    "Buffer",
     "Client",
     "CompileOptions",
     "Device",
     "DeviceAssignment",
     "DeviceList",
     "DistributedRuntimeClient",
+    "ExecutionContext",
+    "ExecutionStage",
     "GSPMDSharding",
     "HloLayout",
     "HloSharding",
@@ -94,6 +97,7 @@ __all__ = [
     "register_compiler_pass",
     "register_custom_call_as_batch_partitionable",
     "register_custom_call_handler",
+    "register_custom_call_partitioner",
     "register_custom_call_target",
     "register_custom_type",
     "register_custom_type_handler",
@@ -176,6 +180,10 @@ create_preemption_sync_manager = _jax.create_preemption_sync_manager
 distributed_runtime_client = _jax.get_distributed_runtime_client
 distributed_runtime_service = _jax.get_distributed_runtime_service
 encode_inspect_sharding_callback = _jax.encode_inspect_sharding_callback
+Buffer = _jax.ffi.Buffer
+ExecutionContext = _jax.ffi.ExecutionContext
+ExecutionStage = _jax.ffi.ExecutionStage
+register_custom_call_partitioner = xla_client.register_custom_call_partitioner
 gloo_collectives = _jax.make_gloo_tcp_collectives
 initialize_pjrt_plugin = xla_client.initialize_pjrt_plugin
 make_cpu_client = xla_client.make_cpu_client

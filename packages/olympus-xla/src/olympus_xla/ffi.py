@@ -227,7 +227,7 @@ def ffi_call(
                 (None,) * len(args) if input_layouts is None else input_layouts, in_avals, "input"
             ),
             output_layouts=result_layouts,
-            input_output_aliases=_aliases(input_output_aliases, in_avals, result_avals),
+            input_output_aliases=check_aliases(input_output_aliases, in_avals, result_avals),
             custom_call_api_version=custom_call_api_version,
             legacy_backend_config=legacy_backend_config,
             attributes=tuple(
@@ -287,7 +287,7 @@ def _layouts(given: Sequence[Any], avals: Sequence[Any], what: str) -> tuple[tup
     return tuple(layouts)
 
 
-def _aliases(
+def check_aliases(
     given: Mapping[int, int] | None, in_avals: Sequence[Any], out_avals: Sequence[Any]
 ) -> tuple[tuple[int, int], ...]:
     aliases = []

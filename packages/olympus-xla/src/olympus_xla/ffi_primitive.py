@@ -35,7 +35,7 @@ class FfiEffect(Effect):
         return "FfiEffect()"
 
 
-_effects = frozenset((FfiEffect(),))
+side_effect = frozenset((FfiEffect(),))
 for _allowing in (
     lowerable_effects,
     control_flow_allowed_effects,
@@ -49,7 +49,7 @@ for _allowing in (
 def _types(
     *avals: Any, result_avals: tuple, has_side_effect: bool, **params: Any
 ) -> tuple[Any, frozenset]:
-    return result_avals, _effects if has_side_effect else frozenset()
+    return result_avals, side_effect if has_side_effect else frozenset()
 
 
 @batching_rules.define(ffi_call_p)

@@ -319,10 +319,22 @@ class Compiled(Stage):
     __slots__ = ("__call__", "_compiled")
 
     def __init__(self, traced: Traced, compiled: compilation.Compiled) -> None:
-        self._program = traced._program
-        self._in_tree = traced._in_tree
+        self._set(traced._program, traced._in_tree, compiled)
+
+    def _set(self, program: TracedProgram, in_tree: Any, compiled: compilation.Compiled) -> None:
+        self._program = program
+        self._in_tree = in_tree
         self._compiled = compiled
-        self.__call__ = make_compiled_call(traced._program, traced._in_tree, compiled)
+        self.__call__ = make_compiled_call(program, in_tree, compiled)
+
+    @classmethod
+    def of_executable(
+        cls, program: TracedProgram, in_tree: Any, compiled: compilation.Compiled
+    ) -> Compiled:
+        """A function that was loaded; ``program`` has its types and none of its equations."""
+        self = object.__new__(cls)
+        self._set(program, in_tree, compiled)
+        return self
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the executable; the same as calling the object."""

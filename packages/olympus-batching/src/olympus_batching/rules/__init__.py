@@ -2,6 +2,7 @@
 """The batching rules, one module a family of primitives. Importing them fills the tables."""
 
 from . import (
+    annotations,
     callbacks,
     calls,
     collectives,
@@ -25,6 +26,7 @@ from . import (
 )
 
 __all__ = [
+    "annotations",
     "callbacks",
     "calls",
     "collectives",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The instruction set: one primitive, bind function and shape rule an operation."""
 
+from .annotations import *  # noqa: F403
 from .approximate import *  # noqa: F403
 from .broadcasting import *  # noqa: F403
 from .callbacks import *  # noqa: F403

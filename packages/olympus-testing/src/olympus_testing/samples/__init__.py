@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The samples of the instruction set, one file a family, and how to declare more."""
 
+from . import annotations as annotations
 from . import callbacks as callbacks
 from . import calls as calls
 from . import collectives as collectives

@@ -28,7 +28,10 @@ lowering_rules: RuleTable[LoweringRule] = RuleTable(
 # and shardings (10 ms of the benchmark "first result of a jitted function"), so it waits until a program has a
 # primitive for which there is no rule yet.
 _RULES_ON_DEMAND = (
+    "annotations",
+    "buffer_callbacks",
     "constraints",
+    "custom_partitioning",
     "convolution",
     "export",
     "ffi",

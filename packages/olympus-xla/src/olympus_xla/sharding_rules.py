@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sharding rules: how the dimensions of an operation's operands and results belong together.
+
+A rule such as ``"i j, j k -> i k"`` gives each dimension a factor. What has the same factor is
+divided over devices in the same way. ``"(a b) c -> a b c"`` has a compound factor, the product of
+several, and ``"..."`` stands for any number of leading dimensions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = ["BATCHING", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "parse_sharding_rule"]
+
+# Any number of leading dimensions, each a factor of its own.
+BATCHING = "…"
+
+
+def _check_factor(name: Any) -> str:
+    if not name[:1].isalpha():
+        raise ValueError(f"Factor names have to start with a letter, but got '{name[:1]}'")
+    if not re.fullmatch(r"\w+", name):
+        raise ValueError(f"Unknown character in the factor name '{name}'")
+    return name
+
+
+class CompoundFactor(tuple[str, ...]):
+    """The product of several factors, the first one the slowest to vary.
+
+    Args:
+      *factors: their names, two at least.
+
+    Example:
+      >>> CompoundFactor("a", "b")
+      ('a', 'b')
+    """
+
+    def __new__(cls, *factors: str) -> CompoundFactor:
+        if len(factors) < 2:
+            raise ValueError("A compound factor should contain at least two factors")
+        for factor in factors:
+            if not isinstance(factor, str):
+                raise ValueError(
+                    f"Each element of CompoundFactor must be a str, but got {type(factor)}"
+                )
+            _check_factor(factor)
+        return tuple.__new__(cls, factors)
+
+
+class ArrayMapping(tuple[Any, ...]):
+    """The factors of the dimensions of an array.
+
+    Args:
+      *dim_mappings: for each dimension the name of a factor, or a `CompoundFactor`; `BATCHING`, at
+        the beginning, for any number of dimensions.
+
+    Example:
+      >>> ArrayMapping("i", "j")
+      ('i', 'j')
+    """
+
+    def __new__(cls, *dim_mappings: Any) -> ArrayMapping:
+        for position, mapping in enumerate(dim_mappings):
+            if isinstance(mapping, str):
+                if mapping.startswith(BATCHING):
+                    if position:
+                        raise ValueError(
+                            "Ellipsis can only be used at the beginning of a dimension"
+                        )
+                    suffix = mapping.removeprefix(BATCHING)
+                    if suffix and not suffix.isdigit():
+                        raise ValueError(f"Ellipsis can only be followed by a number: {mapping!r}")
+                else:
+                    _check_factor(mapping)
+            elif not isinstance(mapping, CompoundFactor):
+                raise ValueError(
+                    "Each element of ArrayMapping must be a str or CompoundFactor, but got "
+                    f"{type(mapping)}"
+                )
+        return tuple.__new__(cls, dim_mappings)
+
+
+class SdyShardingRule:
+    """How the dimensions of operands and results belong together.
+
+    Args:
+      operand_mappings: for each operand its factors.
+      result_mappings: for each result its factors.
+      reduction_factors: factors over which results are sums of the parts that devices have.
+      need_replication_factors: factors that must not be divided.
+      permutation_factors: factors along which devices exchange what they have.
+      **factor_sizes: the sizes of factors that no dimension tells.
+
+    Raises:
+      ValueError: where factors and their sizes do not fit together.
+    """
+
+    def __init__(
+        self,
+        operand_mappings: tuple[ArrayMapping, ...],
+        result_mappings: tuple[ArrayMapping, ...],
+        *,
+        reduction_factors: tuple[str, ...] = (),
+        need_replication_factors: tuple[str, ...] = (),
+        permutation_factors: tuple[str, ...] = (),
+        **factor_sizes: int,
+    ) -> None:
+        self.operand_mappings = tuple(operand_mappings)
+        self.result_mappings = tuple(result_mappings)
+        self.reduction_factors = tuple(reduction_factors)
+        self.need_replication_factors = tuple(need_replication_factors)
+        self.permutation_factors = tuple(permutation_factors)
+        self.factor_sizes = dict(factor_sizes)
+        self._check()
+
+    def _check(self) -> None:
+        alone: set[str] = set()
+        compound: set[str] = set()
+        for mapping in (*self.operand_mappings, *self.result_mappings):
+            for dimension in mapping:
+                if isinstance(dimension, CompoundFactor):
+                    compound |= set(dimension)
+                elif not dimension.startswith(BATCHING):
+                    alone.add(dimension)
+        for name in self.factor_sizes:
+            if name not in alone | compound:
+                raise ValueError(f"Factor {name} is not used in the rule, but size is provided")
+            if name not in compound:
+                raise ValueError(
+                    f"Factor {name} represents a whole dimension; do not specify its size"
+                )
+        for name in compound - alone - set(self.factor_sizes):
+            raise ValueError(
+                f"Factor {name} is only used in compound factors; must specify its size"
+            )
+        given: set[str] = set()
+        for kind in ("reduction_factors", "need_replication_factors", "permutation_factors"):
+            for name in getattr(self, kind):
+                if name not in alone | compound:
+                    raise ValueError(f"Factor {name} in {kind} is not used in the rule")
+                if name in given:
+                    raise ValueError(
+                        f"Factor {name} can only be in one of reduction_factors, "
+                        "need_replication_factors and permutation_factors"
+                    )
+                given.add(name)
+
+    def _key(self) -> tuple:
+        return (
+            self.operand_mappings,
+            self.result_mappings,
+            self.reduction_factors,
+            self.need_replication_factors,
+            self.permutation_factors,
+            tuple(sorted(self.factor_sizes.items())),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SdyShardingRule) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return (
+            f"SdyShardingRule({self.operand_mappings}, {self.result_mappings}, {self.factor_sizes})"
+        )
+
+    # ---- for arrays of given shapes ----
+
+    def attribute_text(
+        self, operand_shapes: Sequence[Sequence[int]], result_shapes: Sequence[Sequence[int]]
+    ) -> str:
+        """The rule as Shardy writes it, for operands and results of given shapes.
+
+        Raises:
+          ValueError: where the rule does not fit.
+        """
+        for what, mappings, shapes in (
+            ("operands", self.operand_mappings, operand_shapes),
+            ("results", self.result_mappings, result_shapes),
+        ):
+            if len(mappings) != len(shapes):
+                raise ValueError(
+                    f"Sharding rule has {len(mappings)} {what}, but the operation has "
+                    f"{len(shapes)} {what}"
+                )
+        sizes: dict[str, int] = dict(self.factor_sizes)
+        order: list[str] = []
+        arrays = [
+            [
+                self._dimension_factors(dimension, size, sizes, order, (position, place, shape))
+                for place, (dimension, size) in enumerate(
+                    _expanded(mapping, shape, position, sizes)
+                )
+            ]
+            for position, (mapping, shape) in enumerate(
+                zip(
+                    (*self.operand_mappings, *self.result_mappings),
+                    (*operand_shapes, *result_shapes),
+                    strict=True,
+                )
+            )
+        ]
+        letters = {name: _letter(number) for number, name in enumerate(order)}
+
+        def written(some: Sequence[Sequence[Sequence[str]]]) -> str:
+            return ", ".join(
+                f"[{', '.join(''.join(map(letters.__getitem__, f)) for f in array)}]"
+                for array in some
+            )
+
+        count = len(operand_shapes)
+        sizes_text = ", ".join(f"{letters[name]}={sizes[name]}" for name in order)
+        special = ""
+        for word, names in (
+            ("reduction", self.reduction_factors),
+            ("need_replication", self.need_replication_factors),
+            ("permutation", self.permutation_factors),
+        ):
+            if names:
+                ordered = sorted(names, key=order.index)
+                special += f" {word}={{{', '.join(letters[name] for name in ordered)}}}"
+        return (
+            f"#sdy.op_sharding_rule<({written(arrays[:count])})->({written(arrays[count:])}) "
+            f"{{{sizes_text}}}{special}, custom>"
+        )
+
+    def _dimension_factors(
+        self, dimension: Any, size: int, sizes: dict[str, int], order: list[str], where: tuple
+    ) -> list[str]:
+        names = list(dimension) if isinstance(dimension, CompoundFactor) else [dimension]
+        product = 1
+        for name in names:
+            if name not in order:
+                order.append(name)
+            if len(names) == 1 and name not in sizes:
+                sizes[name] = size
+            product *= sizes.get(name, 1)
+        if product != size:
+            position, place, shape = where
+            raise ValueError(
+                f"Sharding rule {self!r}: dimension {place} of array {position}, of shape "
+                f"{tuple(shape)}, has size {size}, and its factors {names} have {product}"
+            )
+        return names
+
+
+def _expanded(
+    mapping: ArrayMapping, shape: Sequence[int], position: int, sizes: Mapping[str, int]
+) -> list[tuple[Any, int]]:
+    """The dimensions of an array with their factors, leading ones among them."""
+    factors: list[Any] = list(mapping)
+    if factors and isinstance(factors[0], str) and factors[0].startswith(BATCHING):
+        name = factors.pop(0)
+        count = len(shape) - len(factors)
+        if count < 0:
+            raise ValueError(
+                f"Sharding rule has at least {len(factors)} dimensions for array {position}, which "
+                f"has {len(shape)}"
+            )
+        factors = [f"{name}_{number}" for number in range(count)] + factors
+    if len(factors) != len(shape):
+        raise ValueError(
+            f"Sharding rule has {len(factors)} dimensions for array {position}, which has "
+            f"{len(shape)}"
+        )
+    return list(zip(factors, shape, strict=True))
+
+
+def _letter(number: int) -> str:
+    """The names of factors in Shardy's rules: i to z, then z_1, z_2 and so on."""
+    return chr(ord("i") + number) if number < 18 else f"z_{number - 17}"
+
+
+# ---- rules as text ----
+
+
+def parse_sharding_rule(
+    rule: str,
+    reduction_factors: Sequence[str] = (),
+    need_replication_factors: Sequence[str] = (),
+    permutation_factors: Sequence[str] = (),
+    **factor_sizes: int,
+) -> SdyShardingRule:
+    """The rule of a text such as ``"i j, j k -> i k"``.
+
+    Raises:
+      TypeError: where it is not a string.
+      ValueError: where it is not of this form.
+
+    Example:
+      >>> parse_sharding_rule("... i, i -> ...")
+      SdyShardingRule((('…', 'i'), ('i',)), (('…',),), {})
+    """
+    if not isinstance(rule, str):
+        raise TypeError(f"rule must be a str, but got {type(rule)}")
+    text = rule.replace("...", BATCHING)
+    if "." in text:
+        raise ValueError(f"Character '.' must be used inside ellipsis '...': {rule!r}")
+    sides = text.split("->")
+    if len(sides) == 1:
+        raise ValueError(f"There is no -> in rule: {rule!r}")
+    if len(sides) > 2:
+        raise ValueError(f"There is more than one -> in rule: {rule!r}")
+    operands, results = (
+        tuple(_parse_array(part, rule) for part in side.split(",")) if side.strip() else ()
+        for side in sides
+    )
+    return SdyShardingRule(
+        operands,
+        results,
+        reduction_factors=tuple(reduction_factors),
+        need_replication_factors=tuple(need_replication_factors),
+        permutation_factors=tuple(permutation_factors),
+        **factor_sizes,
+    )
+
+
+def _parse_array(text: str, rule: str) -> ArrayMapping:
+    dimensions: list[Any] = []
+    compound: list[str] | None = None
+    for token in re.findall(r"[()]|[^\s()]+", text):
+        if token == "(":
+            if compound is not None:
+                raise ValueError(f"Compound factors should be one level: {rule!r}")
+            compound = []
+        elif token == ")":
+            if compound is None:
+                raise ValueError(f"Brackets are not balanced: {rule!r}")
+            dimensions.append(CompoundFactor(*compound))
+            compound = None
+        elif compound is not None:
+            compound.append(token)
+        else:
+            dimensions.append(token)
+    if compound is not None:
+        raise ValueError(f"Brackets are not balanced: {rule!r}")
+    return ArrayMapping(*dimensions)
