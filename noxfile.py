@@ -195,8 +195,15 @@ def integration(session: nox.Session) -> None:
 
 
 # What programs of the ecosystem of JAX need, with the libraries that they bring but without JAX.
-ECOSYSTEM = ("optax==0.2.8", "equinox==0.13.8", "chex==0.1.92", "jaxtyping==0.3.11")
-ECOSYSTEM_REQUIREMENTS = ("absl-py", "toolz", "typing-extensions", "wadler-lindig>=0.1")
+ECOSYSTEM = (
+    *("optax==0.2.8", "equinox==0.13.8", "chex==0.1.92", "jaxtyping==0.3.11"),
+    *("lineax==0.1.1", "optimistix==0.1.0", "diffrax==0.7.2"),
+    *("numpyro==0.22.0", "blackjax==1.7.1"),
+)
+ECOSYSTEM_REQUIREMENTS = (
+    *("absl-py", "toolz", "typing-extensions", "wadler-lindig>=0.1"),
+    *("multipledispatch", "tqdm"),
+)
 
 
 @nox.session(reuse_venv=True)

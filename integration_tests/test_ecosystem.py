@@ -29,6 +29,24 @@ def needs(*libraries: str) -> None:
             pytest.skip(f"{library} is not installed; `nox -s ecosystem` installs it")
 
 
+# Programs of libraries for solvers and sampling, with what they need: each prints how far off it is
+# at first and in the end.
+SCIENCE = {
+    "blackjax_nuts.py": ("blackjax", 1000),
+    "diffrax_lotka_volterra.py": ("diffrax", 1000),
+    "lineax_optimistix.py": ("optimistix", 1000),
+    "numpyro_regression.py": ("numpyro", 50),
+}
+
+
+@pytest.mark.parametrize("program", SCIENCE)
+def test_program_comes_closer(program: str) -> None:
+    library, improvement = SCIENCE[program]
+    needs(library, "optax")
+    first, last = map(float, run_program(program))
+    assert last * improvement < first
+
+
 @pytest.mark.parametrize(
     ("program", "improvement"),
     [("optax_readme.py", 1000), ("optax_getting_started.py", 20), ("equinox_mlp.py", 50)],

@@ -20,7 +20,7 @@ from olympus_autodiff import (
     zero_from_primal,
 )
 from olympus_batching import vmap
-from olympus_ir import Array, lax
+from olympus_ir import Array, dtypes, lax
 from olympus_ir.errors import UnexpectedTracerError
 from olympus_ir.jit import jit
 
@@ -166,6 +166,13 @@ def test_symbolic_zeros():
 
 def test_zero_from_primal():
     np.testing.assert_array_equal(zero_from_primal(np.ones(2, np.float32)), [0, 0])
+    real, (nothing, integer) = zero_from_primal((1.0, [None, 2]))
+    assert isinstance(real, Array) and real == 0.0
+    assert nothing is None
+    assert integer.dtype == dtypes.float0
+    zeros = zero_from_primal({"a": 1.0, "b": 2}, symbolic_zeros=True)
+    assert {type(zero) for zero in zeros.values()} == {SymbolicZero}
+    assert zeros["b"].dtype == dtypes.float0
 
 
 def test_residuals_of_any_structure():

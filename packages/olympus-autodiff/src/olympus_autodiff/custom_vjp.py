@@ -17,7 +17,7 @@ from olympus_ir.wrapping import update_wrapper
 from .calling import OutTree, name_of, non_differentiated, positional_arguments, positional_count
 from .custom import FlatCall, split_arguments
 from .jvp import tangent_aval_of
-from .zeros import SymbolicZero, Zero, aval_of, instantiate
+from .zeros import SymbolicZero, Zero, as_result, aval_of
 
 __all__ = [
     "CustomVJPPrimal",
@@ -48,9 +48,22 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero cotangent of an argument, as an array or as a `SymbolicZero`."""
-    aval = aval_of(val).to_tangent_aval()
-    return SymbolicZero(aval) if symbolic_zeros else instantiate(Zero(aval))
+    """The zero tangents or cotangents of values.
+
+    Args:
+      val: an array or a pytree of arrays.
+      symbolic_zeros: whether they are to be `SymbolicZero` rather than arrays.
+
+    Example:
+      >>> zero_from_primal({"a": 1.5})
+      {'a': Array(0., dtype=float32, weak_type=True)}
+    """
+
+    def zero(leaf: Any) -> Any:
+        aval = aval_of(leaf).to_tangent_aval()
+        return SymbolicZero(aval) if symbolic_zeros else as_result(Zero(aval))
+
+    return pytrees.tree_map(zero, val)
 
 
 class custom_vjp:

@@ -31,6 +31,15 @@ __all__ = ["JAX_VERSION", "install", "installed"]
 JAX_VERSION = "0.10.2"
 """The version of JAX whose interface OLYMPUS has, and which ``jax.__version__`` says."""
 
+_IMPORTED_WITH_JAX = (
+    *("ad_checkpoint", "api_util", "core", "custom_batching", "custom_derivatives", "debug"),
+    *("distributed", "dlpack", "dtypes", "errors", "experimental", "export", "ffi", "image"),
+    *("interpreters", "interpreters.ad", "interpreters.batching", "interpreters.mlir"),
+    *("interpreters.partial_eval", "interpreters.xla", "lax", "lax.linalg", "monitoring", "nn"),
+    *("nn.initializers", "numpy", "numpy.fft", "numpy.linalg", "ops", "profiler", "random", "ref"),
+    *("scipy", "sharding", "stages", "tree", "tree_util", "typing", "version"),
+)
+
 _SUBPROCESSES = str(Path(__file__).parent / "subprocesses")
 
 
@@ -73,8 +82,11 @@ def install(*, subprocesses: bool = True) -> ModuleType:
     olympus.__version_info__ = version.__version_info__ = version.version_info(JAX_VERSION)
     sys.meta_path.insert(0, AliasFinder(JAX_VERSION, private_modules()))
     sys.modules["jax"] = olympus
-    # Importing JAX imports its private modules, so some programs take them from there.
+    # Importing JAX imports its private modules and most others, so some programs take them from
+    # there, or look for them in `sys.modules`.
     vars(olympus)["_src"] = importlib.import_module("jax._src")
+    for name in _IMPORTED_WITH_JAX:
+        importlib.import_module(f"jax.{name}")
     # Records go on to the handlers and filters that are attached to JAX's logger.
     logging.getLogger("olympus").parent = logging.getLogger("jax")
     if subprocesses:
