@@ -135,7 +135,8 @@ class HiPrimitive(Primitive):
         super().__init__(name, cache_inference=False)
         self.def_effectful_abstract_eval(self.abstract_eval)
         expansion.expansion_rules[self] = self.to_lojax
-        self.def_impl(getattr(type(self), "impl", type(self).to_lojax).__get__(self))
+        own = type(self)
+        self.def_impl((own.to_lojax if own.impl is Primitive.impl else own.impl).__get__(self))
         jvp_rules[self] = self.jvp
         transpose_rules[self] = self.transpose
 

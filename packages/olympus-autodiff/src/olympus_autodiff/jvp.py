@@ -61,7 +61,7 @@ class JVPTracer(Tracer):
         return primal._origin_message() if isinstance(primal, Tracer) else ""
 
     def __repr__(self) -> str:
-        return f"JVPTracer(primal={self.primal!r}, tangent={self.tangent!r})"
+        return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
 
 
 class JVPTrace(Trace):

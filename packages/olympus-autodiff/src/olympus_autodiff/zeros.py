@@ -21,14 +21,14 @@ __all__ = [
     "Zero",
     "add_tangents",
     "as_result",
+    "aval_of",
     "cotangent_sharding",
     "explicit_layout",
-    "laid_out_as",
-    "aval_of",
     "float0_zeros",
     "has_tangents",
     "instantiate",
     "is_undefined_primal",
+    "laid_out_as",
     "ones_like_aval",
     "scalar",
     "whole",
@@ -55,6 +55,10 @@ class Zero:
 
     def __init__(self, aval: AbstractValue) -> None:
         self._aval: AbstractValue | None = aval
+
+    def instantiate(self) -> Any:
+        """The zero as an array."""
+        return instantiate(self)
 
     @classmethod
     def of(cls, primal: Any) -> Zero:

@@ -3,6 +3,7 @@
 
 from . import config as config
 from . import operators as operators
+from . import tracer_members as _tracer_members  # noqa: F401 - members of `Tracer`
 from .__about__ import __version__ as __version__
 from .arrays import Array as Array
 from .avals import AbstractValue as AbstractValue

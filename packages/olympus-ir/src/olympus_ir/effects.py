@@ -8,6 +8,8 @@ effects keep an equation from being removed as dead code.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as Set
+from typing import TypeAlias
 
 
 class Effect:
@@ -16,7 +18,7 @@ class Effect:
     __slots__ = ()
 
 
-Effects = frozenset
+Effects: TypeAlias = Set[Effect]
 no_effects: frozenset[Effect] = frozenset()
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import pytrees
 from .olympuspr import DebugInfo
 from .source_info import FunctionOrigin, function_name
 from .wrapping import update_wrapper
+
+if TYPE_CHECKING:
+    import inspect
 
 __all__ = [
     "FlatFunction",
@@ -73,6 +76,9 @@ def debug_info(
     *,
     static_argnums: Sequence[int] = (),
     static_argnames: Sequence[str] = (),
+    result_paths_thunk: Callable[[], Sequence[str]] | None = None,
+    sourceinfo: str | None = None,
+    signature: inspect.Signature | None = None,
 ) -> DebugInfo:
     """What error messages will say of a function; nothing of it is worked out now.
 
@@ -83,6 +89,9 @@ def debug_info(
       kwargs: its keyword arguments.
       static_argnums: the positional arguments that are not traced.
       static_argnames: the keyword arguments that are not traced.
+      result_paths_thunk: gives the paths of the results, where they are known.
+      sourceinfo: the function's name and place, ``f at file.py:3``, where it does not tell itself.
+      signature: the function's signature, where it does not tell itself.
     """
     static = frozenset(static_argnums)
     dynamic_args = [
@@ -95,10 +104,39 @@ def debug_info(
         for name in sorted(kwargs)
         if name not in static_argnames
     ]
-    origin = FunctionOrigin(fun)
+    origin: Any = FunctionOrigin(fun) if signature is None else _SignedOrigin(fun, signature)
     return DebugInfo(
-        traced_for, origin, lambda: _argument_names(origin, dynamic_args, dynamic_kwargs)
+        traced_for,
+        origin if sourceinfo is None else sourceinfo,
+        lambda: _argument_names(origin, dynamic_args, dynamic_kwargs),
+        result_paths_thunk,
     )
+
+
+class _SignedOrigin(FunctionOrigin):
+    """What is told of a function whose parameters are not those of its code."""
+
+    __slots__ = ("_parameters",)
+
+    def __init__(self, fun: Any, signature: inspect.Signature) -> None:
+        super().__init__(fun)
+        self._parameters = list(signature.parameters.values())
+
+    def positional_name(self, position: int) -> str:
+        for place, parameter in enumerate(self._parameters):
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                return f"{parameter.name}[{position - place}]"
+            if place == position:
+                return parameter.name
+        return f"args[{position}]"
+
+    def keyword_name(self, name: str) -> str:
+        for parameter in self._parameters:
+            if parameter.kind is parameter.VAR_KEYWORD:
+                return f"{parameter.name}[{name!r}]"
+            if parameter.name == name:
+                break
+        return name
 
 
 def debug_info_of_tree(

@@ -20,11 +20,27 @@ class Var:
 
     __slots__ = ("aval",)
 
+    # The state of values that change while the program runs; those of programs here do not.
+    initial_qdd = None
+    final_qdd = None
+
     def __init__(self, aval: AbstractValue) -> None:
         self.aval: Any = aval
 
+    def pretty_print(self, context: Any = None, *, print_dtype: bool = True) -> str:
+        """The variable as programs show it.
+
+        Args:
+          context: the `printer.Printer` that names variables; None for a name by itself.
+          print_dtype: whether to show the type.
+        """
+        from .printer import Printer  # the printer imports this module
+
+        name = (Printer() if context is None else context).name(self)
+        return f"{name}:{self.aval.str_short(short_dtypes=True)}" if print_dtype else name
+
     def __repr__(self) -> str:
-        return f"Var({self.aval})"
+        return f"Var(id={id(self)}):{self.aval.str_short()}"
 
 
 class DropVar(Var):
@@ -45,9 +61,26 @@ class Literal:
         self.val = val
         self.aval: Any = get_aval(val) if aval is None else aval
 
+    @property
+    def hash(self) -> int | None:
+        """The value's hash; None where it has none."""
+        try:
+            return hash(self.val.item() if hasattr(self.val, "item") else self.val)
+        except TypeError:
+            return None
+
+    def pretty_print(self, context: Any = None, *, print_dtype: bool = True) -> str:
+        """The constant as programs show it.
+
+        Args:
+          context: makes no difference.
+          print_dtype: whether to show the type.
+        """
+        text = str(self.val.item() if hasattr(self.val, "item") else self.val)
+        return f"{text}:{self.aval.str_short(short_dtypes=True)}" if print_dtype else text
+
     def __repr__(self) -> str:
-        value = self.val.item() if hasattr(self.val, "item") else self.val
-        return f"{value}:{self.aval.str_short(short_dtypes=True)}"
+        return f"Literal({self.val.item() if hasattr(self.val, 'item') else self.val})"
 
 
 Atom: TypeAlias = Var | Literal
@@ -150,6 +183,68 @@ class DebugInfo:
             self._result_paths = tuple(self._result_paths())
         return None if self._result_paths is None else tuple(self._result_paths)
 
+    @property
+    def func_filename(self) -> str | None:
+        """The file that the function is in."""
+        place = self.func_src_info.partition(" at ")[2]
+        return place.rpartition(":")[0] or None
+
+    @property
+    def func_lineno(self) -> int | None:
+        """The line of the file on which the function begins."""
+        line = self.func_src_info.rpartition(":")[2]
+        return int(line) if line.isdigit() else None
+
+    def assert_arg_names(self, expected_count: int) -> None:
+        """Raises AssertionError where there are names, but not as many."""
+        if self.arg_names is not None and len(self.arg_names) != expected_count:
+            raise AssertionError(f"{expected_count} names of arguments are wanted of {self}")
+
+    def assert_result_paths(self, expected_count: int) -> None:
+        """Raises AssertionError where there are paths of results, but not as many."""
+        if self.result_paths is not None and len(self.result_paths) != expected_count:
+            raise AssertionError(f"{expected_count} paths of results are wanted of {self}")
+
+    def safe_arg_names(self, expected_count: int) -> tuple[str, ...]:
+        """The names of so many arguments; empty ones where they are not known."""
+        self.assert_arg_names(expected_count)
+        names = self.arg_names
+        return ("",) * expected_count if names is None else names
+
+    def safe_result_paths(self, expected_count: int) -> tuple[str, ...]:
+        """The paths of so many results; empty ones where they are not known."""
+        self.assert_result_paths(expected_count)
+        paths = self.result_paths
+        return ("",) * expected_count if paths is None else paths
+
+    def filter_arg_names(self, keep: Sequence[bool]) -> tuple[str, ...] | None:
+        """The names of some of the arguments."""
+        return _kept(self.arg_names, keep)
+
+    def filter_result_paths(self, keep: Sequence[bool]) -> tuple[str, ...] | None:
+        """The paths of some of the results."""
+        return _kept(self.result_paths, keep)
+
+    def replace_func_name(self, name: str) -> DebugInfo:
+        """The same of a function of another name at the same place."""
+        _, at, place = self.func_src_info.partition(" at ")
+        return DebugInfo(self.traced_for, f"{name}{at}{place}", self._arg_names, self._result_paths)
+
+    def set_result_paths(self, ans: Any) -> DebugInfo:
+        """The same with the paths of a function's result, a pytree."""
+        from .flattening import result_paths  # imports this module
+        from .pytrees import tree_structure
+
+        return self.with_result_paths(tuple(result_paths(tree_structure(ans))))
+
+    def resolve_result_paths(self) -> DebugInfo:
+        """The same with the paths of results worked out."""
+        return self.with_result_paths(self.result_paths)
+
+    def with_unknown_names(self) -> DebugInfo:
+        """The same without names of arguments and paths of results."""
+        return DebugInfo(self.traced_for, self.origin)
+
     def with_result_paths(self, result_paths: Any) -> DebugInfo:
         return DebugInfo(self.traced_for, self.origin, self._arg_names, result_paths)
 
@@ -173,6 +268,12 @@ class DebugInfo:
             f"DebugInfo(traced_for={self.traced_for!r}, func_src_info={self.func_src_info!r}, "
             f"arg_names={self.arg_names!r}, result_paths={self.result_paths!r})"
         )
+
+
+def _kept(names: tuple[str, ...] | None, keep: Sequence[bool]) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    return tuple(name for name, kept in zip(names, keep, strict=True) if kept)
 
 
 unknown_debug_info = DebugInfo("unknown", "<unknown>")
@@ -225,6 +326,16 @@ class Olympuspr:
     def out_avals(self) -> list[Any]:
         return [atom.aval for atom in self.outvars]
 
+    # The types of operands and results before and after the program runs, which changes none.
+    in_aval_qdds = in_avals
+    final_aval_qdds = in_avals
+
+    @property
+    def is_high(self) -> bool:
+        """Whether operands or results are values that libraries define, made of arrays."""
+        atoms = (*self.constvars, *self.invars, *self.outvars)
+        return any(getattr(atom.aval, "is_high", False) for atom in atoms)
+
     def replace(self, **changes: Any) -> Olympuspr:
         """The same program with some fields changed."""
         fields = {
@@ -272,6 +383,21 @@ class ClosedOlympuspr:
     @property
     def out_avals(self) -> list[Any]:
         return self.jaxpr.out_avals
+
+    @property
+    def invars(self) -> list[Var]:
+        return self.jaxpr.invars
+
+    @property
+    def outvars(self) -> list[Atom]:
+        return self.jaxpr.outvars
+
+    in_aval_qdds = in_avals
+    final_aval_qdds = in_avals
+
+    @property
+    def is_high(self) -> bool:
+        return self.jaxpr.is_high
 
     @property
     def literals(self) -> list[Any]:

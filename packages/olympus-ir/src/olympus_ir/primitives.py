@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .avals import AbstractValue, ShapedArray, varying_axes
+from .avals import AbstractValue, ShapedArray, get_aval, varying_axes
 from .effects import no_effects
-from .tracing import Trace, current
+from .tracing import Trace, current, evaluation_trace
 
 _INFERENCE_CACHE_SIZE = 4096
 
@@ -43,6 +43,12 @@ class Primitive:
     takes_refs: bool = False
     call_primitive: bool = False
     map_primitive: bool = False
+    # What JAX's primitives say of themselves, for libraries that ask. Operands are taken as they
+    # are in any case, and shape rules state the effects.
+    ref_primitive: bool = False
+    ref_allocating: bool = False
+    skip_canonicalization: bool = False
+    is_effectful: Callable[[dict[str, Any]], bool] | None = None
 
     def __init__(
         self,
@@ -107,7 +113,35 @@ class Primitive:
     # whose parameters are programs that stand for functions: `(operands, params) -> results`.
     bind_equation: Callable[[Sequence[Any], dict[str, Any]], Sequence[Any]] | None = None
 
+    def def_bind_with_trace(self, bind_with_trace: Callable[..., Any]) -> Callable[..., Any]:
+        """Sets what an application does, whatever the interpreter.
+
+        Args:
+          bind_with_trace: ``(trace, operands, types of the operands, params)`` to the results.
+        """
+
+        def bind(*args: Any, **params: Any) -> Any:
+            avals = [get_aval(arg) for arg in args]
+            return bind_with_trace(current.trace, list(args), avals, params)
+
+        self.bind = bind  # type: ignore[method-assign]
+        self.bind_with_trace = bind_with_trace  # type: ignore[method-assign]
+        return bind_with_trace
+
+    def is_high(self, *avals: Any, **params: Any) -> bool:
+        """Whether it is expanded before anything else: so only of those that libraries define."""
+        return False
+
+    def to_lojax(self, *args: Any, **params: Any) -> Any:
+        """What it stands for in terms of plain arrays: its own application."""
+        return self.bind(*args, **params)
+
     # ---- types ----
+
+    def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, frozenset]:
+        """The type of the result, or the types of several, and the effects."""
+        results, effects = self._infer_anew(avals, params)
+        return (list(results) if self.multiple_results else results[0]), effects
 
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Sets the shape rule: from abstract operands and parameters to the results' types."""
@@ -116,7 +150,6 @@ class Primitive:
             self._shape_rule = lambda *avals, **params: (tuple(rule(*avals, **params)), no_effects)
         else:
             self._shape_rule = lambda *avals, **params: ((rule(*avals, **params),), no_effects)
-        self.abstract_eval = rule
         return rule
 
     def def_effectful_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -128,8 +161,9 @@ class Primitive:
             return (tuple(out) if self.multiple_results else (out,)), frozenset(effects)
 
         self._shape_rule = shape_rule
-        self.abstract_eval = rule
         return rule
+
+    def_effectful_abstract_eval2 = def_effectful_abstract_eval
 
     def infer(
         self, avals: tuple[AbstractValue, ...], params: dict[str, Any]
@@ -205,9 +239,13 @@ class Primitive:
 
     # ---- evaluation by the primitive itself, for primitives of third parties ----
 
+    def impl(self, *args: Any, **params: Any) -> Any:
+        """Evaluates the primitive on concrete values."""
+        return evaluation_trace.process_primitive(self, args, params)
+
     def def_impl(self, implementation: Callable[..., Any]) -> Callable[..., Any]:
         """Sets the function that evaluates the primitive on concrete values."""
-        self.impl = implementation
+        self.impl = implementation  # type: ignore[method-assign]
         self.eager = implementation
         return implementation
 

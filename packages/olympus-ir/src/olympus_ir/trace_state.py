@@ -94,15 +94,15 @@ class set_current_trace(tracing.set_current_trace):
         error.
     """
 
-    __slots__ = ("_check_leaks",)
+    __slots__ = ("check_leaks",)
 
     def __init__(self, trace: Trace | None, check_leaks: bool = False) -> None:
         super().__init__(evaluation_trace if trace is None else trace)
-        self._check_leaks = check_leaks
+        self.check_leaks = check_leaks
 
     def __exit__(self, *exception: Any) -> None:
         super().__exit__(*exception)
-        if self._check_leaks:
+        if self.check_leaks:
             check_leaks(self.trace)
 
 
@@ -116,7 +116,7 @@ class take_current_trace(set_current_trace):
 
     def __enter__(self) -> Trace:
         super().__enter__()
-        return self._previous
+        return self.prev
 
 
 def eval_context() -> set_current_trace:

@@ -104,6 +104,24 @@ class Trace:
         """A value as an operand of this trace: as it is, since traces take those of others."""
         return x
 
+    stage_value = full_raise
+
+    # Whether values of classes that libraries define reach it as arrays alone.
+    requires_low = False
+
+    def process_call(self, call_primitive: Primitive, f: Any, tracers: Any, params: Any, /) -> Any:
+        """Calls a wrapped function whose operations belong to this trace."""
+        with set_current_trace(self):
+            return f.call_wrapped(*tracers)
+
+    def invalidate(self) -> None:
+        """States that the function has returned: the trace's tracers are dead."""
+        self.finished = True
+
+    def is_valid(self) -> bool:
+        """Whether the function is running still."""
+        return not self.finished
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}"
 
@@ -249,13 +267,13 @@ _tracing_state = config_states.tracing_state
 class set_current_trace:
     """Context manager: primitives applied within go to ``trace``."""
 
-    __slots__ = ("_previous", "_previous_state", "trace")
+    __slots__ = ("_previous_state", "prev", "trace")
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
 
     def __enter__(self) -> Trace:
-        self._previous = current.trace
+        self.prev = current.trace
         current.trace = self.trace
         # The C++ call paths must not run compiled functions while somebody is tracing.
         self._previous_state = _tracing_state.swap_local(
@@ -264,7 +282,7 @@ class set_current_trace:
         return self.trace
 
     def __exit__(self, *exception: Any) -> None:
-        current.trace = self._previous
+        current.trace = self.prev
         _tracing_state.set_local(self._previous_state)
 
 
@@ -432,21 +450,21 @@ class Tracer(ArrayBase):
         )
 
     def __int__(self) -> int:
-        return int(self._concrete(_concretization("int() was called on", "x.astype(int)")))
+        return int(self._concrete(needs_a_value("int() was called on", "x.astype(int)")))
 
     def __float__(self) -> float:
-        return float(self._concrete(_concretization("float() was called on", "x.astype(float)")))
+        return float(self._concrete(needs_a_value("float() was called on", "x.astype(float)")))
 
     def __complex__(self) -> complex:
         return complex(
-            self._concrete(_concretization("complex() was called on", "x.astype(complex)"))
+            self._concrete(needs_a_value("complex() was called on", "x.astype(complex)"))
         )
 
     def __index__(self) -> int:
         return operator.index(self._concrete(TracerIntegerConversionError))
 
     def item(self, *args: Any) -> Any:
-        value = self._concrete(_concretization("item() was called on", "the array itself"))
+        value = self._concrete(needs_a_value("item() was called on", "the array itself"))
         return np.asarray(value).item(*args)
 
     # NumPy's functions would take a known value and return one that nothing is known to depend on:
@@ -474,7 +492,7 @@ class Tracer(ArrayBase):
         return self
 
     def __reduce__(self) -> NoReturn:
-        raise _concretization("pickling was attempted of", "the array itself")(self)
+        raise needs_a_value("pickling was attempted of", "the array itself")(self)
 
     def __format__(self, format_spec: str) -> str:
         if format_spec:
@@ -489,40 +507,10 @@ class Tracer(ArrayBase):
         return f"{type(self).__name__}({self.aval})"
 
 
-def _concretization(what: str, instead: str) -> Callable[[Tracer], Exception]:
+def needs_a_value(what: str, instead: str) -> Callable[[Tracer], Exception]:
     return lambda tracer: ConcretizationTypeError(
         tracer, f"{what} a traced array, whose value is not known; use {instead} instead."
     )
-
-
-def _needs_a_value(name: str) -> Callable[..., NoReturn]:
-    def method(self: Tracer, *args: Any, **kwargs: Any) -> NoReturn:
-        raise _concretization(f"{name} was asked of", "the array itself")(self)
-
-    return method
-
-
-# What arrays on devices have and traced ones do not. An AttributeError would say that no array has.
-for _name in (
-    "__dlpack__",
-    "addressable_data",
-    "delete",
-    "devices",
-    "is_deleted",
-    "on_device_size_in_bytes",
-    "tobytes",
-    "tolist",
-    "unsafe_buffer_pointer",
-):
-    setattr(Tracer, _name, _needs_a_value(f"{_name}()"))
-for _name in (
-    "addressable_shards",
-    "committed",
-    "global_shards",
-    "is_fully_addressable",
-    "is_fully_replicated",
-):
-    setattr(Tracer, _name, property(_needs_a_value(_name)))
 
 
 TracerType = TypeVar("TracerType", bound=type[Tracer])

@@ -106,6 +106,18 @@ class WrappedFun:
         self.in_type = in_type
         self.debug_info = debug_info
 
+    def replace_debug_info(self, dbg: DebugInfo) -> WrappedFun:
+        """The same function, of which other things are said in error messages."""
+        return WrappedFun(
+            self.f,
+            self.f_transformed,
+            self.transforms,
+            self.stores,
+            self.params,
+            self.in_type,
+            dbg,
+        )
+
     @property
     def __name__(self) -> str:
         return getattr(self.f, "__name__", "<unnamed wrapped function>")
@@ -168,14 +180,17 @@ class WrappedFun:
 
 
 def wrap_init(
-    f: Callable[..., Any], params: dict[str, Any] | None = None, *, debug_info: DebugInfo
+    f: Callable[..., Any],
+    params: dict[str, Any] | None = None,
+    *,
+    debug_info: DebugInfo | None = None,
 ) -> WrappedFun:
     """Wraps a function without transformations.
 
     Args:
       f: the function.
       params: parameters of the call.
-      debug_info: for error messages.
+      debug_info: for error messages; nothing is known where it is not given.
 
     Example:
       >>> from olympus_ir.flattening import debug_info
@@ -184,7 +199,8 @@ def wrap_init(
       1
     """
     params_of_call = () if params is None else tuple(sorted(params.items()))
-    return WrappedFun(f, f, (), (), params_of_call, None, debug_info)
+    known = unknown_debug_info if debug_info is None else debug_info
+    return WrappedFun(f, f, (), (), params_of_call, None, known)
 
 
 def curried(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -332,6 +332,9 @@ class _Described:
         self._left_out = left_out
         self._described: Any = None
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
     def __get__(self, instance: Any, owner: type) -> Any:
         if instance is not None:
             return self._function.__get__(instance, owner)

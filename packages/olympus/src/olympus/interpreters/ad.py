@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from olympus_autodiff import linearize as linearize
+from olympus_autodiff.jvp import JVP as _JVP
 from olympus_autodiff.jvp import JVPTrace as JVPTrace
 from olympus_autodiff.jvp import JVPTracer as JVPTracer
 from olympus_autodiff.jvp import jvp_flat as _jvp_flat
@@ -20,6 +22,7 @@ from olympus_autodiff.zeros import is_undefined_primal as is_undefined_primal
 from olympus_autodiff.zeros import zeros_like_aval as zeros_like_aval
 from olympus_ir.lax import add_any_p as add_olympusvals_p
 from olympus_ir.primitives import Primitive
+from olympus_ir.tracing import transforming
 
 from .. import _lazy
 
@@ -48,6 +51,7 @@ def jvp(
     tangents: Sequence[Any],
     has_aux: bool = False,
     instantiate: bool | Sequence[bool] = True,
+    transform_stack: bool = True,
 ) -> Any:
     """Evaluates a function of flat operands and its derivative.
 
@@ -57,6 +61,7 @@ def jvp(
       tangents: their tangents.
       has_aux: whether the function returns, besides its results, what is not differentiated.
       instantiate: whether zero tangents become arrays.
+      transform_stack: whether the names of operations say that they are differentiated.
 
     Returns:
       The results and their tangents, and then what is not differentiated.
@@ -71,7 +76,8 @@ def jvp(
         results, aux = call(*operands)
         return results
 
-    results, results_tangents = _jvp_flat(results_of, primals, tangents)
+    with transforming(_JVP) if transform_stack else nullcontext():
+        results, results_tangents = _jvp_flat(results_of, primals, tangents)
     if isinstance(instantiate, bool):
         instantiate = [instantiate] * len(results)
     results_tangents = [
