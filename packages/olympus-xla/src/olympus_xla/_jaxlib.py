@@ -93,6 +93,7 @@ __all__ = [
     "plugin_gpu_options",
     "prime",
     "prime_profile_data",
+    "profiled_instructions",
     "refuse_jax",
     "register_compiler_pass",
     "register_custom_call_as_batch_partitionable",
@@ -205,6 +206,7 @@ register_custom_call_target = xla_client.register_custom_call_target
 register_custom_type = xla_client.register_custom_type
 register_custom_type_handler = xla_client.register_custom_type_handler
 register_profiler_subprocess = _profiler.register_subprocess
+profiled_instructions = _profiler.get_profiled_instructions_proto
 start_profiler_server = _profiler.start_server
 garbage_collection_guard_level = _jax.guard_lib.GarbageCollectionGuardLevel
 global_transfer_guard_state = _jax.guard_lib.global_state

@@ -6,9 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from olympus_ir import pytrees
+from olympus_ir.avals import get_aval
+from olympus_ir.lax.annotations import layout_constraint_p
+from olympus_ir.pytree_prefix import broadcast_prefix
+
 from ._jaxlib import HloLayout, Sharding
 
-__all__ = ["Format", "Layout"]
+__all__ = ["Format", "Layout", "with_layout_constraint"]
 
 
 class _Auto:
@@ -127,3 +132,38 @@ class Format:
 
     def __repr__(self) -> str:
         return f"Format(layout={self.layout}, sharding={self.sharding})"
+
+
+def with_layout_constraint(x: Any, layouts: Any) -> Any:
+    """The same values, whose elements lie in memory as a layout says.
+
+    Args:
+      x: an array or a pytree of arrays.
+      layouts: a `Layout`, or a pytree of them that is a prefix of ``x``.
+
+    Raises:
+      ValueError: where a layout is none, or of another rank.
+
+    Example:
+      >>> import numpy as np
+      >>> with_layout_constraint(np.ones((2, 3), np.float32), Layout((1, 0))).shape
+      (2, 3)
+    """
+    leaves, tree = pytrees.tree_flatten(x)
+    flat = broadcast_prefix(layouts, x)
+    strangers = [type(layout) for layout in flat if not isinstance(layout, Layout)]
+    if strangers:
+        raise ValueError(
+            f"layouts passed to `with_layout_constraint` must be of type `Layout`. Got {strangers}"
+        )
+    results = []
+    for leaf, layout in zip(leaves, flat, strict=True):
+        shape = get_aval(leaf).shape
+        if len(layout.major_to_minor) != len(shape):
+            raise ValueError(
+                "One of with_layout_constraint arguments is incompatible with its layout "
+                f"annotation {layout}: Length of major_to_minor and the rank of the value should "
+                f"match. Got major_to_minor={layout.major_to_minor} and shape={shape}"
+            )
+        results.append(layout_constraint_p.bind(leaf, layout=layout))
+    return pytrees.tree_unflatten(tree, results)

@@ -34,6 +34,7 @@ __all__ = [
     "TraceAnnotation",
     "annotate_function",
     "device_memory_profile",
+    "get_profiled_instructions_proto",
     "register_subprocess",
     "save_device_memory_profile",
     "start_server",
@@ -130,9 +131,9 @@ def stop_trace() -> None:
         _state.session = None
         session.export(session.stop(), _state.log_dir)
         if _state.perfetto_trace:
-            path = _write_perfetto_trace(_state.log_dir)
+            path = write_perfetto_trace(_state.log_dir)
             if _state.perfetto_link:
-                _serve_to_perfetto(path)
+                serve_to_perfetto(path)
 
 
 @contextlib.contextmanager
@@ -161,7 +162,7 @@ def _newest_session(log_dir: str) -> Path:
     return max(sessions, key=lambda path: path.stat().st_mtime)
 
 
-def _write_perfetto_trace(log_dir: str) -> Path:
+def write_perfetto_trace(log_dir: str) -> Path:
     """Writes the events of a trace under the name that Perfetto's users expect."""
     session = _newest_session(log_dir)
     (written,) = session.glob("*.trace.json.gz")
@@ -178,7 +179,7 @@ _PERFETTO = "https://ui.perfetto.dev"
 _PERFETTO_PORT = 9001  # the one that Perfetto's page may read from
 
 
-def _serve_to_perfetto(path: Path) -> None:
+def serve_to_perfetto(path: Path) -> None:
     """Hands a trace to Perfetto's page in the user's browser, once, and waits for it."""
 
     class Server(socketserver.TCPServer):
@@ -355,3 +356,15 @@ def save_device_memory_profile(filename: Any, backend: str | None = None) -> Non
       >>> save_device_memory_profile(os.path.join(tempfile.mkdtemp(), "memory.prof"))
     """
     Path(filename).write_bytes(device_memory_profile(backend))
+
+
+def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
+    """How long the instructions of a profiled program took, for a compiler to make use of.
+
+    Args:
+      tensorboard_dir: the folder that a profile was written to.
+
+    Returns:
+      A serialized ``ProfiledInstructionsProto``.
+    """
+    return _jaxlib.profiled_instructions(str(tensorboard_dir))

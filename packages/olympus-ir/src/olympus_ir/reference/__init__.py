@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The NumPy reference: what each primitive means, as an evaluator and as the oracle of tests."""
 
+from . import annotations as annotations
 from . import callbacks as callbacks
 from . import calls as calls
 from . import collectives as collectives

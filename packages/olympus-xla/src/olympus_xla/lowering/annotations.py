@@ -40,6 +40,17 @@ def _annotated_call(
     return results
 
 
+def attr_get(x: Any) -> Any:
+    """The MLIR attribute of a value of `xla_metadata_call`, which is a text.
+
+    Raises:
+      NotImplementedError: where it is something else.
+    """
+    if not isinstance(x, str):
+        raise NotImplementedError(f"attributes of calls are strings, got {x!r} of {type(x)}")
+    return mlir.string(x)
+
+
 @lowering_rules.define(lax.xla_metadata_call_p)
 def _xla_metadata_call(
     context: LoweringContext, *operands: Any, jaxpr: Any, **attributes: str

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Callbacks that work on the buffers of devices."""
+
+from olympus_xla.buffer_callbacks import (
+    Buffer,
+    ExecutionContext,
+    ExecutionStage,
+    buffer_callback,
+)
+
+__all__ = ["Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback"]

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that say how they are divided over devices."""
+
+from olympus_xla.custom_partitioning import custom_partitioning, custom_partitioning_p
+from olympus_xla.sharding_rules import BATCHING, ArrayMapping, CompoundFactor, SdyShardingRule
+
+__all__ = [
+    "BATCHING",
+    "ArrayMapping",
+    "CompoundFactor",
+    "SdyShardingRule",
+    "custom_partitioning",
+    "custom_partitioning_p",
+]

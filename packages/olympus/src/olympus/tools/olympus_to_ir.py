@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes functions as serialized programs; ``python -m olympus.tools.olympus_to_ir --help``."""
+
+import sys
+
+from olympus_xla.ir_files import (
+    main,
+    olympus_to_hlo,
+    olympus_to_ir,
+    olympus_to_tf,
+    parse_shape_str,
+    set_up_flags,
+    tf_wrap_with_input_names,
+)
+
+__all__ = [
+    "main",
+    "olympus_to_hlo",
+    "olympus_to_ir",
+    "olympus_to_tf",
+    "parse_shape_str",
+    "set_up_flags",
+    "tf_wrap_with_input_names",
+]
+
+if __name__ == "__main__":
+    main(sys.argv)
