@@ -468,3 +468,76 @@ def test_infinities_and_signed_zeros():
     check(exponent[:6:5], wanted[1][:6:5])
     places = np.array([-126, -3, 10, 127])
     check(jnp.ldexp(np.float32(1.0), places), np.ldexp(np.float32(1.0), places))
+
+
+NAN, INF = np.nan, np.inf
+GRID = np.array([[0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 2, 0]], np.float32)
+COMPLEX = np.array([1 + 2j, complex(NAN, 1), 3, 0], np.complex64)
+CASES = {
+    "digitize": [
+        (np.array([0.0, 1.0, 1.5, 2.0, 3.0, 4.0], np.float32), bins, right)
+        for bins in (np.array([1.0, 2.0, 3.0]), np.array([3.0, 2.0, 1.0]))
+        for right in (False, True)
+    ],
+    "sort_complex": [(np.array([[3.0, 1.0], [2.0, 0.0]]),)],
+    "extract": [(np.array([1j, 0, 2]), np.arange(3)), (np.array([0.5, 0.0]), np.arange(2))],
+    "setxor1d": [(np.array([NAN, 1.0, 2.0]), np.array([2.0, 3.0]))],
+    "gradient": [
+        (np.array([1.0, NAN, -INF, INF, 0.0, 2.0], np.float32),),
+        (np.arange(12.0).reshape(3, 4) ** 2, 0.5),
+        (np.arange(12.0).reshape(3, 4) ** 2, 2.0, np.array([0.0, 1.0, 3.0, 4.0])),
+    ],
+    "bartlett": [(5.0,)],
+    "geomspace": [(np.array([1.0, 2.0]), np.array([[4.0, 8.0], [16.0, 32.0]]), 3)],
+    "cov": [(np.zeros((0, 4), np.float32),)],
+    "fmax": [(COMPLEX, COMPLEX[::-1]), (1j, np.ones(2))],
+    "fmin": [(COMPLEX, COMPLEX[::-1])],
+    "logaddexp2": [(np.array([3.0, -INF]), np.array([3.0, 1.0]))],
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_further_cases(name):
+    for arguments in CASES[name]:
+        with np.errstate(all="ignore"):
+            check(getattr(jnp, name)(*arguments), getattr(np, name)(*arguments))
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1), -1])
+@pytest.mark.parametrize("trim", ["fb", "f", "b"])
+def test_zeros_at_the_ends_of_dimensions(trim, axis):
+    """Rows 1 to 2 and columns 1 to 2 hold what is not zero."""
+    axes = {None: (0, 1), -1: (1,)}.get(axis, axis if isinstance(axis, tuple) else (axis,))
+    window = [slice(None), slice(None)]
+    for one in axes:
+        window[one] = slice(1 if "f" in trim else 0, 3 if "b" in trim else None)
+    check(jnp.trim_zeros(GRID, trim, axis), GRID[tuple(window)])
+    assert jnp.trim_zeros(0 * GRID, trim, axis).size == 0
+
+
+def test_gradient_of_one_dimension_is_an_array_and_of_none_a_list():
+    assert jnp.gradient(GRID, axis=(0,)).shape == GRID.shape
+    assert jnp.gradient(2.0) == []
+
+
+def test_variances_in_complex_numbers():
+    assert jnp.var(GRID, dtype=np.complex64).dtype == np.complex64
+    assert jnp.std(GRID, dtype=np.complex64).dtype == np.complex64
+    check(jnp.var(GRID, dtype=np.complex64), np.var(GRID))
+
+
+def test_conditions_of_select_may_be_one_array():
+    conditions, choices = np.eye(2, dtype=bool), np.array([[1, 2], [3, 4]])
+    check(jnp.select(conditions, choices), np.select(list(conditions), list(choices)))
+    check(jnp.select([np.array([0.5, 0.0])], [np.ones(2)], 5), [1, 5])
+
+
+def test_logaddexp2_of_complex_numbers():
+    x, y = 1 + 2j, 3 - 1j
+    check(jnp.logaddexp2(x, y), np.log2(2**x + 2**y))
+
+
+def test_sizes_of_some_dimensions():
+    assert jnp.size(np.ones((2, 3, 4)), (0, -1)) == 8
+    with pytest.raises(ValueError, match="axis"):
+        jnp.size(GRID, 2)

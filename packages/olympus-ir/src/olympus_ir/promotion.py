@@ -348,7 +348,8 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
     64-bit dtypes are promoted as such whether they are enabled or not.
 
     Args:
-        a: a dtype, a scalar type or a name; Python's types stand for weak types.
+        a: a dtype, a scalar type, a name, or an array, whose dtype it is; Python's types stand for
+            weak types.
         b: another one.
 
     Raises:
@@ -358,7 +359,10 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
         >>> promote_types(np.int64, np.float32)
         dtype('float32')
     """
-    nodes = [x if x in _WEAK_TYPES else _representative(np.dtype(x)) for x in (a, b)]
+    nodes = [
+        x if any(x is weak for weak in _WEAK_TYPES) else _representative(np.dtype(x))
+        for x in (a, b)
+    ]
     strict = numpy_dtype_promotion.value is _STRICT
     lattice = _lattice(strict)
     for node in nodes:

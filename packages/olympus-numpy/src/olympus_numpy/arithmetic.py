@@ -500,7 +500,10 @@ def fmax(x1: Any, x2: Any) -> Any:
       >>> fmax(float("nan"), 1.0)
       Array(1., dtype=float32, weak_type=True)
     """
-    x1, x2, _ = promote_args.pair("fmax", x1, x2)
+    x1, x2, dtype = promote_args.pair("fmax", x1, x2)
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        extreme = where(lax.ne(x1, x1), x2, maximum(x1, x2))
+        return where(lax.ne(x2, x2), x1, extreme)
     return where(lax.bitwise_or(lax.gt(x1, x2), lax.ne(x2, x2)), x1, x2)
 
 
@@ -516,7 +519,10 @@ def fmin(x1: Any, x2: Any) -> Any:
       >>> fmin(float("nan"), 1.0)
       Array(1., dtype=float32, weak_type=True)
     """
-    x1, x2, _ = promote_args.pair("fmin", x1, x2)
+    x1, x2, dtype = promote_args.pair("fmin", x1, x2)
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        extreme = where(lax.ne(x1, x1), x2, minimum(x1, x2))
+        return where(lax.ne(x2, x2), x1, extreme)
     return where(lax.bitwise_or(lax.lt(x1, x2), lax.ne(x2, x2)), x1, x2)
 
 

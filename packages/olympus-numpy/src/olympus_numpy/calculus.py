@@ -145,6 +145,8 @@ def gradient(
     f, *spacings = promote_dtypes_inexact(ensure_array(f), *(ensure_array(one) for one in varargs))
     f = ensure_array(f)
     axes = canonical_axes(axis, f.ndim)
+    if not axes:
+        return []
     if min((f.shape[one] for one in axes), default=0) < 2:
         raise ValueError(
             "Shape of array too small to calculate a numerical gradient, at least 2 elements are "
@@ -160,20 +162,19 @@ def gradient(
             "axes or one for each are expected"
         )
     results = [_gradient(f, spacing, one) for one, spacing in zip(axes, spacings, strict=True)]
-    return results[0] if isinstance(axis, int) or f.ndim == 1 else results
+    return results[0] if len(results) == 1 else results
 
 
 def _derivative(f: Any, spacing: Any, axis: int) -> Any:
     size = f.shape[axis]
     if np.ndim(spacing) == 0:
-        distances = spread(ensure_array(spacing), (size - 1,))
-    else:
-        if spacing.ndim != 1 or spacing.shape[0] != size:
-            raise ValueError(
-                "Spacing arrays must be 1D and match the axis length; got shape "
-                f"{spacing.shape} for an axis of size {size}"
-            )
-        distances = lax.sub(_part(spacing, 1, None, 0), _part(spacing, 0, -1, 0))
+        return _evenly_spaced(f, spread(ensure_array(spacing), (1,) * f.ndim), axis)
+    if spacing.ndim != 1 or spacing.shape[0] != size:
+        raise ValueError(
+            "Spacing arrays must be 1D and match the axis length; got shape "
+            f"{spacing.shape} for an axis of size {size}"
+        )
+    distances = lax.sub(_part(spacing, 1, None, 0), _part(spacing, 0, -1, 0))
     shape = [1] * f.ndim
     shape[axis] = size - 1
     distances = lax.reshape(distances, tuple(shape))
@@ -190,6 +191,14 @@ def _derivative(f: Any, spacing: Any, axis: int) -> Any:
         total,
     )
     return lax.concatenate([_part(slopes, 0, 1, axis), inside, _part(slopes, -1, None, axis)], axis)
+
+
+def _evenly_spaced(f: Any, distance: Any, axis: int) -> Any:
+    inside = lax.sub(_part(f, 2, None, axis), _part(f, 0, -2, axis))
+    inside = lax.div(inside, lax.mul(distance, lax.full_like(distance, 2)))
+    first = lax.div(lax.sub(_part(f, 1, 2, axis), _part(f, 0, 1, axis)), distance)
+    last = lax.div(lax.sub(_part(f, -1, None, axis), _part(f, -2, -1, axis)), distance)
+    return lax.concatenate([first, inside, last], axis)
 
 
 _gradient = compiled(_derivative, ("axis",), inline=True, name="gradient")

@@ -469,7 +469,10 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
       >>> extract(array([True, False, True]), array([1, 2, 3]))
       Array([1, 3], dtype=int32)
     """
-    return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
+    check_arraylike("extract", condition, arr)
+    condition = ravel(condition)
+    chosen = lax.ne(condition, np.zeros((), condition.dtype))
+    return compress(chosen, ravel(arr), size=size, fill_value=fill_value)
 
 
 def delete(

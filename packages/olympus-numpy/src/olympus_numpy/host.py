@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-import operator
+import math
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,6 +13,7 @@ from olympus_ir import dtypes
 from olympus_ir.arrays import Array
 from olympus_ir.tracing import concrete_or_error
 
+from .axes import canonical_axes
 from .creation import asarray
 from .promotion import check_arraylike, ensure_array
 
@@ -218,21 +220,19 @@ def shape(a: Any) -> tuple[int, ...]:
     return np.shape(a)
 
 
-def size(a: Any, axis: int | None = None) -> int:
-    """Returns the number of elements, or the size of a dimension.
+def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
+    """Returns the number of elements, or the size of some dimensions.
 
     Args:
       a: an array.
-      axis: the dimension.
+      axis: the dimension or dimensions; all where not given.
 
     Example:
       >>> size([[1, 2]]), size([[1, 2]], axis=0)
       (2, 1)
     """
     sizes = np.shape(a)
-    if axis is None:
-        return int(np.prod(sizes, dtype=np.int64))
-    return sizes[operator.index(axis)]
+    return math.prod(sizes[one] for one in canonical_axes(axis, len(sizes)))
 
 
 def isscalar(element: Any) -> bool:
@@ -249,34 +249,32 @@ def isscalar(element: Any) -> bool:
     return False
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
-    """Returns a vector without the zeros at its ends.
+def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
+    """Returns an array without the zeros at its ends.
 
     Args:
-      filt: a concrete vector.
+      filt: a concrete array.
       trim: ``"f"`` for the front, ``"b"`` for the back, ``"fb"`` for both.
-      axis: must be None.
+      axis: the dimensions that are trimmed, all where not given. Of each, the slices at the ends
+        go that hold zeros alone.
 
     Example:
       >>> trim_zeros(asarray([0, 1, 2, 0]))
       Array([1, 2], dtype=int32)
     """
-    if axis is not None:
-        raise NotImplementedError(
-            "The 'axis' argument to olympus.numpy.trim_zeros is not supported."
-        )
     check_arraylike("trim_zeros", filt)
+    ends = trim.lower() if isinstance(trim, str) else trim
+    if ends not in ("f", "b", "fb", "bf"):
+        raise ValueError(f"trim_zeros: trim must be one of 'fb', 'f' and 'b', got {trim!r}")
     filt = ensure_array(filt)
-    known = concrete_or_error(
-        np.asarray,
-        filt,
-        "Error arose in the `filt` argument of trim_zeros()",
-    )
-    if known.ndim > 1:
-        raise TypeError(f"'filt' must be 1-D array, but received {known.ndim}-D array.")
-    places = np.flatnonzero(known)
-    if not places.size:
-        return filt[:0]
-    start = int(places[0]) if "f" in trim.lower() else 0
-    end = int(places[-1]) + 1 if "b" in trim.lower() else known.shape[0]
-    return filt[start:end]
+    message = "Error arose in the `filt` argument of trim_zeros()"
+    known = concrete_or_error(np.asarray, filt, message)
+    window = [slice(None)] * known.ndim
+    places = np.argwhere(known)
+    for one in canonical_axes(axis, known.ndim):
+        if not len(places):
+            window[one] = slice(0, 0)
+            continue
+        first, last = int(places[:, one].min()), int(places[:, one].max())
+        window[one] = slice(first if "f" in ends else 0, last + 1 if "b" in ends else None)
+    return filt[tuple(window)]

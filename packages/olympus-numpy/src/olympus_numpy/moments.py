@@ -131,7 +131,7 @@ def padded_shape(shape: tuple, ndim: int) -> tuple:
 
 
 def variance_dtypes(dtype: Any, requested: Any) -> tuple[Any, Any]:
-    """The dtype to compute in, and the real dtype of the result."""
+    """The dtype to compute in, and that of the result, real unless a complex one is asked for."""
     if requested is None:
         computed = _computation_dtype(dtype)
         result = dtypes.to_floating_dtype(dtype)
@@ -144,6 +144,8 @@ def variance_dtypes(dtype: Any, requested: Any) -> tuple[Any, Any]:
             "variance of an array of complex values."
         )
     computed = _computation_dtype(requested)
+    if dtypes.issubdtype(requested, np.inexact):
+        return computed, requested
     return computed, dtypes.to_floating_dtype(requested)
 
 

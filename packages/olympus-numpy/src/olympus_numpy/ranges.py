@@ -308,7 +308,7 @@ def _ratios_between(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any,
         dtype, _ = result_type_of(start, stop)
         dtype = dtypes.to_inexact_dtype(dtype)
     computed = dtypes.to_inexact_dtype(dtype)
-    start, stop = convert(start, computed), convert(stop, computed)
+    start, stop = promote_shapes("geomspace", convert(start, computed), convert(stop, computed))
     # Of negative or complex ends the first one gives the sign or direction.
     sign = lax.sign(start)
     exponents = (log10(lax.div(one, sign)) for one in (start, stop))

@@ -261,9 +261,9 @@ def _digitized(x: Any, bins: Any, right: bool, method: str) -> Any:
         return lax.full(x.shape, np.zeros((), dtypes.default_int_dtype()))
     last = lax.index_in_dim(bins, count - 1, 0, keepdims=False)
     increasing = lax.bitwise_not(_less(last, lax.index_in_dim(bins, 0, 0, keepdims=False)))
-    side, other = ("left", "right") if right else ("right", "left")
+    side = "left" if right else "right"
     upwards = searchsorted(bins, x, side=side, method=method)
-    downwards = searchsorted(lax.rev(bins, (0,)), x, side=other, method=method)
+    downwards = searchsorted(lax.rev(bins, (0,)), x, side=side, method=method)
     return where(increasing, upwards, lax.sub(lax.size_array(count, downwards.dtype), downwards))
 
 

@@ -109,10 +109,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 
 def _select_first(condlist: list[Any], choicelist: list[Any], default: Any) -> Any:
-    conditions = [ensure_array(condition) for condition in condlist]
-    for condition in conditions:
-        if condition.dtype != np.bool_:
-            raise TypeError(f"select: conditions must be boolean arrays, got {condition.dtype}")
+    conditions = [convert(ensure_array(condition), np.dtype(bool)) for condition in condlist]
     *choices, default = promote_dtypes(*map(ensure_array, choicelist), ensure_array(default))
     shape = broadcast_shapes(*(np.shape(value) for value in (*conditions, *choices, default)))
     result = spread(default, shape)

@@ -476,8 +476,9 @@ def setxor1d(
     both = concatenate([first, second])
     _, is_first, ordered = _sort_rows(lax.expand_dims(both, (1,)), True)
     ordered = ordered[:, 0]
-    in_first, in_second = isin(ordered, first), isin(ordered, second)
-    keep = lax.bitwise_and(is_first, lax.ne(in_first, in_second))
+    # NaN, which equals nothing, is in neither, and so not in both.
+    in_both = lax.bitwise_and(isin(ordered, first), isin(ordered, second))
+    keep = lax.bitwise_and(is_first, lax.bitwise_not(in_both))
     places = nonzero(keep, size=size, fill_value=ordered.shape[0])[0]
     found = lax.lt(places, np.array(ordered.shape[0], places.dtype))
     return _at_places(ordered, places, found, fill_value)

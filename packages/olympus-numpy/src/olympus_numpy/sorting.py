@@ -260,4 +260,4 @@ def sort_complex(a: Any) -> Array:
     """
     check_arraylike("sort_complex", a)
     a = ensure_array(a)
-    return sort(convert(a, dtypes.to_complex_dtype(a.dtype)), axis=0)
+    return sort(convert(a, dtypes.to_complex_dtype(a.dtype)))

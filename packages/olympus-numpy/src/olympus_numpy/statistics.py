@@ -345,6 +345,8 @@ def cov(
         x = convert(x, dtype)
     if ddof is None:
         ddof = 0 if bias else 1
+    if x.shape[0] == 0:
+        return lax.full((0, 0), np.zeros((), x.dtype))
     weights = _observation_weights(x, fweights, aweights)
     mean, total = average(x, axis=1, weights=weights, returned=True)
     total = total[0]
@@ -356,6 +358,7 @@ def cov(
         divisor = total - ddof
     else:
         divisor = total - ddof * (weights * asarray(aweights)).sum() / total
+    divisor = clip(divisor, 0)  # of fewer observations than are subtracted nothing is known
     x = x - mean[:, None]
     weighted = x if weights is None else x * weights
     product = dot(x, weighted.T.conj())

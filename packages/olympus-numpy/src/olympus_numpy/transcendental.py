@@ -252,8 +252,12 @@ def _logaddexp2(x1: Any, x2: Any, /) -> Any:
       >>> logaddexp2(3.0, 3.0)
       Array(4., dtype=float32, weak_type=True)
     """
-    x1, x2, _ = promote_args_inexact.pair("logaddexp2", x1, x2)
-    return _logaddexp2_of_floats(*_equal_shapes(x1, x2))
+    x1, x2, dtype = promote_args_inexact.pair("logaddexp2", x1, x2)
+    x1, x2 = _equal_shapes(x1, x2)
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        base = scalar_like(float(np.log(2)), x1)
+        return lax.div(_complex_logaddexp(lax.mul(x1, base), lax.mul(x2, base)), base)
+    return _logaddexp2_of_floats(x1, x2)
 
 
 logaddexp = ufunc(

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]
 
 
 def _length(name: str, M: Any) -> int:
-    M = concrete_or_error(operator.index, M, f"M argument of olympus.numpy.{name}")
+    M = concrete_or_error(int, M, f"M argument of olympus.numpy.{name}")
     return max(M, 0)
 
 
