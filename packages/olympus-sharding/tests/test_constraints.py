@@ -203,15 +203,13 @@ def test_reshard(explicit):
         program = make_olympuspr(lambda x: reshard(x, P("x")))(MATRIX)
     assert str(program) == "{ lambda ; a:f32[8,4]. let b:f32[8@x,4] = reshard a in (b,) }"
     (equation,) = program.jaxpr.eqns
-    assert equation.params["dst_sharding"] == NamedSharding(
-        explicit.abstract_mesh, P("x", None)
-    )
+    assert equation.params["dst_sharding"] == NamedSharding(explicit.abstract_mesh, P("x", None))
     assert equation.params["concrete_mesh"] is None
     sharding = NamedSharding(explicit, P("x"))
     equation = constraint_of(lambda x: reshard(x, sharding), MATRIX)
     assert equation.params["concrete_mesh"] is explicit
     batched = constraint_of(vmap(lambda x: reshard(x, sharding)), MATRIX)
-    assert batched.params["dst_sharding"].spec == P(None, "x", None)
+    assert batched.params["dst_sharding"].spec == P(None, "x")
 
 
 def test_reshard_refuses(mesh, explicit, devices):

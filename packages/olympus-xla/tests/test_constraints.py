@@ -164,7 +164,7 @@ def test_constants_stay_where_they_are(mesh):
 def test_reshard(devices):
     mesh = make_mesh((2, 2), ("x", "y"), devices=devices)
     assert mesh.axis_types == (AxisType.Explicit,) * 2
-    rows = NamedSharding(mesh, P("x"))
+    rows = NamedSharding(mesh, P("x", None))
     assert reshard(X, rows).sharding == rows
     assert jit(lambda x: reshard(x, rows))(X).sharding == rows
     with set_mesh(mesh):

@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import dtypes
 from olympus_ir.flattening import function_name
+from olympus_ir.high_types import is_high
 
 from .zeros import aval_of
 
@@ -77,7 +78,10 @@ _DIFFERENTIABLE_DTYPES = frozenset((*dtypes.floats, *dtypes.complexes))
 def check_input(leaf: Any, holomorphic: bool, allow_int: bool, name: str) -> None:
     """Raises TypeError where an argument cannot be differentiated by."""
     try:
-        dtype = aval_of(leaf).dtype
+        aval = aval_of(leaf)
+        if is_high(aval):
+            return
+        dtype = aval.dtype
     except TypeError:
         raise TypeError(
             f"Argument {leaf!r} of type {type(leaf)} is not a valid OLYMPUS type"

@@ -3,7 +3,7 @@
 
 A `HiPrimitive` has methods where other primitives have rules in tables: its types, the operations
 that it stands for, its derivative and its transpose. Values of types that `register_hitype` makes
-known can be its operands where they are evaluated; compiled functions take arrays alone.
+known can be its operands, and arguments and results of compiled functions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from olympus_ir import expansion
+from olympus_ir import expansion, high_types
 from olympus_ir.avals import AbstractValue, register_value_type
 from olympus_ir.primitives import Primitive
 
@@ -108,6 +108,7 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) ->
       val_cls: the class.
       typeof_fn: from a value to its type.
     """
+    high_types.use_high_types()
     register_value_type(val_cls, typeof_fn)
 
 

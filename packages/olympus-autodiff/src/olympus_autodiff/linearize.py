@@ -99,7 +99,7 @@ class LinearizeTrace(Trace):
         aval = aval_of(primal)
         check_no_reference(aval)
         tangent_aval = aval.to_tangent_aval()
-        if tangent_aval is not aval and not has_tangents(aval.dtype):
+        if tangent_aval is not aval and not has_tangents(tangent_aval.dtype):
             return primal
         return LinearizeTracer(self, primal, self.tangent_trace.new_input(tangent_aval))
 

@@ -102,7 +102,9 @@ def _structs(closed: ClosedOlympuspr, out_tree: Any) -> Any:
     return pytrees.tree_unflatten(
         out_tree,
         [
-            ShapeDtypeStruct(
+            aval
+            if getattr(aval, "is_high", False)
+            else ShapeDtypeStruct(
                 aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=aval.layout
             )
             for aval in closed.out_avals

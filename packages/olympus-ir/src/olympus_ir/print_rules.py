@@ -60,13 +60,11 @@ lax.convert_element_type_p.print_rule = hide(sharding=None)
 
 
 def _broadcast_in_dim(equation: Equation, printer: Printer) -> Parameters:
-    # The shape is in the type of the result.
+    # The shape and the layout are in the type of the result.
     params = equation.params
     shown = []
     if params["broadcast_dimensions"]:
         shown.append(("broadcast_dimensions", params["broadcast_dimensions"]))
-    if params["sharding"] is not None:
-        shown.append(("sharding", params["sharding"]))
     return shown
 
 
@@ -75,7 +73,7 @@ def _dot_general(equation: Equation, printer: Printer) -> Parameters:
     shown = [
         (name, value)
         for name, value in sorted(equation.params.items())
-        if value is not None and name != "dimension_numbers"
+        if value is not None and name not in ("dimension_numbers", "out_sharding")
     ]
     dimensions = (tuple(map(list, contracting)), tuple(map(list, batch)))
     return [("dimension_numbers", dimensions), *shown]

@@ -26,7 +26,7 @@ from olympus_ir.pytree_prefix import spread_prefix
 from olympus_ir.reference.tables import reference_rules
 from olympus_ir.resharding import asked_sharding, bind_reshard
 
-from .context import get_abstract_mesh, with_axis_types
+from .context import concrete_sharding, get_abstract_mesh
 from .mesh import Mesh, empty_mesh
 from .shardings import NamedSharding, Sharding, SingleDeviceSharding
 from .tiling import axes_of_dimensions
@@ -234,23 +234,6 @@ def bind_reshard_p(value: Any, destination: NamedSharding, concrete_mesh: Any) -
         concrete_mesh=concrete_mesh,
         source_mesh=mesh if source_mesh.empty else source_mesh,
     )
-
-
-def concrete_sharding(sharding: Any, mesh: Any = None) -> Any:
-    """The sharding over devices that a sharding over an abstract mesh means, where that is known.
-
-    Args:
-      sharding: any sharding.
-      mesh: a mesh of devices with the axes of the abstract one; the one in force where None.
-    """
-    if type(sharding) is not NamedSharding or type(sharding.mesh) is not AbstractMesh:
-        return sharding
-    if mesh is None:
-        mesh = config_states.concrete_mesh.value
-    if mesh is None or mesh.shape_tuple != sharding.mesh.shape_tuple:
-        return sharding
-    mesh = with_axis_types(mesh, sharding.mesh.axis_types)
-    return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
 
 
 # ---- reading the arguments ----

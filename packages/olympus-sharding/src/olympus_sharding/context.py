@@ -9,7 +9,7 @@ from typing import Any
 
 from olympus_ir import config_states
 from olympus_ir.config_flags import disallow_mesh_context_manager
-from olympus_ir.placement import AbstractMesh, AxisType, empty_abstract_mesh
+from olympus_ir.placement import AbstractMesh, AxisType, NamedSharding, empty_abstract_mesh
 
 from .mesh import Mesh, empty_mesh
 
@@ -54,6 +54,23 @@ def concrete_mesh_in_force() -> Mesh | None:
     if AxisType.Manual in abstract.axis_types:  # of the inside of a program
         return mesh
     return with_axis_types(mesh, abstract.axis_types)
+
+
+def concrete_sharding(sharding: Any, mesh: Any = None) -> Any:
+    """The sharding over devices that a sharding over an abstract mesh means, where that is known.
+
+    Args:
+      sharding: any sharding.
+      mesh: a mesh of devices with the axes of the abstract one; the one in force where None.
+    """
+    if type(sharding) is not NamedSharding or type(sharding.mesh) is not AbstractMesh:
+        return sharding
+    if mesh is None:
+        mesh = _concrete_mesh.value
+    if mesh is None or mesh.shape_tuple != sharding.mesh.shape_tuple:
+        return sharding
+    mesh = with_axis_types(mesh, sharding.mesh.axis_types)
+    return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
 
 
 class set_mesh:

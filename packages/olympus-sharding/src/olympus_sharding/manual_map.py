@@ -452,3 +452,4 @@ def inside_of(mesh: BaseMesh, manual: Sequence[Any], check_vma: bool) -> Iterato
 
 from . import manual_map_references as manual_map_references  # noqa: E402 - as well
 from . import manual_map_rules as manual_map_rules  # noqa: E402 - the rules are made of the above
+from . import partial_sums as partial_sums  # noqa: E402 - casts and sums for the inside

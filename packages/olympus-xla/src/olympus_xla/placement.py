@@ -16,7 +16,7 @@ from olympus_ir.jit import JitOptions
 from olympus_ir.placement import PartitionSpec
 from olympus_ir.pytree_prefix import spread_prefix
 from olympus_ir.shape_struct import ShapeDtypeStruct
-from olympus_sharding.context import get_mesh
+from olympus_sharding.context import concrete_sharding, get_mesh
 
 from ._jaxlib import ArrayImpl, NamedSharding, Sharding
 from .backends import default_device_for, device_sharding, on_clear_backends

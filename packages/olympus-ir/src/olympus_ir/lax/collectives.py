@@ -17,6 +17,7 @@ from ..arrays import Array
 from ..avals import ShapedArray, get_aval
 from ..primitives import Primitive, instruction
 from ..tracing import current
+from . import partial_sums
 from .broadcasting import expand_dims
 from .conversion import convert_element_type
 from .creation import full
@@ -165,6 +166,8 @@ def _reduce(
         if primitive is psum_p and get_aval(leaf).dtype == np.bool_:
             leaf = convert_element_type(leaf, np.int32)
         if named and current.axes.varying.issuperset(named):
+            if primitive is psum_p and partial_sums.is_unreduced(leaf, named):
+                return partial_sums.operation("psum")(leaf, named)
             leaf = pvary(leaf, named)
             if primitive is psum_p and named == axes and groups_of_axis is None:
                 return psum_invariant_p.bind(leaf, axes=axes)
@@ -267,16 +270,17 @@ def all_gather(
       axis_index_groups: where given, values are gathered within these groups of equal size.
       axis: where the new dimension goes.
       tiled: concatenate along the dimension ``axis`` rather than adding one.
-      to: whether the types of results say that they vary along the axis: ``"varying"``, or
-        ``"invarying"`` for results that are known to be the same everywhere.
+      to: what the types of results say of the axis: that they vary along it, ``"varying"``;
+        ``"invarying"`` for results that are known to be the same everywhere, or ``"reduced"`` for
+        such whose cotangents are left as partial sums.
 
     Raises:
       NameError: where the axis is not bound.
     """
-    if to not in ("varying", "invarying"):
+    if to not in ("varying", "invarying", "reduced"):
         raise ValueError(
             f"Got unexpected `to` value {to!r} for all_gather. Allowed `to` values are: "
-            "'varying' and 'invarying'."
+            "'varying', 'invarying' and 'reduced'."
         )
     names = axis_names(axis_name)
     groups = checked_groups(axis_index_groups, names)
@@ -286,9 +290,13 @@ def all_gather(
 
     def of_leaf(leaf: Any) -> Any:
         ndim = get_aval(leaf).ndim + (0 if tiled else 1)
+        place = _checked_axis(axis, ndim)
+        if to == "reduced":
+            gather = partial_sums.operation("all_gather")
+            return gather(_varying(leaf, names), names, place, size, bool(tiled))
         return all_gather_p.bind(
             _varying(leaf, names),
-            all_gather_dimension=_checked_axis(axis, ndim),
+            all_gather_dimension=place,
             axis_index_groups=groups,
             axis_name=names,
             axis_size=size,
@@ -320,22 +328,27 @@ def _all_gather_invariant(
 
 
 def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
-    """Takes values for varying along named axes, along which their types say they are the same.
+    """Takes values for what they are along named axes in another sense, computing nothing.
 
     Args:
       x: an array or a pytree of arrays.
       axis_name: a name or a tuple of names.
-      to: ``"varying"``.
+      to: ``"varying"``, of values that are the same everywhere (or reduced); ``"unreduced"``, of
+        varying ones: the devices hold the terms of a sum; ``"reduced"``, of values that are the
+        same everywhere: their cotangents are left as terms of a sum.
 
     Raises:
-      ValueError: where a value varies along the axes already, or ``to`` is something else.
+      ValueError: where a value is not of the kind that can be taken so.
     """
-    if to != "varying":
+    if to not in ("varying", "unreduced", "reduced"):
         raise ValueError(
-            f"Got unexpected `to` value {to!r}. The allowed `to` value is 'varying': types do not "
-            "tell values that are to be summed, or have been, from others."
+            f"Got unexpected `to` value {to!r}. Allowed `to` values are: 'varying', 'unreduced' "
+            "and 'reduced'."
         )
     names = axis_names(axis_name)
+    layouts = [get_aval(leaf).layout for leaf in pytrees.tree_leaves(x)]
+    if to != "varying" or any(layout is not None and layout.spec.reduced for layout in layouts):
+        return partial_sums.operation("pcast")(x, names, to)
     for leaf in pytrees.tree_leaves(x):
         if get_aval(leaf).vma.intersection(names):
             raise ValueError(
@@ -411,10 +424,14 @@ def psum_scatter(
     size = group_size(groups, names)
 
     def of_leaf(leaf: Any) -> Any:
+        place = _checked_axis(scatter_dimension, get_aval(leaf).ndim)
+        if partial_sums.is_unreduced(leaf, names):
+            scatter = partial_sums.operation("psum_scatter")
+            return scatter(leaf, names, place, size, bool(tiled))
         return reduce_scatter_p.bind(
             _varying(leaf, names),
             axis_name=names,
-            scatter_dimension=_checked_axis(scatter_dimension, get_aval(leaf).ndim),
+            scatter_dimension=place,
             axis_index_groups=groups,
             axis_size=size,
             tiled=bool(tiled),

@@ -10,8 +10,10 @@ from typing import Any
 from .. import pytrees
 from ..avals import ShapedArray, get_aval
 from ..effects import NamedAxisEffect
+from ..errors import ShardingTypeError
 from ..primitives import instruction
 from ..tracing import current
+from . import partial_sums
 
 __all__ = ["axis_size", "psum_invariant_p", "pvary", "pvary_p"]
 
@@ -138,6 +140,16 @@ def pvary(x: Any, axis_name: AxisName) -> Any:
     ]
 
     def of_leaf(leaf: Any) -> Any:
+        aval = get_aval(leaf)
+        if aval.layout is not None:
+            reduced = tuple(name for name in tracked if name in aval.layout.spec.reduced)
+            if reduced:
+                leaf = partial_sums.operation("as_varying")(leaf, reduced)
+            elif not aval.layout.spec.unreduced.isdisjoint(tracked):
+                raise ShardingTypeError(
+                    f"{aval.str_short(True)} is a sum still to be added up, and meets values that "
+                    "vary along the same axes. Sum it before, with psum or psum_scatter."
+                )
         axes = tuple(name for name in tracked if name not in get_aval(leaf).vma)
         return pvary_p.bind(leaf, axes=axes) if axes else leaf
 

@@ -8,7 +8,14 @@ from typing import Any, NoReturn
 
 from ..avals import ShapedArray
 from ..errors import ShardingTypeError
-from ..layouts import axes_of_entry, axes_text, check_divisible, check_no_axis_twice, layout_over, mesh_in_force
+from ..layouts import (
+    axes_of_entry,
+    axes_text,
+    check_divisible,
+    check_no_axis_twice,
+    layout_over,
+    mesh_in_force,
+)
 from ..placement import AbstractMesh, NamedSharding
 from .tables import Propagation, of_program, propagation_rules
 

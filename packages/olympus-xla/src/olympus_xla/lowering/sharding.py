@@ -12,12 +12,13 @@ from olympus_ir.placement import PartitionSpec
 from olympus_sharding.manual_map import shard_map_p
 
 from . import mlir
+from . import partial_sums as partial_sums
 from .calls import ordered_effects_of
 from .collectives import AxisContext
 from .context import LoweringContext
 from .names import scope_of
 from .repetition import outlined_in
-from .shardings import dimensions_text
+from .shardings import sharding_text
 from .tables import lowering_rules
 
 
@@ -25,7 +26,7 @@ def _shardings(
     symbol: str, specs: Sequence[PartitionSpec], avals: Sequence[Any], open_dimensions: bool
 ) -> Any:
     each = ", ".join(
-        f"<@{symbol}, [{dimensions_text(spec, mlir.physical_aval(aval).ndim, open_dimensions)}]>"
+        sharding_text(symbol, spec, mlir.physical_aval(aval).ndim, open_dimensions)
         for spec, aval in zip(specs, avals, strict=True)
     )
     return mlir.parsed(f"#sdy.sharding_per_value<[{each}]>")

@@ -36,10 +36,15 @@ def spec_attribute(
       open_dimensions: whether the compiler may divide further what the spec does not.
       mesh: the symbol of the mesh.
     """
+    return mlir.parsed(f"#sdy.sharding{sharding_text(mesh, spec, ndim, open_dimensions)}")
+
+
+def sharding_text(mesh: str, spec: PartitionSpec, ndim: int, open_dimensions: bool = False) -> str:
+    """What stands in an attribute for a partition spec over a mesh of the module."""
     dimensions = dimensions_text(spec, ndim, open_dimensions)
     axes = ", ".join(sorted(map(_quoted, spec.unreduced)))
     terms = f", unreduced={{{axes}}}" if axes else ""
-    return mlir.parsed(f"#sdy.sharding<@{mesh}, [{dimensions}]{terms}>")
+    return f"<@{mesh}, [{dimensions}]{terms}>"
 
 
 def dimensions_text(spec: PartitionSpec, ndim: int, open_dimensions: bool = False) -> str:

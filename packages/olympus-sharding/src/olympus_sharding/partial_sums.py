@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Partial sums over manual axes: values of which each device holds a term, inside `shard_map`.
+
+Where types keep track of variation, a value is, along a manual axis, the same everywhere,
+varying, unreduced (the devices hold the terms of a sum) or reduced (the same everywhere, with an
+unreduced cotangent). The operations here lead from one to the other; each is the transpose of
+another one, so that derivatives add up no earlier than the program does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_autodiff.tables import jvp_rules, linear, transpose_rules
+from olympus_autodiff.zeros import Zero
+from olympus_batching.tables import batching_rules, shifted, unary
+from olympus_ir import pytrees
+from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.effects import NamedAxisEffect
+from olympus_ir.lax import partial_sums as declared
+from olympus_ir.layouts import entries_of, layout_over, manual_axis_type, mesh_in_force
+from olympus_ir.placement import PartitionSpec
+from olympus_ir.primitives import Primitive
+from olympus_ir.propagation import of_program, propagation_rules
+
+__all__ = [
+    "all_gather_reduced_p",
+    "preduced_p",
+    "reduced_vary_cast_p",
+    "unreduced_psum_p",
+    "unreduced_reduce_scatter_p",
+    "vary_unreduced_cast_p",
+]
+
+_NO_AXES: frozenset = frozenset()
+
+
+def _declare(name: str) -> Primitive:
+    primitive = Primitive(name, family="partial_sums")
+    primitive.linear_in = True
+    primitive.spreads_varying = False
+    propagation_rules.define(primitive, of_program)
+    jvp_rules.define(primitive, linear)
+    return primitive
+
+
+# Parameters of these four: ``axes``.
+vary_unreduced_cast_p = _declare("vary_unreduced_cast_p")
+reduced_vary_cast_p = _declare("reduced_vary_cast_p")
+preduced_p = _declare("preduced")
+unreduced_psum_p = _declare("unreduced_psum")
+# Parameters of these: ``axis_name`` and ``axis_size``, ``tiled``, and the dimension, which is
+# called ``all_gather_dimension`` and ``scatter_dimension``.
+all_gather_reduced_p = _declare("all_gather_reduced")
+unreduced_reduce_scatter_p = _declare("unreduced_reduce_scatter")
+
+
+# ---- types ----
+
+
+def _kind(aval: ShapedArray, axis: Any) -> str:
+    """What a value is along a manual axis."""
+    kinds = manual_axis_type(aval.vma, aval.layout)
+    if axis in kinds.varying:
+        return "varying"
+    if axis in kinds.unreduced:
+        return "unreduced"
+    return "reduced" if axis in kinds.reduced else "invarying"
+
+
+def _changed(
+    name: str, aval: ShapedArray, axes: Sequence[Any], source: str, target: str, **fields: Any
+) -> tuple[ShapedArray, frozenset]:
+    """The type of a result that is ``target`` along axes where the operand is ``source``."""
+    for axis in axes:
+        if _kind(aval, axis) != source:
+            raise ValueError(
+                f"{name} only accepts inputs that are {source} along {axis!r}. Got "
+                f"{aval.str_short(True)}"
+            )
+    chosen = frozenset(axes)
+    kinds = manual_axis_type(aval.vma, aval.layout)
+    own = PartitionSpec() if aval.layout is None else aval.layout.spec
+    unreduced, reduced = own.unreduced - chosen, own.reduced - chosen
+    entries = fields.pop("entries", entries_of(aval))
+    layout = layout_over(
+        mesh_in_force() if aval.layout is None else aval.layout.mesh,
+        entries,
+        unreduced | chosen if target == "unreduced" else unreduced,
+        reduced | chosen if target == "reduced" else reduced,
+    )
+    varying = kinds.varying - chosen
+    result = aval.update(
+        vma=varying | chosen if target == "varying" else varying, sharding=layout, **fields
+    )
+    return result, frozenset(NamedAxisEffect(axis) for axis in axes)
+
+
+def _cast(primitive: Primitive, source: str, target: str) -> None:
+    primitive.def_effectful_abstract_eval(
+        lambda operand, *, axes: _changed(primitive.name, operand, axes, source, target)
+    )
+    batching_rules.define(primitive, unary(primitive))
+
+
+_cast(vary_unreduced_cast_p, "varying", "unreduced")
+_cast(reduced_vary_cast_p, "reduced", "varying")
+_cast(preduced_p, "invarying", "reduced")
+_cast(unreduced_psum_p, "unreduced", "invarying")
+
+
+@all_gather_reduced_p.def_effectful_abstract_eval
+def _all_gather_reduced_type(
+    operand: ShapedArray,
+    *,
+    all_gather_dimension: int,
+    axis_name: tuple,
+    axis_size: int,
+    tiled: bool,
+) -> Any:
+    shape, entries = list(operand.shape), list(entries_of(operand))
+    if tiled:
+        shape[all_gather_dimension] *= axis_size
+    else:
+        shape.insert(all_gather_dimension, axis_size)
+        entries.insert(all_gather_dimension, None)
+    return _changed(
+        "all_gather_reduced",
+        operand,
+        axis_name,
+        "varying",
+        "reduced",
+        shape=tuple(shape),
+        entries=tuple(entries),
+    )
+
+
+@unreduced_reduce_scatter_p.def_effectful_abstract_eval
+def _unreduced_reduce_scatter_type(
+    operand: ShapedArray,
+    *,
+    scatter_dimension: int,
+    axis_name: tuple,
+    axis_size: int,
+    tiled: bool,
+) -> Any:
+    shape, entries = list(operand.shape), list(entries_of(operand))
+    if shape[scatter_dimension] % axis_size or (
+        not tiled and shape[scatter_dimension] != axis_size
+    ):
+        raise ValueError(
+            f"psum_scatter divides dimension {scatter_dimension} of {operand.str_short(True)} "
+            f"among {axis_size} devices, which does not come out even"
+        )
+    if tiled:
+        shape[scatter_dimension] //= axis_size
+    else:
+        del shape[scatter_dimension], entries[scatter_dimension]
+    return _changed(
+        "unreduced_reduce_scatter",
+        operand,
+        axis_name,
+        "unreduced",
+        "varying",
+        shape=tuple(shape),
+        entries=tuple(entries),
+    )
+
+
+# ---- derivatives ----
+
+
+def _transposed(primitive: Primitive, other: Primitive, rename: dict[str, str]) -> None:
+    def rule(cotangent: Any, operand: Any, **params: Any) -> list[Any]:
+        if cotangent.__class__ is Zero:
+            return [cotangent]
+        renamed = {rename.get(name, name): value for name, value in params.items()}
+        return [other.bind(cotangent, **renamed)]
+
+    transpose_rules.define(primitive, rule)
+
+
+for _one, _other in (
+    (vary_unreduced_cast_p, reduced_vary_cast_p),
+    (preduced_p, unreduced_psum_p),
+):
+    _transposed(_one, _other, {})
+    _transposed(_other, _one, {})
+_transposed(
+    all_gather_reduced_p,
+    unreduced_reduce_scatter_p,
+    {"all_gather_dimension": "scatter_dimension"},
+)
+_transposed(
+    unreduced_reduce_scatter_p,
+    all_gather_reduced_p,
+    {"scatter_dimension": "all_gather_dimension"},
+)
+
+
+# ---- batching ----
+
+
+@batching_rules.define(all_gather_reduced_p)
+def _batch_all_gather(
+    axis_size: int, args: Any, dims: Any, *, all_gather_dimension: int, **params: Any
+) -> Any:
+    (operand,), (dim,) = args, dims
+    if params["tiled"]:
+        place, out_dim = shifted(all_gather_dimension, dim), dim
+    else:
+        # The new dimension comes before or behind that of the examples.
+        place = all_gather_dimension + (all_gather_dimension > dim)
+        out_dim = dim + (all_gather_dimension <= dim)
+    return all_gather_reduced_p.bind(operand, all_gather_dimension=place, **params), out_dim
+
+
+@batching_rules.define(unreduced_reduce_scatter_p)
+def _batch_reduce_scatter(
+    axis_size: int, args: Any, dims: Any, *, scatter_dimension: int, **params: Any
+) -> Any:
+    (operand,), (dim,) = args, dims
+    place = shifted(scatter_dimension, dim)
+    out_dim = dim if params["tiled"] else dim - (place < dim)
+    return unreduced_reduce_scatter_p.bind(operand, scatter_dimension=place, **params), out_dim
+
+
+# ---- what `lax` does with such values ----
+
+
+def _pcast(x: Any, names: tuple, to: str) -> Any:
+    casts = {
+        ("varying", "unreduced"): vary_unreduced_cast_p,
+        ("reduced", "varying"): reduced_vary_cast_p,
+        ("invarying", "reduced"): preduced_p,
+    }
+
+    def of_leaf(leaf: Any) -> Any:
+        aval = get_aval(leaf)
+        sources = sorted({_kind(aval, name) for name in names})
+        if len(sources) > 1:
+            raise ValueError(
+                f"pcast: along the axes {names} the value {aval.str_short(True)} is {sources}; "
+                "cast along one axis at a time"
+            )
+        primitive = casts.get((sources[0], to))
+        if primitive is None:
+            raise ValueError(f"Unsupported pcast from={sources[0]}, to={to!r}")
+        return primitive.bind(leaf, axes=names)
+
+    return pytrees.tree_map(of_leaf, x)
+
+
+def _psum(leaf: Any, names: tuple) -> Any:
+    return unreduced_psum_p.bind(leaf, axes=names)
+
+
+def _psum_scatter(leaf: Any, names: tuple, dimension: int, size: int, tiled: bool) -> Any:
+    return unreduced_reduce_scatter_p.bind(
+        leaf, axis_name=names, axis_size=size, scatter_dimension=dimension, tiled=tiled
+    )
+
+
+def _all_gather(leaf: Any, names: tuple, dimension: int, size: int, tiled: bool) -> Any:
+    return all_gather_reduced_p.bind(
+        leaf, axis_name=names, axis_size=size, all_gather_dimension=dimension, tiled=tiled
+    )
+
+
+def _as_varying(leaf: Any, axes: Sequence[Any]) -> Any:
+    return reduced_vary_cast_p.bind(leaf, axes=tuple(axes))
+
+
+declared.install(
+    pcast=_pcast,
+    psum=_psum,
+    psum_scatter=_psum_scatter,
+    all_gather=_all_gather,
+    as_varying=_as_varying,
+)
