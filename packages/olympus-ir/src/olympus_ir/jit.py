@@ -232,6 +232,16 @@ def _strings(value: Any, what: str) -> tuple[str, ...]:
 # ---- from a call to a program ----
 
 
+# Set when the first high type is made known; see `olympus_ir.high_types`.
+_has_high_types: Callable[[ClosedOlympuspr], bool] | None = None
+
+
+def register_high_type_check(check: Callable[[ClosedOlympuspr], bool]) -> None:
+    """Has every program looked through for values of high types from now on."""
+    global _has_high_types
+    _has_high_types = check
+
+
 class TracedProgram:
     """A traced function: the program, the structure of its result, and the equation's parameters.
 
@@ -241,6 +251,7 @@ class TracedProgram:
       params: the parameters of the `jit` equation that calls it.
       hoisted: tracers of outer traces, and references, that the function closes over.
       has_refs: whether there are references among its inputs.
+      has_high: whether there are values of types that are made of arrays.
       pure: the evaluator's form of a program with references, without them.
       in_tree: the structure of ``(args, kwargs)`` without static ones; None for flat operands.
     """
@@ -248,6 +259,7 @@ class TracedProgram:
     __slots__ = (
         "closed",
         "executables",
+        "has_high",
         "has_refs",
         "hoisted",
         "in_tree",
@@ -270,6 +282,7 @@ class TracedProgram:
         self.params = params
         self.hoisted = hoisted
         self.has_refs = any(var.aval.is_ref for var in closed.jaxpr.invars)
+        self.has_high = _has_high_types is not None and _has_high_types(closed)
         self.pure: Any = None
         # The evaluator's compiled forms.
         self.executables: dict[Any, Any] = {}

@@ -76,6 +76,11 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
             if len(programs) > 4096:
                 programs.clear()
             programs[key] = program
+        if program.has_high:
+            from olympus_ir.high_types import call_lowered  # loaded where there are high types
+
+            results = call_lowered(program, _DEFAULT_OPTIONS, args)
+            return (results if primitive.multiple_results else results[0]), None
         compiled = compiled_for(program, _DEFAULT_OPTIONS, args)
         results = compiled.call(args)
         if checks_results():

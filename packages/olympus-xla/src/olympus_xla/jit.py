@@ -159,6 +159,11 @@ def make_jitted(fun: Callable[..., Any], options: JitOptions) -> Any:
             raise escaped_tracer_error(
                 program.hoisted[0], f"was used by `{function_name(fun)}` under jit"
             )
+        if program.has_high:
+            from olympus_ir.high_types import call_lowered  # loaded where there are high types
+
+            results = call_lowered(program, options, leaves)
+            return pytrees.tree_unflatten(program.out_tree, results), None, False
         compiled = compiled_for(program, options, leaves)
         results = compiled.call(leaves)
         if checks_results():

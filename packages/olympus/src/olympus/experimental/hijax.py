@@ -18,6 +18,8 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
             "aval_property",
             "register_hitype",
         ),
+        **_lazy.names_from("olympus_autodiff.high_calls", "VJPHiPrimitive"),
+        **_lazy.names_from("olympus_ir.refs.values", "TransformedRef"),
         **_lazy.names_from(
             "olympus_autodiff.zeros",
             "Zero",
