@@ -18,6 +18,7 @@ from .interpret import interpret_call
 from .interpret_params import InterpretParams
 from .matrix_unit import matmul_acc_lhs_p, matmul_pop_p, matmul_push_rhs_p
 from .scoped import get_global_p
+from .thread_effects import ThreadEffect
 from .tpu_primitives import prng_random_bits_p, prng_seed_p
 from .transfers import communicates, get_barrier_semaphore_p
 
@@ -74,7 +75,11 @@ _MACHINE_ONLY = frozenset(
 
 
 def _needs_machine(program: Any) -> bool:
-    return communicates(program) or _uses_any(program, _MACHINE_ONLY)
+    return (
+        communicates(program)
+        or any(isinstance(effect, ThreadEffect) for effect in program.effects)
+        or _uses_any(program, _MACHINE_ONLY)
+    )
 
 
 def _uses_any(program: Any, primitives: frozenset) -> bool:

@@ -15,6 +15,7 @@ from . import config
 from .batching import one_by_one
 from .core_mapping import core_map_p, mpmd_map_p
 from .interpret_params import InterpretParams
+from .lowering.building import KernelLoweringError
 
 _CALLBACK_PLATFORMS = ("cpu", "cuda")
 
@@ -44,6 +45,13 @@ def _refused(context: Any, *operands: Any, **params: Any) -> Any:
     raise ValueError("Only interpret mode is supported on CPU backend.")
 
 
+def _not_compiled(context: Any, *operands: Any, meshes: Any, **params: Any) -> Any:
+    raise KernelLoweringError(
+        f"kernels over {meshes[0]} are simulated (interpret=True), and not compiled for GPUs here; "
+        "write them with pallas_call and olympus.experimental.pallas.triton to compile them"
+    )
+
+
 def _with_mosaic(context: Any, *operands: Any, **params: Any) -> Any:
     # Kernels for TPUs are few programs' concern.
     from .mosaic_lowering.maps import lower_map
@@ -52,6 +60,7 @@ def _with_mosaic(context: Any, *operands: Any, **params: Any) -> Any:
 
 
 define_for_platform(mpmd_map_p, "cpu", _rule("cpu", _refused))
+define_for_platform(mpmd_map_p, "cuda", _rule("cuda", _not_compiled))
 define_for_platform(mpmd_map_p, "tpu", _rule("tpu", _with_mosaic))
 
 

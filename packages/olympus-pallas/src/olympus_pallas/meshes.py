@@ -9,6 +9,7 @@ it is.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -37,6 +38,18 @@ class Mesh:
     def discharges_effect(self, effect: Any) -> bool:
         """Whether an effect of a kernel is nobody's concern outside."""
         return False
+
+    def size_of_cores(self) -> int:
+        """The number of cores."""
+        return math.prod(self.shape.values())
+
+    def axes_of(self, number: int) -> dict[Any, tuple[int, int]]:
+        """For each axis the place of a core along it, and its size; the last moves fastest."""
+        axes = {}
+        for name, size in reversed(self.shape.items()):
+            axes[name] = (number % size, size)
+            number //= size
+        return axes
 
     def owner(self, core: Any, aval: Any) -> Any:
         """Whom a scratch buffer of a type belongs to on simulated cores: each core its own."""

@@ -69,6 +69,9 @@ def run_scoped(
     """
     leaves, tree = pytrees.tree_flatten((types, kw_types))
     avals = [leaf.get_ref_aval() for leaf in leaves]
+    starts = [getattr(leaf, "initial_value", None) for leaf in leaves]
+    if any(start is not None for start in starts):
+        f = _initialized(f, starts)
     flat = FlatFunction(_poisoned(f) if enable_poison_buffers.value else f, tree)
     olympuspr, consts = trace_to_olympuspr(flat, avals, DebugInfo("run_scoped", f))
     if not isinstance(collective_axes, tuple):
@@ -80,6 +83,18 @@ def run_scoped(
         ref_transforms=((),) * len(avals),
     )
     return pytrees.tree_unflatten(flat.out_tree, results)
+
+
+def _initialized(f: Callable[..., Any], starts: Sequence[Any]) -> Callable[..., Any]:
+    """The function, before which buffers are given what they hold at first."""
+
+    def wrapped(*refs: Any, **kw_refs: Any) -> Any:
+        for ref, start in zip(pytrees.tree_leaves((refs, kw_refs)), starts, strict=True):
+            if start is not None:
+                ref[...] = start
+        return f(*refs, **kw_refs)
+
+    return wrapped
 
 
 def _poisoned(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -76,7 +76,7 @@ def _signal(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any
     site, transforms, inc, device_id, core_index = pytrees.tree_unflatten(
         params["args_tree"], operands
     )
-    semaphore = viewed(site, transforms)
+    semaphore = viewed(core, site, transforms)
     on_core = None if core_index is None else int(core_index)
     device = core.device
     if device_id is not None:
@@ -91,7 +91,7 @@ def _wait(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
     site, transforms, value, decrement = pytrees.tree_unflatten(
         equation.params["args_tree"], operands
     )
-    core.run.wait(core, viewed(site, transforms), int(value), bool(decrement))
+    core.run.wait(core, viewed(core, site, transforms), int(value), bool(decrement))
     return []
 
 
@@ -99,7 +99,7 @@ def _wait(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
 def _read(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
     site, transforms = pytrees.tree_unflatten(equation.params["args_tree"], operands)
     with core.run.changed:
-        return np.asarray(core.run.value(viewed(site, transforms)), np.int32)
+        return np.asarray(core.run.value(viewed(core, site, transforms)), np.int32)
 
 
 @machine_rules.define(get_barrier_semaphore_p)
@@ -112,22 +112,22 @@ def _barrier_semaphore(core: Core, equation: Equation, operands: Sequence[Any]) 
         return Site(core.run.buffers[key])
 
 
-def _parts(equation: Equation, operands: Sequence[Any]) -> tuple[Any, ...]:
+def _parts(core: Core, equation: Equation, operands: Sequence[Any]) -> tuple[Any, ...]:
     parts = pytrees.tree_unflatten(equation.params["tree"], operands)
     source, source_view, target, target_view, received, received_view, *rest = parts
     sent, sent_view, device_id = rest or (None, (), None)
     return (
-        viewed(source, source_view),
-        viewed(target, target_view),
-        viewed(received, received_view),
-        None if sent is None else viewed(sent, sent_view),
+        viewed(core, source, source_view),
+        viewed(core, target, target_view),
+        viewed(core, received, received_view),
+        None if sent is None else viewed(core, sent, sent_view),
         device_id,
     )
 
 
 @machine_rules.define(dma_start_p)
 def _start(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
-    source, target, received, sent, device_id = _parts(equation, operands)
+    source, target, received, sent, device_id = _parts(core, equation, operands)
     if device_id is not None:
         device, on_core = place_of(core, device_id, equation.params["device_id_type"])
         target = remote(core, target, device, on_core)
@@ -138,7 +138,7 @@ def _start(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]
 
 @machine_rules.define(dma_wait_p)
 def _arrived(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
-    _, target, received, _, _ = _parts(equation, operands)
+    _, target, received, _, _ = _parts(core, equation, operands)
     size = target.buffer.array.dtype.itemsize * _num_elements(target)
     core.run.wait(core, received, size)
     return []

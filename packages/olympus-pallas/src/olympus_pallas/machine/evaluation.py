@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -110,8 +111,13 @@ class Core:
     def new_buffer(self, aval: Any, name: Any, owner: Any = _own) -> Site:
         """A buffer of a type, as memory is before anybody writes it; semaphores count from 0."""
         if isinstance(aval.dtype, SemaphoreDType):
-            return self.allocate(np.zeros(aval.shape, np.int32), name, owner)
-        fill = self.fill_value(aval.dtype)
+            site = self.allocate(np.zeros(aval.shape, np.int32), name, owner)
+            axes = getattr(aval.dtype, "collective_axes", ())
+            arrivals = getattr(aval.dtype, "num_arrivals", 1)
+            site.buffer.needed = arrivals * math.prod(self.sizes[axis] for axis in axes)
+            return site
+        # Accumulators are zero at first.
+        fill = 0 if aval.kind == "accumulator" else self.fill_value(aval.dtype)
         return self.allocate(np.full(aval.shape, fill, np.dtype(aval.dtype)), name, owner)
 
     def fill_value(self, dtype: Any) -> Any:

@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from olympus_ir.olympuspr import Olympuspr
+from olympus_ir.olympuspr import Equation, Olympuspr
 
+from ..core_mapping import core_map_p
 from ..meshes import Mesh
 from ..transfers import communicates
 from .calls import run_cores, run_together, shared_run
-from .evaluation import Core
+from .evaluation import Core, machine_rules
 from .runs import Site
 
 __all__ = ["run_map"]
@@ -33,7 +33,9 @@ def run_map(
     **params: Any,
 ) -> list[np.ndarray]:
     """The outputs of an `mpmd_map` on one device."""
-    together = any(map(communicates, jaxprs))
+    # Threads of GPUs may reach other devices through views of references too.
+    reaches = any(getattr(mesh, "core_type", None) == "gpu" for mesh in meshes)
+    together = reaches or any(map(communicates, jaxprs))
     run = shared_run(key, device, mesh_axes, settings, together)
     core = Core(run, device, 0, settings, mesh_axes)
     outputs = [
@@ -61,13 +63,9 @@ def mesh_bodies(
     core: Core, program: Olympuspr, mesh: Mesh, sites: Sequence[Site], label: Any = None
 ) -> list[Any]:
     """What each core of a mesh runs."""
-    shape = mesh.shape
     bodies = []
-    for number, place in enumerate(itertools.product(*map(range, shape.values()))):
-        axes = {
-            name: (index, size) for (name, size), index in zip(shape.items(), place, strict=True)
-        }
-        one = core.split(number if label is None else (label, number), axes)
+    for number in range(mesh.size_of_cores()):
+        one = core.split(number if label is None else (label, number), mesh.axes_of(number))
         one.mesh = mesh
 
         def run(one: Core) -> None:
@@ -76,6 +74,36 @@ def mesh_bodies(
                 for number, var in enumerate(program.invars[len(sites) :])
             ]
             one.evaluate_with(program, [*sites, *scratch], {})
+            if "at end" in one.state:
+                one.state["at end"](one)
 
         bodies.append((one, run))
     return bodies
+
+
+@machine_rules.define(core_map_p)
+def _core_map(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
+    """Within a kernel: the core becomes several, which see what it sees."""
+    mesh, program = equation.params["mesh"], equation.params["jaxpr"]
+    values = dict(zip(program.constvars, operands, strict=True))
+    bodies = []
+    for number in range(mesh.size_of_cores()):
+        axes = mesh.axes_of(number)
+        one = core.split((core.number, number), axes)
+        one.mesh = core.mesh
+        one.state = dict(core.state)
+
+        def run(one: Core) -> None:
+            scratch = [
+                one.new_buffer(var.aval, ("scratch", id(program), place))
+                for place, var in enumerate(program.invars)
+            ]
+            one.evaluate_with(program, scratch, dict(values))
+
+        bodies.append((one, run))
+    run_cores(core, bodies)
+    for one, _ in bodies:
+        for key, value in one.state.items():
+            if isinstance(value, int):
+                core.state[key] = max(value, core.state.get(key, 0))
+    return []

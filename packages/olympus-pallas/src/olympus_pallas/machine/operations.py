@@ -24,9 +24,14 @@ from .views import OutOfBounds, read, room_for, with_shape, write
 __all__ = ["viewed"]
 
 
-def viewed(site: Site, transforms: Sequence[Any]) -> Site:
-    """A part of what a reference refers to."""
-    return Site(site.buffer, (*site.transforms, *transforms)) if transforms else site
+def viewed(core: Core, site: Site, transforms: Sequence[Any]) -> Site:
+    """A part of what a reference refers to, which may be somebody else's."""
+    for transform in transforms:
+        if hasattr(transform, "locate"):
+            site = transform.locate(core, site)
+        else:
+            site = Site(site.buffer, (*site.transforms, transform))
+    return site
 
 
 # ---- references ----
@@ -47,13 +52,15 @@ def _read(core: Core, site: Site) -> np.ndarray:
 @machine_rules.define(references.get_p)
 def _get(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
     site, *leaves = operands
-    return _read(core, viewed(site, references.transforms_of(leaves, equation.params["tree"])))
+    return _read(
+        core, viewed(core, site, references.transforms_of(leaves, equation.params["tree"]))
+    )
 
 
 @machine_rules.define(references.swap_p)
 def _swap(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
     site, value, *leaves = operands
-    view = viewed(site, references.transforms_of(leaves, equation.params["tree"]))
+    view = viewed(core, site, references.transforms_of(leaves, equation.params["tree"]))
     (previous,) = equation.outvars
     before = core.read(view) if type(previous).__name__ != "DropVar" else None
     core.write(view, value)
@@ -63,7 +70,7 @@ def _swap(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
 @machine_rules.define(references.addupdate_p)
 def _addupdate(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
     site, value, *leaves = operands
-    view = viewed(site, references.transforms_of(leaves, equation.params["tree"]))
+    view = viewed(core, site, references.transforms_of(leaves, equation.params["tree"]))
     core.write(view, core.read(view) + value)
     return []
 
@@ -81,7 +88,7 @@ def _freeze(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
 @machine_rules.define(load_p)
 def _load(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
     site, transforms, mask, other = pytrees.tree_unflatten(equation.params["args_tree"], operands)
-    view = viewed(site, transforms)
+    view = viewed(core, site, transforms)
     if mask is None:
         return _read(core, view)
     array = view.buffer.array
@@ -122,7 +129,7 @@ def _masked_change(
 @machine_rules.define(swap_p)
 def _masked_swap(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
     site, transforms, value, mask = pytrees.tree_unflatten(equation.params["args_tree"], operands)
-    return _masked_change(core, viewed(site, transforms), mask, lambda previous: value)
+    return _masked_change(core, viewed(core, site, transforms), mask, lambda previous: value)
 
 
 _COMBINATIONS: dict[AtomicOpType, Any] = {
@@ -138,7 +145,7 @@ _COMBINATIONS: dict[AtomicOpType, Any] = {
 @machine_rules.define(atomic_rmw_p)
 def _atomic_rmw(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
     site, transforms, value, mask = pytrees.tree_unflatten(equation.params["args_tree"], operands)
-    view = viewed(site, transforms)
+    view = viewed(core, site, transforms)
     kind = equation.params["atomic_type"]
     if kind is AtomicOpType.ADD:
         return _masked_change(core, view, mask, value, is_added=True)
@@ -153,7 +160,7 @@ def _atomic_cas(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
     )
     return _masked_change(
         core,
-        viewed(site, transforms),
+        viewed(core, site, transforms),
         None,
         lambda previous: np.where(previous == compared, value, previous),
     )

@@ -31,7 +31,7 @@ class Buffer:
       core: the number of the core, or None where the device's cores share it.
     """
 
-    __slots__ = ("array", "core", "device", "name", "past")
+    __slots__ = ("array", "arrivals", "core", "device", "name", "needed", "past")
 
     def __init__(self, array: np.ndarray, name: Any, device: int, core: Any) -> None:
         self.array = array
@@ -40,6 +40,15 @@ class Buffer:
         self.core = core
         # Who has read and written which elements, where races are looked for.
         self.past: Any = None
+        # Of barriers: how many have arrived at each since it was last opened.
+        self.arrivals: dict[int, int] = {}
+        self.needed = 1
+
+
+def _only(array: np.ndarray) -> int:
+    if array.size != 1:
+        raise ValueError(f"one of {array.size} semaphores or barriers is wanted: index them")
+    return array.item()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,18 +64,29 @@ class Site:
 
     def _number(self) -> int:
         numbers = np.arange(self.buffer.array.size).reshape(self.buffer.array.shape)
-        return int(read(numbers, self.transforms))
+        return _only(read(numbers, self.transforms))
 
 
 @dataclasses.dataclass(eq=False)
 class Transfer:
-    """A copy that has begun: what is copied where, and the semaphores that learn of it."""
+    """A copy that has begun: what is copied where, and the semaphores that learn of it.
+
+    Attributes:
+      source: what is copied.
+      target: where to.
+      received: the semaphore, or barrier, that learns of its end.
+      sent: the semaphore that learns when the source has been read.
+      add: whether it adds to what is there.
+      notify: tells a barrier; without it, the semaphore counts bytes.
+      clock: what the copy knows of others, where races are looked for.
+    """
 
     source: Site
     target: Site
     received: Site
     sent: Site | None
     add: bool
+    notify: Callable[[], None] | None = None
     clock: Any = None
 
 
@@ -234,9 +254,45 @@ class Run:
             if self.races is not None:
                 self.races.acquire(core, semaphore)
 
+    # ---- barriers ----
+
+    def arrive(self, actor: Any, barrier: Site, needed: int) -> None:
+        """Arrives at a barrier, which is opened where that were enough; the lock is held."""
+        number = barrier._number()
+        arrivals = barrier.buffer.arrivals
+        arrivals[number] = arrivals.get(number, 0) + 1
+        if arrivals[number] >= needed:
+            arrivals[number] = 0
+            self._add(barrier, 1)
+        if self.races is not None:
+            self.races.release(actor, barrier)
+        self.touch()
+
+    def pass_barrier(self, core: Any, barrier: Site, seen: int) -> None:
+        """Waits until a barrier has been opened more often than a core has seen."""
+        with self.changed:
+
+            def ready() -> bool:
+                while self.value(barrier) <= seen:
+                    if not self._deliver(barrier):
+                        return False
+                return True
+
+            name = barrier.buffer.name
+            self.wait_until(core, ready, f"{core} waits at barrier {name}")
+            if self.races is not None:
+                self.races.acquire(core, barrier)
+
+    def is_open(self, barrier: Site, seen: int) -> bool:
+        """Whether a barrier has been opened more often than a core has seen."""
+        with self.changed:
+            while self.value(barrier) <= seen and self._deliver(barrier):
+                pass
+            return self.value(barrier) > seen
+
     def value(self, semaphore: Site) -> int:
         """A semaphore's value; the lock is held."""
-        return int(read(semaphore.buffer.array, semaphore.transforms))
+        return _only(read(semaphore.buffer.array, semaphore.transforms))
 
     # ---- copies ----
 
@@ -272,7 +328,10 @@ class Run:
         write(target.buffer.array, target.transforms, value)
         for semaphore in (transfer.received, transfer.sent):
             if semaphore is not None:
-                self._add(semaphore, value.nbytes)
+                if transfer.notify is not None:
+                    transfer.notify()
+                else:
+                    self._add(semaphore, value.nbytes)
                 if self.races is not None:
                     self.races.release(transfer, semaphore)
 

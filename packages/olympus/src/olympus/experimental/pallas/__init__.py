@@ -64,5 +64,5 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         "when",
         "with_scoped",
     ),
-    ("fuser", "tpu", "triton"),
+    ("fuser", "mosaic_gpu", "tpu", "triton"),
 )

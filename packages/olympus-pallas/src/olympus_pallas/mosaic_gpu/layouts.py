@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the elements of arrays are spread over threads, and over tensor memory."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import Any
+
+__all__ = ["Layout", "ParameterizedLayout", "TMEMLayout"]
+
+
+@dataclasses.dataclass(frozen=True)
+class ParameterizedLayout:
+    """A layout with its settings.
+
+    Args:
+      layout_cls: the kind of layout.
+      args: its settings.
+      kwargs: those with names.
+    """
+
+    layout_cls: Any
+    args: tuple[Any, ...]
+    kwargs: tuple[tuple[str, Any], ...] = ()
+
+
+class Layout(enum.Enum):
+    """The kinds of layouts of arrays in registers; called, a member takes settings.
+
+    On simulated threads an array is one array, however it is spread.
+
+    Example:
+      >>> Layout.WG_STRIDED((64,), 2).args
+      ((64,), 2)
+    """
+
+    WGMMA = 1
+    WGMMA_8BIT = 2
+    WGMMA_UPCAST_2X = 3
+    WGMMA_UPCAST_4X = 4
+    WGMMA_TRANSPOSED = 5
+    WG_SPLAT = 6
+    WG_STRIDED = 7
+    TILED = 8
+    TCGEN05 = 9
+    TCGEN05_TRANSPOSED = 10
+    TCGEN05_M64_COLLECTIVE = 11
+    TCGEN05_TMEM_NATIVE = 12
+    TCGEN05_M64_COLLECTIVE_NATIVE = 13
+    SMEM_GMEM_COPY = 14
+    TMA_INDICES = 15
+    TMA_INDICES_4 = 16
+
+    def __str__(self) -> str:
+        return f"Layout.{self.name}"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> ParameterizedLayout:
+        return ParameterizedLayout(self, args, tuple(kwargs.items()))
+
+
+class TMEMLayout(enum.Enum):
+    """The kinds of layouts of arrays in tensor memory; called, a member takes settings."""
+
+    SCALES_LAYOUT = 1
+    SPARSE_METADATA_LAYOUT = 2
+    M64_COLLECTIVE_LAYOUT = 3
+    SCALES_M64_COLLECTIVE_LAYOUT = 4
+
+    def __call__(self, *args: Any, **kwargs: Any) -> ParameterizedLayout:
+        return ParameterizedLayout(self, args, tuple(kwargs.items()))

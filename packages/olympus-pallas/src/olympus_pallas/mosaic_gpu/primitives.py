@@ -1,0 +1,641 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions that kernels for GPUs call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from olympus_ir import dtypes, lax
+from olympus_ir.avals import ShapedArray, get_aval
+
+from .. import memory_access, transfers
+from ..core_mapping import core_map
+from .layouts import Layout
+from .meshes import WarpMesh
+from .operations import aval_of_view, bind_operation, is_reference, operation
+from .types import OOBFillMode
+
+__all__ = [
+    "SemaphoreSignal",
+    "async_copy_smem_to_tmem",
+    "async_load_tmem",
+    "async_prefetch",
+    "async_store_smem",
+    "async_store_tmem",
+    "atomic_add",
+    "atomic_and",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_xor",
+    "barrier_arrive",
+    "barrier_test",
+    "barrier_wait",
+    "broadcasted_iota",
+    "commit_smem",
+    "commit_smem_to_gmem_group",
+    "commit_tmem",
+    "copy_gmem_to_smem",
+    "copy_smem_to_gmem",
+    "griddepcontrol_launch_dependents",
+    "griddepcontrol_wait",
+    "layout_cast",
+    "load",
+    "multimem_load_reduce",
+    "multimem_store",
+    "semaphore_signal",
+    "semaphore_signal_multicast",
+    "semaphore_signal_parallel",
+    "semaphore_wait",
+    "set_max_registers",
+    "tcgen05_commit_arrive",
+    "tcgen05_mma",
+    "wait_load_tmem",
+    "wait_smem_to_gmem",
+    "warp_map",
+    "wgmma",
+    "wgmma_accumulator_load",
+    "wgmma_wait",
+]
+
+_BOOL = ShapedArray((), np.dtype(np.bool_))
+
+
+def _same_shape(name: str, source: Any, target: Any) -> None:
+    one, other = aval_of_view(source), aval_of_view(target)
+    if one.shape != other.shape or one.dtype != other.dtype:
+        raise ValueError(
+            f"{name} is between references of one shape and dtype, got {one.str_short()} and "
+            f"{other.str_short()}"
+        )
+
+
+# ---- copies ----
+
+copy_gmem_to_smem_p = operation("copy_gmem_to_smem")
+copy_smem_to_gmem_p = operation("copy_smem_to_gmem")
+commit_group_p = operation("commit_smem_to_gmem_group")
+wait_smem_to_gmem_p = operation("wait_smem_to_gmem")
+async_store_smem_p = operation("async_store_smem")
+fence_p = operation("fence")
+
+
+def copy_gmem_to_smem(
+    src: Any,
+    dst: Any,
+    barrier: Any,
+    *,
+    collective_axes: str | tuple[str, ...] | None = None,
+    leader_tracked: Any | None = None,
+    oob_mode: OOBFillMode = OOBFillMode.ZEROS,
+) -> None:
+    """Begins a copy from the large memory to a block's, which arrives at a barrier at its end.
+
+    Args:
+      src: what is copied, in GMEM.
+      dst: where to, in SMEM.
+      barrier: the barrier; one arrival of it is the copy's.
+      collective_axes: axes of the cluster along which blocks make the same copy at once.
+      leader_tracked: how blocks share a copy of which the first one keeps track; not known here.
+      oob_mode: what is written for elements outside of the array.
+
+    Raises:
+      ValueError: where shapes or dtypes differ, or ``leader_tracked`` is given.
+    """
+    _same_shape("copy_gmem_to_smem", src, dst)
+    if leader_tracked is not None:
+        raise ValueError(
+            "copies that the first block of a cluster keeps track of are not simulated; leave "
+            "leader_tracked away, so that each block waits for its own"
+        )
+    bind_operation(copy_gmem_to_smem_p, (src, dst, barrier), oob_mode=OOBFillMode(oob_mode))
+
+
+def copy_smem_to_gmem(
+    src: Any,
+    dst: Any,
+    predicate: Any | None = None,
+    *,
+    commit_group: bool = True,
+    reduction_op: str | None = None,
+) -> None:
+    """Begins a copy from a block's memory to the large one; see `wait_smem_to_gmem`.
+
+    Args:
+      src: what is copied, in SMEM; call `commit_smem` after writing it.
+      dst: where to, in GMEM.
+      predicate: a boolean scalar: whether it is made.
+      commit_group: whether it ends the group of copies that are waited for together.
+      reduction_op: how it is combined with what is there: ``"add"``, ``"min"``, ``"max"``,
+        ``"and"``, ``"or"``, ``"xor"``; None for replacing it.
+
+    Raises:
+      ValueError: where shapes or dtypes differ.
+    """
+    _same_shape("copy_smem_to_gmem", src, dst)
+    bind_operation(
+        copy_smem_to_gmem_p,
+        (src, dst, predicate),
+        commit_group=commit_group,
+        reduction_op=reduction_op,
+    )
+
+
+def commit_smem_to_gmem_group() -> None:
+    """Ends the group of copies to the large memory that are waited for together."""
+    bind_operation(commit_group_p, ())
+
+
+def wait_smem_to_gmem(n: int, wait_read_only: bool = False) -> None:
+    """Waits until at most some groups of copies to the large memory are under way.
+
+    Args:
+      n: how many.
+      wait_read_only: whether it is enough that they have read what they copy.
+    """
+    bind_operation(wait_smem_to_gmem_p, (n,), wait_read_only=wait_read_only)
+
+
+def async_store_smem(
+    src: Any,
+    ref: Any,
+    barrier: Any,
+    *,
+    cluster_idx: Any,
+    cluster_dim: Hashable | int,
+    optimized: bool = True,
+    atomic: Literal["add", "max", "min", "and", "or", "xor"] | None = None,
+) -> None:
+    """Stores an array in the memory of another block of the cluster, and arrives at its barrier.
+
+    Args:
+      src: the array.
+      ref: where to, in SMEM.
+      barrier: the barrier, of the other block.
+      cluster_idx: the other block's place along an axis of the cluster.
+      cluster_dim: the axis.
+      optimized: whether slow stores are refused by the compiler.
+      atomic: how it is combined with what is there; None for replacing it.
+    """
+    bind_operation(
+        async_store_smem_p, (src, ref, barrier, cluster_idx), axis=cluster_dim, atomic=atomic
+    )
+
+
+def _fence(name: str, summary: str) -> Callable[[], None]:
+    def function() -> None:
+        bind_operation(fence_p, (), kind=name)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = summary
+    return function
+
+
+commit_smem = _fence("commit_smem", "Shows copies and products what was written to SMEM.")
+commit_tmem = _fence("commit_tmem", "Shows others what this thread has written to TMEM.")
+wait_load_tmem = _fence("wait_load_tmem", "Waits until what was read from TMEM has been read.")
+griddepcontrol_wait = _fence(
+    "griddepcontrol_wait", "Waits until the kernels before have written what they write."
+)
+griddepcontrol_launch_dependents = _fence(
+    "griddepcontrol_launch_dependents", "Lets kernels that wait for this one begin."
+)
+
+
+def async_prefetch(
+    ref: Any,
+    *,
+    collective_axes: str | tuple[str, ...] | None = None,
+    leader_tracked: Any | None = None,
+) -> None:
+    """Has the cache fetch what will be read.
+
+    Args:
+      ref: a reference in GMEM.
+      collective_axes: axes of the cluster along which blocks fetch a part each.
+      leader_tracked: how the copies that follow are shared.
+    """
+    bind_operation(fence_p, (), kind="async_prefetch")
+
+
+def set_max_registers(n: int, *, action: Literal["increase", "decrease"]) -> None:
+    """Says how many registers a lane of this thread needs.
+
+    Args:
+      n: how many, a multiple of 8.
+      action: whether these are more than before, or fewer.
+
+    Raises:
+      ValueError: where ``n`` is no multiple of 8, or for another action.
+    """
+    if n % 8:
+        raise ValueError(f"the number of registers is a multiple of 8, got {n}")
+    if action not in ("increase", "decrease"):
+        raise ValueError(f"action is 'increase' or 'decrease', got {action!r}")
+    bind_operation(fence_p, (), kind=f"set_max_registers_{action}")
+
+
+# ---- barriers ----
+
+barrier_arrive_p = operation("barrier_arrive")
+barrier_wait_p = operation("barrier_wait")
+barrier_test_p = operation("barrier_test")
+
+
+def barrier_arrive(barrier: Any) -> None:
+    """Arrives at a barrier."""
+    bind_operation(barrier_arrive_p, (barrier,))
+
+
+def barrier_wait(barrier: Any) -> None:
+    """Waits until a barrier has been opened once more than this thread has waited for it."""
+    bind_operation(barrier_wait_p, (barrier,))
+
+
+def barrier_test(barrier: Any) -> Any:
+    """Whether `barrier_wait` would return at once."""
+    return bind_operation(barrier_test_p, (barrier,), (_BOOL,))[0]
+
+
+# ---- semaphores ----
+
+semaphore_multicast_p = operation("semaphore_signal_multicast")
+
+
+def semaphore_signal(
+    semaphore: Any,
+    inc: Any = 1,
+    *,
+    device_id: Any | None = None,
+    memory_scope: Literal["sys", "gpu"] = "sys",
+) -> None:
+    """Adds to a semaphore.
+
+    Args:
+      semaphore: the semaphore.
+      inc: how much is added.
+      device_id: the device whose semaphore it is, where that is another one.
+      memory_scope: who sees it: all devices, or this one.
+    """
+    _check_scope(memory_scope)
+    transfers.semaphore_signal(semaphore, inc, device_id=device_id)
+
+
+def semaphore_wait(
+    semaphore: Any,
+    value: Any = 1,
+    *,
+    decrement: bool = True,
+    memory_scope: Literal["sys", "gpu"] = "sys",
+) -> None:
+    """Waits until a semaphore has at least a value.
+
+    Args:
+      semaphore: the semaphore.
+      value: the value.
+      decrement: whether it is subtracted then.
+      memory_scope: whose writes are seen afterwards: those of all devices, or of this one.
+    """
+    _check_scope(memory_scope)
+    transfers.semaphore_wait(semaphore, value, decrement=decrement)
+
+
+def _check_scope(memory_scope: str) -> None:
+    if memory_scope not in ("sys", "gpu"):
+        raise ValueError(f"memory_scope must be 'sys' or 'gpu', got {memory_scope!r}")
+
+
+def semaphore_signal_multicast(
+    semaphore: Any, value: Any = 1, *, collective_axes: Hashable | tuple[Hashable, ...]
+) -> None:
+    """Adds to the semaphores of all devices along axes of the mesh.
+
+    Args:
+      semaphore: the semaphore.
+      value: how much is added.
+      collective_axes: the axes.
+    """
+    bind_operation(semaphore_multicast_p, (semaphore, value), axes=_axes(collective_axes))
+
+
+def _axes(axes: Any) -> tuple[Any, ...]:
+    return tuple(axes) if isinstance(axes, tuple | list) else (axes,)
+
+
+class SemaphoreSignal:
+    """What is added to a semaphore, for `semaphore_signal_parallel`.
+
+    Args:
+      ref: the semaphore.
+      device_id: the device whose semaphore it is; None for this one.
+      inc: how much is added.
+    """
+
+    inc: Any = 1
+
+    def __init__(self, ref: Any, *, device_id: Any | None, inc: Any = 1) -> None:
+        self.ref = ref
+        self.device_id = device_id
+        self.inc = inc
+
+
+def semaphore_signal_parallel(*signals: SemaphoreSignal) -> None:
+    """Adds to several semaphores, in no certain order.
+
+    Args:
+      *signals: what is added to which.
+    """
+    for signal in signals:
+        transfers.semaphore_signal(signal.ref, signal.inc, device_id=signal.device_id)
+
+
+# ---- products ----
+
+wgmma_p = operation("wgmma")
+wgmma_wait_p = operation("wgmma_wait")
+wgmma_load_p = operation("wgmma_accumulator_load")
+tcgen05_mma_p = operation("tcgen05_mma")
+tcgen05_commit_p = operation("tcgen05_commit_arrive")
+
+
+def _matrix(value: Any) -> ShapedArray:
+    return aval_of_view(value) if is_reference(value) else get_aval(value)  # type: ignore[return-value]
+
+
+def _check_product(name: str, acc: Any, a: Any, b: Any) -> None:
+    total, left, right = _matrix(acc), _matrix(a), _matrix(b)
+    fits = (
+        len(left.shape) == len(right.shape) == 2
+        and left.shape[1] == right.shape[0]
+        and total.shape == (left.shape[0], right.shape[1])
+    )
+    if not fits:
+        raise ValueError(
+            f"{name} adds a product of shapes {left.shape} and {right.shape} to an accumulator of "
+            f"shape {total.shape}: they do not fit together"
+        )
+    if left.dtype != right.dtype:
+        raise ValueError(
+            f"{name} multiplies matrices of one dtype, got {left.dtype} and {right.dtype}"
+        )
+
+
+def wgmma(acc: Any, a: Any, b: Any) -> None:
+    """Begins to add a product to an accumulator: ``acc[...] += a[...] @ b[...]``.
+
+    Args:
+      acc: an accumulator, made by `run_scoped` of `ACC`.
+      a: the left factor, in SMEM or an array.
+      b: the right factor, in SMEM.
+
+    Raises:
+      ValueError: where shapes or dtypes do not fit together.
+    """
+    _check_product("wgmma", acc, a, b)
+    bind_operation(wgmma_p, (acc, a, b))
+
+
+def wgmma_wait(n: int) -> None:
+    """Waits until at most some products are being computed.
+
+    Args:
+      n: how many.
+    """
+    bind_operation(wgmma_wait_p, (n,))
+
+
+def wgmma_accumulator_load(acc: Any, *, wait_n: int | None = 0) -> Any:
+    """What an accumulator holds.
+
+    Args:
+      acc: the accumulator.
+      wait_n: how many products may still be computed; None for not waiting at all.
+    """
+    if wait_n is not None:
+        wgmma_wait(wait_n)
+    return bind_operation(wgmma_load_p, (acc,), (aval_of_view(acc),))[0]
+
+
+def tcgen05_mma(
+    acc: Any,
+    a: Any,
+    b: Any,
+    barrier: Any | None = None,
+    *,
+    a_scale: Any | None = None,
+    b_scale: Any | None = None,
+    a_sparse_metadata: Any | None = None,
+    accumulate: Any = True,
+    collective_axis: str | None = None,
+) -> None:
+    """Begins to add a product to an accumulator in tensor memory.
+
+    Args:
+      acc: the accumulator, in TMEM.
+      a: the left factor, in SMEM or TMEM.
+      b: the right factor, in SMEM.
+      barrier: where the end of the product arrives; None where `tcgen05_commit_arrive` says it.
+      a_scale: factors of blocks of ``a``; not known here.
+      b_scale: factors of blocks of ``b``; not known here.
+      a_sparse_metadata: which elements of ``a`` there are; not known here.
+      accumulate: whether it is added; otherwise it replaces what is there.
+      collective_axis: the axis along which two blocks compute it together; not known here.
+
+    Raises:
+      ValueError: where shapes or dtypes do not fit together, or what is not known is asked for.
+    """
+    for name, value in (
+        ("a_scale", a_scale),
+        ("b_scale", b_scale),
+        ("a_sparse_metadata", a_sparse_metadata),
+        ("collective_axis", collective_axis),
+    ):
+        if value is not None:
+            raise ValueError(f"products with {name} are not simulated")
+    _check_product("tcgen05_mma", acc, a, b)
+    if isinstance(accumulate, bool):
+        accumulate = np.bool_(accumulate)
+    bind_operation(tcgen05_mma_p, (acc, a, b, barrier, accumulate))
+
+
+def tcgen05_commit_arrive(barrier: Any, collective_axis: str | None = None) -> None:
+    """Arrives at a barrier when the products so far have been computed.
+
+    Args:
+      barrier: the barrier.
+      collective_axis: the axis along which two blocks compute them together; not known here.
+
+    Raises:
+      ValueError: where ``collective_axis`` is given.
+    """
+    if collective_axis is not None:
+        raise ValueError("products of two blocks are not simulated")
+    bind_operation(tcgen05_commit_p, (barrier,))
+
+
+# ---- tensor memory and registers ----
+
+copy_to_tmem_p = operation("async_copy_smem_to_tmem")
+
+
+def async_copy_smem_to_tmem(
+    smem_ref: Any, tmem_ref: Any, collective_axis: Any | None = None
+) -> None:
+    """Begins a copy from a block's memory to that of its tensor cores.
+
+    Args:
+      smem_ref: what is copied.
+      tmem_ref: where to.
+      collective_axis: the axis along which two blocks make it together; not known here.
+
+    Raises:
+      ValueError: where shapes or dtypes differ, or ``collective_axis`` is given.
+    """
+    if collective_axis is not None:
+        raise ValueError("copies of two blocks are not simulated")
+    _same_shape("async_copy_smem_to_tmem", smem_ref, tmem_ref)
+    bind_operation(copy_to_tmem_p, (smem_ref, tmem_ref))
+
+
+def async_load_tmem(src: Any, *, layout: Any | None = None) -> Any:
+    """What is in tensor memory; call `wait_load_tmem` before writing there.
+
+    Args:
+      src: the reference.
+      layout: how the elements are spread over threads.
+    """
+    return src[...]
+
+
+def async_store_tmem(ref: Any, value: Any) -> None:
+    """Writes to tensor memory; call `commit_tmem` before others read it.
+
+    Args:
+      ref: the reference.
+      value: the array.
+    """
+    ref[...] = value
+
+
+def load(src: Any, idx: Any, *, layout: Any | None = None, optimized: bool = True) -> Any:
+    """Reads a reference.
+
+    Args:
+      src: the reference.
+      idx: which part of it.
+      layout: how the elements are spread over threads.
+      optimized: whether slow loads are refused by the compiler.
+    """
+    return src[idx]
+
+
+def layout_cast(x: Any, new_layout: Layout | Any) -> Any:
+    """The same array, spread otherwise over threads.
+
+    Args:
+      x: the array.
+      new_layout: how.
+    """
+    return x
+
+
+def broadcasted_iota(
+    dtype: Any, shape: Sequence[int], dimension: int, *, layout: Any | None = None
+) -> Any:
+    """An array that counts along a dimension.
+
+    Args:
+      dtype: its dtype.
+      shape: its shape.
+      dimension: the dimension.
+      layout: how the elements are spread over threads.
+
+    Example:
+      >>> broadcasted_iota("int32", (2, 2), 1)
+      Array([[0, 1],
+             [0, 1]], dtype=int32)
+    """
+    return lax.broadcasted_iota(dtypes.dtype(dtype), tuple(shape), dimension)
+
+
+# ---- atomic updates ----
+
+
+def _atomic(kind: str, verb: str) -> Callable[[Any, Any], None]:
+    update = getattr(memory_access, f"atomic_{kind}")
+
+    def function(ref: Any, val: Any) -> None:
+        update(ref, (), val)
+
+    function.__name__ = function.__qualname__ = f"atomic_{kind}"
+    function.__doc__ = f"""Atomically {verb}, element by element.
+
+    Args:
+      ref: the reference.
+      val: an array of its shape and dtype.
+    """
+    return function
+
+
+atomic_add = _atomic("add", "adds to a reference")
+atomic_and = _atomic("and", "keeps the bits that a value has too")
+atomic_max = _atomic("max", "takes the larger of what is there and a value")
+atomic_min = _atomic("min", "takes the smaller of what is there and a value")
+atomic_or = _atomic("or", "adds the bits of a value")
+atomic_xor = _atomic("xor", "flips the bits of a value")
+
+
+# ---- several devices ----
+
+multimem_store_p = operation("multimem_store")
+multimem_load_reduce_p = operation("multimem_load_reduce")
+
+
+def multimem_store(source: Any, ref: Any, collective_axes: Hashable | tuple[Hashable, ...]) -> None:
+    """Stores an array in the buffers of all devices along axes of the mesh.
+
+    Args:
+      source: the array.
+      ref: where to, in GMEM.
+      collective_axes: the axes.
+    """
+    bind_operation(multimem_store_p, (source, ref), axes=_axes(collective_axes))
+
+
+def multimem_load_reduce(
+    ref: Any, *, collective_axes: Hashable | tuple[Hashable, ...], reduction_op: str
+) -> Any:
+    """What the buffers of all devices along axes of the mesh hold, combined.
+
+    Args:
+      ref: the reference, in GMEM.
+      collective_axes: the axes.
+      reduction_op: ``"add"``, ``"min"``, ``"max"``, ``"and"``, ``"or"`` or ``"xor"``.
+    """
+    return bind_operation(
+        multimem_load_reduce_p,
+        (ref,),
+        (aval_of_view(ref),),
+        axes=_axes(collective_axes),
+        reduction_op=reduction_op,
+    )[0]
+
+
+# ---- warps ----
+
+
+def warp_map(f: Callable[[Any], Any], /) -> None:
+    """Calls a function on each of the four warps of a thread, with the number of the warp.
+
+    Args:
+      f: the function; it works on references, and returns nothing.
+    """
+    axis = object()
+
+    def body() -> None:
+        f(lax.axis_index(axis))
+
+    core_map(WarpMesh(axis_name=axis), name="warp_map")(body)

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What simulated threads of a GPU do."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import pytrees
+from olympus_ir.olympuspr import Equation
+from olympus_ir.primitives import Primitive
+
+from ..machine.communication import remote
+from ..machine.evaluation import Core, machine_rules
+from ..machine.operations import viewed
+from ..machine.runs import Site, Transfer
+from ..machine.views import OutOfBounds, read, room_for, with_shape, write
+from . import primitives as gpu
+from .types import OOBFillMode
+
+_COMBINATIONS: dict[Any, Callable[[Any, Any], Any]] = {
+    None: lambda old, new: new,
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+
+
+def simulated(primitive: Primitive) -> Callable[[Any], Any]:
+    """Gives an operation its rule: `(core, params, *operands) -> results`, of sites and arrays."""
+
+    def decorate(rule: Callable[..., Any]) -> Callable[..., Any]:
+        def apply(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
+            parts = pytrees.tree_unflatten(equation.params["tree"], operands)
+            values = [
+                viewed(core, value, transforms) if isinstance(value, Site) else value
+                for value, transforms in zip(parts[::2], parts[1::2], strict=True)
+            ]
+            return rule(core, equation.params, *values) or []
+
+        machine_rules.define(primitive, apply)
+        return rule
+
+    return decorate
+
+
+# ---- barriers ----
+
+
+def _needed(barrier: Site) -> int:
+    """How many arrivals open a barrier."""
+    return barrier.buffer.needed
+
+
+def _seen(core: Core, barrier: Site) -> tuple[Any, int]:
+    key = ("barrier", id(barrier.buffer), barrier._number())
+    return key, core.state.get(key, 0)
+
+
+@simulated(gpu.barrier_arrive_p)
+def _arrive(core: Core, params: Any, barrier: Site) -> None:
+    with core.run.changed:
+        core.run.arrive(core, barrier, _needed(barrier))
+
+
+@simulated(gpu.barrier_wait_p)
+def _wait(core: Core, params: Any, barrier: Site) -> None:
+    key, seen = _seen(core, barrier)
+    core.run.pass_barrier(core, barrier, seen)
+    core.state[key] = seen + 1
+
+
+@simulated(gpu.barrier_test_p)
+def _test(core: Core, params: Any, barrier: Site) -> list[Any]:
+    _, seen = _seen(core, barrier)
+    return [np.asarray(core.run.is_open(barrier, seen))]
+
+
+# ---- copies ----
+
+
+def _with_zeros(core: Core, source: Site) -> Site:
+    """What a copy reads of an array and beyond: zeros where there is nothing."""
+    array = source.buffer.array
+    try:
+        read(array, source.transforms)
+        return source
+    except OutOfBounds:
+        roomy = room_for(array, source.transforms, 0)
+        value = read(roomy, with_shape(source.transforms, roomy.shape))
+        return core.allocate(value, ("zeros", id(source)))
+
+
+@simulated(gpu.copy_gmem_to_smem_p)
+def _copy_in(core: Core, params: Any, source: Site, target: Site, barrier: Site) -> None:
+    run = core.run
+    if params["oob_mode"] is OOBFillMode.ZEROS:
+        source = _with_zeros(core, source)
+    transfer = Transfer(source, target, barrier, None, False)
+    transfer.notify = lambda: run.arrive(transfer, barrier, _needed(barrier))
+    run.start(core, transfer)
+
+
+@simulated(gpu.copy_smem_to_gmem_p)
+def _copy_out(core: Core, params: Any, source: Site, target: Site, predicate: Any) -> None:
+    if predicate is None or predicate:
+        combine = _COMBINATIONS[params["reduction_op"]]
+
+        def copy() -> None:
+            value = core.read(source)
+            with core.run.access(core, Site(target.buffer)) as array:
+                _combine(array, target.transforms, value, combine)
+
+        core.state.setdefault("open group", []).append(copy)
+    if params["commit_group"]:
+        _commit(core, params)
+
+
+def _combine(array: np.ndarray, transforms: Sequence[Any], value: Any, combine: Any) -> None:
+    """Writes a part of an array; elements outside of it are left away."""
+    try:
+        write(array, transforms, combine(read(array, transforms), value))
+    except OutOfBounds:
+        roomy = room_for(array, transforms, 0)
+        transforms = with_shape(transforms, roomy.shape)
+        write(roomy, transforms, combine(read(roomy, transforms), value))
+        array[...] = roomy[tuple(map(slice, array.shape))]
+
+
+@simulated(gpu.commit_group_p)
+def _commit(core: Core, params: Any) -> None:
+    copies = core.state.pop("open group", [])
+    if core.settings.dma_execution_mode == "eager":
+        for copy in copies:
+            copy()
+        copies = []
+    core.state.setdefault("groups", []).append(copies)
+    core.state["at end"] = finish
+
+
+@simulated(gpu.wait_smem_to_gmem_p)
+def _wait_copies(core: Core, params: Any, count: Any) -> None:
+    groups = core.state.setdefault("groups", [])
+    while len(groups) > int(count):
+        for copy in groups.pop(0):
+            copy()
+
+
+def finish(core: Core) -> None:
+    """Makes the copies that a thread has not waited for."""
+    for group in [*core.state.pop("groups", []), core.state.pop("open group", [])]:
+        for copy in group:
+            copy()
+
+
+@simulated(gpu.async_store_smem_p)
+def _store_elsewhere(
+    core: Core, params: Any, value: Any, target: Site, barrier: Site, index: Any
+) -> None:
+    place = {params["axis"]: int(index)}
+    there = core.mesh.in_block(core, target, place)
+    needed = _needed(barrier)
+    other = core.mesh.in_block(core, barrier, place)
+    with core.run.access(core, there) as array:
+        _combine(array, there.transforms, value, _COMBINATIONS[params["atomic"]])
+        core.run.arrive(core, other, needed)
+
+
+@simulated(gpu.fence_p)
+def _fence(core: Core, params: Any) -> None:
+    return None
+
+
+@simulated(gpu.copy_to_tmem_p)
+def _copy_to_tmem(core: Core, params: Any, source: Site, target: Site) -> None:
+    core.write(target, core.read(source))
+
+
+# ---- products ----
+
+
+def _product(left: np.ndarray, right: np.ndarray, dtype: Any) -> np.ndarray:
+    wide = np.dtype(np.int32 if left.dtype.kind in "iu" else np.float32)
+    return (left.astype(wide) @ right.astype(wide)).astype(dtype)
+
+
+def _value(core: Core, operand: Any) -> np.ndarray:
+    return core.read(operand) if isinstance(operand, Site) else operand
+
+
+@simulated(gpu.wgmma_p)
+def _wgmma(core: Core, params: Any, total: Site, left: Any, right: Any) -> None:
+    now = core.read(total)
+    product = _product(_value(core, left), _value(core, right), now.dtype)
+    core.write(total, now + product)
+
+
+@simulated(gpu.wgmma_wait_p)
+def _wgmma_wait(core: Core, params: Any, count: Any) -> None:
+    return None
+
+
+@simulated(gpu.wgmma_load_p)
+def _wgmma_load(core: Core, params: Any, total: Site) -> list[Any]:
+    return [core.read(total)]
+
+
+@simulated(gpu.tcgen05_mma_p)
+def _tcgen05_mma(
+    core: Core, params: Any, total: Site, left: Site, right: Site, barrier: Any, accumulate: Any
+) -> None:
+    now = core.read(total)
+    product = _product(core.read(left), core.read(right), now.dtype)
+    core.write(total, now + product if accumulate else product)
+    if barrier is not None:
+        _arrive(core, params, barrier)
+
+
+@simulated(gpu.tcgen05_commit_p)
+def _tcgen05_commit(core: Core, params: Any, barrier: Site) -> None:
+    _arrive(core, params, barrier)
+
+
+# ---- several devices ----
+
+
+def _devices(core: Core, axes: Sequence[Any]) -> list[int]:
+    """The devices that differ from this one along some axes alone, itself among them."""
+    ranges = [
+        range(size) if name in axes else (core.places[name],) for name, size in core.mesh_axes
+    ]
+    numbers = []
+    for place in itertools.product(*ranges):
+        number = 0
+        for index, (_, size) in zip(place, core.mesh_axes, strict=True):
+            number = number * size + index
+        numbers.append(number)
+    return numbers
+
+
+@simulated(gpu.semaphore_multicast_p)
+def _signal_all(core: Core, params: Any, semaphore: Site, value: Any) -> None:
+    for device in _devices(core, params["axes"]):
+        core.run.signal(core, remote(core, semaphore, device), int(value))
+
+
+@simulated(gpu.multimem_store_p)
+def _store_all(core: Core, params: Any, value: Any, target: Site) -> None:
+    for device in _devices(core, params["axes"]):
+        core.write(remote(core, target, device), value)
+
+
+@simulated(gpu.multimem_load_reduce_p)
+def _load_all(core: Core, params: Any, source: Site) -> list[Any]:
+    combine = _COMBINATIONS[params["reduction_op"]]
+    values = [core.read(remote(core, source, each)) for each in _devices(core, params["axes"])]
+    total = values[0]
+    for value in values[1:]:
+        total = combine(total, value)
+    return [total]

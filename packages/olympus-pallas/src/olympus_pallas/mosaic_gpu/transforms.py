@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Views of references of GPUs: tiles, and buffers of other blocks and devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.avals import ShapedArray
+from olympus_ir.pytree_registry import register_pytree_node_class
+from olympus_ir.refs.values import TransformedRef
+
+from ..machine.communication import place_of, remote
+from ..machine.evaluation import Core
+from ..machine.runs import Site
+from ..machine.views import define_view
+from ..memory_access import ref_and_transforms
+from ..transfers import DeviceIdType
+
+__all__ = [
+    "PeerMemRef",
+    "SwizzleTransform",
+    "TilingTransform",
+    "Transform",
+    "cluster_ref",
+    "remote_ref",
+    "transform_ref",
+    "transpose_ref",
+]
+
+
+class Transform:
+    """Base of what stands between a reference's memory and what a kernel sees of it."""
+
+    def transform_type(self, x: ShapedArray) -> ShapedArray:
+        """The type of the view of an array."""
+        raise TypeError(f"{type(self).__name__} must say what the type of its views is")
+
+    def undo(self, x: ShapedArray) -> Any:
+        """The transform back from a view to the array."""
+        raise TypeError(f"{type(self).__name__} cannot be undone")
+
+    def pretty(self, shown: Any) -> str:
+        """The text in an equation."""
+        return f"{{{type(self).__name__}}}"
+
+    # ---- as a pytree: everything is part of the structure ----
+
+    def _settings(self) -> tuple:
+        return ()
+
+    def tree_flatten(self) -> tuple[Sequence[Any], tuple]:
+        return (), self._settings()
+
+    @classmethod
+    def tree_unflatten(cls, settings: tuple, leaves: Sequence[Any]) -> Any:
+        return cls(*settings)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._settings() == other._settings()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._settings()))
+
+
+@register_pytree_node_class
+class TilingTransform(Transform):
+    """Lays an array out in tiles.
+
+    Args:
+      tiling: the shape of a tile.
+
+    Example:
+      >>> TilingTransform((64, 32)).transform_type(ShapedArray((256, 256), "float32"))
+      ShapedArray(float32[4,8,64,32])
+    """
+
+    def __init__(self, tiling: tuple[int, ...]) -> None:
+        self.tiling = tuple(tiling)
+
+    def _settings(self) -> tuple:
+        return (self.tiling,)
+
+    def __repr__(self) -> str:
+        return f"TilingTransform(tiling={self.tiling})"
+
+    def transform_type(self, x: ShapedArray) -> ShapedArray:
+        """The type of an array in tiles.
+
+        Raises:
+          ValueError: where tiles do not fill it.
+        """
+        rank = len(self.tiling)
+        dims = x.shape[len(x.shape) - rank :]
+        if len(dims) < rank or any(d % t for d, t in zip(dims, self.tiling, strict=True)):
+            raise ValueError(f"tiles of {self.tiling} do not fill an array of shape {x.shape}")
+        counts = tuple(d // t for d, t in zip(dims, self.tiling, strict=True))
+        return x.update(shape=(*x.shape[: len(x.shape) - rank], *counts, *self.tiling))
+
+    def undo(self, x: ShapedArray) -> UntilingTransform:
+        """The transform back from tiles."""
+        return UntilingTransform(self.tiling)
+
+    def pretty(self, shown: Any) -> str:
+        return f"{{tile({list(self.tiling)})}}"
+
+
+@register_pytree_node_class
+class UntilingTransform(TilingTransform):
+    """Sees an array in tiles as it is without them."""
+
+    def __repr__(self) -> str:
+        return f"UntilingTransform(tiling={self.tiling})"
+
+    def transform_type(self, x: ShapedArray) -> ShapedArray:
+        rank = len(self.tiling)
+        if len(x.shape) < 2 * rank or x.shape[-rank:] != self.tiling:
+            raise ValueError(f"an array of shape {x.shape} is not in tiles of {self.tiling}")
+        counts = x.shape[-2 * rank : -rank]
+        dims = tuple(c * t for c, t in zip(counts, self.tiling, strict=True))
+        return x.update(shape=(*x.shape[: -2 * rank], *dims))
+
+    def undo(self, x: ShapedArray) -> TilingTransform:
+        return TilingTransform(self.tiling)
+
+    def pretty(self, shown: Any) -> str:
+        return f"{{untile({list(self.tiling)})}}"
+
+
+@register_pytree_node_class
+class SwizzleTransform(Transform):
+    """Lays rows out so that threads that read a column find it in different banks.
+
+    Args:
+      swizzle: the number of bytes within which elements change places: 32, 64 or 128.
+
+    Raises:
+      ValueError: for another number.
+
+    Example:
+      >>> SwizzleTransform(128).swizzle
+      128
+    """
+
+    def __init__(self, swizzle: int) -> None:
+        if swizzle not in (32, 64, 128):
+            raise ValueError(
+                f"Swizzle {swizzle} is not supported. Only 32, 64 and 128 are accepted."
+            )
+        self.swizzle = swizzle
+
+    def _settings(self) -> tuple:
+        return (self.swizzle,)
+
+    def __repr__(self) -> str:
+        return f"SwizzleTransform(swizzle={self.swizzle})"
+
+    def transform_type(self, x: ShapedArray) -> ShapedArray:
+        """The type of the array: elements change places, not the shape."""
+        return x
+
+    def undo(self, x: ShapedArray) -> SwizzleTransform:
+        """The transform back: the same changes of places."""
+        return self
+
+    def pretty(self, shown: Any) -> str:
+        return f"{{swizzle({self.swizzle})}}"
+
+
+def _tiled(transform: TilingTransform, array: np.ndarray) -> np.ndarray:
+    rank = len(transform.tiling)
+    lead = array.shape[: array.ndim - rank]
+    pieces = []
+    for size, tile in zip(array.shape[array.ndim - rank :], transform.tiling, strict=True):
+        pieces += [size // tile, tile]
+    split = array.reshape(*lead, *pieces)
+    first = len(lead)
+    order = [*range(first), *range(first, first + 2 * rank, 2), *range(first + 1, split.ndim, 2)]
+    return split.transpose(order)
+
+
+def _untiled(transform: UntilingTransform, array: np.ndarray) -> np.ndarray:
+    rank = len(transform.tiling)
+    first = array.ndim - 2 * rank
+    order = [*range(first)]
+    for dim in range(rank):
+        order += [first + dim, first + rank + dim]
+    shape = transform.transform_type(ShapedArray(array.shape, np.float32)).shape
+    return array.transpose(order).reshape(shape)
+
+
+define_view(TilingTransform, _tiled)
+define_view(UntilingTransform, _untiled)
+define_view(SwizzleTransform, lambda transform, array: array)
+
+
+# ---- elsewhere ----
+
+
+class _Elsewhere(Transform):
+    """A view of the buffer of the same name somewhere else."""
+
+    def transform_type(self, x: ShapedArray) -> ShapedArray:
+        """The type of the buffer, the same everywhere."""
+        return x
+
+    def locate(self, core: Core, site: Site) -> Site:
+        """The buffer that is meant."""
+        raise TypeError(f"{type(self).__name__} must say where it is")
+
+
+@register_pytree_node_class
+class PeerMemRef(_Elsewhere):
+    """A view of another device's buffer.
+
+    Args:
+      device_id: the device.
+      device_id_type: how it is named.
+    """
+
+    is_remote = True
+
+    def __init__(self, device_id: Any, device_id_type: DeviceIdType) -> None:
+        self.device_id = device_id
+        self.device_id_type = device_id_type
+
+    def tree_flatten(self) -> tuple[Sequence[Any], tuple]:
+        return (self.device_id,), (self.device_id_type,)
+
+    @classmethod
+    def tree_unflatten(cls, settings: tuple, leaves: Sequence[Any]) -> PeerMemRef:
+        return cls(leaves[0], *settings)
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def undo(self, x: ShapedArray) -> PeerMemRef:
+        """The view back is not known: who looks is."""
+        raise ValueError("a view of another device's buffer cannot be undone")
+
+    def commute_ndindexer(self, _: Any, indexer: Any) -> tuple[Any, PeerMemRef]:
+        """The index before the view instead of after it: both give the same part."""
+        return indexer, self
+
+    def pretty(self, shown: Any) -> str:
+        return "{peer}"
+
+    def locate(self, core: Core, site: Site) -> Site:
+        device, _ = place_of(core, self.device_id, self.device_id_type)
+        return remote(core, site, device)
+
+
+@register_pytree_node_class
+class ClusterRef(_Elsewhere):
+    """A view of the buffer of another block of the cluster."""
+
+    def __init__(self, names: tuple[Any, ...], indices: Sequence[Any]) -> None:
+        self.names = names
+        self.indices = tuple(indices)
+
+    def tree_flatten(self) -> tuple[Sequence[Any], tuple]:
+        return self.indices, (self.names,)
+
+    @classmethod
+    def tree_unflatten(cls, settings: tuple, leaves: Sequence[Any]) -> ClusterRef:
+        return cls(settings[0], leaves)
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def locate(self, core: Core, site: Site) -> Site:
+        places = dict(zip(self.names, map(int, self.indices), strict=True))
+        return core.mesh.in_block(core, site, places)
+
+
+def remote_ref(
+    ref: Any, device_id: Any, device_id_type: DeviceIdType = DeviceIdType.MESH
+) -> TransformedRef:
+    """A view of the buffer of another device that is this one's of ``ref``.
+
+    Args:
+      ref: a reference in the large memory, or a view of one.
+      device_id: the device.
+      device_id_type: how it is named.
+    """
+    return _view(ref, PeerMemRef(device_id, device_id_type))
+
+
+def cluster_ref(ref: Any, block_id: dict[Any, Any]) -> TransformedRef:
+    """A view of the buffer of another block of the cluster.
+
+    Args:
+      ref: a reference in a block's memory, or a view of one.
+      block_id: the block's place along axes of the cluster; along others it is this one's.
+    """
+    return _view(ref, ClusterRef(tuple(block_id), tuple(block_id.values())))
+
+
+def _view(ref: Any, transform: Any) -> TransformedRef:
+    base, transforms = ref_and_transforms("a view of a reference", ref)
+    return TransformedRef(base, (*transforms, transform))
+
+
+def transform_ref(ref: Any, transform: Any) -> TransformedRef:
+    """A view of a reference through a transform, such as `TilingTransform`.
+
+    Args:
+      ref: the reference.
+      transform: the transform.
+
+    Raises:
+      ValueError: where it does not fit the reference.
+    """
+    view = _view(ref, transform)
+    view._array_aval()
+    return view
+
+
+def transpose_ref(ref: Any, permutation: tuple[int, ...]) -> TransformedRef:
+    """A view of a reference with its dimensions in another order.
+
+    Args:
+      ref: the reference.
+      permutation: for each dimension of the view, which one of the reference it is.
+    """
+    return ref.transpose(tuple(permutation))

@@ -1,0 +1,441 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memories of a GPU, what is made in them, and what the compiler is told."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from olympus_ir import dtypes
+from olympus_ir.avals import ShapedArray
+from olympus_ir.refs.types import AbstractRef
+
+from .. import block_specs, calls, memory
+from .layouts import Layout, TMEMLayout
+
+__all__ = [
+    "ACC",
+    "GMEM",
+    "REGS",
+    "SMEM",
+    "TMEM",
+    "Barrier",
+    "BlockSpec",
+    "ClusterBarrier",
+    "CompilerParams",
+    "CopyPartition",
+    "LoweringSemantics",
+    "MemorySpace",
+    "OOBFillMode",
+    "RefType",
+    "Replicated",
+    "SemaphoreType",
+    "ShapeDtypeStruct",
+    "TraceScope",
+    "WGMMAAccumulatorRef",
+]
+
+
+class MemorySpace(enum.Enum):
+    """The memories of a GPU: the large one, that of a block, that of its tensor cores, registers.
+
+    A member is callable: with a shape and a dtype it is a buffer in that memory.
+
+    Example:
+      >>> MemorySpace.SMEM((64, 64), "float16").shape
+      (64, 64)
+    """
+
+    GMEM = "gmem"
+    SMEM = "smem"
+    TMEM = "tmem"
+    REGS = "regs"
+
+    def __str__(self) -> str:
+        return self.value
+
+    def __call__(
+        self,
+        shape: Sequence[int],
+        dtype: Any,
+        *,
+        transforms: Sequence[Any] = (),
+        packed: bool | None = None,
+        collective: bool | None = None,
+        layout: TMEMLayout | None = None,
+    ) -> GPUMemoryRef:
+        in_tensor_memory = self is MemorySpace.TMEM
+        if not in_tensor_memory and (packed is not None or collective is not None or layout):
+            raise ValueError(
+                "packed, collective and layout belong to buffers in TMEM, not to those in "
+                f"{self.name}"
+            )
+        if dtypes.is_extended(dtype):
+            aval = ShapedArray(tuple(shape), dtype)
+        else:
+            aval = ShapedArray(tuple(shape), dtypes.dtype(dtype))
+        return GPUMemoryRef(aval, self, tuple(transforms), layout, collective)
+
+    def like(self, shape_dtype_like: Any) -> GPUMemoryRef:
+        """A buffer of the shape and dtype of something else."""
+        return self(shape_dtype_like.shape, shape_dtype_like.dtype)
+
+
+GMEM = MemorySpace.GMEM
+SMEM = MemorySpace.SMEM
+TMEM = MemorySpace.TMEM
+REGS = MemorySpace.REGS
+
+
+@dataclasses.dataclass(frozen=True)
+class GPUMemoryRef(memory.MemoryRef):
+    """A buffer in a GPU's memory.
+
+    Args:
+      inner_aval: the type of its contents.
+      memory_space: where it lies.
+      transforms: how its elements are laid out.
+      layout: how they are spread over tensor memory.
+      collective: whether two blocks have a part each.
+    """
+
+    transforms: tuple[Any, ...] = ()
+    layout: Any = None
+    collective: bool | None = None
+
+
+# ---- barriers ----
+
+
+class BarrierDType(memory.SemaphoreDType):
+    """The dtype of barriers that count a number of arrivals."""
+
+    __slots__ = ("collective_axes", "num_arrivals")
+
+    def __init__(self, name: str, num_arrivals: int, collective_axes: tuple = ()) -> None:
+        super().__init__(name, memory.barrier_semaphore)
+        self.num_arrivals = num_arrivals
+        self.collective_axes = collective_axes
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BarrierDType) and (
+            self.name,
+            self.num_arrivals,
+            self.collective_axes,
+        ) == (other.name, other.num_arrivals, other.collective_axes)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.num_arrivals, self.collective_axes))
+
+
+def _shape(num_barriers: int | Sequence[int]) -> tuple[int, ...]:
+    return (num_barriers,) if isinstance(num_barriers, int) else tuple(num_barriers)
+
+
+class _BarrierType:
+    """What barriers have in common."""
+
+    def _dtype(self) -> BarrierDType:
+        raise TypeError("a kind of barrier says what its dtype is")
+
+    def get_array_aval(self) -> ShapedArray:
+        """Nothing: barriers are no arrays.
+
+        Raises:
+          ValueError: always.
+        """
+        raise ValueError("Barriers are not arrays")
+
+    def get_ref_aval(self) -> AbstractRef:
+        """The type of the reference that the kernel is given."""
+        return AbstractRef(ShapedArray(self.num_barriers, self._dtype()), SMEM)  # type: ignore[attr-defined]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Barrier(_BarrierType):
+    """Barriers of a block: threads and copies arrive, threads wait until all have.
+
+    Args:
+      num_arrivals: how many arrivals open it.
+      num_barriers: how many barriers there are, or their shape; index the reference for one.
+      orders_tensor_core: whether it orders what tensor cores do.
+
+    Example:
+      >>> Barrier(num_arrivals=2, num_barriers=3).get_ref_aval().shape
+      (3,)
+    """
+
+    num_arrivals: int = 1
+    num_barriers: int | Sequence[int] = 1
+    orders_tensor_core: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "num_barriers", _shape(self.num_barriers))
+        if self.num_arrivals < 1:
+            raise ValueError(f"num_arrivals must be at least 1, but got {self.num_arrivals}")
+
+    def _dtype(self) -> BarrierDType:
+        return BarrierDType("barrier", self.num_arrivals)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClusterBarrier(_BarrierType):
+    """Barriers of the blocks of a cluster: who arrives, arrives at those of all of them.
+
+    Args:
+      collective_axes: the axes of the cluster along which blocks meet.
+      num_barriers: how many barriers there are, or their shape.
+      num_arrivals: how many arrivals of each block open it.
+      orders_tensor_core: whether it orders what tensor cores do.
+      leader_tracked: whether only the first block waits.
+    """
+
+    collective_axes: tuple[Any, ...]
+    num_barriers: int | Sequence[int] = 1
+    num_arrivals: int = 1
+    orders_tensor_core: bool = False
+    leader_tracked: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "num_barriers", _shape(self.num_barriers))
+        axes = []
+        for axis in self.collective_axes:
+            axes += axis if isinstance(axis, tuple) else (axis,)
+        object.__setattr__(self, "_axes", tuple(axes))
+
+    def _dtype(self) -> BarrierDType:
+        return BarrierDType("cluster_barrier", self.num_arrivals, self._axes)  # type: ignore[attr-defined]
+
+
+class SemaphoreType(enum.Enum):
+    """The kinds of semaphores of a GPU, in the large memory; a member is one semaphore."""
+
+    REGULAR = "regular"
+    BARRIER = "barrier"
+
+    def __call__(self, shape: tuple[int, ...]) -> memory.MemoryRef:
+        kind = getattr(memory.SemaphoreType, self.name)
+        return memory.MemoryRef(ShapedArray(tuple(shape), kind.dtype), GMEM)
+
+    def get_array_aval(self) -> ShapedArray:
+        """The type of the buffer's contents."""
+        return self(()).get_array_aval().update(memory_space=GMEM)
+
+    def get_ref_aval(self) -> AbstractRef:
+        """The type of the reference that the kernel is given."""
+        return self(()).get_ref_aval()
+
+
+# ---- accumulators ----
+
+ACCUMULATOR = "accumulator"
+
+
+class _Uninitialized:
+    def __repr__(self) -> str:
+        return "Uninitialized"
+
+
+_uninitialized = _Uninitialized()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class WGMMAAccumulatorRef:
+    """An accumulator of products, in registers; zero at first.
+
+    Args:
+      shape: its shape.
+      dtype: the dtype of sums.
+
+    Example:
+      >>> WGMMAAccumulatorRef((64, 64)).get_ref_aval().dtype
+      dtype('float32')
+    """
+
+    shape: tuple[int, int]
+    dtype: Any = np.float32
+    _init: Any = _uninitialized
+
+    @property
+    def initial_value(self) -> Any:
+        """What it holds at first; None for zeros."""
+        return None if self._init is _uninitialized else self._init
+
+    def get_ref_aval(self) -> AbstractRef:
+        """The type of the reference that the kernel is given."""
+        aval = ShapedArray(tuple(self.shape), dtypes.dtype(self.dtype))
+        return AbstractRef(aval, REGS, ACCUMULATOR)
+
+    @staticmethod
+    def init(array: Any) -> WGMMAAccumulatorRef:
+        """An accumulator that holds an array at first."""
+        return WGMMAAccumulatorRef(array.shape, array.dtype, array)
+
+
+ACC = WGMMAAccumulatorRef
+
+
+# ---- blocks, copies, arrays ----
+
+
+@dataclasses.dataclass
+class BlockSpec(block_specs.BlockSpec):
+    """Which block of an array each step sees, and how it lies in the block's memory.
+
+    Args:
+      block_shape: the sizes of a block.
+      index_map: from the step's place in the grid to the block's place.
+      pipeline_mode: how the block is brought there.
+      transforms: how its elements are laid out.
+      delay_release: how many steps later its memory is used again.
+      collective_axes: axes of the cluster along which blocks see the same.
+      memory_space: the memory that the block lies in.
+
+    Example:
+      >>> BlockSpec((64, 64), lambda i: (i, 0), delay_release=1).delay_release
+      1
+    """
+
+    transforms: Sequence[Any] = ()
+    delay_release: int = 0
+    collective_axes: tuple[Hashable, ...] = ()
+
+    def __init__(
+        self,
+        block_shape: Sequence[Any] | None = None,
+        index_map: Callable[..., Any] | None = None,
+        pipeline_mode: Any | None = None,
+        transforms: Sequence[Any] = (),
+        delay_release: int = 0,
+        collective_axes: tuple[Hashable, ...] = (),
+        *,
+        memory_space: Any | None = None,
+    ) -> None:
+        super().__init__(block_shape, index_map, pipeline_mode, memory_space=memory_space)
+        self.transforms = tuple(transforms)
+        self.delay_release = delay_release
+        self.collective_axes = collective_axes
+
+
+class OOBFillMode(enum.IntEnum):
+    """What a copy writes for elements outside of an array."""
+
+    UNDEFINED = 0
+    PROMISE_IN_BOUNDS = 1
+    ZEROS = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class _Partitioned:
+    axis: int
+
+
+@dataclasses.dataclass(frozen=True)
+class _Replicated:
+    pass
+
+
+class CopyPartition:
+    """How the blocks of a cluster share a copy that the first of them keeps track of."""
+
+    PARTITIONED = _Partitioned
+    REPLICATED = _Replicated()
+
+
+@dataclasses.dataclass(frozen=True)
+class Replicated:
+    """A dimension of a layout along which threads have the same.
+
+    Args:
+      times: how many of them.
+    """
+
+    times: int
+
+
+@dataclasses.dataclass(frozen=True)
+class RefType:
+    """An argument that is a reference.
+
+    Args:
+      transforms: how its elements are laid out.
+    """
+
+    transforms: tuple[Any, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class ShapeDtypeStruct:
+    """The type of an array in registers.
+
+    Args:
+      shape: its shape.
+      dtype: its dtype.
+      layout: how its elements are spread over threads.
+    """
+
+    shape: tuple[int, ...]
+    dtype: Any
+    layout: Layout
+
+
+# ---- the compiler ----
+
+
+class LoweringSemantics(enum.Enum):
+    """What one line of a kernel stands for: what a lane does, or what a warpgroup does."""
+
+    Lane = 1
+    Warpgroup = 2
+
+
+class TraceScope(enum.Enum):
+    """Who has a line of its own in profiles."""
+
+    WARP = "warp"
+    WARPGROUP = "warpgroup"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CompilerParams(calls.CompilerParams):
+    """What the compiler is told of a kernel.
+
+    Args:
+      approx_math: whether functions may be less exact.
+      dimension_semantics: for each axis of the grid ``"parallel"`` or ``"sequential"``.
+      max_concurrent_steps: how many steps are under way at once.
+      unsafe_no_auto_barriers: whether no barriers are added to those of the kernel.
+      reduction_scratch_bytes: how much memory reductions may use.
+      profile_space: how many events a profile has room for.
+      profile_dir: where profiles go.
+      profile_trace_scope: who has a line of its own in them.
+      lowering_semantics: what one line of a kernel stands for.
+
+    Example:
+      >>> CompilerParams(max_concurrent_steps=2).max_concurrent_steps
+      2
+    """
+
+    approx_math: bool = False
+    dimension_semantics: Sequence[Literal["parallel", "sequential"]] | None = None
+    max_concurrent_steps: int = 1
+    unsafe_no_auto_barriers: bool = False
+    reduction_scratch_bytes: int = 2048
+    profile_space: int = 0
+    profile_dir: str = ""
+    profile_trace_scope: TraceScope = TraceScope.WARPGROUP
+    lowering_semantics: LoweringSemantics = LoweringSemantics.Lane
+
+    def __post_init__(self) -> None:
+        if self.dimension_semantics is not None:
+            object.__setattr__(self, "dimension_semantics", tuple(self.dimension_semantics))
+        if bool(self.profile_space) != bool(self.profile_dir):
+            raise ValueError("profile_space and profile_dir must be given together")
+
+    def replace(self, /, **changes: Any) -> CompilerParams:
+        """The same parameters with some changed."""
+        return dataclasses.replace(self, **changes)
