@@ -226,13 +226,15 @@ def _eye_bcoo(
     dense = np.zeros((N, M), bool)
     dense[tuple(places.T)] = True
     one = jnp.ones((), dtype)
+    stored = np.any(dense, axis=1)
     if n_dense == 0 and n_batch == 1:
         # The column of each row; out of bounds where the diagonal has left the matrix.
-        column = np.where(dense.any(1), dense.argmax(1), M)
-        values = dense.any(1)[:, None]
+        column = np.where(stored, dense.argmax(1), M)
+        values = np.expand_dims(stored, 1)
         indices = column[:, None, None]
     elif n_batch == 0 and n_dense == 1:
-        values, indices = dense[dense.any(1)], np.flatnonzero(dense.any(1))[:, None]
+        rows = np.flatnonzero(stored)
+        values, indices = dense[rows], rows[:, None]
     else:
         sizes = (N, M)[:n_batch]
         values = dense.reshape(*sizes, 1, *(N, M)[n_batch:])

@@ -284,7 +284,8 @@ def bcoo_fromdense(
             "must be given, since it would depend on values.",
         )
     nse = concrete_or_error(int, nse, "the `nse` argument of bcoo_fromdense")
-    if not nse >= 0:
+    assert nse is not None
+    if nse < 0:
         raise ValueError(f"bcoo_fromdense: nse must not be negative, got {nse}")
     data, indices = bcoo_fromdense_p.bind(
         mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=np.dtype(index_dtype)

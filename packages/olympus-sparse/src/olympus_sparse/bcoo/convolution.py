@@ -8,7 +8,6 @@ from typing import Any
 
 import olympus_numpy as jnp
 from olympus_ir import lax
-from olympus_ir.lax.convolution import conv_dimension_numbers
 from olympus_numpy.promotion import promote_dtypes
 
 from ..base import SparseInfo
@@ -76,7 +75,7 @@ def bcoo_conv_general_dilated(
         )
     if lhs.ndim != 3 or rhs.ndim != 3:
         raise NotImplementedError("bcoo_conv_general_dilated: only one spatial dimension")
-    numbers = conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
+    numbers = lax.conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
     lhs_size, rhs_size = lhs.shape[numbers.lhs_spec[2]], rhs.shape[numbers.rhs_spec[2]]
     if lhs.size != lhs_size or rhs.size != rhs_size:
         raise NotImplementedError(

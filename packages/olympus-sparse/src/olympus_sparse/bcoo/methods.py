@@ -131,16 +131,14 @@ def _iter(self: BCOO) -> Iterator[Any]:
 def operator(fun: Any, *, reflected: bool = False) -> Any:
     """The operator of a function of two operands, or of one; reflected, of the right one."""
     sparsified = sparsify(fun)
-    if reflected:
 
-        def method(self: BCOO, other: Any) -> Any:
-            return sparsified(_operand(other), self)
-    else:
+    def forward(self: Any, *others: Any) -> Any:
+        return sparsified(self, *map(_operand, others))
 
-        def method(self: BCOO, *others: Any) -> Any:
-            return sparsified(self, *map(_operand, others))
+    def backward(self: Any, other: Any) -> Any:
+        return sparsified(_operand(other), self)
 
-    return method
+    return backward if reflected else forward
 
 
 def _operand(value: Any) -> Any:

@@ -121,26 +121,34 @@ def _lobpcg(A: Callable[[Any], Any], X: Any, m: Any, tol: Any) -> tuple[Any, Any
     def advanced(state: _State) -> _State:
         searched = _orthonormal(_orthonormal(state.residuals), state.vectors, state.directions)
         basis = jnp.concatenate([state.vectors, state.directions, searched], axis=1)
-        gram = _product(basis.T, A(basis))
-        _, mixture = _eigenvectors(gram, k)
-        vectors = _orthonormal(_product(basis, mixture))
+        mixture = _best_mixture(basis, A(basis), k)
+        vectors = _straightened(_product(basis, mixture))
         # The part of the step that does not come from the vectors before.
-        moved = mixture.at[:k].set(0)
-        directions = _orthonormal(_orthonormal(_product(basis, moved)), vectors)
+        moved = _product(basis[:, k:], mixture[k:])
+        directions = _orthonormal(_orthonormal(moved), vectors)
         return rated(vectors, directions, state.step + 1)
 
     start = _orthonormal(X)
-    _, mixture = _eigenvectors(_product(start.T, A(start)), k)
-    first = rated(_product(start, mixture), jnp.zeros_like(X), jnp.zeros((), np.int32))
+    vectors = _straightened(_product(start, _best_mixture(start, A(start), k)))
+    first = rated(vectors, jnp.zeros_like(X), jnp.zeros((), np.int32))
     last = lax.while_loop(unfinished, advanced, first)
     order = jnp.argsort(-last.values)
     return last.values[order], last.vectors[:, order], last.step
 
 
-def _eigenvectors(matrix: Any, count: int) -> tuple[Any, Any]:
-    """The largest eigenvalues of a symmetric matrix, in descending order, and their vectors."""
-    values, vectors = jnp.linalg.eigh((matrix + matrix.T) / 2)
-    return values[::-1][:count], vectors[:, ::-1][:, :count]
+def _best_mixture(basis: Any, images: Any, count: int) -> Any:
+    """How to mix an orthonormal basis for the largest eigenvalues, in descending order.
+
+    Columns of the basis that are zero, because others span them, take no part.
+    """
+    gram = _product(basis.T, images)
+    gram = (gram + gram.T) / 2
+    missing = jnp.sum(basis * basis, axis=0) < 0.5
+    # Below all eigenvalues.
+    low = -2 * jnp.linalg.norm(gram) - 1
+    gram = gram + jnp.diag(jnp.where(missing, low, jnp.zeros((), gram.dtype)))
+    _, vectors = jnp.linalg.eigh(gram)
+    return vectors[:, ::-1][:, :count]
 
 
 def _orthonormal(vectors: Any, *others: Any) -> Any:
@@ -168,3 +176,10 @@ def _normal_by_eigenvectors(vectors: Any) -> Any:
     kept = values > jnp.maximum(smallest, 0)
     factors = jnp.where(kept, lax.rsqrt(jnp.where(kept, values, 1)), 0)
     return _product(scaled, mixture * factors)
+
+
+def _straightened(vectors: Any) -> Any:
+    """The orthonormal columns that are nearest to some that are almost so (Löwdin)."""
+    values, mixture = jnp.linalg.eigh(_product(vectors.T, vectors))
+    factors = lax.rsqrt(jnp.maximum(values, jnp.finfo(values.dtype).eps))
+    return _product(vectors, _product(mixture * factors, mixture.T))

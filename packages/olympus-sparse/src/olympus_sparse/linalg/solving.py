@@ -27,7 +27,7 @@ def _solve_on_host(data: Any, indices: Any, indptr: Any, b: Any) -> np.ndarray:
 
     data, indices, indptr, b = map(np.ascontiguousarray, (data, indices, indptr, b))
     matrix = csr_matrix((data, indices, indptr), shape=(b.size, b.size))
-    return solve(matrix, b).astype(b.dtype)
+    return np.asarray(solve(matrix, b), b.dtype)
 
 
 @sparse_primitive("spsolve", linear_in=(3,))

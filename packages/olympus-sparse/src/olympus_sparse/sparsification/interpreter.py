@@ -15,7 +15,7 @@ from olympus_ir.evaluation import bind_equation
 from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Literal, Var
 from olympus_ir.primitives import Primitive
 from olympus_ir.rules import RuleTable
-from olympus_ir.tracing import current
+from olympus_ir.tracing import current, evaluation_trace, find_tracers, set_current_trace
 
 from ..bcoo.array import BCOO
 from ..bcsr.array import BCSR
@@ -97,4 +97,9 @@ def run(closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
 def _step(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
     if any(map(is_sparse, operands)):
         return apply(equation.primitive, operands, equation.params)
+    if not equation.effects and all(var.aval.size == 1 for var in equation.outvars):
+        # Scalars that are known stay so: rules may ask whether they are zero.
+        if current.trace is not evaluation_trace and not find_tracers(operands):
+            with set_current_trace(evaluation_trace):
+                return bind_equation(equation, operands)
     return bind_equation(equation, operands)

@@ -11,6 +11,7 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_ir import lax
+from olympus_ir.tracing import find_tracers
 
 from ..api import todense_p
 from ..base import SparseInfo
@@ -178,10 +179,10 @@ def _pad(operand: Any, padding_value: Any, *, padding_config: Any) -> Any:
 
 
 def _known_zero(value: Any) -> bool:
-    try:
-        return bool(np.asarray(value) == 0)
-    except TypeError:
+    """Whether all elements are known to be zero."""
+    if find_tracers([value]):
         return False
+    return not np.any(np.asarray(value))
 
 
 @sparse_rules.define(lax.select_n_p)
@@ -194,7 +195,7 @@ def _select_n(which: Any, *cases: Any) -> Any:
     total = None
     for number, case in enumerate(map(as_bcoo, cases)):
         if not is_sparse(case):
-            if np.ndim(case) == 0 and _known_zero(case):
+            if _known_zero(case):
                 continue
             raise NotImplementedError(
                 "sparse rule for select_n is not implemented for dense cases, because it would "
