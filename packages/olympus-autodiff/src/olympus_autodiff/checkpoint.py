@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from olympus_ir import config, lax, pytrees
+from olympus_ir.config_flags import log_checkpoint_residuals
 from olympus_ir.effects import reference_effects
 from olympus_ir.errors import ConcretizationTypeError
 from olympus_ir.evaluation import bind_equation, eval_olympuspr
@@ -260,6 +261,8 @@ def checkpoint_linearization(
         collector.lift,
     )
     frontier, recomputed = _recomputation(staged, collector.sources, policy)
+    if log_checkpoint_residuals.value:
+        _log_residuals(closed, staged, frontier)
 
     # The recomputed equations are taken over with their variables; the residuals of the linear
     # equations are those variables.
@@ -301,6 +304,22 @@ def checkpoint_linearization(
         staged, forward_outvars, live_equations(staged.equations, forward_outvars)
     )
     return CheckpointPlan(forward, linear, recording.nonzero_out, places)
+
+
+def _log_residuals(closed: ClosedOlympuspr, staged: Any, frontier: Sequence[Var]) -> None:
+    """Logs what a checkpointed function keeps for the backward pass."""
+    import logging  # takes milliseconds to import
+
+    inputs = set(staged.invars)
+    lines = [
+        f"  {var.aval.str_short()}{'' if var in inputs else ' (computed by it)'}"
+        for var in frontier
+    ]
+    logging.getLogger("olympus.checkpoint").warning(
+        "the checkpointed function %s keeps for the backward pass:\n%s",
+        closed.debug_info.func_src_info,
+        "\n".join(lines) or "  nothing",
+    )
 
 
 def _recomputation(

@@ -15,10 +15,11 @@ from typing import Any
 from . import pytrees
 from ._jaxlib import config_trace_context
 from .avals import AbstractValue, argument_aval, get_aval
+from .config_states import no_tracing
 from .evaluation import evaluator
 from .flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
 from .function_caches import FunctionCache
-from .olympuspr import ClosedOlympuspr
+from .olympuspr import ClosedOlympuspr, DebugInfo
 from .staging import separate_constants, trace_to_olympuspr
 from .tracing import current, find_tracers
 
@@ -419,11 +420,21 @@ def _raise_bad_argument(
             ) from error
 
 
+def check_tracing_allowed(info: DebugInfo) -> None:
+    """Raises RuntimeError where the configuration forbids that functions are traced."""
+    if no_tracing.value:
+        raise RuntimeError(
+            f"re-tracing function {info.func_src_info} for `{info.traced_for}`, but 'no_tracing' "
+            "is set"
+        )
+
+
 def _trace_program(
     fun: Any, fun_called: Any, options: JitOptions, in_tree: Any, avals: tuple, positions: Any
 ) -> TracedProgram:
     flat = FlatFunction(fun_called, in_tree)
     info = debug_info_of_tree("jit", fun, in_tree, positions)
+    check_tracing_allowed(info)
     olympuspr, constants = trace_to_olympuspr(flat, avals, info)
     out_tree = flat.out_tree
     olympuspr.debug_info = info.with_result_paths(lambda: result_paths(out_tree))

@@ -9,7 +9,14 @@ from typing import Any
 
 from . import pytrees
 from .flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
-from .jit import JitOptions, argument_avals, bind_statics, jit_options, trace_call
+from .jit import (
+    JitOptions,
+    argument_avals,
+    bind_statics,
+    check_tracing_allowed,
+    jit_options,
+    trace_call,
+)
 from .name_stacks import NameStack
 from .olympuspr import ClosedOlympuspr, DropVar, Olympuspr
 from .shape_struct import ShapeDtypeStruct
@@ -56,6 +63,7 @@ def make_olympuspr(
         avals = argument_avals(fun, in_tree, leaves, positions, abstract=True)
         flat = FlatFunction(called, in_tree)
         info = debug_info_of_tree("make_olympuspr", fun, in_tree, positions)
+        check_tracing_allowed(info)
         with extend_axes(axes):
             olympuspr, constants = trace_to_olympuspr(flat, avals, info)
         out_tree = flat.out_tree

@@ -19,6 +19,7 @@ import numpy as np
 from olympus_ir import dtypes
 from olympus_ir.arrays import Array
 from olympus_ir.errors import NonConcreteBooleanIndexError
+from olympus_ir.sizes import max_dim, min_dim
 from olympus_ir.tracing import Tracer, is_constant_dim
 
 __all__ = ["ARRAY", "COMPUTED", "FIXED", "FLAG", "GAP", "NEW", "PLACE", "SLICE", "WINDOW", "parse"]
@@ -137,6 +138,29 @@ def _raise_rank(shape: tuple, parts: Sequence[Any]) -> NoReturn:
     )
 
 
+def check_fixed_places(shape: tuple[int, ...], index: Any) -> None:
+    """Raises IndexError where a Python integer of an index is out of range.
+
+    Args:
+      shape: the array's shape.
+      index: what stands in brackets.
+    """
+    parts = index if isinstance(index, tuple) else (index,)
+    consumed = _dimensions([part for part in parts if part is not Ellipsis])
+    axis = 0
+    for part in parts:
+        if part is Ellipsis:
+            axis += len(shape) - consumed
+        elif part is not None:
+            is_integer = isinstance(part, int | np.integer) and not isinstance(part, bool)
+            if is_integer and axis < len(shape) and not -shape[axis] <= part < shape[axis]:
+                raise IndexError(
+                    f"index {part} out of bounds for axis {axis} with size {shape[axis]}: "
+                    "check_static_indices is set"
+                )
+            axis += _dimensions((part,))
+
+
 # ---- integers and slices ----
 
 
@@ -186,8 +210,6 @@ def symbolic_slice(part: slice, size: Any, position: int) -> tuple[Any, Any, int
 
     Of slices that run backwards the start is the last element they reach.
     """
-    from olympus_ir.construction import max_dim, min_dim  # of symbolic shapes alone
-
     step = 1 if part.step is None else part.step
     if not isinstance(step, int | np.integer) or step == 0:
         raise IndexError(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olympus_ir import dtypes, lax
+from olympus_ir.config_flags import check_static_indices
 from olympus_ir.lax.values import as_array
 from olympus_ir.staging import StagingTrace
 from olympus_ir.tracing import current, evaluation_trace
@@ -28,6 +29,7 @@ from .index_parsing import (
     SLICE,
     WINDOW,
     Layout,
+    check_fixed_places,
     parse,
 )
 from .promotion import convert, ensure_array, spread
@@ -47,6 +49,8 @@ def getitem(self: Any, index: Any) -> Any:
     """The elements that an index names; out of range, the nearest ones."""
     if current.trace is not evaluation_trace:
         return traced_getitem(self, index)
+    if _are_checked:
+        check_fixed_places(self.shape, index)
     if index.__class__ is int:
         shape = self.shape
         if shape and shape[0]:
@@ -57,8 +61,22 @@ def getitem(self: Any, index: Any) -> Any:
 
 def traced_getitem(self: Any, index: Any) -> Any:
     """`getitem` while something is being traced."""
+    if _are_checked:
+        check_fixed_places(self.shape, index)
     layout, operands = parse(self.shape, index, fixed=is_staging())
     return take_at(self, layout, operands)
+
+
+# Whether integers must be in range, as the flag ``check_static_indices`` says.
+_are_checked = False
+
+
+def _set_checked(value: bool) -> None:
+    global _are_checked
+    _are_checked = value
+
+
+check_static_indices.add_global_hook(_set_checked)
 
 
 def is_staging() -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir.avals import ShapedArray, get_aval
-from olympus_ir.config_flags import dump_ir_to
+from olympus_ir.config_flags import captured_constants_warn_bytes, dump_ir_to
 from olympus_ir.dead_code import dce_olympuspr
 from olympus_ir.effects import allocation_effect
 from olympus_ir.layouts import placed
@@ -121,6 +121,8 @@ def lower(
     olympuspr = outlined(olympuspr, platforms)
     kept = (True,) * len(in_avals) if keep_unused else tuple(used)
     used_constants = _used_constants(olympuspr, closed)
+    if used_constants:
+        _warn_of_large_constants(used_constants)
     inline_vars, inline_values, operand_vars, operand_values = [], [], [], []
     for var, value in used_constants:
         if inline_constants or _is_inline(value):
@@ -229,6 +231,25 @@ def _annotate(
 def _used_constants(olympuspr: Any, closed: ClosedOlympuspr) -> list[tuple[Any, Any]]:
     values = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
     return [(var, values[var]) for var in olympuspr.constvars]
+
+
+def _warn_of_large_constants(constants: Sequence[tuple[Any, Any]]) -> None:
+    """Says so where a program has more bytes of constants than the configuration expects."""
+    limit = captured_constants_warn_bytes.value
+    if limit < 0:
+        return
+    total = sum(
+        var.aval.size * var.aval.dtype.itemsize
+        for var, _ in constants
+        if isinstance(var.aval, ShapedArray)
+    )
+    if total >= limit:
+        warnings.warn(
+            f"A large amount of constants were captured during lowering ({total / 1e6:.2f}MB "
+            "total). Pass them as arguments; or, if this is intentional, disable this warning by "
+            "setting OLYMPUS_CAPTURED_CONSTANTS_WARN_BYTES=-1.",
+            stacklevel=2,
+        )
 
 
 def _is_inline(value: Any) -> bool:

@@ -19,6 +19,7 @@ from olympus_ir import config_flags
 from olympus_ir._jaxlib import pytree_registry
 from olympus_ir.avals import ShapedArray
 from olympus_ir.config_cache_flags import compilation_cache_dir
+from olympus_ir.config_states import no_execution
 from olympus_ir.dtypes import float0
 from olympus_ir.extended_arrays import array_of_type, plain_array, plain_aval
 
@@ -166,6 +167,8 @@ def _set_efforts(build: Any) -> None:
     build.memory_fitting_level = _LEVELS[config_flags.memory_fitting_level.value]
     for flag in (config_flags.exec_time_optimization_effort, config_flags.memory_fitting_effort):
         set_effort(build, flag.name.removeprefix("olympus_"), flag.value)
+    if not config_flags.compiler_enable_remat_pass.value:
+        build.debug_options.xla_disable_hlo_passes = "rematerialization"
     if config_flags.disable_most_optimizations.value:
         build.debug_options.xla_backend_optimization_level = 0
         build.debug_options.xla_llvm_disable_expensive_passes = True
@@ -326,6 +329,11 @@ class Executable:
 
     def call(self, operands: Sequence[Any]) -> list[Any]:
         """Runs the executable on the operands that it takes; puts them in place first."""
+        if no_execution.value:
+            raise RuntimeError(
+                f"OLYMPUS tried to execute the function {self.loaded.hlo_modules()[0].name}, but "
+                "the no_execution config option is set"
+            )
         if self.spans_processes and backends.distributed_runtime is not None:
             backends.distributed_runtime.check_no_failure()
         if not self.num_devices:

@@ -573,7 +573,7 @@ constant_handlers: dict[type, Callable[[Any], np.ndarray]] = {
 
 # Locations by (traceback, primitive, name stack, prefix). Emptied when it grows large: tracebacks
 # hold code objects.
-_locations: dict[Any, Any] = {}
+_locations = mlir.locations
 
 
 def _new_location(key: Any) -> Any:

@@ -8,6 +8,7 @@ dictionary. The context is made with the first program that is lowered.
 from __future__ import annotations
 
 import io
+import re
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,6 +22,11 @@ from jaxlib.mlir._mlir_libs._mlir.ir import _Context as _RawContext  # type: ign
 
 from olympus_ir import dtypes, source_info
 from olympus_ir.avals import AbstractToken, ShapedArray
+from olympus_ir.config_flags import (
+    hlo_source_file_canonicalization_regex,
+    include_full_tracebacks_in_locations,
+    traceback_in_locations_limit,
+)
 from olympus_ir.errors import InconclusiveDimensionOperation
 
 from .._jaxlib import serialize_portable_artifact
@@ -383,24 +389,60 @@ def result_accuracy(accuracy: Any) -> Any:
 
 # ---- locations ----
 
+# Of those that the flag allows by default: lines further out cost time and tell little.
 _FRAMES_IN_LOCATIONS = 10
 
 
 def _file_name(code: Any) -> str | None:
     """The file that a location names, or None for frames of the library."""
     name = code.co_filename
-    return name if source_info.is_user_file(name) else None
+    if not source_info.is_user_file(name):
+        return None
+    pattern = hlo_source_file_canonicalization_regex.value
+    return name if not pattern else re.sub(pattern, "", name)
+
+
+def _frame_limit() -> int:
+    """How many of the user's lines a location has at most; 0 for none of them."""
+    if not include_full_tracebacks_in_locations.value:
+        return 1
+    limit = traceback_in_locations_limit.value
+    if limit == traceback_in_locations_limit.default:
+        return _FRAMES_IN_LOCATIONS
+    return _ALL_FRAMES if limit < 0 else limit
+
+
+_ALL_FRAMES = 10_000
+# The locations of operations, by what determines them: `context` keeps them here.
+locations: dict[Any, Any] = {}
+
+
+def _forget_locations(_: Any) -> None:
+    locations.clear()
+    for key in [key for key in _cache if isinstance(key, tuple) and key[0] == "locations"]:
+        del _cache[key]
+
+
+for _flag in (
+    hlo_source_file_canonicalization_regex,
+    include_full_tracebacks_in_locations,
+    traceback_in_locations_limit,
+):
+    _flag.add_global_hook(_forget_locations)
 
 
 def traceback_location(traceback: Any, name: str) -> Any:
     """The location of an equation: its name in the program, and the user's lines."""
+    limit = _frame_limit()
+    if traceback is None or not limit:
+        return ir.Location.name(name, childLoc=unknown_location(), context=context())
     cache = _cached(
-        "locations",
+        ("locations", limit),
         lambda: _jax_mlir_ext.TracebackToLocationCache(
-            code_to_filename=_file_name, frame_limit=_FRAMES_IN_LOCATIONS, context=context()
+            code_to_filename=_file_name, frame_limit=limit, context=context()
         ),
     )
-    inner = unknown_location() if traceback is None else cache.get(traceback)
+    inner = cache.get(traceback)
     return ir.Location.name(name, childLoc=inner, context=context())
 
 
