@@ -15,8 +15,9 @@ from .flattening import function_name
 from .olympuspr import Atom, ClosedOlympuspr, Equation, Var
 from .primitives import Primitive
 from .pytree_prefix import prefix_errors, spread_prefix
+from .sizes import max_dim as max_dim
+from .sizes import min_dim as min_dim
 from .source_info import SourceInfo, unknown_source
-from .tracing import is_constant_dim
 from .wrapped_functions import WrappedFun, curried
 
 __all__ = [
@@ -70,29 +71,6 @@ def call_impl(f: WrappedFun, *args: Any, **params: Any) -> Any:
 def olympuspr_as_fun(closed_olympuspr: ClosedOlympuspr, *args: Any) -> list[Any]:
     """Runs a program; of the program alone, returns a function of its operands."""
     return eval_olympuspr(closed_olympuspr.jaxpr, closed_olympuspr.consts, *args)
-
-
-def max_dim(d1: Any, d2: Any) -> Any:
-    """Returns the larger of two sizes of dimensions, which may be symbolic.
-
-    Example:
-      >>> max_dim(3, 4)
-      4
-    """
-    if is_constant_dim(d1) and is_constant_dim(d2):
-        return max(d1, d2)
-    from .symbolic import max_dim as symbolic_max  # loaded with the first symbolic dimension
-
-    return symbolic_max(d1, d2)
-
-
-def min_dim(d1: Any, d2: Any) -> Any:
-    """Returns the smaller of two sizes of dimensions, which may be symbolic."""
-    if is_constant_dim(d1) and is_constant_dim(d2):
-        return min(d1, d2)
-    from .symbolic import min_dim as symbolic_min  # as above
-
-    return symbolic_min(d1, d2)
 
 
 def gensym() -> Callable[[AbstractValue], Var]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
-from olympus_ir.construction import max_dim
+from olympus_ir.sizes import max_dim
 from olympus_ir.tracing import Tracer, concrete_or_error, is_constant_dim
 
 from .axes import canonical_axis

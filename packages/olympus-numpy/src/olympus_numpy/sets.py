@@ -14,7 +14,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
-from olympus_ir.construction import min_dim
+from olympus_ir.sizes import min_dim
 from olympus_ir.tracing import concrete_or_error
 
 from .axes import canonical_axis

@@ -185,9 +185,9 @@ class custom_partitioning:
 def _positional(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> tuple:
     """All arguments by position, defaults included."""
     bound = inspect.signature(fun).bind(*args, **kwargs)
-    bound.apply_defaults()
     if bound.kwargs:
         raise TypeError(
             f"custom_partitioning takes no keyword-only arguments, got {sorted(bound.kwargs)}"
         )
+    bound.apply_defaults()
     return bound.args

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
+
+from ..sizes import max_dim
+from .axes import integer_or_dim
 
 __all__ = ["padtype_to_pads"]
 
@@ -87,8 +89,8 @@ def padtype_to_pads(
     for size, window, stride in zip(in_shape, window_shape, window_strides):
         if stride < 1:
             raise ValueError(f"window strides must be positive, got {tuple(window_strides)}")
-        count = -(-size // stride)
-        missing = max((count - 1) * stride + window - size, 0)
+        count = (size + stride - 1) // stride
+        missing = max_dim((count - 1) * stride + window - size, 0)
         smaller = missing // 2
         larger = missing - smaller
         pads.append((smaller, larger) if word == "SAME" else (larger, smaller))
@@ -102,7 +104,7 @@ def integers(name: str, parameter: str, values: Any) -> tuple[int, ...]:
       TypeError: where it is none.
     """
     try:
-        return tuple([operator.index(value) for value in values])
+        return tuple([integer_or_dim(value) for value in values])
     except TypeError:
         raise TypeError(
             f"{name} {parameter} must be a sequence of integers, one a dimension, got {values!r}"
@@ -116,7 +118,7 @@ def integer_pairs(name: str, values: Any) -> Padding:
       TypeError: where it is none.
     """
     try:
-        return tuple([(operator.index(low), operator.index(high)) for low, high in values])
+        return tuple([(integer_or_dim(low), integer_or_dim(high)) for low, high in values])
     except (TypeError, ValueError):
         raise TypeError(
             f"{name} padding must be 'SAME', 'SAME_LOWER', 'VALID' or a sequence of pairs (before, "

@@ -59,7 +59,7 @@ def _conv_general_dilated(
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     pads, shape = list(padding), list(aval.shape)
     sizes, window = permuted(lhs_shape, lhs_spec)[2:], permuted(rhs_shape, rhs_spec)[2:]
-    if any(length > size for length, size in zip(window, sizes, strict=True)):
+    if any(_is_longer(length, size) for length, size in zip(window, sizes, strict=True)):
         for number, geometry in enumerate(
             zip(sizes, window, window_strides, padding, lhs_dilation, rhs_dilation, strict=True)
         ):
@@ -95,6 +95,11 @@ def _conv_general_dilated(
             "strides": mlir.i64_array((1,) * len(shape)),
         },
     )
+
+
+def _is_longer(length: Any, size: Any) -> bool:
+    # Of symbolic sizes nothing is known here; XLA sees the program when they are numbers.
+    return type(length) is int and type(size) is int and length > size
 
 
 def _is_taken_for_a_group(

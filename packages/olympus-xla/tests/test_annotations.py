@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What annotations write into modules, and that values stay as they are."""
+
+import re
+
+import numpy as np
+import pytest
+
+from olympus_autodiff import grad
+from olympus_batching import vmap
+from olympus_ir import lax
+from olympus_ir.annotating import (
+    compute_on,
+    compute_on2,
+    fused,
+    scheduling_group,
+    set_xla_metadata,
+    shard_alike,
+    xla_metadata_call,
+)
+from olympus_ir.dead_code import dce_olympuspr_xla_metadata_rule
+from olympus_ir.make import make_olympuspr
+from olympus_ir.memory_spaces import MemorySpace
+from olympus_sharding import NamedSharding, PartitionSpec
+from olympus_xla import device_put, jit
+from olympus_xla.control_deps import schedule
+from olympus_xla.layouts import Layout, with_layout_constraint
+
+F32 = np.float32
+X = np.arange(8, dtype=F32)
+
+
+def operations(fun, *args):
+    """The names of the module's operations with their attributes for the compiler, as texts."""
+    text = jit(fun).lower(*args).as_text()
+    found = {}
+    for line in text.splitlines():
+        name = re.search(r"(stablehlo\.\w+|call @\w+|custom_call @\w+)", line)
+        attributes = re.search(r"frontend_attributes = \{([^}]*)\}", line)
+        if name and attributes:
+            found.setdefault(name.group(1), attributes.group(1))
+    return found
+
+
+# ---- attributes ----
+
+
+def test_blocks_and_values():
+    def fun(x):
+        with set_xla_metadata(key="text", number=2, flag=True):
+            y = lax.sin(x)
+        return set_xla_metadata(lax.cos(y), late="yes")
+
+    assert operations(fun, X) == {
+        "stablehlo.sine": 'flag = "true", key = "text", number = "2"',
+        "stablehlo.cosine": 'late = "yes"',
+    }
+    np.testing.assert_allclose(jit(fun)(X), np.cos(np.sin(X)), rtol=1e-6)
+    assert "xla_metadata_value[xla_metadata_kvs=(('late', 'yes'),)]" in str(make_olympuspr(fun)(X))
+
+
+def test_inner_blocks_win():
+    @set_xla_metadata(a=1)
+    def fun(x):
+        with set_xla_metadata(a=2, b=3):
+            y = lax.sin(x)
+        return lax.cos(y)
+
+    assert operations(fun, X) == {
+        "stablehlo.sine": 'a = "2", b = "3"',
+        "stablehlo.cosine": 'a = "1"',
+    }
+
+
+def test_called_functions_and_derivatives_are_marked():
+    inner = jit(lambda x: lax.sin(x))
+
+    def fun(x):
+        with set_xla_metadata(a=1):
+            return inner(x)
+
+    assert operations(fun, X)["stablehlo.sine"] == 'a = "1"'
+    # The same function outside is another program.
+    assert operations(lambda x: inner(x), X) == {}
+    gradient = grad(lambda x: lax.reduce_sum(fun(x), (0,)))
+    assert operations(gradient, X)["stablehlo.cosine"] == 'a = "1"'
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes"),
+    [
+        ("device", '_xla_compute_type = "dense"'),
+        ("device_host", '_xla_compute_type = "host"'),
+        ("tpu_sparsecore", '_xla_compute_type = "sparseoffload"'),
+        ("gpu_stream:1", '_xla_stream_annotation = "1", inlineable = "false"'),
+    ],
+)
+def test_compute_types(kind, attributes):
+    assert operations(compute_on(kind)(lax.sin), X)["stablehlo.sine"] == attributes
+
+
+def test_compute_types_that_are_none():
+    with pytest.raises(ValueError, match="Invalid compute type foo"):
+        compute_on("foo")
+    with pytest.raises(TypeError, match="must be a string"):
+        compute_on(3)
+
+
+# ---- calls ----
+
+
+def test_compute_on_as_a_call():
+    @compute_on2(compute_type="device_host", out_memory_spaces=MemorySpace.Device)
+    def fun(x):
+        return lax.mul(x, x)
+
+    found = operations(fun, X)
+    assert found["call @compute_on"] == '_xla_compute_type = "host"'
+    assert found["stablehlo.multiply"] == '_xla_compute_type = "host"'
+    assert found["stablehlo.custom_call"] == '_xla_buffer_placement = "device"'
+    np.testing.assert_array_equal(jit(fun)(X), X * X)
+    np.testing.assert_array_equal(grad(lambda x: lax.reduce_sum(fun(x), (0,)))(X), 2 * X)
+    np.testing.assert_array_equal(vmap(fun)(X), X * X)
+    text = str(make_olympuspr(fun)(X))
+    assert "compute_on[\n      compiler_options_json=None\n      compute_type=device_host" in text
+
+
+def test_memory_of_results():
+    fun = compute_on2(
+        lambda x: (x, lax.neg(x)),
+        compute_type="device_host",
+        out_memory_spaces=(MemorySpace.Host, MemorySpace.Device),
+        compiler_options={"a": "b"},
+    )
+    program = make_olympuspr(fun)(X)
+    assert list(map(str, program.out_avals)) == ["float32<host>[8]", "float32[8]"]
+    assert operations(fun, X)["call @compute_on"].startswith('_xla_compute_type = "host", backend')
+
+
+def test_calls_with_attributes():
+    fun = scheduling_group("first")(lambda x: lax.sin(x))
+    assert operations(fun, X) == {"call @xla_metadata_call": 'scheduling_group = "first"'}
+    np.testing.assert_allclose(jit(fun)(X), np.sin(X), rtol=1e-6)
+    np.testing.assert_allclose(
+        grad(lambda x: lax.reduce_sum(fun(x), (0,)))(X), np.cos(X), rtol=1e-6
+    )
+    with pytest.raises(TypeError, match="strings, got a=1; write a='1'"):
+        xla_metadata_call(lax.sin, a=1)
+
+
+def test_unused_results_of_calls():
+    fun = xla_metadata_call(lambda x, y: (lax.sin(x), lax.cos(y)), a="b")
+    (equation,) = make_olympuspr(fun)(X, X).jaxpr.eqns
+    used, reduced = dce_olympuspr_xla_metadata_rule([True, False], equation)
+    assert used == [True, False]
+    assert len(reduced.outvars) == 1
+    assert dce_olympuspr_xla_metadata_rule([False, False], equation) == ([False, False], None)
+    assert "cosine" not in jit(lambda x, y: fun(x, y)[0]).lower(X, X).as_text()
+
+
+def test_fused():
+    fun = fused(out_spaces=(MemorySpace.Device,))(lambda x: lax.mul(x, x))
+    assert "f32<any>[8] = mul" in str(make_olympuspr(fun)(X))
+    np.testing.assert_array_equal(jit(fun)(X), X * X)
+    np.testing.assert_array_equal(grad(lambda x: lax.reduce_sum(fun(x), (0,)))(X), 2 * X)
+    with pytest.raises(ValueError, match="out_spaces has 2 entries for 1 results"):
+        fused(out_spaces=(MemorySpace.Device,) * 2)(lax.sin)(X)
+
+
+# ---- shardings, layouts and order ----
+
+
+def test_shard_alike(mesh):
+    def fun(x):
+        return shard_alike(x, lax.full(x.shape, F32(1)))[1]
+
+    x = device_put(X, NamedSharding(mesh, PartitionSpec("x")))
+    assert jit(fun).lower(x).as_text().count("sdy.sharding_group") == 2
+    assert jit(fun)(x).sharding.is_equivalent_to(x.sharding, 1)
+    with pytest.raises(ValueError, match=r"leaf shape: \(8,\), `y` leaf shape: \(3,\)"):
+        shard_alike(X, X[:3])
+    with pytest.raises(ValueError, match="Trees should be equal"):
+        shard_alike([X], {"a": X})
+
+
+def test_layout_constraint():
+    x = np.arange(6, dtype=F32).reshape(2, 3)
+
+    def fun(x):
+        return with_layout_constraint(lax.neg(x), Layout((1, 0)))
+
+    assert "@LayoutConstraint" in jit(fun).lower(x).as_text()
+    np.testing.assert_array_equal(jit(fun)(x), -x)
+    batched = str(make_olympuspr(vmap(fun))(np.stack([x, x])))
+    assert "Layout(major_to_minor=(0, 2, 1)" in batched
+    np.testing.assert_array_equal(
+        grad(lambda x: lax.reduce_sum(fun(x), (0, 1)))(x), np.full((2, 3), -1)
+    )
+    with pytest.raises(ValueError, match="must be of type `Layout`"):
+        with_layout_constraint(x, "a")
+    with pytest.raises(ValueError, match="rank of the value should match"):
+        with_layout_constraint(x, Layout((0,)))
+
+
+def test_schedule():
+    text = jit(lambda x: schedule([lax.sin(x), lax.cos(x), x])).lower(X).as_text()
+    assert text.count("@control_dep") == 2
