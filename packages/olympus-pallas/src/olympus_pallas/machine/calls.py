@@ -23,6 +23,7 @@ from . import communication as communication  # its rules
 from . import matrix_unit as matrix_unit
 from . import operations as operations
 from . import random_keys as random_keys
+from . import subcores as subcores
 from .evaluation import Core
 from .runs import Run, Site, meet
 

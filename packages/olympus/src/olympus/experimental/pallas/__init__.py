@@ -64,5 +64,5 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         "when",
         "with_scoped",
     ),
-    ("fuser", "mosaic_gpu", "tpu", "triton"),
+    ("fuser", "mosaic_gpu", "tpu", "tpu_sc", "triton"),
 )
