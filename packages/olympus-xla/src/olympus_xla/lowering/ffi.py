@@ -55,7 +55,7 @@ def mlir_attribute(value: Any) -> Any:
         value = value.val
     if isinstance(value, ir.Attribute):
         return value
-    if isinstance(value, str):
+    if isinstance(value, str | bytes):
         return mlir.string(value)
     if isinstance(value, bool | np.bool_):
         return mlir.boolean(bool(value))

@@ -281,7 +281,7 @@ def boolean(value: bool) -> Any:
     return _cached(("bool", bool(value)), lambda: ir.BoolAttr.get(bool(value), context=context()))
 
 
-def string(value: str) -> Any:
+def string(value: str | bytes) -> Any:
     return _cached(("str", value), lambda: ir.StringAttr.get(value, context=context()))
 
 

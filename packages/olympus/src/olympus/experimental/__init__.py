@@ -29,6 +29,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         "pallas",
         "profiler",
         "random",
+        "rnn",
         "scheduling_groups",
         "serialize_executable",
         "shard_alike",

@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Long short-term memory (Hochreiter and Schmidhuber, 1997), in several layers and both directions.
+
+All weights are in one vector, in cuDNN's order: for each layer, and each direction in it, the
+weights of the input and of the state; after all of them, their biases likewise. Each has four
+blocks: the gates of input, forgetting, the cell's candidate, and output.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as onp
+from olympus_autodiff import custom_vjp, vjp
+from olympus_ir import lax
+from olympus_ir.avals import get_aval
+from olympus_ir.expansion import expansion_rules
+from olympus_ir.lax.recurrent import rnn_bwd_p, rnn_fwd_p
+from olympus_random import uniform
+
+from .activations import sigmoid
+
+__all__ = [
+    "get_num_params_in_lstm",
+    "init_lstm_weight",
+    "lstm",
+    "lstm_bwd",
+    "lstm_fwd",
+    "lstm_ref",
+    "rnn_bwd_p",
+    "rnn_fwd_p",
+    "swap_lstm_gates",
+    "unpack_lstm_weights",
+]
+
+Weights = dict[int, Any]
+
+
+# ---- the vector of weights ----
+
+
+def _shapes(
+    input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
+) -> list[tuple[int, ...]]:
+    """The shapes of the weights, in their order in the vector."""
+    directions = 2 if bidirectional else 1
+    gates = 4 * hidden_size
+    linear: list[tuple[int, ...]] = []
+    for layer in range(num_layers):
+        width = input_size if layer == 0 else directions * hidden_size
+        linear += [(gates, width), (gates, hidden_size)] * directions
+    return [*linear, *[(gates,)] * (2 * directions * num_layers)]
+
+
+def get_num_params_in_lstm(
+    input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
+) -> int:
+    """The number of weights.
+
+    Args:
+      input_size: how many features the input has.
+      hidden_size: how many the state has.
+      num_layers: the number of layers.
+      bidirectional: whether there is a layer for each direction of time.
+
+    Example:
+      >>> get_num_params_in_lstm(3, 4, 1, False)
+      144
+    """
+    shapes = _shapes(input_size, hidden_size, num_layers, bidirectional)
+    return sum(map(math.prod, shapes))
+
+
+def init_lstm_weight(
+    rng: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
+) -> Any:
+    """Draws weights from the uniform distribution between -k and k, ``k = 1 / sqrt(hidden_size)``.
+
+    Args:
+      rng: a key.
+      input_size: how many features the input has.
+      hidden_size: how many the state has.
+      num_layers: the number of layers.
+      bidirectional: whether there is a layer for each direction of time.
+
+    Returns:
+      The vector of weights, in float32.
+    """
+    count = get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional)
+    bound = np.sqrt(1.0 / hidden_size)
+    return uniform(rng, (count,), np.float32, minval=-bound, maxval=bound)
+
+
+def _split(weights: Any, shapes: list[tuple[int, ...]]) -> list[Any]:
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    parts = onp.split(weights, ends[:-1])
+    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def unpack_lstm_weights(
+    weights: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
+) -> tuple[Weights, Weights, Weights, Weights]:
+    """Takes the vector of weights apart.
+
+    Args:
+      weights: the vector.
+      input_size: how many features the input has.
+      hidden_size: how many the state has.
+      num_layers: the number of layers.
+      bidirectional: whether there is a layer for each direction of time.
+
+    Returns:
+      Weights of the input, weights of the state, and the biases of both: each a dictionary from the
+      number of a layer, where the two directions count one after the other, to an array.
+
+    Raises:
+      ValueError: where the vector has another length.
+    """
+    shapes = _shapes(input_size, hidden_size, num_layers, bidirectional)
+    wanted = sum(map(math.prod, shapes))
+    if weights.shape != (wanted,):
+        raise ValueError(f"lstm takes weights of shape ({wanted},), got {weights.shape}")
+    parts = _split(weights, shapes)
+    half = len(parts) // 2
+    linear, biases = parts[:half], parts[half:]
+    return tuple(
+        dict(enumerate(group)) for group in (linear[::2], linear[1::2], biases[::2], biases[1::2])
+    )  # type: ignore[return-value]
+
+
+def swap_lstm_gates(
+    weights: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
+) -> Any:
+    """Exchanges the blocks of the candidate and of the output gate, which MIOpen has the other way.
+
+    Args:
+      weights: the vector of weights.
+      input_size: how many features the input has.
+      hidden_size: how many the state has.
+      num_layers: the number of layers.
+      bidirectional: whether there is a layer for each direction of time.
+    """
+    shapes = _shapes(input_size, hidden_size, num_layers, bidirectional)
+    swapped = []
+    for part in _split(weights, shapes):
+        first, second, candidate, output = onp.split(part, 4)
+        swapped.append(onp.concatenate([first, second, output, candidate]).reshape(-1))
+    return onp.concatenate(swapped)
+
+
+# ---- what it means ----
+
+
+def _direction(x: Any, h: Any, c: Any, weights: tuple[Any, ...], mask: Any, reverse: bool) -> Any:
+    """One layer in one direction: [batch, time, width] -> [batch, time, hidden], and the end."""
+    w_ih, w_hh, b_ih, b_hh = weights
+
+    def step(state: tuple[Any, Any], at: tuple[Any, Any]) -> tuple[tuple[Any, Any], Any]:
+        (h, c), (x, valid) = state, at
+        gates = x @ w_ih.T + b_ih + h @ w_hh.T + b_hh
+        i, f, g, o = onp.split(gates, 4, axis=-1)
+        moved_c = sigmoid(f) * c + sigmoid(i) * onp.tanh(g)
+        moved_h = sigmoid(o) * onp.tanh(moved_c)
+        state = (onp.where(valid, moved_h, h), onp.where(valid, moved_c, c))
+        return state, onp.where(valid, moved_h, 0)
+
+    (h, c), y = lax.scan(step, (h, c), (onp.swapaxes(x, 0, 1), mask), reverse=reverse)
+    return onp.swapaxes(y, 0, 1), h, c
+
+
+def lstm_ref(
+    x: Any,
+    h_0: Any,
+    c_0: Any,
+    W_ih: Weights,
+    W_hh: Weights,
+    b_ih: Weights,
+    b_hh: Weights,
+    seq_lengths: Any,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
+) -> tuple[Any, Any, Any]:
+    """As `lstm`, of weights taken apart, in operations of their own on all platforms.
+
+    Args:
+      x: the input, of shape (batch, time, input_size).
+      h_0: the states at the start, of shape (directions * num_layers, batch, hidden_size).
+      c_0: the cells at the start, likewise.
+      W_ih: weights of the input, by layers.
+      W_hh: weights of the state, by layers.
+      b_ih: biases of the input, by layers.
+      b_hh: biases of the state, by layers.
+      seq_lengths: how long each example is.
+      input_size: how many features the input has.
+      hidden_size: how many the state has.
+      num_layers: the number of layers.
+      dropout: must be zero, since which elements cuDNN drops is not known.
+      bidirectional: whether there is a layer for each direction of time.
+
+    Raises:
+      NotImplementedError: where there is dropout.
+    """
+    if dropout:
+        raise NotImplementedError(
+            f"lstm with dropout={dropout} runs on GPUs alone: which elements cuDNN drops is not "
+            "known elsewhere. Set dropout=0."
+        )
+    directions = 2 if bidirectional else 1
+    mask = (onp.arange(x.shape[1])[:, None] < seq_lengths[None, :])[..., None]
+    h_n, c_n = [], []
+    for layer in range(num_layers):
+        outputs = []
+        for direction in range(directions):
+            number = layer * directions + direction
+            weights = (W_ih[number], W_hh[number], b_ih[number], b_hh[number])
+            y, h, c = _direction(x, h_0[number], c_0[number], weights, mask, direction == 1)
+            outputs.append(y)
+            h_n.append(h)
+            c_n.append(c)
+        x = onp.concatenate(outputs, axis=-1)
+    return x, onp.stack(h_n), onp.stack(c_n)
+
+
+# ---- the operation ----
+
+
+@functools.partial(custom_vjp, nondiff_argnums=(5, 6, 7, 8, 9, 10))
+def lstm(
+    x: Any,
+    h_0: Any,
+    c_0: Any,
+    weights: Any,
+    seq_lengths: Any,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
+    precision: Any = None,
+) -> tuple[Any, Any, Any]:
+    """Long short-term memory over sequences: cuDNN on NVIDIA's GPUs, MIOpen on AMD's.
+
+    Args:
+      x: the input, of shape (batch, time, input_size).
+      h_0: the states at the start, of shape (directions * num_layers, batch, hidden_size).
+      c_0: the cells at the start, likewise.
+      weights: the vector of all weights; see `init_lstm_weight`.
+      seq_lengths: how long each example is; what comes behind is zero.
+      input_size: how many features the input has.
+      hidden_size: how many the state has.
+      num_layers: the number of layers.
+      dropout: the part of elements dropped between layers; on GPUs alone.
+      bidirectional: whether there is a layer for each direction of time.
+      precision: of GPUs' products; by default as fast as they can.
+
+    Returns:
+      The outputs of the last layer, of shape (batch, time, directions * hidden_size), and the
+      states and the cells at the end, in the shapes of ``h_0`` and ``c_0``.
+
+    Raises:
+      ValueError: where shapes do not fit.
+
+    Example:
+      >>> from olympus_random import key
+      >>> x = np.ones((1, 2, 3), np.float32)
+      >>> start = np.zeros((1, 1, 4), np.float32)
+      >>> weights = init_lstm_weight(key(0), 3, 4, 1, False)
+      >>> lstm(x, start, start, weights, np.array([2]), 3, 4, 1, 0.0, False)[0].shape
+      (1, 2, 4)
+    """
+    return lstm_fwd(
+        x,
+        h_0,
+        c_0,
+        weights,
+        seq_lengths,
+        input_size,
+        hidden_size,
+        num_layers,
+        dropout,
+        bidirectional,
+        precision,
+    )[0]
+
+
+def _params(
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
+    precision: Any,
+) -> dict[str, Any]:
+    return {
+        "input_size": input_size,
+        "hidden_size": hidden_size,
+        "num_layers": num_layers,
+        "dropout": dropout,
+        "bidirectional": bidirectional,
+        "cudnn_allow_tf32": precision is None or lax.Precision(precision) == lax.Precision.DEFAULT,
+    }
+
+
+def lstm_fwd(
+    x: Any,
+    h_0: Any,
+    c_0: Any,
+    w: Any,
+    seq_lengths: Any,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
+    precision: Any,
+) -> tuple[Any, Any]:
+    """The forward pass of `lstm`: its result, and what the backward pass needs."""
+    params = _params(input_size, hidden_size, num_layers, dropout, bidirectional, precision)
+    y, h_n, c_n, reserve_space = rnn_fwd_p.bind(x, h_0, c_0, w, seq_lengths, **params)
+    return (y, h_n, c_n), (x, h_0, c_0, w, seq_lengths, y, reserve_space)
+
+
+def lstm_bwd(
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
+    precision: Any,
+    residuals: Any,
+    gradients: Any,
+) -> tuple[Any, Any, Any, Any, None]:
+    """The backward pass of `lstm`."""
+    params = _params(input_size, hidden_size, num_layers, dropout, bidirectional, precision)
+    x, h_0, c_0, w, seq_lengths, y, reserve_space = residuals
+    dx, dh_0, dc_0, dw = rnn_bwd_p.bind(
+        *gradients, x, h_0, c_0, w, y, reserve_space, seq_lengths, **params
+    )
+    return dx, dh_0, dc_0, dw, None
+
+
+lstm.defvjp(lstm_fwd, lstm_bwd)
+
+
+# ---- on platforms that have no such operation ----
+
+
+def _forward(x: Any, h_0: Any, c_0: Any, w: Any, seq_lengths: Any, **params: Any) -> Any:
+    sizes = (params["input_size"], params["hidden_size"], params["num_layers"])
+    bidirectional = params["bidirectional"]
+    w_ih, w_hh, b_ih, b_hh = unpack_lstm_weights(w, *sizes, bidirectional)
+    return lstm_ref(
+        x,
+        h_0,
+        c_0,
+        w_ih,
+        w_hh,
+        b_ih,
+        b_hh,
+        seq_lengths,
+        *sizes,
+        dropout=params["dropout"],
+        bidirectional=bidirectional,
+    )
+
+
+@expansion_rules.define(rnn_fwd_p)
+def _rnn_fwd(*operands: Any, **params: Any) -> list[Any]:
+    reserve_space: Any = rnn_fwd_p.infer(tuple(map(get_aval, operands)), params)[0][3]
+    return [*_forward(*operands, **params), onp.zeros(reserve_space.shape, reserve_space.dtype)]
+
+
+@expansion_rules.define(rnn_bwd_p)
+def _rnn_bwd(
+    dy: Any,
+    dh_n: Any,
+    dc_n: Any,
+    x: Any,
+    h_0: Any,
+    c_0: Any,
+    w: Any,
+    y: Any,
+    reserve_space: Any,
+    seq_lengths: Any,
+    **params: Any,
+) -> list[Any]:
+    """The forward pass once more: nothing was kept of it."""
+
+    def outputs(x: Any, h_0: Any, c_0: Any, w: Any) -> Any:
+        return _forward(x, h_0, c_0, w, seq_lengths, **params)
+
+    _, pull_back = vjp(outputs, x, h_0, c_0, w)
+    return list(pull_back((dy, dh_n, dc_n)))

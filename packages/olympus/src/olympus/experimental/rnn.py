@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Long short-term memory, by cuDNN on GPUs."""
+
+from olympus_ir.lax.recurrent import rnn_abstract_eval, rnn_bwd_abstract_eval
+from olympus_nn.activations import sigmoid, tanh
+from olympus_nn.recurrent import (
+    get_num_params_in_lstm,
+    init_lstm_weight,
+    lstm,
+    lstm_bwd,
+    lstm_fwd,
+    lstm_ref,
+    rnn_bwd_p,
+    rnn_fwd_p,
+    swap_lstm_gates,
+    unpack_lstm_weights,
+)
+from olympus_xla.lowering import recurrent as recurrent
+
+from ..typing import Array as PRNGKeyArray
+
+__all__ = [
+    "PRNGKeyArray",
+    "get_num_params_in_lstm",
+    "init_lstm_weight",
+    "lstm",
+    "lstm_bwd",
+    "lstm_fwd",
+    "lstm_ref",
+    "rnn_abstract_eval",
+    "rnn_bwd_abstract_eval",
+    "rnn_bwd_p",
+    "rnn_fwd_p",
+    "sigmoid",
+    "swap_lstm_gates",
+    "tanh",
+    "unpack_lstm_weights",
+]
