@@ -13,7 +13,15 @@ from olympus_ir.lax.convolution_shapes import ConvDimensionNumbers, permuted
 from olympus_ir.lax.window_shapes import dilated_size
 
 from ..tables import jvp_rules, shape_of, transpose_rules
-from ..zeros import Zero, add_tangents, aval_of, is_undefined_primal, scalar
+from ..zeros import (
+    Zero,
+    add_tangents,
+    aval_of,
+    cotangent_sharding,
+    is_undefined_primal,
+    scalar,
+    whole,
+)
 
 
 @jvp_rules.define(conv_general_dilated_p)
@@ -51,8 +59,11 @@ def _or_zeros(
     **params: Any,
 ) -> Any:
     """Applies a rule where there is something to sum over, with factors of one dtype."""
+    asked = cotangent_sharding(cotangent, aval)
+    if asked is None and aval_of(other).layout is not None:
+        asked = whole(aval_of(other).layout, aval.ndim)
     if 0 in aval_of(cotangent).shape or 0 in aval_of(other).shape:
-        return lax.broadcast_in_dim(scalar(0, aval.dtype), aval.shape, ())
+        return lax.broadcast_in_dim(scalar(0, aval.dtype), aval.shape, (), out_sharding=asked)
     dtype = aval_of(cotangent).dtype
     if preferred_element_type is not None and aval_of(other).dtype != dtype:
         other = convert_dtype(other, dtype)
@@ -61,7 +72,8 @@ def _or_zeros(
         aval,
         other,
         preferred_element_type=preferred_element_type,
-        out_sharding=None,
+        # Groups are put together after the convolution.
+        out_sharding=asked if params["batch_group_count"] == 1 else None,
         **params,
     )
     return out if aval_of(out).dtype == aval.dtype else convert_dtype(out, aval.dtype)

@@ -8,7 +8,8 @@ from typing import Any
 
 from .._jaxlib import ArrayCopySemantics
 from ..avals import AbstractValue
-from ..placement import AbstractMesh
+from ..layouts import placed
+from ..placement import AbstractMesh, NamedSharding
 from ..primitives import instruction
 from ..resharding import asked_sharding, bind_reshard
 from .values import Array, ArrayLike
@@ -28,7 +29,12 @@ def _device_put_shape(
     srcs: Sequence[Any],
     copy_semantics: Sequence[Any],
 ) -> tuple[AbstractValue, ...]:
-    return operands
+    if all(type(device) is not NamedSharding for device in devices):
+        return operands
+    return tuple(
+        aval if device is None else placed(aval, device)
+        for aval, device in zip(operands, devices, strict=True)
+    )
 
 
 def device_put(x: ArrayLike, device: Any = None) -> Array:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import lax  # noqa: F401 - declares the primitives
-from ..layouts import entries_of, mesh_in_force, normal_form
-from ..placement import NamedSharding, PartitionSpec
+from ..layouts import entries_of
 from ..primitives import instruction, primitives
 from .tables import Propagation, of_program, propagation_rules
 
@@ -36,20 +35,5 @@ propagation_rules.define(
 )
 
 
-def _put(operands: Sequence[Any], results: Sequence[Any], *, devices: Any, **params: Any) -> Any:
-    return [_entries_at(aval, device) for aval, device in zip(operands, devices, strict=True)]
-
-
-def _entries_at(aval: Any, device: Any) -> Any:
-    """How an array is split that was put somewhere."""
-    if device is None:
-        return entries_of(aval)
-    if isinstance(device, PartitionSpec):
-        device = NamedSharding(mesh_in_force(), device)
-    if type(device) is not NamedSharding:
-        return (None,) * aval.ndim
-    layout = normal_form(NamedSharding(device.mesh.abstract_mesh, device.spec), aval.ndim)
-    return (None,) * aval.ndim if layout is None else layout.spec.partitions
-
-
-propagation_rules.define(instruction("device_put"), Propagation(_put))
+# Where arrays are put says how their types are split.
+propagation_rules.define(instruction("device_put"), of_program)

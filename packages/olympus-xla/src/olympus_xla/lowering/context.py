@@ -491,10 +491,7 @@ class LoweringContext:
             self.equation = equation
             source = equation.source_info
             key = (source.traceback, primitive, source.name_stack, prefix)
-            location = locations.get(key)
-            if location is None:
-                location = _new_location(key)
-            self.location = location
+            self.location = locations.get(key) or _new_location(key)
             rule = rules.get(primitive)
             if special and primitive in special:
                 rule = special[primitive]
