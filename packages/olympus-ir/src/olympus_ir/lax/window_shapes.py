@@ -89,7 +89,7 @@ def padtype_to_pads(
     for size, window, stride in zip(in_shape, window_shape, window_strides):
         if stride < 1:
             raise ValueError(f"window strides must be positive, got {tuple(window_strides)}")
-        count = (size + stride - 1) // stride
+        count = -(-size // stride)
         missing = max_dim((count - 1) * stride + window - size, 0)
         smaller = missing // 2
         larger = missing - smaller

@@ -12,7 +12,7 @@ from ... import config_states, pytrees
 from ...avals import AbstractValue, get_aval
 from ...function_caches import FunctionCache
 from ...olympuspr import Olympuspr, Var, close_olympuspr
-from ...tracing import Tracer
+from ...tracing import Tracer, is_constant_dim
 from ..elementwise import add
 from ..logic import lt
 from ..values import as_array
@@ -285,7 +285,9 @@ def fori_loop(
 
 def _known(bound: Any) -> Any:
     """The bound, where its value is at hand; None where the program will compute it."""
-    return bound.concrete_or_none() if isinstance(bound, Tracer) else bound
+    if isinstance(bound, Tracer):
+        return bound.concrete_or_none()
+    return bound if is_constant_dim(bound) else None
 
 
 def _bound_dtype(bound: Any, other: Any) -> Any:
