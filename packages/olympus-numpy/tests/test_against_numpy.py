@@ -340,6 +340,17 @@ EINSUMS = [
 ]
 
 
+def test_einsum_takes_lists_of_any_labels():
+    x, y = numbers((2, 3), np.float32), numbers((3, 4), np.float32)
+    product = np.einsum("ij,jk->ik", x, y)
+    check(jnp.einsum(x, ["rows", "in"], y, ["in", "out"], ["rows", "out"]), product)
+    check(jnp.einsum(x, [0, 60], y, [60, 7], [7, 0]), product.T)
+    check(jnp.einsum(x, ["z", "b"], y, ["b", "a"]), product.T)  # in the order of the labels
+    check(jnp.einsum(x, [..., 1], y, [1, 2], [..., 2]), product)
+    with pytest.raises(TypeError, match="comparable"):
+        jnp.einsum(x, ["rows", 0], y, [0, 1])
+
+
 def test_einsum_takes_any_character_for_a_dimension():
     x, y = numbers((2, 3, 1), np.float32), numbers((3, 1), np.float32, 1)
     check(jnp.einsum("a_1,_1->a", x, y), np.einsum("abc,bc->a", x, y), rtol=1e-3, atol=1e-3)

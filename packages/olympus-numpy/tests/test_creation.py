@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -210,6 +212,10 @@ def test_scalar_types():
     assert jnp.iinfo("int4").max == 7
     assert jnp.promote_types("bfloat16", "float16") == np.float32
     assert jnp.result_type(jnp.int8, 2) == np.int8
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # asking for a dtype is no request for it
+        assert jnp.result_type(jnp.float64) == np.float32
+    assert not jnp.can_cast(np.float64, "float32") and jnp.can_cast(jnp.int8, "float32")
 
 
 def test_scalars_made_under_a_trace_are_literals():

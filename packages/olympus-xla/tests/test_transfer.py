@@ -6,6 +6,7 @@ import pytest
 
 from olympus_ir import config
 from olympus_ir.avals import ShapedArray
+from olympus_ir.jit import jit
 from olympus_sharding import (
     AxisType,
     IndivisibleError,
@@ -243,6 +244,10 @@ def test_array_from_host():
     assert array_from_host(2, ShapedArray((), np.int8, True)).aval is ShapedArray((), np.int8, True)
     with pytest.raises(ValueError, match=r"shape \(3,\), got one of shape \(2,\)"):
         array_from_host([1, 2], ShapedArray((3,), np.float32))
+
+
+def test_device_get_leaves_tracers_as_they_are():
+    assert float(jit(lambda x: device_get({"a": x})["a"])(2.0)) == 2.0
 
 
 def test_device_get():

@@ -278,6 +278,8 @@ def dtype_and_weak_type(x: Any) -> tuple[Any, bool]:
         dtype = canonicalize_dtype(x.dtype)
         if dtype in dtypes.representative:
             return dtype, False
+    if isinstance(x, type) and isinstance(getattr(x, "dtype", None), np.dtype):
+        return canonicalize_dtype(x.dtype), False  # a scalar type of the NumPy API: no request
     return dtypes.dtype(x, canonicalize=True), is_weakly_typed(x)
 
 

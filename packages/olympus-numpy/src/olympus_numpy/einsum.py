@@ -97,26 +97,32 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
 
 
 def _from_lists(arguments: Sequence[Any]) -> tuple[str, tuple]:
-    """Subscripts as a string, of operands that alternate with lists of integers."""
+    """Subscripts as a string, of operands that alternate with lists of labels."""
     operands = tuple(arguments[0 : len(arguments) // 2 * 2 : 2])
     lists = list(arguments[1::2])
-    terms = [_term(one) for one in lists]
-    subscripts = ",".join(terms)
-    if len(arguments) % 2:
-        subscripts += "->" + _term(arguments[-1])
-    return subscripts, operands
+    output = [arguments[-1]] if len(arguments) % 2 else []
+    letters = _letters_of([*lists, *output])
+    subscripts, *rest = (
+        "".join("..." if label is Ellipsis else letters[label] for label in labels)
+        for labels in (*lists, *output)
+    )
+    for term in rest[: len(lists) - 1]:
+        subscripts += "," + term
+    return (f"{subscripts}->{rest[-1]}" if output else subscripts), operands
 
 
-def _term(labels: Any) -> str:
-    letters = []
-    for label in labels:
-        if label is Ellipsis:
-            letters.append("...")
-            continue
-        if not 0 <= int(label) < len(_LETTERS):
-            raise ValueError(f"einsum: labels must be between 0 and {len(_LETTERS) - 1}")
-        letters.append(_LETTERS[int(label)])
-    return "".join(letters)
+def _letters_of(lists: Sequence[Any]) -> dict[Any, str]:
+    """A letter for each label; a result whose labels are not given has them in this order."""
+    try:
+        labels = sorted({label for each in lists for label in each if label is not Ellipsis})
+    except TypeError as error:
+        raise TypeError(
+            "For this input type lists must contain either Ellipsis or hashable and comparable "
+            f"object (e.g. int, str): {error}."
+        ) from None
+    if len(labels) > len(_LETTERS):
+        raise ValueError(f"einsum takes {len(_LETTERS)} different labels, got {len(labels)}.")
+    return dict(zip(labels, _LETTERS, strict=False))
 
 
 # ---- subscripts ----

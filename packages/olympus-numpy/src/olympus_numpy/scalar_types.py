@@ -224,6 +224,6 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
       >>> can_cast("int32", "float64"), can_cast("float64", "int32")
       (True, False)
     """
-    from_ = from_.dtype if hasattr(from_, "dtype") else from_
+    from_ = from_.dtype if hasattr(from_, "dtype") and not isinstance(from_, type) else from_
     kind: Any = casting
     return np.can_cast(np.dtype(from_), np.dtype(to), casting=kind)

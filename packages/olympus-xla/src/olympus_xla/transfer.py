@@ -20,7 +20,7 @@ from olympus_ir.layouts import placed
 from olympus_ir.placement import PartitionSpec
 from olympus_ir.pytree_prefix import structure_mismatch
 from olympus_ir.pytrees import tree_flatten, tree_leaves, tree_map, tree_unflatten
-from olympus_ir.tracing import current, evaluation_trace
+from olympus_ir.tracing import Tracer, current, evaluation_trace
 from olympus_sharding.context import get_mesh
 from olympus_sharding.shardings import shard_indices
 
@@ -197,7 +197,14 @@ def _put_host(
         parts = [np.array(value[index]) for device, index in indices if device in local]
         semantics = HostBufferSemantics.ZERO_COPY
     return batched_device_put(
-        placed(aval, sharding), sharding, parts, devices, committed, False, semantics, is_wide(aval.dtype)
+        placed(aval, sharding),
+        sharding,
+        parts,
+        devices,
+        committed,
+        False,
+        semantics,
+        is_wide(aval.dtype),
     )
 
 
@@ -396,7 +403,7 @@ def device_get(x: Any) -> Any:
     """Copies the arrays of a pytree to the host, as NumPy arrays.
 
     Args:
-      x: a pytree; leaves without an ``__array__`` method are returned as they are.
+      x: a pytree; tracers and leaves without an ``__array__`` method are returned as they are.
 
     Returns:
       ``x`` with read-only NumPy arrays in place of arrays.
@@ -413,7 +420,7 @@ def device_get(x: Any) -> Any:
 def _get_leaf(leaf: Any) -> Any:
     if type(leaf) is ArrayImpl:
         return host_value(leaf)
-    convert = getattr(leaf, "__array__", None)
+    convert = None if isinstance(leaf, Tracer) else getattr(leaf, "__array__", None)
     return leaf if convert is None else convert()
 
 
