@@ -199,10 +199,14 @@ ECOSYSTEM = (
     *("optax==0.2.8", "equinox==0.13.8", "chex==0.1.92", "jaxtyping==0.3.11"),
     *("lineax==0.1.1", "optimistix==0.1.0", "diffrax==0.7.2"),
     *("numpyro==0.22.0", "blackjax==1.7.1"),
+    *("flax==0.12.8", "dm-haiku==0.0.17", "orbax-checkpoint==0.12.8"),
 )
 ECOSYSTEM_REQUIREMENTS = (
     *("absl-py", "toolz", "typing-extensions", "wadler-lindig>=0.1"),
     *("multipledispatch", "tqdm"),
+    *("jmp", "tabulate", "msgpack", "rich", "pyyaml", "treescope", "tensorstore"),
+    *("etils[epath,epy]", "prometheus-client", "aiofiles", "protobuf", "humanize", "simplejson"),
+    *("psutil", "uvloop; platform_system != 'Windows'"),
 )
 
 

@@ -47,6 +47,60 @@ def test_program_comes_closer(program: str) -> None:
     assert last * improvement < first
 
 
+# Programs of libraries for networks, with what they need: each prints its loss at first and in the
+# end.
+NETWORKS = {
+    "flax_cnn.py": ("flax", 20),
+    "flax_nnx_mlp.py": ("flax", 20),
+    "haiku_transformer.py": ("haiku", 5),
+    "orbax_restore.py": ("orbax", 5),
+}
+
+
+@pytest.mark.parametrize("program", NETWORKS)
+def test_network_trains(program: str) -> None:
+    library, improvement = NETWORKS[program]
+    needs("optax", "chex", library)
+    first, last = map(float, run_program(program))
+    assert last * improvement < first
+
+
+FLAGS = """
+import sys
+sys.argv = ["program", "--jax_enable_x64", "--count=3", "--jax_default_matmul_precision=highest"]
+import jax
+
+if "now" in {how!r}:
+    jax.config.parse_flags_with_absl()
+    assert jax.config.jax_enable_x64
+else:
+    jax.config.config_with_absl()
+    assert not jax.config.jax_enable_x64
+
+from absl import app, flags
+
+flags.DEFINE_integer("count", 1, "an option of the program's own")
+
+
+def main(arguments):
+    assert arguments == ["program"] and flags.FLAGS.count == 3
+    assert jax.config.jax_enable_x64 and flags.FLAGS.jax_enable_x64
+    assert jax.config.jax_default_matmul_precision == "highest"
+    print("fine")
+
+
+app.run(main)
+"""
+
+
+@pytest.mark.parametrize("how", ["now", "later"])
+def test_absl_reads_the_flags(how: str) -> None:
+    needs("absl")
+    command = [sys.executable, "-m", "olympus.compat", "-c", FLAGS.format(how=how)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout.strip() == "fine", done.stderr
+
+
 @pytest.mark.parametrize(
     ("program", "improvement"),
     [("optax_readme.py", 1000), ("optax_getting_started.py", 20), ("equinox_mlp.py", 50)],
