@@ -151,3 +151,34 @@ def test_zeros_and_derivatives() -> None:
         return {str(equation.source_info.name_stack) for equation in program.eqns}
 
     assert names(True) == {"jvp()"} and names(False) == {""}
+
+
+def test_types() -> None:
+    array = olympus.typeof(jnp.ones((2, 3)))
+    integers = olympus.typeof(jnp.arange(3))
+    assert array.lo_ty() == [array] and not array.is_high and not array.has_qdd
+    assert array.lower_val(3) == [3] and array.raise_val(3) == 3
+    assert array.at_least_vspace() is array.to_ct_aval() is array
+    assert integers.to_ct_aval().dtype == integers.at_least_vspace().dtype == olympus.float0
+    assert str(array.dec_rank(3, 1)) == "float32[2]" and array.dec_rank(3, None) is array
+    assert str(array.inc_rank(5, array.leading_axis_spec())) == "float32[5,2,3]"
+    assert SCALAR.normalize() is SCALAR.strip_weak_type() is SCALAR.update_weak_type(False)
+    assert array.vspace_add(jnp.float32(1), jnp.float32(2)) == 3
+    token = core.AbstractToken()
+    assert token.lo_ty() == [token] and token.update() is token.normalize() is token
+    with pytest.raises(TypeError, match="AbstractToken must define dec_rank"):
+        token.dec_rank(3, 0)
+
+
+def test_types_over_manual_axes() -> None:
+    varying = olympus.sharding.ManualAxisType(varying=frozenset({"i"}))
+    assert str(SCALAR.update_manual_axis_type(varying)) == "~float32[]{V:i}"
+    summed = olympus.sharding.ManualAxisType(unreduced=frozenset({"i"}))
+    with pytest.raises(TypeError, match="is laid out over no mesh"):
+        SCALAR.update_manual_axis_type(summed)
+    explicit = (olympus.sharding.AxisType.Explicit,) * 2
+    mesh = olympus.make_mesh((1, 1), ("i", "j"), axis_types=explicit)
+    layout = olympus.NamedSharding(mesh.abstract_mesh, olympus.P("j"))
+    array = olympus.core.ShapedArray((4,), "float32", sharding=layout)
+    changed = array.update_manual_axis_type(summed)
+    assert changed.layout.spec == olympus.P("j", unreduced={"i"})

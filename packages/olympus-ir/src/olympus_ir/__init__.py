@@ -4,6 +4,7 @@
 from . import config as config
 from . import operators as operators
 from . import tracer_members as _tracer_members  # noqa: F401 - members of `Tracer`
+from . import type_members as _type_members  # noqa: F401 - members of `AbstractValue`
 from .__about__ import __version__ as __version__
 from .arrays import Array as Array
 from .avals import AbstractValue as AbstractValue
