@@ -358,3 +358,36 @@ def test_poisoned_buffers(capsys):
 def test_kernels_as_text():
     call = pl.pallas_call(lambda x_ref, o_ref: None, ShapeDtypeStruct((8, 128), F32))
     assert "@tpu_custom_call" in pl.lower_as_mlir(call, np.ones((8, 128), F32))
+
+
+@pytest.mark.parametrize("interpret", MODES)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("mode", [None, "clip", "promise_in_bounds"])
+def test_elements_along_one_dimension(interpret, axis, mode):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(8, 128)).astype(F32)
+    size = x.shape[axis]
+    indices = rng.integers(0, size, x.shape, np.int32)
+
+    def kernel(i_ref, x_ref, o_ref):
+        o_ref[...] = jnp.take_along_axis(x_ref[...], i_ref[...], axis=axis, mode=mode)
+
+    out = ShapeDtypeStruct(x.shape, F32)
+    got = run(kernel, out, indices, x, interpret=interpret)
+    np.testing.assert_array_equal(got, np.take_along_axis(x, indices, axis))
+    if mode is None:
+        beyond = indices + size * (indices == size - 1)
+        got = run(kernel, out, beyond, x, interpret=interpret)
+        wanted = np.where(indices == size - 1, np.nan, np.take_along_axis(x, indices, axis))
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_other_gathers_have_no_mosaic_form():
+    def kernel(i_ref, x_ref, o_ref):
+        o_ref[...] = jnp.take(x_ref[...], i_ref[...], axis=0)
+
+    call = pl.pallas_call(kernel, ShapeDtypeStruct((8, 128), F32))
+    with pytest.raises(NotImplementedError, match="as jnp.take_along_axis does"):
+        jit(call).trace(np.zeros(8, np.int32), np.ones((8, 128), F32)).lower(
+            lowering_platforms=("tpu",)
+        )

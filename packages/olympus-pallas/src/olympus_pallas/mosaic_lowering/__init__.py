@@ -3,6 +3,7 @@
 
 from ..lowering import control_flow  # noqa: F401 - it fills the table
 from . import (  # noqa: F401 - they fill the table
+    gathering,
     hints,
     mathematics,
     memory,

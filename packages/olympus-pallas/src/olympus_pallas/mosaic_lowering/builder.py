@@ -108,6 +108,9 @@ class MosaicBuilder(KernelBuilder):
             return self.create(
                 "vector.extract", element_of(value), (value,), {"static_position": position}
             )
+        source = _before_reshape(value)
+        if source is not None and self.shape_of(source) == tuple(shape):
+            return source
         kind = self.shaped_type(shape, element_of(value))
         return self.create("vector.shape_cast", kind, (value,))
 
@@ -125,6 +128,14 @@ class MosaicBuilder(KernelBuilder):
         closed = trace_to_closed(lambda *args: [fun(*args)], avals)
         (result,) = self.lower(closed, operands)
         return result
+
+
+def _before_reshape(value: Any) -> Any:
+    """What a value was before its shape was changed; None where it was not."""
+    operation = getattr(value.owner, "operation", None)
+    if operation is None or operation.name != "vector.shape_cast":
+        return None
+    return operation.operands[0]
 
 
 def element_of(value: Any) -> Any:
