@@ -9,7 +9,7 @@ from typing import Any
 from . import dtypes
 from .avals import ShapedArray, register_value_type
 from .config_states import concrete_mesh
-from .layouts import mesh_in_force
+from .layouts import mesh_in_force, of_sharding
 from .placement import NamedSharding, PartitionSpec
 
 _FIELDS = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_ref")
@@ -170,7 +170,9 @@ def _rebuild(shape: Any, dtype: Any, sharding: Any, weak: bool, manual: Any, is_
 
 def _aval(struct: ShapeDtypeStruct) -> ShapedArray:
     dtype = dtypes.canonicalize_dtype(struct.dtype, allow_extended_dtype=True)
-    return ShapedArray(struct.shape, dtype, bool(struct.weak_type))
+    layout = of_sharding(struct.sharding, len(struct.shape))
+    varying = getattr(struct.manual_axis_type, "varying", frozenset())
+    return ShapedArray(struct.shape, dtype, bool(struct.weak_type), sharding=layout, vma=varying)
 
 
 # A function that is traced for its types alone may use and return what has no value.

@@ -7,6 +7,6 @@ with the names of the families, loaded (`all_rules`) when an operand with a layo
 
 from __future__ import annotations
 
-from .tables import Propagation, elementwise_split, of_program, propagation_rules
+from .tables import Propagation, elementwise_split, of_program, propagation_rules, rule_of
 
-__all__ = ["Propagation", "elementwise_split", "of_program", "propagation_rules"]
+__all__ = ["Propagation", "elementwise_split", "of_program", "propagation_rules", "rule_of"]

@@ -6,15 +6,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import lax  # noqa: F401 - declares the primitives
 from ..layouts import entries_of
-from ..primitives import instruction, primitives
-from .tables import Propagation, of_program, propagation_rules
+from ..primitives import instruction
+from .tables import Propagation, family_rules, of_program, propagation_rules
 
-for _primitive in primitives():
-    # Results of callbacks and references are of the types that they declare.
-    if _primitive.family in ("calls", "control_flow", "callbacks", "references", "tokens"):
-        propagation_rules.define(_primitive, of_program)
+# Results of callbacks, foreign functions and references are of the types that they declare.
+for _family in (
+    "annotations",
+    "calls",
+    "callbacks",
+    "control_flow",
+    "export",
+    "ffi",
+    "references",
+    "tokens",
+):
+    family_rules[_family] = lambda primitive: of_program
 
 
 def _state_and_bits(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Any:

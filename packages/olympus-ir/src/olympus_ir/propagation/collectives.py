@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..layouts import entries_of
-from ..primitives import primitives
-from .tables import Propagation, propagation_rules, same_entries
+from .tables import Propagation, family_rules, propagation_rules, same_entries
 
 
 def _all_alike(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Any:
@@ -60,16 +59,21 @@ _RULES = {
     "all_to_all": _exchanged,
 }
 
-for _primitive in primitives():
-    if _primitive.family == "collectives":
-        if _primitive.name in ("psend", "precv", "ragged_all_to_all"):
-            propagation_rules.exempt(
-                _primitive, reason="it works on whole parts of devices with manual axes only"
-            )
-        elif _primitive.name == "axis_index":
-            propagation_rules.exempt(_primitive, reason="it has no operands")
-        else:
-            _rule = _RULES.get(_primitive.name) or (
-                _all_alike if _primitive.multiple_results else same_entries
-            )
-            propagation_rules.define(_primitive, Propagation(_rule))
+_EXEMPT = {
+    "psend": "it works on whole parts of devices with manual axes only",
+    "precv": "it works on whole parts of devices with manual axes only",
+    "ragged_all_to_all": "it works on whole parts of devices with manual axes only",
+    "axis_index": "it has no operands",
+}
+
+
+def _of_family(primitive: Any) -> Propagation | None:
+    if primitive.name in _EXEMPT:
+        if primitive not in propagation_rules.exemptions:
+            propagation_rules.exempt(primitive, reason=_EXEMPT[primitive.name])
+        return None
+    whole_parts = _all_alike if primitive.multiple_results else same_entries
+    return Propagation(_RULES.get(primitive.name) or whole_parts)
+
+
+family_rules["collectives"] = _of_family

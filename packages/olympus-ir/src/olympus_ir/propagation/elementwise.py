@@ -6,12 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import lax  # noqa: F401 - declares the primitives
 from ..errors import ShardingTypeError
 from ..layouts import entries_of
-from ..primitives import primitives
 from .inference import unreduced_of_all
-from .tables import Entries, Propagation, elementwise_split, propagation_rules, same_entries
+from .tables import Entries, Propagation, elementwise_split, family_rules, same_entries
 
 _NO_AXES: frozenset = frozenset()
 
@@ -95,9 +93,13 @@ _SPECIAL = {
         ]
     ),
 }
-for _primitive in primitives():
-    if _primitive.family in ("elementwise", "special"):
-        _rule = _SPECIAL.get(_primitive.name) or Propagation(
-            elementwise_split(_primitive.name), unreduced=_UNREDUCED.get(_primitive.name)
-        )
-        propagation_rules.define(_primitive, _rule)
+
+
+def _of_family(primitive: Any) -> Propagation:
+    name = primitive.name
+    return _SPECIAL.get(name) or Propagation(
+        elementwise_split(name), unreduced=_UNREDUCED.get(name)
+    )
+
+
+family_rules["elementwise"] = family_rules["special"] = _of_family

@@ -17,7 +17,7 @@ from ..layouts import (
     mesh_in_force,
 )
 from ..placement import AbstractMesh, NamedSharding
-from .tables import Propagation, of_program, propagation_rules
+from .tables import Propagation, of_program, propagation_rules, rule_of
 
 __all__ = ["infer_with_layouts"]
 
@@ -36,7 +36,7 @@ def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> 
       ShardingTypeError: where layouts do not go together, or leave open how the result is split.
       NotImplementedError: where the primitive has no rule.
     """
-    rule = propagation_rules.rules.get(primitive)
+    rule = rule_of(primitive)
     if rule is of_program or (rule is None and not _is_instruction(primitive)):
         return primitive._infer_plain(avals, params)
     if rule is None:

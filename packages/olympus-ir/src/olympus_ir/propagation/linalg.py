@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import ShardingTypeError
-from ..lax import linalg  # noqa: F401 - declares the primitives
 from ..layouts import entries_of
-from ..primitives import primitives
-from .tables import Propagation, propagation_rules
+from .tables import Propagation, family_rules
 
 # The number of dimensions of one example of each operand, where it is not two.
 _RANKS = {
@@ -49,8 +47,6 @@ def _batched(name: str, multiple_results: bool) -> Any:
     return split
 
 
-for _primitive in primitives():
-    if _primitive.family == "linalg":
-        propagation_rules.define(
-            _primitive, Propagation(_batched(_primitive.name, _primitive.multiple_results))
-        )
+family_rules["linalg"] = lambda primitive: Propagation(
+    _batched(primitive.name, primitive.multiple_results)
+)

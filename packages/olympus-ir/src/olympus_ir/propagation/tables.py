@@ -23,11 +23,13 @@ __all__ = [
     "Split",
     "check_same_layouts",
     "elementwise_split",
+    "family_rules",
     "layout_of",
     "of_program",
     "parts_of",
     "propagation_rules",
     "refuse_ragged_parts",
+    "rule_of",
     "same_entries",
     "sharding_text",
 ]
@@ -72,6 +74,21 @@ of_program = Propagation(None)
 propagation_rules: RuleTable[Any] = RuleTable(
     "propagation", package="olympus_ir", folder="propagation"
 )
+
+
+# From the name of a family to the function that gives its primitives their rules, where they have
+# none of their own.
+family_rules: dict[str, Callable[[Any], Propagation | None]] = {}
+
+
+def rule_of(primitive: Any) -> Propagation | None:
+    """The rule of a primitive, its own or that of its family; None where there is none."""
+    rule = propagation_rules.rules.get(primitive)
+    if rule is None and primitive.family in family_rules:
+        rule = family_rules[primitive.family](primitive)
+        if rule is not None:
+            propagation_rules.define(primitive, rule, derived="from the rule of its family")
+    return rule
 
 
 def layout_of(operands: Sequence[Any]) -> NamedSharding:

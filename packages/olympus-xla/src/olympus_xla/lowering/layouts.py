@@ -8,7 +8,7 @@ from typing import Any
 
 from olympus_ir.layouts import layout_over
 from olympus_ir.placement import PartitionSpec
-from olympus_ir.propagation import of_program, propagation_rules
+from olympus_ir.propagation import of_program, rule_of
 
 from . import mlir
 from .shardings import spec_attribute
@@ -27,7 +27,7 @@ def lay_out(context: Any, equation: Any, results: Any) -> Any:
     primitive = equation.primitive
     if context.module.mesh is None:
         return results
-    if propagation_rules.get(primitive) is of_program and primitive.family != "control_flow":
+    if rule_of(primitive) is of_program and primitive.family != "control_flow":
         return results  # the equations inside are constrained, or it says itself how results lie
     mesh = None
     for atom in (*equation.outvars, *equation.invars):

@@ -124,6 +124,8 @@ def type_difference(first: AbstractValue, second: AbstractValue) -> str:
         differences.append("the shapes do not match")
     if first.vma != second.vma:
         differences.append("the varying manual axes do not match")
+    if first.layout is not second.layout:
+        differences.append("the shardings do not match")
     if first.memory_space != second.memory_space:
         differences.append("the memory spaces do not match")
     return " and ".join(differences)

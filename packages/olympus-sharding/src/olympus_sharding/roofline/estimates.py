@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs, equation by equation."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from olympus_autodiff import vjp
+from olympus_autodiff.zeros import ones_like_aval
+from olympus_ir import pytrees
+from olympus_ir.make import make_olympuspr
+from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr
+from olympus_ir.tracing import typeof
+
+from ..manual_map import shard_map
+from .results import RooflineResult, RooflineRuleContext, RooflineShape, roofline_rules
+
+__all__ = ["roofline", "roofline_and_grad"]
+
+_logger = logging.getLogger("olympus.roofline")
+
+
+class _Estimate:
+    """Walks through programs with the same options."""
+
+    def __init__(self, mesh: Any, pin_lhs_in_vmem: bool, pin_rhs_in_vmem: bool) -> None:
+        self.mesh = mesh
+        self.pins = {"pin_lhs_in_vmem": pin_lhs_in_vmem, "pin_rhs_in_vmem": pin_rhs_in_vmem}
+
+    def program(self, olympuspr: Olympuspr) -> RooflineResult:
+        """What a program takes; values take memory until they are used last."""
+        last: dict[Any, int] = {}
+        for place, equation in enumerate(olympuspr.eqns):
+            last.update({atom: place for atom in equation.invars if atom.__class__ is not Literal})
+        end = len(olympuspr.eqns)
+        last.update({atom: end for atom in olympuspr.outvars if atom.__class__ is not Literal})
+        live = {var for var in (*olympuspr.constvars, *olympuspr.invars) if var in last}
+        result = RooflineResult(peak_hbm_bytes=_bytes_of(live))
+        for place, equation in enumerate(olympuspr.eqns):
+            result += self.equation(equation)
+            live |= {var for var in equation.outvars if last.get(var, -1) > place}
+            live = {var for var in live if last[var] > place}
+            result += RooflineResult(peak_hbm_bytes=_bytes_of(live))
+        return result
+
+    def equation(self, equation: Equation) -> RooflineResult:
+        params, name = equation.params, equation.primitive.name
+        if name == "scan":
+            return self.program(params["jaxpr"].jaxpr).repeated(params["length"])
+        if name == "while":
+            return self.program(params["body_jaxpr"].jaxpr)
+        if name == "cond":
+            return max(
+                (self.program(branch.jaxpr) for branch in params["branches"]),
+                key=lambda each: each.unfused_flops,
+            )
+        for key in ("jaxpr", "call_jaxpr"):
+            inner = params.get(key)
+            if isinstance(inner, ClosedOlympuspr | Olympuspr):
+                return self.program(inner.jaxpr if isinstance(inner, ClosedOlympuspr) else inner)
+        rule = roofline_rules.get(equation.primitive)
+        if rule is None:
+            _logger.warning("No roofline rule for %s, skipping: %s", name, equation)
+            return RooflineResult.zeros()
+        context = RooflineRuleContext(
+            name_stack=getattr(equation.source_info, "name_stack", None),
+            primitive=equation.primitive,
+            avals_in=[atom.aval for atom in equation.invars],
+            avals_out=[var.aval for var in equation.outvars],
+            jaxpr_eqn_ctx=equation.ctx,
+            mesh=self.mesh,
+            **self.pins,
+        )
+        shapes = [RooflineShape.from_aval(atom.aval) for atom in equation.invars]
+        return rule(context, *shapes, **params)
+
+
+def _bytes_of(variables: Any) -> int:
+    return RooflineShape.total_bytes([var.aval for var in variables])
+
+
+def roofline(
+    f: Callable[..., Any],
+    mesh: Any = None,
+    in_specs: Any = None,
+    out_specs: Any = None,
+    *,
+    pin_lhs_in_vmem: bool = False,
+    pin_rhs_in_vmem: bool = False,
+    vjp: bool = False,
+    print_jaxpr: bool = False,
+) -> Callable[..., tuple[Any, RooflineResult]]:
+    """Returns a function that estimates what a function takes, without running it.
+
+    Args:
+      f: the function.
+      mesh: a mesh to spread it over, as by `shard_map`; the estimate is that of one device.
+      in_specs: how arguments are spread.
+      out_specs: how results are spread.
+      pin_lhs_in_vmem: whether left factors of products, and results, stay in fast memory.
+      pin_rhs_in_vmem: whether right factors do.
+      vjp: whether the estimate is that of the backward pass.
+      print_jaxpr: whether the program is printed.
+
+    Returns:
+      A function of the same arguments, or their types, that returns the types of the results and a
+      `RooflineResult`.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir import lax
+      >>> x = np.ones((8, 4), np.float32)
+      >>> _, result = roofline(lambda x: lax.dot(x, x.T))(x)
+      >>> result.flops
+      512
+    """
+    of_device = f
+    if mesh is not None and in_specs is not None:
+        of_device = shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
+
+    def estimate(*args: Any) -> tuple[Any, RooflineResult]:
+        traced = _backward(of_device) if vjp else of_device
+        closed, types = make_olympuspr(traced, return_shape=True)(*args)
+        if print_jaxpr:
+            print(closed)
+        walk = _Estimate(mesh, pin_lhs_in_vmem, pin_rhs_in_vmem)
+        return types, walk.program(closed.jaxpr)
+
+    return estimate
+
+
+def _backward(f: Callable[..., Any]) -> Callable[..., Any]:
+    def pulled_back(*args: Any) -> Any:
+        results, pull = vjp(f, *args)
+        return pull(pytrees.tree_map(lambda leaf: ones_like_aval(typeof(leaf)), results))
+
+    return pulled_back
+
+
+def roofline_and_grad(
+    f: Callable[..., Any],
+    mesh: Any,
+    in_specs: Any,
+    out_specs: Any,
+    *,
+    pin_lhs_in_vmem: bool = False,
+    pin_rhs_in_vmem: bool = False,
+    print_jaxpr: bool = False,
+) -> Callable[..., tuple[Any, RooflineResult, RooflineResult]]:
+    """As `roofline`, of a function and of its derivative in reverse mode.
+
+    Returns:
+      A function that returns the types of the results, the estimate of the function, and that of
+      the function with its backward pass.
+    """
+    options = {
+        "pin_lhs_in_vmem": pin_lhs_in_vmem,
+        "pin_rhs_in_vmem": pin_rhs_in_vmem,
+        "print_jaxpr": print_jaxpr,
+    }
+
+    def estimates(*args: Any) -> tuple[Any, RooflineResult, RooflineResult]:
+        types, forward = roofline(f, mesh, in_specs, out_specs, **options)(*args)
+        _, backward = roofline(f, mesh, in_specs, out_specs, vjp=True, **options)(*args)
+        return types, forward, backward
+
+    return estimates

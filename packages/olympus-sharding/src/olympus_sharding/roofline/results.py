@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a rule of the roofline model is given, and what it returns."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.primitives import Primitive
+
+__all__ = [
+    "RooflineResult",
+    "RooflineRuleContext",
+    "RooflineShape",
+    "register_roofline",
+    "register_standard_roofline",
+    "roofline_rules",
+]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RooflineShape:
+    """Shape and dtype of an operand.
+
+    Attributes:
+      shape: the sizes of its dimensions.
+      dtype: its dtype.
+    """
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+    @classmethod
+    def from_aval(cls, aval: Any) -> RooflineShape:
+        """Shape and dtype of a type."""
+        return cls(shape=tuple(aval.shape), dtype=aval.dtype)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes the elements take."""
+        return self.size * np.dtype(self.dtype).itemsize
+
+    @classmethod
+    def total_bytes(cls, avals: Sequence[Any]) -> int:
+        """How many bytes values of some types take together."""
+        return sum(
+            cls.from_aval(aval).bytes
+            for aval in avals
+            if hasattr(getattr(aval, "dtype", None), "kind")
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RooflineResult:
+    """How much a function takes.
+
+    Attributes:
+      flops: arithmetic operations, where elementwise ones are fused into others and cost nothing.
+      unfused_flops: all arithmetic operations.
+      ici_bytes: for each mesh axis the bytes sent along it.
+      ici_latency: for each mesh axis the number of hops, one after the other.
+      hbm_bytes: bytes read from memory and written, where elementwise operations are fused.
+      peak_hbm_bytes: the most bytes that values take between two operations.
+      unfused_hbm_bytes: bytes read and written where each operation reads and writes.
+    """
+
+    flops: int = 0
+    unfused_flops: int = 0
+    ici_bytes: dict[str, int] = dataclasses.field(default_factory=dict)
+    ici_latency: dict[str, int] = dataclasses.field(default_factory=dict)
+    hbm_bytes: int = 0
+    peak_hbm_bytes: int = 0
+    unfused_hbm_bytes: int = 0
+
+    @classmethod
+    def zeros(cls) -> RooflineResult:
+        """What costs nothing."""
+        return cls()
+
+    def __add__(self, other: RooflineResult) -> RooflineResult:
+        return RooflineResult(
+            flops=self.flops + other.flops,
+            unfused_flops=self.unfused_flops + other.unfused_flops,
+            ici_bytes=_added(self.ici_bytes, other.ici_bytes),
+            ici_latency=_added(self.ici_latency, other.ici_latency),
+            hbm_bytes=self.hbm_bytes + other.hbm_bytes,
+            peak_hbm_bytes=max(self.peak_hbm_bytes, other.peak_hbm_bytes),
+            unfused_hbm_bytes=self.unfused_hbm_bytes + other.unfused_hbm_bytes,
+        )
+
+    def repeated(self, count: int) -> RooflineResult:
+        """What several times the same takes."""
+        return RooflineResult(
+            flops=count * self.flops,
+            unfused_flops=count * self.unfused_flops,
+            ici_bytes={name: count * size for name, size in self.ici_bytes.items()},
+            ici_latency={name: count * hops for name, hops in self.ici_latency.items()},
+            hbm_bytes=count * self.hbm_bytes,
+            peak_hbm_bytes=self.peak_hbm_bytes,
+            unfused_hbm_bytes=count * self.unfused_hbm_bytes,
+        )
+
+
+def _added(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
+    return {name: first.get(name, 0) + second.get(name, 0) for name in (*first, *second)}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RooflineRuleContext:
+    """Where the operation is that a rule is asked about.
+
+    Attributes:
+      name_stack: the names of functions around it.
+      primitive: the operation.
+      avals_in: the types of its operands.
+      avals_out: the types of its results.
+      jaxpr_eqn_ctx: the context of its equation.
+      mesh: the mesh that the program is spread over.
+      pin_lhs_in_vmem: whether left factors of products stay in fast memory.
+      pin_rhs_in_vmem: whether right factors do.
+    """
+
+    name_stack: Any
+    primitive: Primitive
+    avals_in: Sequence[Any]
+    avals_out: Sequence[Any]
+    jaxpr_eqn_ctx: Any
+    mesh: Any
+    pin_lhs_in_vmem: bool
+    pin_rhs_in_vmem: bool
+
+
+Rule = Callable[..., RooflineResult]
+
+roofline_rules: dict[Primitive, Rule] = {}
+
+
+def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
+    """Returns a decorator that makes a function the rule of a primitive.
+
+    Args:
+      prim: the primitive. The rule takes a `RooflineRuleContext`, a `RooflineShape` for each
+        operand, and the primitive's parameters.
+
+    Example:
+      >>> from olympus_ir.primitives import Primitive
+      >>> @register_roofline(Primitive("sorted_twice"))
+      ... def rule(context, x, **params):
+      ...     return RooflineResult(flops=2 * x.size)
+    """
+
+    def decorate(rule: Rule) -> Rule:
+        roofline_rules[prim] = rule
+        return rule
+
+    return decorate
+
+
+def register_standard_roofline(prim: Primitive) -> None:
+    """Says of a primitive that it costs nothing.
+
+    Args:
+      prim: the primitive.
+    """
+    roofline_rules[prim] = lambda *args, **params: RooflineResult.zeros()
