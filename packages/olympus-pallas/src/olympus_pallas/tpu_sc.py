@@ -7,7 +7,6 @@ They run on simulated subcores (``interpret=True``).
 from __future__ import annotations
 
 import dataclasses
-import enum
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as jnp
-from olympus_ir import dtypes, lax
-from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir import lax
+from olympus_ir.avals import ShapedArray
 from olympus_ir.effects import read_effect, write_effect
 from olympus_ir.primitives import Primitive
 
@@ -25,6 +24,16 @@ from .memory import TpuMemorySpace
 from .memory_access import ref_and_transforms
 from .meshes import Mesh
 from .sizes import cdiv
+from .sparse_vectors import PackFormat as PackFormat
+from .sparse_vectors import all_reduce_ffs as all_reduce_ffs
+from .sparse_vectors import all_reduce_population_count as all_reduce_population_count
+from .sparse_vectors import bitcast as bitcast
+from .sparse_vectors import cummax as cummax
+from .sparse_vectors import cumsum as cumsum
+from .sparse_vectors import pack as pack
+from .sparse_vectors import scan_count as scan_count
+from .sparse_vectors import sort_key_val as sort_key_val
+from .sparse_vectors import unpack as unpack
 from .thread_effects import thread_effect
 from .tpu_info import SparseCoreInfo, get_tpu_info
 from .tpu_parameters import CoreType, GridDimensionSemantics
@@ -342,247 +351,6 @@ def addupdate_compressed(ref: Any, x: Any, *, mask: Any) -> None:
       mask: which of them are added.
     """
     memory_access.atomic_add(ref, (_compressed(mask),), x, mask=mask)
-
-
-# ---- vectors ----
-
-
-def cumsum(x: Any, *, mask: Any | None = None) -> Any:
-    """Sums of all elements up to each, along the last dimension.
-
-    Args:
-      x: the array.
-      mask: which elements count.
-
-    Example:
-      >>> cumsum(np.int32([1, 2, 3]), mask=np.array([True, False, True]))
-      Array([1, 1, 4], dtype=int32)
-    """
-    if mask is not None:
-        x = lax.select_n(mask, lax.full_like(x, 0), x)
-    return lax.cumsum(x, axis=len(x.shape) - 1)
-
-
-def cummax(x: Any, *, mask: Any | None = None) -> Any:
-    """The largest of all elements up to each, along the last dimension.
-
-    Args:
-      x: the array.
-      mask: which elements count; before the first of them the result is ``x``.
-
-    Example:
-      >>> cummax(np.int32([5, 1, 3]), mask=np.array([False, True, True]))
-      Array([5, 1, 3], dtype=int32)
-    """
-    axis = len(x.shape) - 1
-    if mask is None:
-        return lax.cummax(x, axis=axis)
-    is_float = dtypes.issubdtype(x.dtype, np.floating)
-    least = -np.inf if is_float else dtypes.iinfo(x.dtype).min
-    largest = lax.cummax(lax.select_n(mask, lax.full_like(x, least), x), axis=axis)
-    seen = lax.cummax(lax.convert_element_type(mask, np.int32), axis=axis)
-    return lax.select_n(lax.gt(seen, lax.full_like(seen, 0)), x, largest)
-
-
-def _reduced(x: Any, reduce: int, value: Any) -> Any:
-    size = x.shape[0]
-    if len(x.shape) != 1 or size % reduce:
-        raise ValueError(
-            f"an array of one dimension, whose size {reduce} divides, is wanted; got {x.shape}"
-        )
-    return lax.broadcast_in_dim(lax.convert_element_type(value, np.int32), (size // reduce,), ())
-
-
-def all_reduce_ffs(x: Any, *, reduce: int = 1) -> Any:
-    """The index of the first true element, as each element of a vector.
-
-    Args:
-      x: booleans; where none is true, the result is their number.
-      reduce: by how much shorter the result is.
-
-    Example:
-      >>> all_reduce_ffs(np.array([False, True, True]))
-      Array([1, 1, 1], dtype=int32)
-    """
-    size = x.shape[0]
-    places = lax.select_n(x, lax.full((size,), size, np.int32), lax.iota(np.int32, size))
-    return _reduced(x, reduce, jnp.min(places))
-
-
-def all_reduce_population_count(x: Any, *, reduce: int = 1) -> Any:
-    """The number of true elements, as each element of a vector.
-
-    Args:
-      x: booleans.
-      reduce: by how much shorter the result is.
-
-    Example:
-      >>> all_reduce_population_count(np.array([False, True, True]))
-      Array([2, 2, 2], dtype=int32)
-    """
-    return _reduced(x, reduce, jnp.sum(x, dtype=np.int32))
-
-
-def scan_count(x: Any, mask: Any | None = None) -> tuple[Any, Any]:
-    """For each element how often it has occurred so far, and whether it is the last of its kind.
-
-    Args:
-      x: the array.
-      mask: which elements count.
-
-    Returns:
-      The numbers, from 1 on; and a mask of the last occurrences, of those that count.
-
-    Example:
-      >>> scan_count(np.int32([3, 3, 5, 3]))
-      (Array([1, 2, 1, 3], dtype=int32), Array([False, False,  True,  True], dtype=bool))
-    """
-    size = x.shape[0]
-    same = lax.eq(jnp.broadcast_to(x[:, None], (size, size)), jnp.broadcast_to(x, (size, size)))
-    valid = lax.full((size,), True, np.bool_) if mask is None else mask
-    same = lax.bitwise_and(same, jnp.broadcast_to(valid, (size, size)))
-    rows = lax.broadcasted_iota(np.int32, (size, size), 0)
-    columns = lax.broadcasted_iota(np.int32, (size, size), 1)
-    counts = jnp.sum(lax.bitwise_and(same, lax.le(columns, rows)), axis=1, dtype=np.int32)
-    later = jnp.sum(lax.bitwise_and(same, lax.gt(columns, rows)), axis=1, dtype=np.int32)
-    return counts, lax.bitwise_and(valid, lax.eq(later, lax.full_like(later, 0)))
-
-
-def sort_key_val(
-    keys: Any, values: Any, *, mask: Any | None = None, descending: bool = False
-) -> tuple[Any, ...]:
-    """Sorts keys, and values with them.
-
-    Args:
-      keys: the keys.
-      values: the values.
-      mask: which of them count; the others come last.
-      descending: whether the largest key comes first.
-
-    Returns:
-      Keys and values in order, and where a mask is given, the mask in the same order.
-
-    Example:
-      >>> sort_key_val(np.int32([2, 3, 1]), np.int32([20, 30, 10]), descending=True)
-      (Array([3, 2, 1], dtype=int32), Array([30, 20, 10], dtype=int32))
-    """
-    order = jnp.argsort(keys, descending=descending, stable=True)
-    if mask is not None:
-        invalid = lax.convert_element_type(lax.bitwise_not(mask), np.int32)
-        order = order[jnp.argsort(invalid[order], stable=True)]
-        return keys[order], values[order], mask[order]
-    return keys[order], values[order]
-
-
-def bitcast(x: Any, dtype: Any) -> Any:
-    """The bits of numbers as others, of which the last dimension has more or fewer.
-
-    Args:
-      x: the array.
-      dtype: the dtype of the others.
-
-    Example:
-      >>> bitcast(np.uint16([1, 2]), np.uint32)
-      Array([131073], dtype=uint32)
-    """
-    dtype = dtypes.dtype(dtype)
-    old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(dtype)
-    shape = tuple(x.shape)
-    if old == new:
-        return lax.bitcast_convert_type(x, dtype)
-    if old > new:
-        pieces = lax.bitcast_convert_type(x, dtype)
-        return lax.reshape(pieces, (*shape[:-1], shape[-1] * (old // new)))
-    if shape[-1] % (new // old):
-        raise ValueError(f"the last dimension of {shape} is no multiple of {new // old}")
-    split = lax.reshape(x, (*shape[:-1], shape[-1] // (new // old), new // old))
-    return lax.bitcast_convert_type(split, dtype)
-
-
-class PackFormat(enum.Enum):
-    """Where the elements of two arrays are in one: one array after the other, or by turns."""
-
-    COMPRESSED = "compressed"
-    INTERLEAVED = "interleaved"
-
-
-_NARROW = {"float32": "bfloat16", "int32": "int16"}
-_WIDE = {narrow: wide for wide, narrow in _NARROW.items()}
-
-
-def _other_dtype(dtype: Any, preferred: Any, known: dict[str, str], scale: float) -> np.dtype:
-    name = dtypes.name_of(np.dtype(dtype))
-    if preferred is None:
-        if name not in known:
-            raise NotImplementedError(
-                f"{' and '.join(known)} are packed and unpacked by themselves, got {name}; give "
-                "preferred_element_type"
-            )
-        return dtypes.dtype(known[name])
-    bits = int(dtypes.itemsize_bits(dtype) * scale)
-    if dtypes.itemsize_bits(dtypes.dtype(preferred)) != bits:
-        raise ValueError(f"preferred_element_type= must have {bits} bits, got {preferred}")
-    return dtypes.dtype(preferred)
-
-
-def pack(
-    a: Any, b: Any, /, *, format: PackFormat, preferred_element_type: Any | None = None
-) -> Any:
-    """Two arrays as one of narrower numbers.
-
-    Args:
-      a: the one, of one dimension.
-      b: the other, of the same type.
-      format: `PackFormat.INTERLEAVED` for one dimension, the elements by turns, or `COMPRESSED` for
-        a second dimension of size 2.
-      preferred_element_type: the narrower dtype, half as wide.
-
-    Raises:
-      ValueError: where the types do not fit.
-
-    Example:
-      >>> pack(np.int32([1, 2]), np.int32([3, 4]), format=PackFormat.INTERLEAVED)
-      Array([1, 3, 2, 4], dtype=int16)
-    """
-    one, other = get_aval(a), get_aval(b)
-    if one.shape != other.shape or one.dtype != other.dtype or len(one.shape) != 1:  # type: ignore[attr-defined]
-        raise ValueError(
-            f"two arrays of one type and one dimension are packed, got {one.str_short()} and "
-            f"{other.str_short()}"
-        )
-    narrow = _other_dtype(a.dtype, preferred_element_type, _NARROW, 0.5)
-    pairs = jnp.stack([a, b], axis=1)
-    pairs = lax.convert_element_type(pairs, narrow)
-    return pairs.reshape(-1) if format is PackFormat.INTERLEAVED else pairs
-
-
-def unpack(
-    ab: Any, /, *, format: PackFormat, preferred_element_type: Any | None = None
-) -> tuple[Any, Any]:
-    """The two arrays that `pack` has made one.
-
-    Args:
-      ab: the packed array.
-      format: how it is packed.
-      preferred_element_type: the wider dtype, twice as wide.
-
-    Raises:
-      ValueError: where its shape does not fit the format.
-
-    Example:
-      >>> unpack(np.int16([1, 3, 2, 4]), format=PackFormat.INTERLEAVED)
-      (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
-    """
-    wide = _other_dtype(ab.dtype, preferred_element_type, _WIDE, 2)
-    shape = tuple(ab.shape)
-    if format is PackFormat.INTERLEAVED:
-        if len(shape) != 1 or shape[0] % 2:
-            raise ValueError(f"an even number of elements by turns is wanted, got {shape}")
-        ab = lax.reshape(ab, (shape[0] // 2, 2))
-    elif len(shape) != 2 or shape[1] != 2:
-        raise ValueError(f"a second dimension of size 2 is wanted, got {shape}")
-    ab = lax.convert_element_type(ab, wide)
-    return ab[:, 0], ab[:, 1]
 
 
 def parallel_loop(

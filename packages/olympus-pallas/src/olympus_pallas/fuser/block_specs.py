@@ -313,8 +313,7 @@ def push_block_spec(f: Callable[..., Any], *in_spec_args: Any, **in_spec_kwargs:
         whole = inlined(program)
         blocks: dict[Any, Any] = {}
         for var, spec in zip(whole.invars, specs, strict=True):
-            plain = spec is None or isinstance(spec, NoBlockSpec)
-            blocks[var] = None if plain else _block_of(spec)
+            blocks[var] = _block_of(spec) if isinstance(spec, BlockSpec) else None
         for equation in whole.eqns:
             given = [
                 None if atom.__class__ is Literal else blocks.get(atom) for atom in equation.invars

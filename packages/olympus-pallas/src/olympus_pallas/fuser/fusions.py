@@ -10,7 +10,7 @@ from typing import Any
 
 from olympus_ir import lax, pytrees
 from olympus_ir.expansion import expansion_rules
-from olympus_ir.olympuspr import ClosedOlympuspr, Literal, Olympuspr, close_olympuspr
+from olympus_ir.olympuspr import ClosedOlympuspr, DebugInfo, Literal, Olympuspr, close_olympuspr
 from olympus_ir.primitives import Primitive
 
 from .programs import aval_of, run_program, traced
@@ -209,7 +209,7 @@ def _fused(program: Olympuspr, operands: Sequence[Any], strict_mode: bool) -> li
     results = dict(zip(outputs, given, strict=True))
     others = [atom for atom in program.outvars if _key(atom) not in results]
     more = dict(zip(map(id, others), compute(others), strict=True))
-    return [results[atom] if _key(atom) in results else more[id(atom)] for atom in program.outvars]
+    return [results.get(_key(atom), more.get(id(atom))) for atom in program.outvars]
 
 
 def _key(atom: Any) -> Any:
@@ -259,7 +259,12 @@ def _output_fusion(
     values = compute(list(others))
     out_tree = chosen.params["out_tree"]
     program = Olympuspr(
-        (), [*others, *chosen.outvars], list(outputs), list(equations), frozenset(), None
+        (),
+        [*others, *chosen.outvars],
+        list(outputs),
+        list(equations),
+        frozenset(),
+        DebugInfo("fusion", None),
     )
 
     def func(*args: Any) -> Any:

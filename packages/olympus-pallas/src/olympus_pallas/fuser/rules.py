@@ -67,7 +67,7 @@ class BlockRules:
     compute: Callable[..., Any]
 
 
-block_rules: RuleTable[BlockRules] = RuleTable("block", package="olympus_pallas", folder="fuser")
+block_rules: RuleTable[Any] = RuleTable("block", package="olympus_pallas", folder="fuser")
 
 
 def rules_of(equation: Equation) -> BlockRules:

@@ -72,7 +72,7 @@ class Mesh(meshes.Mesh):
             *zip(self.grid_names, self.grid, strict=True),
             *zip(self.cluster_names, self.cluster, strict=True),
         ]
-        if self.thread_name is not None:
+        if self.thread_name is not None and self.num_threads is not None:
             pairs.append((self.thread_name, self.num_threads))
         return OrderedDict(pairs)
 

@@ -19,6 +19,7 @@ from ..machine.operations import viewed
 from ..machine.runs import Site, Transfer
 from ..machine.views import OutOfBounds, read, room_for, with_shape, write
 from . import primitives as gpu
+from . import products
 from .types import OOBFillMode
 
 _COMBINATIONS: dict[Any, Callable[[Any, Any], Any]] = {
@@ -194,24 +195,24 @@ def _value(core: Core, operand: Any) -> np.ndarray:
     return core.read(operand) if isinstance(operand, Site) else operand
 
 
-@simulated(gpu.wgmma_p)
+@simulated(products.wgmma_p)
 def _wgmma(core: Core, params: Any, total: Site, left: Any, right: Any) -> None:
     now = core.read(total)
     product = _product(_value(core, left), _value(core, right), now.dtype)
     core.write(total, now + product)
 
 
-@simulated(gpu.wgmma_wait_p)
+@simulated(products.wgmma_wait_p)
 def _wgmma_wait(core: Core, params: Any, count: Any) -> None:
     return None
 
 
-@simulated(gpu.wgmma_load_p)
+@simulated(products.wgmma_load_p)
 def _wgmma_load(core: Core, params: Any, total: Site) -> list[Any]:
     return [core.read(total)]
 
 
-@simulated(gpu.tcgen05_mma_p)
+@simulated(products.tcgen05_mma_p)
 def _tcgen05_mma(
     core: Core, params: Any, total: Site, left: Site, right: Site, barrier: Any, accumulate: Any
 ) -> None:
@@ -222,7 +223,7 @@ def _tcgen05_mma(
         _arrive(core, params, barrier)
 
 
-@simulated(gpu.tcgen05_commit_p)
+@simulated(products.tcgen05_commit_p)
 def _tcgen05_commit(core: Core, params: Any, barrier: Site) -> None:
     _arrive(core, params, barrier)
 

@@ -99,7 +99,7 @@ class TilingTransform(Transform):
         counts = tuple(d // t for d, t in zip(dims, self.tiling, strict=True))
         return x.update(shape=(*x.shape[: len(x.shape) - rank], *counts, *self.tiling))
 
-    def undo(self, x: ShapedArray) -> UntilingTransform:
+    def undo(self, x: ShapedArray) -> TilingTransform:
         """The transform back from tiles."""
         return UntilingTransform(self.tiling)
 

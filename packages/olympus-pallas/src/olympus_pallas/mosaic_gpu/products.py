@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of the tensor cores of GPUs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.avals import ShapedArray, get_aval
+
+from .operations import aval_of_view, bind_operation, is_reference, operation
+
+__all__ = [
+    "tcgen05_commit_arrive",
+    "tcgen05_mma",
+    "wgmma",
+    "wgmma_accumulator_load",
+    "wgmma_wait",
+]
+
+wgmma_p = operation("wgmma")
+wgmma_wait_p = operation("wgmma_wait")
+wgmma_load_p = operation("wgmma_accumulator_load")
+tcgen05_mma_p = operation("tcgen05_mma")
+tcgen05_commit_p = operation("tcgen05_commit_arrive")
+
+
+def _matrix(value: Any) -> ShapedArray:
+    return aval_of_view(value) if is_reference(value) else get_aval(value)  # type: ignore[return-value]
+
+
+def _check_product(name: str, acc: Any, a: Any, b: Any) -> None:
+    total, left, right = _matrix(acc), _matrix(a), _matrix(b)
+    fits = (
+        len(left.shape) == len(right.shape) == 2
+        and left.shape[1] == right.shape[0]
+        and total.shape == (left.shape[0], right.shape[1])
+    )
+    if not fits:
+        raise ValueError(
+            f"{name} adds a product of shapes {left.shape} and {right.shape} to an accumulator of "
+            f"shape {total.shape}: they do not fit together"
+        )
+    if left.dtype != right.dtype:
+        raise ValueError(
+            f"{name} multiplies matrices of one dtype, got {left.dtype} and {right.dtype}"
+        )
+
+
+def wgmma(acc: Any, a: Any, b: Any) -> None:
+    """Begins to add a product to an accumulator: ``acc[...] += a[...] @ b[...]``.
+
+    Args:
+      acc: an accumulator, made by `run_scoped` of `ACC`.
+      a: the left factor, in SMEM or an array.
+      b: the right factor, in SMEM.
+
+    Raises:
+      ValueError: where shapes or dtypes do not fit together.
+    """
+    _check_product("wgmma", acc, a, b)
+    bind_operation(wgmma_p, (acc, a, b))
+
+
+def wgmma_wait(n: int) -> None:
+    """Waits until at most some products are being computed.
+
+    Args:
+      n: how many.
+    """
+    bind_operation(wgmma_wait_p, (n,))
+
+
+def wgmma_accumulator_load(acc: Any, *, wait_n: int | None = 0) -> Any:
+    """What an accumulator holds.
+
+    Args:
+      acc: the accumulator.
+      wait_n: how many products may still be computed; None for not waiting at all.
+    """
+    if wait_n is not None:
+        wgmma_wait(wait_n)
+    return bind_operation(wgmma_load_p, (acc,), (aval_of_view(acc),))[0]
+
+
+def tcgen05_mma(
+    acc: Any,
+    a: Any,
+    b: Any,
+    barrier: Any | None = None,
+    *,
+    a_scale: Any | None = None,
+    b_scale: Any | None = None,
+    a_sparse_metadata: Any | None = None,
+    accumulate: Any = True,
+    collective_axis: str | None = None,
+) -> None:
+    """Begins to add a product to an accumulator in tensor memory.
+
+    Args:
+      acc: the accumulator, in TMEM.
+      a: the left factor, in SMEM or TMEM.
+      b: the right factor, in SMEM.
+      barrier: where the end of the product arrives; None where `tcgen05_commit_arrive` says it.
+      a_scale: factors of blocks of ``a``; not known here.
+      b_scale: factors of blocks of ``b``; not known here.
+      a_sparse_metadata: which elements of ``a`` there are; not known here.
+      accumulate: whether it is added; otherwise it replaces what is there.
+      collective_axis: the axis along which two blocks compute it together; not known here.
+
+    Raises:
+      ValueError: where shapes or dtypes do not fit together, or what is not known is asked for.
+    """
+    for name, value in (
+        ("a_scale", a_scale),
+        ("b_scale", b_scale),
+        ("a_sparse_metadata", a_sparse_metadata),
+        ("collective_axis", collective_axis),
+    ):
+        if value is not None:
+            raise ValueError(f"products with {name} are not simulated")
+    _check_product("tcgen05_mma", acc, a, b)
+    if isinstance(accumulate, bool):
+        accumulate = np.bool_(accumulate)
+    bind_operation(tcgen05_mma_p, (acc, a, b, barrier, accumulate))
+
+
+def tcgen05_commit_arrive(barrier: Any, collective_axis: str | None = None) -> None:
+    """Arrives at a barrier when the products so far have been computed.
+
+    Args:
+      barrier: the barrier.
+      collective_axis: the axis along which two blocks compute them together; not known here.
+
+    Raises:
+      ValueError: where ``collective_axis`` is given.
+    """
+    if collective_axis is not None:
+        raise ValueError("products of two blocks are not simulated")
+    bind_operation(tcgen05_commit_p, (barrier,))
