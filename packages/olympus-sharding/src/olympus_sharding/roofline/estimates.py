@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import functools
 import logging
+import operator
 from collections.abc import Callable
 from typing import Any
 
 from olympus_autodiff import vjp
 from olympus_autodiff.zeros import ones_like_aval
 from olympus_ir import pytrees
+from olympus_ir.dead_code import dce_olympuspr
 from olympus_ir.make import make_olympuspr
 from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr
 from olympus_ir.tracing import typeof
@@ -116,9 +119,10 @@ def roofline(
       >>> result.flops
       512
     """
+    is_spread = mesh is not None and in_specs is not None
     of_device = f
-    if mesh is not None and in_specs is not None:
-        of_device = shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
+    if is_spread:
+        of_device = shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs)
 
     def estimate(*args: Any) -> tuple[Any, RooflineResult]:
         traced = _backward(of_device) if vjp else of_device
@@ -126,7 +130,15 @@ def roofline(
         if print_jaxpr:
             print(closed)
         walk = _Estimate(mesh, pin_lhs_in_vmem, pin_rhs_in_vmem)
-        return types, walk.program(closed.jaxpr)
+        olympuspr = closed.jaxpr
+        if vjp:  # of the forward pass, only what the backward pass needs
+            used = [True] * len(olympuspr.outvars)
+            olympuspr, _ = dce_olympuspr(olympuspr, used, instantiate=True)
+        if not is_spread:
+            return types, walk.program(olympuspr)
+        # Around the parts of a device there are whole arrays, which take no memory of its.
+        parts = map(walk.equation, olympuspr.eqns)
+        return types, functools.reduce(operator.add, parts, RooflineResult.zeros())
 
     return estimate
 
@@ -153,7 +165,7 @@ def roofline_and_grad(
 
     Returns:
       A function that returns the types of the results, the estimate of the function, and that of
-      the function with its backward pass.
+      its backward pass.
     """
     options = {
         "pin_lhs_in_vmem": pin_lhs_in_vmem,

@@ -55,7 +55,7 @@ for _primitive in primitives():
         roofline_rules[_primitive] = _elementwise
     elif _primitive.family in ("shaping", "transfer", "tokens", "callbacks"):
         register_standard_roofline(_primitive)
-for _primitive in _FREE:
+for _primitive in (*_FREE, lax.slice_p):
     register_standard_roofline(_primitive)
 
 

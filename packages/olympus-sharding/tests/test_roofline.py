@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates of the roofline model; the numbers are those of JAX 0.10.2 where it has a rule."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+from olympus_ir import lax
+from olympus_ir.placement import AbstractMesh, PartitionSpec
+from olympus_ir.primitives import Primitive
+from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_sharding.roofline import (
+    RooflineResult,
+    RooflineShape,
+    register_roofline,
+    register_standard_roofline,
+    roofline,
+    roofline_and_grad,
+)
+
+X = ShapeDtypeStruct((128, 64), np.float32)
+Y = ShapeDtypeStruct((64, 32), np.float32)
+MESH = AbstractMesh((4, 2), ("x", "y"))
+
+
+def estimate(fun, *args, **options):
+    return roofline(fun, **options)(*args)[1]
+
+
+@pytest.mark.parametrize(
+    ("fun", "operations", "moved", "peak"),
+    [
+        (lax.sin, 8192, 65536, 32768),
+        (lambda x: lax.add(x, x), 8192, 98304, 32768),
+        (lambda x: lax.mul(x, 2.0), 8192, 65540, 32768),
+        (lambda x: lax.reduce_sum(x, (0,)), 8128, 33024, 32768),
+        (lambda x: lax.cumsum(x, 0), 128, 65536, 32768),
+        (lambda x: lax.broadcast_in_dim(x, (128, 64, 3), (0, 1)), 0, 0, 98304),
+        (lambda x: lax.add(lax.sin(x), lax.cos(x)), 24576, 229376, 65536),
+        (lambda x: lax.is_finite(x), 8192, 40960, 32768),
+    ],
+)
+def test_elementwise_operations(fun, operations, moved, peak):
+    found = estimate(fun, X)
+    expected = RooflineResult(
+        unfused_flops=operations, unfused_hbm_bytes=moved, peak_hbm_bytes=peak
+    )
+    assert found == expected
+
+
+def test_products():
+    types, found = roofline(lambda x, y: lax.add(lax.sin(lax.dot(x, y)), 1.0))(X, Y)
+    assert types == ShapeDtypeStruct((128, 32), np.float32)
+    assert found == RooflineResult(
+        flops=524288,
+        unfused_flops=532480,
+        hbm_bytes=57344,
+        peak_hbm_bytes=40960,
+        unfused_hbm_bytes=122884,
+    )
+    assert estimate(lax.dot, X, Y, pin_lhs_in_vmem=True).hbm_bytes == 8192
+    assert estimate(lax.dot, X, Y, pin_rhs_in_vmem=True).hbm_bytes == 49152
+
+
+def test_convolutions_without_padding():
+    image = ShapeDtypeStruct((1, 1, 128, 64), np.float32)
+    kernel = np.ones((1, 1, 3, 3), np.float32)
+    found = estimate(lambda x: lax.conv(x, kernel, (1, 1), "SAME"), image)
+    # Taps that are inside: 382 along the first dimension, 190 along the second.
+    assert found.unfused_flops == 2 * 382 * 190
+
+
+def test_loops_count_as_often_as_they_run():
+    def loop(x):
+        return lax.scan(lambda c, _: (lax.sin(c), None), x, None, length=5)[0]
+
+    assert estimate(loop, X).unfused_flops == 5 * 8192
+
+
+@pytest.mark.parametrize(
+    ("fun", "sent", "hops"),
+    [
+        (lambda x: lax.psum(x, "x"), {"x": 6144}, {"x": 8}),
+        (lambda x: lax.psum(x, ("x", "y")), {"x": 3584, "y": 3584}, {"x": 16, "y": 16}),
+        (lambda x: lax.all_gather(x, "x", tiled=True), {"x": 12288}, {"x": 4}),
+        (lambda x: lax.psum_scatter(x, "x", tiled=True), {"x": 3072}, {"x": 4}),
+        (lambda x: lax.all_to_all(x, "x", 0, 1, tiled=True), {"x": 4096}, {"x": 2}),
+        (
+            lambda x: lax.ppermute(x, "x", [(i, (i + 1) % 4) for i in range(4)]),
+            {"x": 4096},
+            {"x": 1},
+        ),
+    ],
+)
+def test_exchanges(fun, sent, hops):
+    spec = PartitionSpec("x", "y")
+    found = estimate(fun, X, mesh=MESH, in_specs=spec, out_specs=spec)
+    assert found.ici_bytes == sent and found.ici_latency == hops
+
+
+def test_estimates_are_those_of_one_device():
+    spec = PartitionSpec("x", "y")
+    found = estimate(lax.sin, X, mesh=MESH, in_specs=spec, out_specs=spec)
+    assert found == RooflineResult(unfused_flops=1024, unfused_hbm_bytes=8192, peak_hbm_bytes=4096)
+
+
+def test_backward_pass():
+    specs = (PartitionSpec("x"), PartitionSpec())
+    types, forward, backward = roofline_and_grad(lax.dot, MESH, specs, PartitionSpec("x"))(X, Y)
+    assert types.shape == (128, 32)
+    assert forward.flops == 131072 and forward.ici_bytes == {}
+    assert backward.flops == 2 * forward.flops and backward.ici_bytes == {"x": 12288}
+
+
+def test_rules_of_ones_own(caplog):
+    primitive = Primitive("costly")
+    primitive.def_abstract_eval(lambda x: x)
+    with caplog.at_level(logging.WARNING, logger="olympus.roofline"):
+        assert estimate(primitive.bind, X).flops == 0
+    assert "No roofline rule for costly" in caplog.text
+
+    @register_roofline(primitive)
+    def rule(context, x):
+        assert context.primitive is primitive and context.avals_in[0].shape == x.shape
+        return RooflineResult(flops=7)
+
+    assert estimate(primitive.bind, X).flops == 7
+    register_standard_roofline(primitive)
+    assert estimate(primitive.bind, X).flops == 0
+
+
+def test_shapes_and_sums():
+    shape = RooflineShape(shape=(2, 3), dtype=np.dtype("float32"))
+    assert (shape.size, shape.bytes) == (6, 24)
+    first = RooflineResult(flops=1, peak_hbm_bytes=3, ici_bytes={"x": 1})
+    second = RooflineResult(flops=2, peak_hbm_bytes=5, ici_bytes={"x": 2, "y": 3})
+    assert first + second == RooflineResult(flops=3, peak_hbm_bytes=5, ici_bytes={"x": 3, "y": 3})
+    assert RooflineResult.zeros() == RooflineResult()
+
+
+def test_printed_program(capsys):
+    estimate(lax.sin, X, print_jaxpr=True)
+    assert "b:f32[128,64] = sin a" in capsys.readouterr().out
