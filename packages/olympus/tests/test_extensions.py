@@ -118,6 +118,8 @@ def test_shardings_serialized() -> None:
     proto = sharding.get_op_sharding_from_serialized_proto(data)
     assert type(proto).__name__ == "OpSharding" and proto.SerializeToString() == data
     assert sharding.GSPMDSharding(olympus.devices()[:1], hlo).num_devices == 1
+    whole = sharding.GSPMDSharding.get_replicated(tuple(olympus.devices()[:1]))
+    assert whole.is_fully_replicated and whole.num_devices == 1
 
 
 def test_portable_programs() -> None:

@@ -152,6 +152,19 @@ def test_zeros_and_derivatives() -> None:
 
     assert names(True) == {"jvp()"} and names(False) == {""}
 
+    def look(x):
+        primal, tangent = x._trace.to_primal_tangent_pair(x)
+        constant, zero = x._trace.to_primal_tangent_pair(3.0)
+        assert (primal, tangent, constant) == (2.0, 5.0, 3.0) and type(zero) is ad.Zero
+        return x
+
+    olympus.jvp(look, (2.0,), (5.0,))
+
+
+def test_pytrees_that_do_not_match() -> None:
+    with pytest.raises(ValueError, match=r"- \['a', 'c'\]|- \('a', 'c'\)"):
+        olympus.tree.map(lambda x, y: x, {"a": 1, "c": 2}, {"a": 1, "b": 2})
+
 
 def test_types() -> None:
     array = olympus.typeof(jnp.ones((2, 3)))

@@ -117,6 +117,11 @@ class JVPTrace(Trace):
                 tangents.append(Zero.of(arg))
         return primals, tangents, moving
 
+    def to_primal_tangent_pair(self, val: Any) -> tuple[Any, Any]:
+        """The value of an operand and its tangent, which is a `Zero` where it has none."""
+        (primal,), (tangent,), _ = self.split([val])
+        return primal, tangent
+
     def pair(self, primal: Any, tangent: Any) -> Any:
         """A value with its tangent; the value alone where the tangent is zero."""
         if tangent.__class__ in (Zero, SymbolicZero) or is_float0(tangent):

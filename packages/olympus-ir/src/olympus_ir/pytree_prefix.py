@@ -178,9 +178,18 @@ def _node_mismatch(prefix: Any, node: _Node, full_node: _Node) -> tuple[str, str
             (
                 f"has a subtree of type\n    {kind}\nwith metadata\n    {metadata}\nwhere the full "
                 f"pytree has one of the same type with metadata\n    {full_metadata}"
+                f"{_difference(metadata, full_metadata)}"
             ),
         )
     return None
+
+
+def _difference(metadata: Any, full_metadata: Any) -> str:
+    """The lines in which the texts of two metadata differ, with marks below what differs."""
+    import difflib  # only where something has gone wrong
+
+    lines = difflib.ndiff(str(metadata).splitlines(), str(full_metadata).splitlines())
+    return "\nthat is,\n" + "\n".join(f"    {line.rstrip()}" for line in lines)
 
 
 # Keys, children and metadata.

@@ -129,6 +129,13 @@ def _gspmd_repr(sharding: GSPMDSharding) -> str:
     return f"GSPMDSharding({sharding._hlo_sharding!r}{kind})"
 
 
+def _gspmd_replicated(
+    cls: type[GSPMDSharding], device_assignment: Any, *, memory_kind: str | None = None
+) -> GSPMDSharding:
+    """The sharding of arrays that lie on all of some devices as a whole."""
+    return cls(device_assignment, REPLICATED, memory_kind=memory_kind)
+
+
 GSPMDSharding._to_xla_hlo_sharding = _gspmd_hlo_sharding
 GSPMDSharding._device_assignment = property(lambda self: tuple(self._internal_device_list))
 GSPMDSharding.devices_indices_map = _gspmd_devices_indices_map
@@ -138,4 +145,5 @@ GSPMDSharding.memory_kind = property(lambda self: self._memory_kind)
 GSPMDSharding.with_memory_kind = lambda self, kind: GSPMDSharding(
     self._internal_device_list, self._hlo_sharding, memory_kind=kind
 )
+GSPMDSharding.get_replicated = classmethod(_gspmd_replicated)
 GSPMDSharding.__repr__ = _gspmd_repr

@@ -59,8 +59,8 @@ _jax_mlir_ext.register_dialects(upstream_dialects)
 class OlympusIrContext(_RawContext):
     """A context with the dialects that programs use; the public one loads all there are."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self.append_dialect_registry(upstream_dialects)
         self.load_all_available_dialects()
         # The C++ context refers to its pool without owning it.
