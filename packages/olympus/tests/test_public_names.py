@@ -72,6 +72,11 @@ def test_names_that_have_moved_warn_at_each_use(name: str, hint: str) -> None:
     assert name not in dir(olympus.core)
 
 
+def test_deprecated_names_say_what_they_are_called_now() -> None:
+    with pytest.warns(DeprecationWarning, match=r"pjit\.pjit is deprecated\. Use olympus\.jit\."):
+        assert olympus.experimental.pjit.pjit is olympus.jit
+
+
 def test_importing_loads_what_is_needed_only() -> None:
     loaded = run_python("import sys, olympus.numpy; print(*sys.modules)").split()
     assert {"olympus", "olympus_numpy", "numpy"} <= set(loaded)

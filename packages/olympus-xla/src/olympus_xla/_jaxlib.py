@@ -81,6 +81,7 @@ __all__ = [
     "gloo_collectives",
     "hlo_module_cost_analysis",
     "hlo_without_metadata",
+    "ifrt_programs",
     "import_dlpack",
     "initialize_pjrt_plugin",
     "ir_tree_registry",
@@ -184,6 +185,7 @@ encode_inspect_sharding_callback = _jax.encode_inspect_sharding_callback
 Buffer = _jax.ffi.Buffer
 ExecutionContext = _jax.ffi.ExecutionContext
 ExecutionStage = _jax.ffi.ExecutionStage
+ifrt_programs = _jax.ifrt_programs
 register_custom_call_partitioner = xla_client.register_custom_call_partitioner
 gloo_collectives = _jax.make_gloo_tcp_collectives
 initialize_pjrt_plugin = xla_client.initialize_pjrt_plugin

@@ -89,8 +89,10 @@ def _look_up(name: str, source: str) -> Any:
 
 def _deprecation(module_name: str, name: str, source: str) -> str:
     text = f"{module_name}.{name} is deprecated."
-    module, _, _ = source.partition(":")
-    return f"{text} Use {module}.{name}." if module.startswith("olympus.") else text
+    module, _, attribute = source.partition(":")
+    if module.partition(".")[0] != "olympus":
+        return text
+    return f"{text} Use {module}.{name if attribute in ('', own_spelling(name)) else attribute}."
 
 
 def names_from(module: str, *names: str) -> dict[str, str]:

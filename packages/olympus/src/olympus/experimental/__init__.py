@@ -28,6 +28,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         "ode",
         "pallas",
         "pjit",
+        "pjit",
         "profiler",
         "random",
         "rnn",

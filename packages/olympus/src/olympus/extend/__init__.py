@@ -10,6 +10,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         "backend",
         "core",
         "ffi",
+        "ifrt_programs",
         "linear_util",
         "lowering",
         "mlir",
