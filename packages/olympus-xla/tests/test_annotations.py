@@ -49,14 +49,15 @@ def test_blocks_and_values():
     def fun(x):
         with set_xla_metadata(key="text", number=2, flag=True):
             y = lax.sin(x)
-        return set_xla_metadata(lax.cos(y), late="yes")
+        return set_xla_metadata(lax.cos(y), late=True, number=3)
 
     assert operations(fun, X) == {
         "stablehlo.sine": 'flag = "true", key = "text", number = "2"',
-        "stablehlo.cosine": 'late = "yes"',
+        "stablehlo.cosine": 'late = "true", number = "3"',
     }
     np.testing.assert_allclose(jit(fun)(X), np.cos(np.sin(X)), rtol=1e-6)
-    assert "xla_metadata_value[xla_metadata_kvs=(('late', 'yes'),)]" in str(make_olympuspr(fun)(X))
+    attributes = "(('late', True), ('number', 3))"
+    assert f"xla_metadata_kvs={attributes}" in str(make_olympuspr(fun)(X))
 
 
 def test_inner_blocks_win():

@@ -19,7 +19,7 @@ from .lax.annotations import (
     xla_metadata_value_p,
 )
 from .lax.compute_types import attributes_of_compute_type
-from .marks import MarkedBlock
+from .marks import MarkedBlock, attribute_text
 from .memory_spaces import MemorySpace
 from .pytree_prefix import broadcast_prefix
 from .staging import separate_constants, trace_to_closed
@@ -35,10 +35,6 @@ __all__ = [
 ]
 
 _NOTHING = object()
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def set_xla_metadata(x: Any = _NOTHING, **kwargs: Any) -> Any:
@@ -61,7 +57,7 @@ def set_xla_metadata(x: Any = _NOTHING, **kwargs: Any) -> Any:
       >>> y = set_xla_metadata(lax.cos(y), schedule="late")
     """
     if x is _NOTHING:
-        return MarkedBlock({name: _text(value) for name, value in kwargs.items()})
+        return MarkedBlock({name: attribute_text(value) for name, value in kwargs.items()})
     attributes = tuple((name, value) for name, value in sorted(kwargs.items()))
     return pytrees.tree_map(
         lambda leaf: xla_metadata_value_p.bind(leaf, xla_metadata_kvs=attributes), x
@@ -173,7 +169,7 @@ def xla_metadata_call(f: Callable[..., Any] | None = None, **meta: str) -> Calla
         if not isinstance(value, str):
             raise TypeError(
                 f"xla_metadata_call takes attributes that are strings, got {name}={value!r}; write "
-                f"{name}={_text(value)!r}"
+                f"{name}={attribute_text(value)!r}"
             )
     if f is None:
         return functools.partial(xla_metadata_call, **meta)

@@ -20,6 +20,11 @@ from .user_contexts import UserContext
 _around = UserContext(())
 
 
+def attribute_text(value: Any) -> str:
+    """The value of an attribute as it is written: booleans in small letters."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 class MarkedBlock:
     """Gives attributes to what is traced in a ``with`` block, or in a function that it decorates.
 

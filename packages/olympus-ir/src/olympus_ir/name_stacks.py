@@ -101,7 +101,7 @@ def attributes_of(names: NameStack) -> dict[str, str]:
     """The attributes of the marks among names, those of inner ones before those of outer ones."""
     attributes: dict[str, str] = {}
     for name in names:
-        if name.__class__ is Mark:
+        if isinstance(name, Mark):
             attributes.update(name.attributes)
     return attributes
 

@@ -221,7 +221,7 @@ def symbolic_slice(part: slice, size: Any, position: int) -> tuple[Any, Any, int
         if value is None:
             return default
         if isinstance(value, Tracer):
-            _slice_indices(part, 0, position)  # raises
+            return _slice_indices(part, 0, position)  # raises
         if value < 0:
             return max_dim(value + size, lowest)
         return min_dim(highest, value)

@@ -114,14 +114,14 @@ class custom_partitioning:
         self.propagate_user_sharding = propagate_user_sharding
         self.infer_sharding_from_operands = infer_sharding_from_operands
         self.decode_shardings = decode_shardings
-        factors = {
-            "reduction_factors": tuple(reduction_factors),
-            "need_replication_factors": tuple(need_replication_factors),
-            "permutation_factors": tuple(permutation_factors),
-        }
+        factors = (
+            tuple(reduction_factors),
+            tuple(need_replication_factors),
+            tuple(permutation_factors),
+        )
         if isinstance(sharding_rule, str):
-            sharding_rule = parse_sharding_rule(sharding_rule, **factors, **factor_sizes)
-        elif factor_sizes or any(factors.values()):
+            sharding_rule = parse_sharding_rule(sharding_rule, *factors, **factor_sizes)
+        elif factor_sizes or any(factors):
             raise ValueError(
                 "def_partition takes factors, and their sizes, with a sharding_rule that is a "
                 f"string; got {type(sharding_rule).__name__}"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import source_info
+from ..name_stacks import no_names
 from . import expressions
 from .expressions import Polynomial, SymbolicDim, Term, add_into, divide_terms, multiply_terms
 
@@ -58,7 +59,7 @@ class SymbolicScope:
         self.bounds_cache: dict[Any, Any] = {}
         self.term_bounds: dict[Any, Any] = {}
         self.operation_facts: dict[Any, Any] = {}
-        self._origin = source_info.summarize(source_info.SourceInfo(source_info.capture(), None))
+        self._origin = source_info.summarize(source_info.SourceInfo(source_info.capture(), no_names))
         for text in constraints_str:
             self._add(text)
 

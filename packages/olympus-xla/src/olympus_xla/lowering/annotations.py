@@ -8,6 +8,7 @@ from typing import Any
 
 from olympus_ir import lax
 from olympus_ir.lax.compute_types import attributes_of_compute_type
+from olympus_ir.marks import attribute_text
 from olympus_ir.memory_spaces import MemorySpace
 
 from . import mlir
@@ -22,7 +23,7 @@ _MEMORIES = {MemorySpace.Device: "device", MemorySpace.Host: "pinned_host"}
 
 @lowering_rules.define(lax.xla_metadata_value_p)
 def _xla_metadata_value(context: LoweringContext, operand: Any, *, xla_metadata_kvs: Any) -> Any:
-    annotate(operand, dict(xla_metadata_kvs))
+    annotate(operand, {name: attribute_text(value) for name, value in xla_metadata_kvs})
     return operand
 
 

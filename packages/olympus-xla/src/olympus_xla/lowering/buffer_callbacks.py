@@ -51,7 +51,7 @@ def _buffer_callback(
             )
 
         return by_platform(context, emit, context.result_types)
-    (platform,) = context.platforms
+    platform = next(iter(context.platforms))
     target = _TARGETS.get(platform)
     if target is None:
         raise ValueError(

@@ -22,6 +22,7 @@ from olympus_ir.symbolic.solving import Solution, UnexpectedDimVar
 
 from . import mlir
 from .context import LoweringContext, ModuleLowering
+from .marks import context_class
 from .mlir import ir
 from .platforms import index_attributes, index_type
 
@@ -49,7 +50,7 @@ class SymbolicModuleLowering(ModuleLowering):
         return [mlir.tensor_type((), _INT32)] * len(self.variables)
 
     def new_context(self, block: Any, name_prefix: str) -> LoweringContext:
-        return SymbolicContext(self, block, name_prefix)
+        return context_class(SymbolicContext)(self, block, name_prefix)
 
     def add_public_function(
         self,
@@ -74,21 +75,16 @@ class SymbolicModuleLowering(ModuleLowering):
                 ir.FunctionType.get(in_types, out_types, context=mlir.context())
             ),
             "sym_visibility": mlir.string("public"),
-            "arg_attrs": mlir.array(
-                map(
-                    mlir.dictionary,
-                    [
-                        *[index_attributes()] * len(index),
-                        *[{}] * len(tokens),
-                        *(arg_attributes or [{}] * len(inputs)),
-                    ],
-                )
+            "arg_attrs": _dictionaries(
+                [
+                    *[index_attributes()] * len(index),
+                    *[{}] * len(tokens),
+                    *(arg_attributes or [{}] * len(inputs)),
+                ]
             ),
         }
         if result_attributes is not None:
-            attributes["res_attrs"] = mlir.array(
-                map(mlir.dictionary, [*[{}] * len(tokens), *result_attributes])
-            )
+            attributes["res_attrs"] = _dictionaries([*[{}] * len(tokens), *result_attributes])
         block = _function_block(self, attributes, in_types)
         context = SymbolicContext(self, block, name_prefix)
         arguments = list(block.arguments)
@@ -110,6 +106,10 @@ class SymbolicModuleLowering(ModuleLowering):
             "func.call", out_types, operands, {"callee": mlir.symbol(inner)}
         ).results
         context.operation("func.return", [], results)
+
+
+def _dictionaries(attributes: Sequence[dict[str, Any]]) -> Any:
+    return mlir.array([mlir.dictionary(each) for each in attributes])
 
 
 def _function_block(module: Any, attributes: dict[str, Any], in_types: Sequence[Any]) -> Any:
@@ -136,6 +136,8 @@ class SymbolicContext(LoweringContext):
     """
 
     __slots__ = ("_sizes", "variables")
+
+    module: SymbolicModuleLowering
 
     def __init__(self, module: Any, block: Any, name_prefix: str) -> None:
         super().__init__(module, block, name_prefix)
@@ -200,7 +202,7 @@ class SymbolicContext(LoweringContext):
         array = np.asarray(value)
         if array.dtype != object or not array.ndim:
             return super().constant(value, dtype)
-        flat = self.sizes(array.ravel())
+        flat = self.sizes(array.ravel().tolist())
         whole = flat if array.ndim == 1 else self.reshape(flat, array.shape, _INT32)
         wanted = _INT32 if dtype is None else np.dtype(dtype)
         return whole if wanted == _INT32 else self.convert(whole, array.shape, wanted)
