@@ -270,6 +270,7 @@ def test_equations_are_bound_again_by_their_parameters():
     (equation,) = make_olympuspr(f)(1.0).eqns
     params = equation.primitive.get_bind_params(equation.params)
     assert set(params) == {"subfuns", "symbolic_zeros"}
+    assert params["subfuns"][0].call_wrapped(1.0) == [pytest.approx(np.sin(1.0))]
     for given in (params, equation.params):
         (result,) = equation.primitive.bind(1.0, **given)
         assert float(result) == pytest.approx(np.sin(1.0))

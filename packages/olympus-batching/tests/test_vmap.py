@@ -214,3 +214,11 @@ def test_values_that_are_no_arrays():
         vmap(lambda x: "abc")(X3)
     with pytest.raises(TypeError, match="Expected a callable value, got 3"):
         vmap(3)
+
+
+def test_arguments_that_are_not_mapped_may_be_anything():
+    rows = np.ones((2, 3), np.float32)
+    result = vmap(lambda x, f: f(x), in_axes=(0, None))(rows, lambda x: lax.reduce_sum(x, (0,)))
+    np.testing.assert_array_equal(result, [3, 3])
+    with pytest.raises(TypeError, match="is not a valid OLYMPUS type"):
+        vmap(lambda x, f: x)(rows, len)

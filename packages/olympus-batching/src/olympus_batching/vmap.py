@@ -212,13 +212,13 @@ def _mapped_axis(
     size = axis_size
     consistent = True
     for leaf, axis in zip(leaves, axes, strict=True):
+        if axis is None:  # passed on as it is, whatever it is
+            dims.append(None)
+            continue
         try:
             shape = leaf.shape
         except AttributeError:
             shape = _shape(leaf)
-        if axis is None:
-            dims.append(None)
-            continue
         ndim = len(shape)
         if not -ndim <= axis < ndim:
             _raise_no_axis(fun, in_tree, leaves, len(dims), axis, shape)

@@ -20,6 +20,7 @@ __all__ = [
     "Store",
     "StoreException",
     "WrappedFun",
+    "as_wrapped",
     "cache",
     "curried",
     "flatten_fun",
@@ -215,7 +216,7 @@ def curried(function: Callable[..., Any]) -> Callable[..., Any]:
     return with_first
 
 
-def _wrapped(fun: WrappedFun | Callable[..., Any]) -> WrappedFun:
+def as_wrapped(fun: WrappedFun | Callable[..., Any]) -> WrappedFun:
     """The function with room for transformations: traces are given plain functions."""
     return fun if isinstance(fun, WrappedFun) else wrap_init(fun, debug_info=unknown_debug_info)
 
@@ -223,7 +224,7 @@ def _wrapped(fun: WrappedFun | Callable[..., Any]) -> WrappedFun:
 @curried
 def transformation2(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any) -> WrappedFun:
     """Puts a transformation ``gen(inner, *static, *operands) -> result`` around a function."""
-    return _wrapped(fun).wrap(gen, gen_static_args, None)
+    return as_wrapped(fun).wrap(gen, gen_static_args, None)
 
 
 @curried
@@ -240,7 +241,7 @@ def transformation_with_aux2(
       The function, and a function that returns what was stored when it was called.
     """
     store = EqualStore() if use_eq_store else Store()
-    transformed = _wrapped(fun).wrap(gen, gen_static_args, store)
+    transformed = as_wrapped(fun).wrap(gen, gen_static_args, store)
     return (transformed.with_unknown_names() if unk_names else transformed), lambda: store.val
 
 
@@ -264,7 +265,7 @@ def transformation(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: A
     def around(inner: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return _around_call(gen, inner, args, kwargs)
 
-    return _wrapped(fun).wrap(around, gen_static_args, None)
+    return as_wrapped(fun).wrap(around, gen_static_args, None)
 
 
 @curried
@@ -279,7 +280,7 @@ def transformation_with_aux(
         return out
 
     store = Store()
-    return _wrapped(fun).wrap(around, gen_static_args, store), lambda: store.val
+    return as_wrapped(fun).wrap(around, gen_static_args, store), lambda: store.val
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:

@@ -17,6 +17,7 @@ from ..evaluation import evaluator, olympuspr_as_fun
 from ..olympuspr import ClosedOlympuspr, Olympuspr
 from ..primitives import Primitive, add_to_instruction_set, instruction
 from ..tracing import Trace, closed_over, current, set_current_trace
+from ..wrapped_functions import as_wrapped
 
 __all__ = [
     "checkpoint_p",
@@ -60,12 +61,20 @@ class _CustomCall(Primitive):
     ) -> Sequence[Any]:
         given = params if params_after_avals is None else params_after_avals
         if "subfuns" not in given:
-            given = self.get_bind_params(given)
+            given = self._functions(given)
         with set_current_trace(trace):  # under which the functions are called
             return self._call(trace, _as_arrays(args), **given)
 
     def bind_equation(self, operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:  # type: ignore[override]
         return self.bind_with_trace(current.trace, operands, params)
+
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        given = self._functions(params)
+        return {**given, "subfuns": tuple(map(as_wrapped, given["subfuns"]))}
+
+    def _functions(self, params: dict[str, Any]) -> dict[str, Any]:
+        """What an equation is bound to: functions in place of its programs."""
+        raise NotImplementedError(f"{type(self).__name__} must define _functions")
 
     def _call(
         self, trace: Trace, args: Sequence[Any], subfuns: Sequence[Any], **options: Any
@@ -75,7 +84,7 @@ class _CustomCall(Primitive):
 
 
 class _CustomJVPCall(_CustomCall):
-    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def _functions(self, params: dict[str, Any]) -> dict[str, Any]:
         return {
             "subfuns": (olympuspr_as_fun(params["call_jaxpr"]), params["jvp_jaxpr_fun"]),
             "symbolic_zeros": params["symbolic_zeros"],
@@ -89,7 +98,7 @@ class _CustomJVPCall(_CustomCall):
 
 
 class _CustomVJPCall(_CustomCall):
-    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def _functions(self, params: dict[str, Any]) -> dict[str, Any]:
         fun = olympuspr_as_fun(params["call_jaxpr"])
         return {
             "subfuns": (fun, params["fwd_jaxpr_thunk"], params["bwd"]),
