@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of results over explicit mesh axes: which layouts they have, and which programs are refused.
+"""Types over explicit mesh axes: which layouts results have, and which programs are refused.
 
 The types and the wording of errors are those of JAX 0.10.2, recorded from it.
 """
@@ -50,7 +50,7 @@ A, B, C = array("x", None), array("x", "y"), array(None, "y")
 YX, XY_N, WHOLE = array("y", "x"), array(("x", "y"), None), array(None, None)
 V, W = array("x"), array("y")
 BATCH = array("x", None, None, shape=(4, 8, 8))
-I = array("x", dtype=np.int32)  # noqa: E741 - indices
+I = array("x", dtype=np.int32)
 U = array(None, "x", unreduced={"y"})
 R = array(None, "x", reduced={"y"})
 

@@ -16,12 +16,12 @@ import numpy as np
 from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.extended_arrays import ExtendedArray, logical_aval
 from olympus_ir.lax import device_put_p
-from olympus_ir.layouts import placed
-from olympus_ir.placement import PartitionSpec
+from olympus_ir.layouts import mesh_in_force, placed
+from olympus_ir.placement import NamedSharding, PartitionSpec
 from olympus_ir.pytree_prefix import structure_mismatch
 from olympus_ir.pytrees import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from olympus_ir.tracing import Tracer, current, evaluation_trace
-from olympus_sharding.context import get_mesh
+from olympus_sharding.context import concrete_mesh_in_force, get_mesh
 from olympus_sharding.shardings import shard_indices
 
 from ._jaxlib import (
@@ -221,6 +221,16 @@ def array_from_host(value: Any, aval: ShapedArray) -> ArrayImpl:
     return make_array(value, aval, default_sharding())
 
 
+def _place_in_program(place: Any) -> Any:
+    """Where a value inside a program goes: a partition spec is one over the mesh in force."""
+    if type(place) is not PartitionSpec:
+        return place
+    mesh: Any = concrete_mesh_in_force() or mesh_in_force()
+    if mesh.empty:
+        return place
+    return NamedSharding(mesh, place)
+
+
 # ---- between devices ----
 
 
@@ -349,7 +359,7 @@ def _device_put(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> A
     elif leaves:
         results = device_put_p.bind(
             *leaves,
-            devices=tuple(places),
+            devices=tuple(map(_place_in_program, places)),
             srcs=tuple(_broadcast("src", src, x, count)),
             copy_semantics=tuple(map(_copy_semantics, donated, aliases)),
         )
