@@ -561,6 +561,14 @@ def _register_targets(provider: Any) -> None:
         register_custom_call_as_batch_partitionable(name)
 
 
+# ---- transfer between processes ----
+
+TransferConnection: Any = _jax.TransferConnection
+TransferServer: Any = _jax.TransferServer
+start_transfer_server: Any = _jax.start_transfer_server
+make_error_array: Any = _jax._make_error_array
+
+
 # ---- dlpack ----
 
 

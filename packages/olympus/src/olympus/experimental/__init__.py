@@ -15,6 +15,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         "array_serialization",
         "buffer_callback",
         "checkify",
+        "colocated_python",
         "compilation_cache",
         "compute_on",
         "control_deps",
@@ -28,7 +29,6 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         "ode",
         "pallas",
         "pjit",
-        "pjit",
         "profiler",
         "random",
         "rnn",
@@ -39,6 +39,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         "shard_map",
         "sparse",
         "topologies",
+        "transfer",
         "xla_metadata",
     ),
 )

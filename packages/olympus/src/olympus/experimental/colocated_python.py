@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python functions that run where their arguments are."""
+
+from olympus_xla.colocated import (
+    colocated_cpu_devices,
+    colocated_python,
+    colocated_python_class,
+)
+
+__all__ = ["colocated_cpu_devices", "colocated_python", "colocated_python_class"]

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays that one program offers, and another one takes, over the network."""
+
+from olympus_xla.transfer_server import (
+    TransferConnection,
+    TransferServer,
+    make_error_array,
+    start_transfer_server,
+)
+
+__all__ = ["TransferConnection", "TransferServer", "make_error_array", "start_transfer_server"]
