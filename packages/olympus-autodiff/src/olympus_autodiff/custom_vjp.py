@@ -119,9 +119,18 @@ class custom_vjp:
             argument; None stands for zero.
           symbolic_zeros: whether ``fwd`` gets its arguments as `CustomVJPPrimal`, and ``bwd``
             cotangents that are zero as `SymbolicZero`.
-          optimize_remat: whether a checkpointed forward pass of which only the result is used may
-            be replaced by the function. Dead code is removed in any case, so this changes nothing.
+          optimize_remat: whether a forward pass of which only the result is used, as the first one
+            under `checkpoint`, is replaced by the function. That matters where ``fwd`` is one
+            operation, such as a kernel: of others, what nobody uses is removed in any case.
+
+        Raises:
+          NotImplementedError: where both options are set.
         """
+        if symbolic_zeros and optimize_remat:
+            raise NotImplementedError(
+                "remat optimization for custom_vjp does not support symbolic zeros: set one of "
+                "symbolic_zeros and optimize_remat"
+            )
         self.fwd = fwd
         self.bwd = bwd
         self.symbolic_zeros = symbolic_zeros
@@ -200,6 +209,15 @@ class FlatForward:
         return name_of(self._function.fwd)
 
     def __call__(self, *leaves: Any) -> list[Any]:
+        if self._function.optimize_remat:
+            from .forward_calls import forward_call  # few functions ask for this
+
+            return forward_call(
+                self._flat_fun, self._run, lambda: self._residual_tree.tree.num_leaves, leaves
+            )
+        return self._run(*leaves)
+
+    def _run(self, *leaves: Any) -> list[Any]:
         function = self._function
         if function.symbolic_zeros:
             half = len(leaves) // 2

@@ -22,6 +22,10 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
             "linear_call",
         ),
         **_lazy.names_from(
+            "olympus_autodiff.forward_calls",
+            "remat_opt_p",
+        ),
+        **_lazy.names_from(
             "olympus_ir.lax",
             "custom_jvp_call_p",
             "custom_vjp_call_p",
