@@ -159,3 +159,41 @@ def test_snakes_and_swizzles():
     ]
     with pytest.raises(ValueError, match="No valid out swizzle for x: minor dimension has 100"):
         plgpu.find_swizzle(100, "x")
+
+
+def test_work_that_is_taken_over():
+    def kernel(o_ref):
+        @plgpu.dynamic_scheduling_loop(("i",), thread_axis="wg", init_carry=np.int32(5))
+        def total(info, carry):
+            o_ref[info.index[0], lax.axis_index("wg")] = carry + info.local_index
+            return carry + 1
+
+        del total
+
+    out = ShapeDtypeStruct((3, 2), np.int32)
+    call = plgpu.kernel(
+        kernel,
+        out,
+        grid=(3,),
+        grid_names=("i",),
+        num_threads=2,
+        thread_name="wg",
+        interpret=CHECKED,
+    )
+    np.testing.assert_array_equal(call(), np.full((3, 2), 5))
+
+
+def test_buffers_that_share_memory():
+    def kernel(x_ref, o_ref, union):
+        first, (second,) = union
+        first[...] = x_ref[...]
+        o_ref[...] = first[...]
+        second[...] = x_ref[pl.ds(0, 64)] + 1
+        o_ref[pl.ds(0, 64)] = second[...]
+
+    union = plgpu.RefUnion(plgpu.SMEM((128, 128), F32), [plgpu.SMEM((64, 128), F32)])
+    assert union.memory_space is plgpu.SMEM
+    call = plgpu.kernel(kernel, OUT, scratch_types=[union], interpret=CHECKED)
+    wanted = X.copy()
+    wanted[:64] += 1
+    np.testing.assert_array_equal(call(X), wanted)

@@ -22,7 +22,6 @@ from olympus_ir.primitives import Primitive
 from olympus_ir.refs.discharge import discharge_rules
 from olympus_ir.refs.types import AbstractRef
 from olympus_ir.staging import trace_to_olympuspr
-from olympus_ir.tracing import extend_axes
 
 from .calls import CostEstimate, hashable_metadata, output_aval
 from .meshes import Mesh
@@ -231,7 +230,7 @@ def _traced(
     run: Callable[..., Any], avals: Sequence[Any], mesh: Mesh, what: str, function: Any
 ) -> tuple[Olympuspr, Sequence[Any]]:
     flat = FlatFunction(run, pytrees.tree_structure(((0,) * len(avals), {})))
-    with extend_axes(dict(mesh.shape)):
+    with mesh.tracing_context():
         program, consts = trace_to_olympuspr(flat, avals, DebugInfo(what, function))
     if program.outvars or flat.out_tree != pytrees.tree_structure(None):
         raise ValueError(

@@ -12,9 +12,12 @@ import dataclasses
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
+
+from olympus_ir.tracing import extend_axes
 
 from .memory import MemorySpace, TpuMemorySpace
 from .tpu_parameters import CoreType, GridDimensionSemantics
@@ -34,6 +37,10 @@ class Mesh:
     def default_memory_space(self) -> Any:
         """The memory that operands of kernels lie in."""
         return MemorySpace.ANY
+
+    def tracing_context(self) -> AbstractContextManager[None]:
+        """Binds the names of the axes, for kernels that are traced meanwhile."""
+        return extend_axes(dict(self.shape))
 
     def discharges_effect(self, effect: Any) -> bool:
         """Whether an effect of a kernel is nobody's concern outside."""

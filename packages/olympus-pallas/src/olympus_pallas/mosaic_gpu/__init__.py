@@ -57,6 +57,10 @@ from .products import tcgen05_mma as tcgen05_mma
 from .products import wgmma as wgmma
 from .products import wgmma_accumulator_load as wgmma_accumulator_load
 from .products import wgmma_wait as wgmma_wait
+from .scheduling import TryClusterCancelResult as TryClusterCancelResult
+from .scheduling import dynamic_scheduling_loop as dynamic_scheduling_loop
+from .scheduling import query_cluster_cancel as query_cluster_cancel
+from .scheduling import try_cluster_cancel as try_cluster_cancel
 from .tilings import Tiling as Tiling
 from .transforms import PeerMemRef as PeerMemRef
 from .transforms import SwizzleTransform as SwizzleTransform
@@ -85,6 +89,7 @@ from .types import SemaphoreType as SemaphoreType
 from .types import ShapeDtypeStruct as ShapeDtypeStruct
 from .types import TraceScope as TraceScope
 from .types import WGMMAAccumulatorRef as WGMMAAccumulatorRef
+from .unions import RefUnion as RefUnion
 
 __all__ = [
     "ACC",
@@ -105,6 +110,7 @@ __all__ = [
     "OOBFillMode",
     "PeerMemRef",
     "RefType",
+    "RefUnion",
     "Replicated",
     "SemaphoreSignal",
     "SemaphoreType",
@@ -115,6 +121,7 @@ __all__ = [
     "TilingTransform",
     "TraceScope",
     "Transform",
+    "TryClusterCancelResult",
     "WGMMAAccumulatorRef",
     "WarpMesh",
     "async_copy_smem_to_tmem",
@@ -138,6 +145,7 @@ __all__ = [
     "commit_tmem",
     "copy_gmem_to_smem",
     "copy_smem_to_gmem",
+    "dynamic_scheduling_loop",
     "emit_pipeline",
     "emit_pipeline_warp_specialized",
     "find_swizzle",
@@ -150,6 +158,7 @@ __all__ = [
     "multimem_store",
     "nd_loop",
     "planar_snake",
+    "query_cluster_cancel",
     "remote_ref",
     "semaphore_signal",
     "semaphore_signal_multicast",
@@ -160,6 +169,7 @@ __all__ = [
     "tcgen05_mma",
     "transform_ref",
     "transpose_ref",
+    "try_cluster_cancel",
     "wait_load_tmem",
     "wait_smem_to_gmem",
     "warp_map",

@@ -19,7 +19,7 @@ from ..machine.operations import viewed
 from ..machine.runs import Site, Transfer
 from ..machine.views import OutOfBounds, read, room_for, with_shape, write
 from . import primitives as gpu
-from . import products
+from . import products, scheduling
 from .types import OOBFillMode
 
 _COMBINATIONS: dict[Any, Callable[[Any, Any], Any]] = {
@@ -265,3 +265,21 @@ def _load_all(core: Core, params: Any, source: Site) -> list[Any]:
     for value in values[1:]:
         total = combine(total, value)
     return [total]
+
+
+# ---- clusters that have not begun ----
+
+
+@simulated(scheduling.try_cluster_cancel_p)
+def _try_cancel(core: Core, params: Any, answer: Site, barrier: Site) -> None:
+    # All clusters have begun. Of a block's threads the first one is answered.
+    name = getattr(core.mesh, "thread_name", None)
+    if name is None or core.places[name] == 0:
+        core.write(answer, np.zeros(16, np.int8))
+        _arrive(core, params, barrier)
+
+
+@simulated(scheduling.query_cluster_cancel_p)
+def _query_cancel(core: Core, params: Any, answer: Site) -> list[Any]:
+    places = [np.zeros((), np.int32) for _ in params["grid_names"]]
+    return [*places, np.asarray(bool(core.read(answer).any()))]

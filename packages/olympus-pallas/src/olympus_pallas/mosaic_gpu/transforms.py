@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.avals import ShapedArray
+from olympus_ir.documents import Document, Text
 from olympus_ir.pytree_registry import register_pytree_node_class
 from olympus_ir.refs.values import TransformedRef
 
@@ -45,6 +46,10 @@ class Transform:
     def pretty(self, shown: Any) -> str:
         """The text in an equation."""
         return f"{{{type(self).__name__}}}"
+
+    def pretty_print(self, context: Any) -> Document:
+        """The text in an equation, as a document."""
+        return Text(self.pretty(str))
 
     # ---- as a pytree: everything is part of the structure ----
 

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work that blocks take over from clusters that have not begun."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.avals import ShapedArray
+
+from ..scoped import run_scoped
+from .loops import NDLoopInfo
+from .operations import bind_operation, operation
+from .primitives import barrier_wait
+from .types import SMEM, Barrier
+
+__all__ = [
+    "TryClusterCancelResult",
+    "dynamic_scheduling_loop",
+    "query_cluster_cancel",
+    "try_cluster_cancel",
+]
+
+try_cluster_cancel_p = operation("try_cluster_cancel")
+query_cluster_cancel_p = operation("query_cluster_cancel")
+
+_ANSWER_BYTES = 16
+
+
+def TryClusterCancelResult(num_buffers: int | None = None) -> Any:
+    """A buffer for the answer to `try_cluster_cancel`.
+
+    Args:
+      num_buffers: how many buffers; None for one without a dimension for their number.
+
+    Example:
+      >>> TryClusterCancelResult(2).shape
+      (2, 16)
+    """
+    shape = (_ANSWER_BYTES,) if num_buffers is None else (num_buffers, _ANSWER_BYTES)
+    return SMEM(shape, np.int8)
+
+
+def try_cluster_cancel(result_ref: Any, barrier: Any) -> None:
+    """Asks for the place of a cluster that has not begun, which will not begin then.
+
+    All threads of a block call it. On simulated threads all clusters run at once: there is never
+    one that has not begun.
+
+    Args:
+      result_ref: where the answer goes, a `TryClusterCancelResult`.
+      barrier: where the answer arrives.
+    """
+    bind_operation(try_cluster_cancel_p, (result_ref, barrier))
+
+
+def query_cluster_cancel(
+    result_ref: Any, grid_names: Sequence[Hashable]
+) -> tuple[tuple[Any, ...], Any]:
+    """What `try_cluster_cancel` was answered.
+
+    Args:
+      result_ref: the answer.
+      grid_names: the axes of the grid along which the place is wanted.
+
+    Returns:
+      The place along each of them, and whether there was a cluster.
+    """
+    number = ShapedArray((), np.dtype(np.int32))
+    truth = ShapedArray((), np.dtype(np.bool_))
+    *place, found = bind_operation(
+        query_cluster_cancel_p,
+        (result_ref,),
+        (*[number] * len(grid_names), truth),
+        grid_names=tuple(grid_names),
+    )
+    return tuple(place), found
+
+
+def dynamic_scheduling_loop(
+    grid_names: Sequence[Hashable],
+    thread_axis: Hashable | None = None,
+    cluster_axes: Sequence[Hashable] = (),
+    init_carry: Any = None,
+) -> Callable[[Callable[..., Any]], Any]:
+    """Runs the decorated function for this block's place in the grid, then for those taken over.
+
+    Args:
+      grid_names: the axes of the grid.
+      thread_axis: the axis of the block's threads, where it has several.
+      cluster_axes: the axes of the cluster.
+      init_carry: what is passed on from run to run, at first. With it the function takes a keyword
+        argument ``carry`` and returns the next.
+
+    Returns:
+      A decorator that runs the loop at once, and gives the last carry. The function takes an
+      `NDLoopInfo`.
+    """
+
+    def run(body: Callable[..., Any]) -> Any:
+        def loop(answer: Any, arrived: Any) -> Any:
+            def go_on(state: Any) -> Any:
+                return state[2]
+
+            def step(state: Any) -> Any:
+                place, number, _, carry = state
+                info = NDLoopInfo(place, number, None)
+                if init_carry is None:
+                    body(info)
+                else:
+                    carry = body(info, carry=carry)
+                try_cluster_cancel(answer, arrived)
+                barrier_wait(arrived)
+                following, found = query_cluster_cancel(answer, grid_names)
+                return following, lax.add(number, np.int32(1)), found, carry
+
+            start = tuple(lax.axis_index(name) for name in grid_names)
+            state = (start, np.int32(0), np.bool_(True), init_carry)
+            return lax.while_loop(go_on, step, state)[3]
+
+        axes = () if thread_axis is None else (thread_axis,)
+        return run_scoped(loop, TryClusterCancelResult(), Barrier(), collective_axes=axes)
+
+    return run

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Buffers that may lie in the same memory, one after the other in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from olympus_ir import pytrees
+
+from .types import MemorySpace
+
+__all__ = ["RefUnion"]
+
+
+class RefUnion:
+    """Buffers of which one group is used at a time, so that they may share memory.
+
+    The kernel is given a union of references, to be taken apart: ``first, second = union``. What
+    was written through one group is not to be read through another. On simulated threads each has
+    memory of its own.
+
+    Args:
+      *refs: the groups, buffers or pytrees of them.
+
+    Example:
+      >>> from olympus_pallas.mosaic_gpu import SMEM
+      >>> union = RefUnion(SMEM((8,), "float32"), [SMEM((4,), "float32")])
+      >>> len(union.refs)
+      2
+    """
+
+    refs: tuple[Any, ...] = ()
+
+    def __init__(self, *refs: Any) -> None:
+        self.refs = refs
+
+    @property
+    def memory_space(self) -> MemorySpace:
+        """Where the buffers lie."""
+        leaves = pytrees.tree_leaves(self.refs)
+        spaces = {leaf.memory_space for leaf in leaves}
+        if len(spaces) != 1:
+            raise ValueError(f"buffers that share memory lie in one memory, got {spaces}")
+        return spaces.pop()
+
+    def get_ref_aval(self) -> Any:
+        """The types of the references that the kernel is given, in the same structure."""
+        return pytrees.tree_map(lambda leaf: leaf.get_ref_aval(), self.refs)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.refs)
+
+    def __len__(self) -> int:
+        return len(self.refs)
+
+    def __getitem__(self, position: int) -> Any:
+        return self.refs[position]
+
+
+pytrees.register_pytree_node(
+    RefUnion, lambda union: (union.refs, None), lambda _, refs: RefUnion(*refs)
+)
