@@ -75,7 +75,7 @@ def _shard_map_types(
         if not (isinstance(effect, NamedAxisEffect) and effect.name in own_axes)
     )
     return [
-        global_aval(mesh, newly_manual_axes, spec, aval)
+        global_aval(mesh, tuple(newly_manual_axes), spec, aval)
         for spec, aval in zip(out_specs, jaxpr.out_avals, strict=True)
     ], effects
 
@@ -240,7 +240,8 @@ def _mesh_in_force(mesh: BaseMesh | None) -> BaseMesh:
         raise TypeError(f"shard_map requires a Mesh or an AbstractMesh, got {type(found).__name__}")
     around = _abstract_mesh.value
     if around is not None and around.manual_axes and around.shape_tuple == found.shape_tuple:
-        found = found.update(axis_types=around.axis_types)  # inside of another shard_map
+        # Inside of another shard_map.
+        found = found.update(axis_types=around.axis_types)  # type: ignore[attr-defined]
     return found
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from . import (  # noqa: F401 - they fill the table
-    annotations,
     calls,
     collectives,
     contractions,

@@ -58,6 +58,7 @@ def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> 
         # What else is returned, such as the state of a generator, is not what is asked about.
         all_entries = [(None,) * aval.ndim for aval in results[:-1]] + [entries]
     else:
+        assert rule.split is not None
         entries = rule.split(operands, results, **params)
         all_entries = entries if primitive.multiple_results else [entries]
     for entries, result in zip(all_entries, results, strict=True):
