@@ -395,6 +395,23 @@ def test_other_devices(devices):
     )
     np.testing.assert_array_equal(stored(x), np.tile(x[16:24], 4))
 
+    def copy(x_ref, o_ref, block):
+        @pl.when(lax.axis_index("x") == 1)
+        def _():
+            block[...] = x_ref[...]
+            plgpu.commit_smem()
+            plgpu.copy_smem_to_gmem(block, plgpu.multicast_ref(o_ref, "x").at[...])
+            plgpu.wait_smem_to_gmem(0)
+
+    copied = shard_map(
+        plgpu.kernel(copy, block, scratch_types=[plgpu.SMEM((8,), F32)], interpret=True),
+        mesh=mesh,
+        in_specs=P("x"),
+        out_specs=P("x"),
+        check_vma=False,
+    )
+    np.testing.assert_array_equal(copied(x), np.tile(x[8:16], 4))
+
 
 # ---- types ----
 

@@ -25,7 +25,7 @@ from . import operations as operations
 from . import random_keys as random_keys
 from . import subcores as subcores
 from .evaluation import Core
-from .runs import Run, Site, meet
+from .runs import Meeting, Run, Site
 
 __all__ = ["emit_simulation", "run_call", "run_cores"]
 
@@ -41,14 +41,14 @@ def emit_simulation(context: Any, operands: Sequence[Any], run: Callable[..., An
     Args:
       context: the lowering context of the equation.
       operands: the arrays.
-      run: `(key, device, mesh_axes, *arrays) -> arrays`, where ``key`` stands for the equation,
+      run: `(key, device, mesh_axes, *arrays) -> arrays`, where ``key`` is where devices meet,
         ``device`` is the device's number in the mesh of ``mesh_axes``, names with sizes.
     """
     axes = context.module.axis_context
     names = () if axes is None else axes.axis_names
     mesh_axes = () if axes is None else tuple(zip(names, axes.axis_sizes, strict=True))
     places = [axis_index(context, name) for name in names]
-    key = object()
+    key = Meeting()
 
     def call(*views: Any) -> tuple[np.ndarray, ...]:
         views = tuple(np.asarray(view) for view in views if view is not None)
@@ -90,7 +90,7 @@ def shared_run(
         run = make(count)
         run.begin_cores(1 - count)
         return run
-    return meet(key, device, count, make)
+    return key.join(device, count, make)
 
 
 def run_together(core: Core, together: bool, body: Callable[[], Any]) -> Any:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,7 +31,7 @@ def viewed(core: Core, site: Site, transforms: Sequence[Any]) -> Site:
         if hasattr(transform, "locate"):
             site = transform.locate(core, site)
         else:
-            site = Site(site.buffer, (*site.transforms, transform))
+            site = dataclasses.replace(site, transforms=(*site.transforms, transform))
     return site
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from .races import Races
 from .views import read, write
 
-__all__ = ["Buffer", "Run", "SimulationError", "Site", "Transfer", "meet"]
+__all__ = ["Buffer", "Meeting", "Run", "SimulationError", "Site", "Transfer"]
 
 
 class SimulationError(RuntimeError):
@@ -345,34 +345,28 @@ class Run:
 # ---- devices that run one kernel ----
 
 
-_lock = threading.Lock()
-_counts: dict[Any, int] = {}
-_runs: dict[Any, list[Any]] = {}
+class Meeting:
+    """Where devices that run one kernel of a program find the run that their calls belong to."""
 
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls: dict[int, int] = {}
+        self._runs: dict[int, tuple[Run, list[int]]] = {}
 
-def meet(key: Any, device: int, num_devices: int, make: Callable[[], Run]) -> Run:
-    """The run that a device's call of a kernel belongs to: its n-th call to everybody's n-th.
+    def join(self, device: int, num_devices: int, make: Callable[[], Run]) -> Run:
+        """The run of a device's call: its n-th call belongs to everybody's n-th.
 
-    Args:
-      key: which kernel of which program it is.
-      device: the device that calls.
-      num_devices: how many will.
-      make: makes the run, for the first that comes.
-    """
-    with _lock:
-        number = _counts[key, device] = _counts.get((key, device), 0) + 1
-        entry = _runs.setdefault((key, number), [None, 0])
-        if entry[0] is None:
-            entry[0] = make()
-        entry[1] += 1
-        if entry[1] == num_devices:
-            del _runs[key, number]
-        return entry[0]
-
-
-def number_of(axes: Sequence[tuple[Any, int]], place: Any) -> int:
-    """The number of a device in a mesh, of its place along each axis."""
-    number = 0
-    for (_, size), index in zip(axes, place, strict=True):
-        number = number * size + int(index)
-    return number
+        Args:
+          device: the device that calls.
+          num_devices: how many will.
+          make: makes the run, for the first that comes.
+        """
+        with self._lock:
+            number = self._calls[device] = self._calls.get(device, 0) + 1
+            if number not in self._runs:
+                self._runs[number] = (make(), [])
+            run, joined = self._runs[number]
+            joined.append(device)
+            if len(joined) == num_devices:
+                del self._runs[number]
+            return run

@@ -67,6 +67,7 @@ from .transforms import SwizzleTransform as SwizzleTransform
 from .transforms import TilingTransform as TilingTransform
 from .transforms import Transform as Transform
 from .transforms import cluster_ref as cluster_ref
+from .transforms import multicast_ref as multicast_ref
 from .transforms import remote_ref as remote_ref
 from .transforms import transform_ref as transform_ref
 from .transforms import transpose_ref as transpose_ref
@@ -154,6 +155,7 @@ __all__ = [
     "kernel",
     "layout_cast",
     "load",
+    "multicast_ref",
     "multimem_load_reduce",
     "multimem_store",
     "nd_loop",

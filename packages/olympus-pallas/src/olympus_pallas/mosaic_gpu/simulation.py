@@ -20,6 +20,7 @@ from ..machine.runs import Site, Transfer
 from ..machine.views import OutOfBounds, read, room_for, with_shape, write
 from . import primitives as gpu
 from . import products, scheduling
+from .transforms import Everywhere
 from .types import OOBFillMode
 
 _COMBINATIONS: dict[Any, Callable[[Any, Any], Any]] = {
@@ -112,11 +113,16 @@ def _copy_in(core: Core, params: Any, source: Site, target: Site, barrier: Site)
 def _copy_out(core: Core, params: Any, source: Site, target: Site, predicate: Any) -> None:
     if predicate is None or predicate:
         combine = _COMBINATIONS[params["reduction_op"]]
+        targets = [target]
+        if isinstance(target, Everywhere):
+            plain = Site(target.buffer, target.transforms)
+            targets = [remote(core, plain, device) for device in _devices(core, target.axes)]
 
         def copy() -> None:
             value = core.read(source)
-            with core.run.access(core, Site(target.buffer)) as array:
-                _combine(array, target.transforms, value, combine)
+            for each in targets:
+                with core.run.access(core, Site(each.buffer)) as array:
+                    _combine(array, each.transforms, value, combine)
 
         core.state.setdefault("open group", []).append(copy)
     if params["commit_group"]:

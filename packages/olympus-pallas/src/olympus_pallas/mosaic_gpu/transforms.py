@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ __all__ = [
     "TilingTransform",
     "Transform",
     "cluster_ref",
+    "multicast_ref",
     "remote_ref",
     "transform_ref",
     "transpose_ref",
@@ -282,6 +284,43 @@ class ClusterRef(_Elsewhere):
     def locate(self, core: Core, site: Site) -> Site:
         places = dict(zip(self.names, map(int, self.indices), strict=True))
         return core.mesh.in_block(core, site, places)
+
+
+@register_pytree_node_class
+class MulticastRef(_Elsewhere):
+    """A view of the buffers of all devices along axes of the mesh, to be copied to."""
+
+    is_remote = True
+
+    def __init__(self, axes: tuple[Any, ...]) -> None:
+        self.axes = axes
+
+    def _settings(self) -> tuple:
+        return (self.axes,)
+
+    def pretty(self, shown: Any) -> str:
+        return f"{{multicast({', '.join(map(str, self.axes))})}}"
+
+    def locate(self, core: Core, site: Site) -> Site:
+        return Everywhere(site.buffer, site.transforms, self.axes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Everywhere(Site):
+    """A part of a buffer on all devices along axes of the mesh."""
+
+    axes: tuple[Any, ...] = ()
+
+
+def multicast_ref(ref: Any, collective_axes: Hashable | tuple[Hashable, ...]) -> TransformedRef:
+    """A view of a reference on all devices along axes of the mesh, for copies to the large memory.
+
+    Args:
+      ref: a reference in the large memory, or a view of one.
+      collective_axes: the axes.
+    """
+    axes = collective_axes if isinstance(collective_axes, tuple) else (collective_axes,)
+    return _view(ref, MulticastRef(axes))
 
 
 def remote_ref(
