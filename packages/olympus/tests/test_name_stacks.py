@@ -63,3 +63,15 @@ def test_names_reach_compiled_programs_through_calls_and_loops() -> None:
     assert "jit(f)/outer/while/cond/lt" in names
     assert "jit(f)/outer/jit(<lambda>)/tan" in names
     assert not any("jit(f)/" in name.removeprefix("jit(f)") for name in names)
+
+
+def test_operands_and_results_are_named() -> None:
+    def f(params, x, *, scale=2.0):
+        return {"r": jnp.sin(x) * params["w"], "s": (scale, x + 1)}
+
+    lowered = olympus.jit(f).lower({"w": 1.0, "unused": 3.0}, jnp.ones(3), scale=1.0)
+    (main,) = [line for line in lowered.as_text().splitlines() if "@main" in line]
+    results = re.findall(r'jax.result_info = "([^"]*)"', main)
+    assert results == ["result['r']", "result['s'][0]", "result['s'][1]"]
+    named = set(re.findall(r'op_name="([^"]*)"', lowered.compile().as_text()))
+    assert {"params['w']", "x", "scale"} <= named and "params['unused']" not in named

@@ -18,7 +18,7 @@ from olympus_ir.config_flags import captured_constants_warn_bytes, dump_ir_to
 from olympus_ir.dead_code import dce_olympuspr
 from olympus_ir.effects import allocation_effect
 from olympus_ir.layouts import placed
-from olympus_ir.olympuspr import ClosedOlympuspr
+from olympus_ir.olympuspr import ClosedOlympuspr, DebugInfo
 from olympus_ir.shape_struct import ShapeDtypeStruct
 
 from . import backends
@@ -178,8 +178,9 @@ def lower(
             f"jit({name})",
             ordered,
             arg_attributes=attributes if any(attributes) else None,
-            result_attributes=result_attributes,
+            result_attributes=_with_names(result_attributes, closed.debug_info, out_avals),
         )
+        _name_operands(module.module, closed.debug_info, kept)
     return Lowered(
         closed=closed,
         module=module.module,
@@ -205,6 +206,38 @@ def has_symbolic_shapes(avals: Sequence[Any]) -> bool:
         for aval in avals
         for size in getattr(aval, "shape", ())
     )
+
+
+def _with_names(
+    attributes: list[dict[str, Any]] | None, info: DebugInfo, out_avals: Sequence[Any]
+) -> list[dict[str, Any]] | None:
+    """The attributes of results with their paths in the function's result, where known."""
+    paths = info.result_paths
+    if paths is None or len(paths) != len(out_avals):
+        return attributes
+    return [
+        {**each, "jax.result_info": mlir.string(path)}
+        for each, path in zip(attributes or [{}] * len(paths), paths, strict=True)
+    ]
+
+
+def _name_operands(module: Any, info: DebugInfo, kept: Sequence[bool]) -> None:
+    """Gives operands the names of the function's arguments: compiled programs show them."""
+    names = info.arg_names
+    if not names or len(names) > len(kept):
+        return
+    # What the function closes over comes before its arguments.
+    flags = kept[len(kept) - len(names) :]
+    shown = [name for name, keep in zip(names, flags, strict=True) if keep]
+    main = next(
+        each for each in module.body.operations if str(each.attributes["sym_name"]) == _MAIN
+    )
+    arguments = list(main.operation.regions[0].blocks[0].arguments)
+    for argument, name in zip(arguments[len(arguments) - len(shown) :], shown, strict=True):
+        argument.set_location(mlir.ir.Location.name(name, context=mlir.context()))
+
+
+_MAIN = '"main"'
 
 
 def _annotate(
