@@ -176,17 +176,30 @@ def with_out_sharding(fun: Callable[..., Any], args: Sequence[Any], out_sharding
     return in_auto_axes(lambda *a: [fun(*a)], args, lambda count: [sharding])[0]
 
 
-def laid_out(sampler: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator of a function of a key and more, whose result lies as ``out_sharding`` says."""
+def laid_out(
+    sampler: Callable[..., Any] | None = None, *, position: int | None = None
+) -> Callable[..., Any]:
+    """Decorator of a function of a key and more, whose result lies as ``out_sharding`` says.
 
-    @functools.wraps(sampler)
+    Args:
+      sampler: the function; left out, a decorator is returned.
+      position: which argument ``out_sharding`` is, where it may be positional.
+    """
+    if sampler is None:
+        return lambda sampler: laid_out(sampler, position=position)
+    made = sampler
+
+    @functools.wraps(made)
     def sampled(*args: Any, **kwargs: Any) -> Any:
+        if position is not None and len(args) > position:
+            kwargs["out_sharding"] = args[position]
+            args = args[:position]
         if kwargs.get("out_sharding") is None:
-            return sampler(*args, **kwargs)
+            return made(*args, **kwargs)
         out_sharding = kwargs.pop("out_sharding")
         key, *others = args if args else (kwargs.pop("key"),)
         return with_out_sharding(
-            lambda key: sampler(key, *others, **kwargs), (key,), out_sharding, sampler.__name__
+            lambda key: made(key, *others, **kwargs), (key,), out_sharding, made.__name__
         )
 
     return sampled

@@ -17,6 +17,7 @@ import olympus_random as random
 from olympus_ir import dtypes
 from olympus_ir.arrays import Array
 from olympus_ir.avals import canonicalize_shape
+from olympus_ir.resharding import laid_out
 from olympus_numpy.promotion import convert
 
 from .activations import default_float
@@ -64,6 +65,7 @@ class Initializer(Protocol):
 # ---- constants ----
 
 
+@laid_out(position=3)
 def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
     """Returns zeros; the key is not used.
 
@@ -74,6 +76,7 @@ def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> 
     return onp.zeros(shape, default_float(dtype))
 
 
+@laid_out(position=3)
 def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
     """Returns ones; the key is not used.
 
@@ -97,6 +100,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     """
     default = dtype
 
+    @laid_out(position=3)
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
         return onp.full(shape, value, dtype=default_float(default if dtype is None else dtype))
 
@@ -119,6 +123,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     """
     default = dtype
 
+    @laid_out(position=3)
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)
         return onp.multiply(random.uniform(key, shape, dtype), np.asarray(scale, dtype))
@@ -139,6 +144,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     """
     default = dtype
 
+    @laid_out(position=3)
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)
         return onp.multiply(random.normal(key, shape, dtype), np.asarray(stddev, dtype))
@@ -163,6 +169,7 @@ def truncated_normal(
     """
     default = dtype
 
+    @laid_out(position=3)
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)
         draws = random.truncated_normal(key, lower, upper, shape, dtype)
@@ -205,6 +212,7 @@ def variance_scaling(
     """
     default = dtype
 
+    @laid_out(position=3)
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)
         shape = canonicalize_shape(shape)

@@ -13,6 +13,7 @@ import olympus_random as random
 from olympus_ir.arrays import Array
 from olympus_ir.avals import canonicalize_shape
 from olympus_ir.lax import linalg
+from olympus_ir.resharding import laid_out
 
 from .activations import default_float
 
@@ -46,6 +47,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> An
     """
     default = dtype
 
+    @laid_out(position=3)
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)
         shape = canonicalize_shape(shape)
@@ -82,6 +84,7 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     """
     default = dtype
 
+    @laid_out(position=3)
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)
         shape = canonicalize_shape(shape)

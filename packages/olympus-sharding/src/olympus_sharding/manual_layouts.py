@@ -82,8 +82,13 @@ def global_layout(mesh: BaseMesh, spec: PartitionSpec, aval: Any) -> NamedShardi
     )
 
 
-def _padded(spec: PartitionSpec, ndim: int) -> PartitionSpec:
-    return spec.update(partitions=spec.partitions + (None,) * (ndim - len(spec)))
+def _explicit_part(spec: PartitionSpec, ndim: int, explicit: Sequence[Any]) -> PartitionSpec:
+    """What a spec says of explicit axes, with an entry for each dimension."""
+    entries = [
+        _entry([axis for axis in axes_of_entry(entry) if axis in explicit])
+        for entry in (*spec.partitions, *(None,) * (ndim - len(spec)))
+    ]
+    return spec.update(partitions=tuple(entries))
 
 
 def check_layouts(specs: Sequence[PartitionSpec], avals: Sequence[Any], manual: Sequence[Any]):
@@ -95,7 +100,8 @@ def check_layouts(specs: Sequence[PartitionSpec], avals: Sequence[Any], manual: 
         if aval.layout is None:
             continue
         found = manual_part(aval, manual)
-        if found != _padded(spec, aval.ndim) and found != PartitionSpec(*(None,) * aval.ndim):
+        given = _explicit_part(spec, aval.ndim, aval.layout.mesh.explicit_axes)
+        if found != given and found != PartitionSpec(*(None,) * aval.ndim):
             raise ValueError(
                 f"in_specs passed to shard_map: {spec} does not match the specs of the input: "
                 f"{aval.layout.spec} for arg: {aval.str_short()}. `in_specs` is an optional "

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from olympus_ir.layouts import axes_of_entry, entries_of
+from olympus_ir.placement import NamedSharding, PartitionSpec
 from olympus_sharding.constraints import (
     concrete_sharding,
     reshard_p,
@@ -20,7 +22,22 @@ from .transfer import constrain
 def _sharding_constraint(
     context: LoweringContext, operand: Any, *, sharding: Any, **params: Any
 ) -> Any:
-    return constrain(context, operand, concrete_sharding(sharding))
+    return constrain(context, operand, _with_layout(concrete_sharding(sharding), context.aval_out))
+
+
+def _with_layout(sharding: Any, aval: Any) -> Any:
+    """A constraint over auto axes of a value that types split over explicit ones, too."""
+    if aval.layout is None or type(sharding) is not NamedSharding:
+        return sharding
+    entries = []
+    given = (*sharding.spec, *(None,) * (aval.ndim - len(sharding.spec)))
+    for own, asked in zip(entries_of(aval), given, strict=True):
+        if asked is PartitionSpec.UNCONSTRAINED:
+            entries.append(asked if own is None else own)
+        else:
+            axes = tuple(dict.fromkeys((*axes_of_entry(own), *axes_of_entry(asked))))
+            entries.append(axes if len(axes) > 1 else (axes[0] if axes else None))
+    return NamedSharding(sharding.mesh, sharding.spec.update(partitions=tuple(entries)))
 
 
 @lowering_rules.define(reshard_p)
