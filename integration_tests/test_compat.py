@@ -249,3 +249,26 @@ print("fine")
 
 def test_private_names_that_libraries_use() -> None:
     assert run_compat(PRIVATE_NAMES) == "fine"
+
+
+PRIVATE_NAMES = """
+import jax
+import jax.numpy as jnp
+import jax.experimental.colocated_python as colocated
+from jax.experimental.colocated_python import func, serialization
+import jax.experimental.colocated_python.serialization as again
+
+assert again is serialization is colocated.serialization
+assert serialization.xb.local_devices() == jax.local_devices()
+assert jax._src.distributed.global_state.client is None
+assert jax._src.distributed.global_state.process_id == 0
+assert not jax.distributed.is_initialized()
+files = jax._src.traceback_util._exclude_paths
+files.append(__name__)
+files.remove(__name__)
+print("fine")
+"""
+
+
+def test_private_names_that_libraries_look_up() -> None:
+    assert run_compat(PRIVATE_NAMES) == "fine"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -36,7 +37,8 @@ class AliasFinder(MetaPathFinder):
 
     Args:
       version: what the metadata of the distribution ``jax`` says.
-      private_modules: from names below ``jax._src`` to functions that make the module.
+      private_modules: from names of modules that are no interface, below ``jax._src`` or below
+        public ones, to functions that make the module.
     """
 
     def __init__(self, version: str, private_modules: Mapping[str, Callable[[], ModuleType]]):
@@ -61,10 +63,18 @@ class AliasFinder(MetaPathFinder):
             )
         return ModuleSpec(
             fullname,
-            AliasLoader(own),
+            AliasLoader(own, self._parts_of(fullname)),
             origin=spec.origin,
             is_package=spec.submodule_search_locations is not None,
         )
+
+    def _parts_of(self, fullname: str) -> dict[str, Callable[[], ModuleType]]:
+        """The private modules below a public one."""
+        return {
+            name: make
+            for name, make in self._private_modules.items()
+            if name.rpartition(".")[0] == fullname
+        }
 
     def _find_private(self, fullname: str) -> ModuleSpec:
         make = self._private_modules.get(fullname)
@@ -85,10 +95,16 @@ class AliasFinder(MetaPathFinder):
 
 
 class AliasLoader(Loader):
-    """Gives a module that has another name already, unchanged."""
+    """Gives a module that has another name already, with private modules below it.
 
-    def __init__(self, own: str):
+    Args:
+      own: the module's name.
+      parts: functions that make the private modules, by full name.
+    """
+
+    def __init__(self, own: str, parts: Mapping[str, Callable[[], ModuleType]]):
         self._own = own
+        self._parts = parts
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = importlib.import_module(self._own)
@@ -100,6 +116,10 @@ class AliasLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._own_spec
+        # The module itself need not be a package, so importlib must not look for parts of it.
+        for name, make in self._parts.items():
+            sys.modules[name] = make()
+            setattr(module, name.rpartition(".")[2], sys.modules[name])
 
     def get_code(self, fullname: str) -> CodeType | None:
         """The code, for ``python -m``."""

@@ -8,6 +8,7 @@ and a name that is not listed is an `AttributeError`.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from types import ModuleType
@@ -138,12 +139,24 @@ _NAMES: dict[str, dict[str, str]] = {
 }
 
 
+# Private modules below public ones, and the names in them.
+_PARTS: dict[str, dict[str, str]] = {
+    "jax.experimental.colocated_python.func": {},
+    "jax.experimental.colocated_python.serialization": {
+        **_lazy.names_from("olympus_xla._jaxlib", "DeviceList"),
+        **_lazy.names_from("olympus_xla", "xb=backends"),
+    },
+}
+
+
 def private_modules() -> dict[str, Callable[[], ModuleType]]:
     """From the names of modules to functions that make them."""
-    return {
+    modules = {
         f"{PRIVATE}.{below}" if below else PRIVATE: _maker(below, whole)
         for below, whole in _WHOLE_MODULES.items()
     }
+    parts = {name: functools.partial(_module, name, names) for name, names in _PARTS.items()}
+    return {**modules, **parts}
 
 
 def _maker(below: str, whole: str | None) -> Callable[[], ModuleType]:
@@ -160,12 +173,18 @@ def _maker(below: str, whole: str | None) -> Callable[[], ModuleType]:
             raise AttributeError(attribute)
         return getattr(importlib.import_module(whole), attribute)
 
-    def make() -> ModuleType:
-        module = ModuleType(name, "Names of OLYMPUS under those of a private module of JAX.")
-        attributes: Any = module
-        attributes.__getattr__, attributes.__dir__ = _lazy.lazy_attributes(
-            name, _NAMES.get(below, {}), submodules, fallback
-        )
-        return module
+    return functools.partial(_module, name, _NAMES.get(below, {}), submodules, fallback)
 
-    return make
+
+def _module(
+    name: str,
+    names: dict[str, str],
+    submodules: tuple[str, ...] = (),
+    fallback: Callable[[str], Any] | None = None,
+) -> ModuleType:
+    module = ModuleType(name, "Names of OLYMPUS under those of a private module of JAX.")
+    attributes: Any = module
+    attributes.__getattr__, attributes.__dir__ = _lazy.lazy_attributes(
+        name, names, submodules, fallback
+    )
+    return module
