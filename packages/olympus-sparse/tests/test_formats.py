@@ -22,17 +22,21 @@ from olympus_sparse import (
     CSC,
     CSR,
     OLYMPUSSparse,
+    bcoo_eliminate_zeros,
     bcsr_broadcast_in_dim,
     bcsr_concatenate,
     bcsr_dot_general,
+    bcsr_eliminate_zeros,
     bcsr_extract,
     bcsr_fromdense,
+    broadcasting_vmap,
     coo_matmat,
     coo_matvec,
     csr_matmat,
     csr_matvec,
     empty,
     eye,
+    nfold_vmap,
     random_bcoo,
     todense,
 )
@@ -311,3 +315,25 @@ def test_random_options():
 
 RANDOM_PLACES = [[0, 0], [0, 3], [2, 1], [1, 1]]
 RANDOM_VALUES = [0.8423141, 0.18237865, 0.2271781, 0.12072563]
+
+
+# ---- maps over several dimensions ----
+
+
+def test_dimensions_of_size_one_go_with_any_size():
+    ones = np.ones
+    add = nfold_vmap(lambda x, y: x + y, 2)
+    assert add(ones((2, 3)), ones((2, 3))).shape == (2, 3)
+    assert add(ones((2, 1)), ones((1, 3))).shape == (2, 3)
+    assert add(ones((1, 1)), ones((1, 1))).shape == (1, 1)
+    assert nfold_vmap(lambda x, y: x + y, 1, in_axes=(0, None))(ones(4), ones(())).shape == (4,)
+    assert broadcasting_vmap(lambda x: x * 2, in_axes=1, out_axes=0)(ones((3, 2))).shape == (2, 3)
+    with pytest.raises(ValueError, match="inconsistent sizes"):
+        nfold_vmap(lambda x, y: x + y, 1, broadcasted=False)(ones(1), ones(3))
+
+
+def test_zeros_are_eliminated():
+    mat = BCSR((np.array([0, 2]), np.array([0, 1]), np.array([0, 1, 2])), shape=(2, 2))
+    assert bcsr_eliminate_zeros(mat).nse == 1
+    assert bcoo_eliminate_zeros(mat.to_bcoo(), nse=4).nse == 4
+    same(bcsr_eliminate_zeros(mat).todense(), mat.todense())

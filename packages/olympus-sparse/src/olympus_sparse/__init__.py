@@ -22,6 +22,7 @@ from .bcoo.convolution import bcoo_conv_general_dilated
 from .bcoo.indexing import bcoo_dynamic_slice, bcoo_gather, bcoo_slice
 from .bcoo.layouts import bcoo_update_layout
 from .bcoo.ordering import (
+    bcoo_eliminate_zeros,
     bcoo_sort_indices,
     bcoo_sort_indices_p,
     bcoo_sum_duplicates,
@@ -48,6 +49,7 @@ from .bcsr.operations import (
     bcsr_concatenate,
     bcsr_dot_general,
     bcsr_dot_general_p,
+    bcsr_eliminate_zeros,
     bcsr_extract,
     bcsr_extract_p,
     bcsr_fromdense,
@@ -86,6 +88,7 @@ from .efficiency import (
     SparseEfficiencyError,
     SparseEfficiencyWarning,
 )
+from .mapping import broadcasting_vmap, nfold_vmap
 from .random import random_bcoo
 from .sparsification.interpreter import sparse_rules
 from .sparsification.tracer import SparseTracer
@@ -117,6 +120,7 @@ __all__ = [
     "bcoo_dot_general_sampled",
     "bcoo_dot_general_sampled_p",
     "bcoo_dynamic_slice",
+    "bcoo_eliminate_zeros",
     "bcoo_extract",
     "bcoo_extract_p",
     "bcoo_fromdense",
@@ -143,6 +147,7 @@ __all__ = [
     "bcsr_concatenate",
     "bcsr_dot_general",
     "bcsr_dot_general_p",
+    "bcsr_eliminate_zeros",
     "bcsr_extract",
     "bcsr_extract_p",
     "bcsr_fromdense",
@@ -150,6 +155,7 @@ __all__ = [
     "bcsr_sum_duplicates",
     "bcsr_todense",
     "bcsr_todense_p",
+    "broadcasting_vmap",
     "coo_fromdense",
     "coo_fromdense_p",
     "coo_matmat",
@@ -172,6 +178,7 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "nfold_vmap",
     "random_bcoo",
     "sparse_rules",
     "sparsify",

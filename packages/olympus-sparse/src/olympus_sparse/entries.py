@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as jnp
-from olympus_batching import vmap
-from olympus_ir import lax, pytrees
+from olympus_ir import lax
 from olympus_ir.lax.gathering import GatherDimensionNumbers, GatherScatterMode
 from olympus_ir.lax.scattering import ScatterDimensionNumbers
+
+from .mapping import nfold_vmap
 
 __all__ = [
     "add_up",
@@ -41,20 +42,7 @@ def over_batches(fun: Callable[..., Any], n_batch: int, *operands: Any) -> Any:
     Returns:
       The results; in a batch dimension in which all operands have size one, they have it, too.
     """
-    if n_batch == 0:
-        return fun(*operands)
-
-    def inner(*examples: Any) -> Any:
-        return over_batches(fun, n_batch - 1, *examples)
-
-    axes = tuple(None if operand.shape[0] == 1 else 0 for operand in operands)
-    operands = tuple(
-        lax.squeeze(operand, (0,)) if axis is None else operand
-        for operand, axis in zip(operands, axes, strict=True)
-    )
-    if any(axis == 0 for axis in axes):
-        return vmap(inner, in_axes=axes)(*operands)
-    return pytrees.tree_map(lambda out: lax.expand_dims(out, (0,)), inner(*operands))
+    return nfold_vmap(fun, n_batch)(*operands)
 
 
 def padding(shape: Sequence[int], indices: Any) -> Any:

@@ -23,7 +23,7 @@ from ..bcoo.conversion import (
     check_layout,
     count_places,
 )
-from ..bcoo.ordering import bcoo_sum_duplicates
+from ..bcoo.ordering import bcoo_eliminate_zeros, bcoo_sum_duplicates
 from ..bcoo.products import bcoo_dot_general_p, canonical_numbers
 from ..bcoo.shaping import bcoo_broadcast_in_dim, bcoo_concatenate
 from ..primitives import (
@@ -39,6 +39,7 @@ __all__ = [
     "bcsr_concatenate",
     "bcsr_dot_general",
     "bcsr_dot_general_p",
+    "bcsr_eliminate_zeros",
     "bcsr_extract",
     "bcsr_extract_p",
     "bcsr_fromdense",
@@ -272,6 +273,11 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
       [3]
     """
     return BCSR.from_bcoo(bcoo_sum_duplicates(mat.to_bcoo(), nse=nse))
+
+
+def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
+    """Returns the array without entries that are zero, and with those at the same place summed."""
+    return BCSR.from_bcoo(bcoo_eliminate_zeros(mat.to_bcoo(), nse=nse))
 
 
 def bcsr_broadcast_in_dim(

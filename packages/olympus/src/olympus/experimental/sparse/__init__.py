@@ -167,4 +167,8 @@ __all__ = [
 ]
 
 # JAX's spellings.
-__getattr__, __dir__ = _lazy.lazy_attributes(__name__, {}, ("linalg",))
+__getattr__, __dir__ = _lazy.lazy_attributes(
+    __name__,
+    {},
+    ("ad", "api", "bcoo", "bcsr", "coo", "csr", "linalg", "random", "transform", "util"),
+)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`vmap` over several leading dimensions, where sizes of one stand for any size."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_batching import vmap
+from olympus_ir import lax, pytrees
+
+__all__ = ["broadcasting_vmap", "nfold_vmap"]
+
+
+def broadcasting_vmap(
+    fun: Callable[..., Any], in_axes: int | Sequence[int | None] | None = 0, out_axes: int = 0
+) -> Callable[..., Any]:
+    """Maps a function over array axes, of which those of size one go with any size.
+
+    Args:
+      fun: the function of one example.
+      in_axes: the axis of each argument; None for one that all examples share.
+      out_axes: where the axis goes in results. It has size one where all arguments have.
+
+    Returns:
+      The mapped function.
+
+    Example:
+      >>> import numpy as np
+      >>> broadcasting_vmap(lambda x, y: x + y)(np.ones((3, 2)), np.ones((1, 2))).shape
+      (3, 2)
+    """
+
+    @functools.wraps(fun)
+    def mapped(*args: Any) -> Any:
+        axes = in_axes if isinstance(in_axes, Sequence) else [in_axes] * len(args)
+        given, own = [], []
+        for arg, axis in zip(args, axes, strict=True):
+            if axis is not None and arg.shape[axis] == 1:
+                arg, axis = lax.squeeze(arg, (axis,)), None
+            given.append(arg)
+            own.append(axis)
+        if any(axis is not None for axis in own):
+            return vmap(fun, in_axes=tuple(own), out_axes=out_axes)(*given)
+        out = fun(*given)
+        if all(axis is None for axis in axes):
+            return out
+        return pytrees.tree_map(lambda leaf: lax.expand_dims(leaf, (out_axes,)), out)
+
+    return mapped
+
+
+def nfold_vmap(
+    fun: Callable[..., Any], N: int, *, broadcasted: bool = True, in_axes: Any = 0
+) -> Callable[..., Any]:
+    """Maps a function over several axes, one after the other.
+
+    Args:
+      fun: the function of one example.
+      N: how many axes.
+      broadcasted: whether axes of size one go with any size.
+      in_axes: the axis of each argument, in each step.
+
+    Returns:
+      The mapped function.
+
+    Example:
+      >>> import numpy as np
+      >>> nfold_vmap(lambda x, y: x * y, 2)(np.ones((3, 1)), np.ones((1, 4))).shape
+      (3, 4)
+    """
+    transformation = broadcasting_vmap if broadcasted else vmap
+    for _ in range(N):
+        fun = transformation(fun, in_axes=in_axes)
+    return fun

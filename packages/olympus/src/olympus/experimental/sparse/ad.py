@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives by sparse arrays."""
+
+from olympus_sparse import (
+    grad,
+    jacfwd,
+    jacobian,
+    jacrev,
+    value_and_grad,
+)
+
+__all__ = [
+    "grad",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "value_and_grad",
+]

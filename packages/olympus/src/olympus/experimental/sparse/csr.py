@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sparse matrices as compressed rows and columns."""
+
+from olympus_sparse import (
+    CSC,
+    CSR,
+    csr_fromdense,
+    csr_fromdense_p,
+    csr_matmat,
+    csr_matmat_p,
+    csr_matvec,
+    csr_matvec_p,
+    csr_todense,
+    csr_todense_p,
+)
+
+__all__ = [
+    "CSC",
+    "CSR",
+    "csr_fromdense",
+    "csr_fromdense_p",
+    "csr_matmat",
+    "csr_matmat_p",
+    "csr_matvec",
+    "csr_matvec_p",
+    "csr_todense",
+    "csr_todense_p",
+]
