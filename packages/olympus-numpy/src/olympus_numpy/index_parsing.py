@@ -184,7 +184,8 @@ def _add_slice(
     if part.start is None and part.stop is None and part.step is None:
         layout.append((SLICE, 0, size, 1))
         return
-    if type(size) is not int or _has_symbolic_bounds(part):
+    bounds = {part.start.__class__, part.stop.__class__, part.step.__class__}
+    if type(size) is not int or not (bounds <= _PLAIN_BOUNDS or _are_numbers(part)):
         layout.append((SLICE, *symbolic_slice(part, size, position)))
         return
     start, stop, step = _slice_indices(part, size, position)
@@ -201,8 +202,11 @@ def _add_slice(
         operands.append(start)
 
 
-def _has_symbolic_bounds(part: slice) -> bool:
-    return not all(map(is_constant_dim, (part.start, part.stop, part.step)))
+_PLAIN_BOUNDS = {int, None.__class__}
+
+
+def _are_numbers(part: slice) -> bool:
+    return all(map(is_constant_dim, (part.start, part.stop, part.step)))
 
 
 def symbolic_slice(part: slice, size: Any, position: int) -> tuple[Any, Any, int]:
