@@ -11,9 +11,10 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.avals import AbstractValue, get_aval
 from olympus_ir.lax.values import as_array
-from olympus_ir.layouts import layout_over
+from olympus_ir.layouts import layout_over, mesh_in_force
 from olympus_ir.placement import NamedSharding, PartitionSpec
 from olympus_ir.resharding import bind_reshard
+from olympus_ir.tracing import current, evaluation_trace
 
 __all__ = [
     "SymbolicZero",
@@ -241,6 +242,8 @@ def laid_out_as(value: Any, aval: Any) -> Any:
     wanted = explicit_layout(aval)
     if own is wanted:
         return value
+    if own is None and current.trace is evaluation_trace and mesh_in_force().empty:
+        return value  # the devices are not known, and what is whole goes together with anything
     return bind_reshard(value, whole(own, aval.ndim) if wanted is None else wanted)
 
 
