@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that are called as such in compiled programs, and scheduled as one group."""
 
-from olympus_ir.annotating import scheduling_group, xla_metadata_call
-from olympus_ir.dead_code import dce_olympuspr_xla_metadata_rule
-from olympus_ir.lax.annotations import xla_metadata_call_p
-from olympus_xla.lowering.annotations import attr_get
+from .. import _lazy
 
-__all__ = [
-    "attr_get",
-    "dce_olympuspr_xla_metadata_rule",
-    "scheduling_group",
-    "xla_metadata_call",
-    "xla_metadata_call_p",
-]
+__getattr__, __dir__ = _lazy.lazy_attributes(
+    __name__,
+    {
+        **_lazy.names_from("olympus_ir.annotating", "scheduling_group", "xla_metadata_call"),
+        **_lazy.names_from("olympus_ir.dead_code", "dce_olympuspr_xla_metadata_rule"),
+        **_lazy.names_from("olympus_ir.lax.annotations", "xla_metadata_call_p"),
+        **_lazy.names_from("olympus_xla.lowering.annotations", "attr_get"),
+    },
+)
