@@ -94,6 +94,10 @@ def test_flags_are_too_late_once_backends_are_used(devices):
         config.config.update("olympus_num_cpu_devices", 2)
 
 
+def test_flags_may_be_set_to_what_they_are_once_backends_are_used(devices):
+    config.config.update("olympus_num_cpu_devices", config.config.olympus_num_cpu_devices)
+
+
 def test_platforms_are_too_late_once_backends_are_used(devices):
     with pytest.raises(RuntimeError, match="registered too late"):
         backends.register_platform(backends.Platform("abacus", lambda: None))

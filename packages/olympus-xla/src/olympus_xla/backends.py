@@ -348,11 +348,11 @@ def _cpu_collectives(client: Any) -> Any:
 register_platform(Platform("cpu", _make_cpu_client, priority=0))
 
 
-def _check_not_in_use(flag_name: str) -> Callable[[Any], None]:
+def _check_not_in_use(flag: Any) -> Callable[[Any], None]:
     def check(value: Any) -> None:
-        if _current is not None:
+        if _current is not None and value != flag.value:
             raise RuntimeError(
-                f"{flag_name} config should be updated before backends are initialized i.e. "
+                f"{flag.flag_name} config should be updated before backends are initialized i.e. "
                 "before any OLYMPUS operation is executed. You should initialize this config "
                 "immediately after `import olympus`."
             )
@@ -361,7 +361,7 @@ def _check_not_in_use(flag_name: str) -> Callable[[Any], None]:
 
 
 for _flag in (num_cpu_devices, cpu_enable_async_dispatch):
-    _flag.add_validator(_check_not_in_use(_flag.flag_name))
+    _flag.add_validator(_check_not_in_use(_flag))
 
 
 # ---- looking up ----
