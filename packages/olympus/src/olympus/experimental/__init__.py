@@ -22,6 +22,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         "custom_partitioning",
         "fused",
         "hijax",
+        "jax2tf",
         "jet",
         "layout",
         "mesh_utils",

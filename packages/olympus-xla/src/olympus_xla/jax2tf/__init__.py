@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions for TensorFlow's programs, and TensorFlow's functions in programs of ours.
+
+TensorFlow is optional: ``pip install tensorflow``. It is imported here.
+"""
+
+from .calling import call_tf
+from .converting import convert, dtype_of_val, eval_polymorphic_shape, split_to_logical_devices
+from .shapes import PolyShape
+
+__all__ = [
+    "PolyShape",
+    "call_tf",
+    "convert",
+    "dtype_of_val",
+    "eval_polymorphic_shape",
+    "split_to_logical_devices",
+]

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TensorFlow's functions in programs of ours: the program calls them on its host."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_autodiff import custom_vjp
+from olympus_ir import dtypes, lax, pytrees
+from olympus_ir.lax.callbacks import io_callback, pure_callback
+from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.tracing import Tracer, typeof
+
+from ._tensorflow import tf
+from .converting import numpy_dtype
+
+__all__ = ["call_tf"]
+
+
+class _Unspecified:
+    """No types of results are given."""
+
+    def __repr__(self) -> str:
+        return "unspecified"
+
+
+UNSPECIFIED = _Unspecified()
+
+
+def call_tf(
+    callable_tf: Callable[..., Any],
+    has_side_effects: bool = True,
+    ordered: bool = False,
+    output_shape_dtype: Any = UNSPECIFIED,
+    call_tf_graph: bool = False,
+) -> Callable[..., Any]:
+    """Makes a function of TensorFlow's one of arrays.
+
+    In a compiled function it is called on the host, where the results' types are those that
+    TensorFlow infers from the arguments'. It has a derivative in reverse mode, which is that of
+    TensorFlow's gradient tape.
+
+    Args:
+      callable_tf: a function of pytrees of tensors.
+      has_side_effects: whether it is called even where its results are not used.
+      ordered: whether calls come in the program's order.
+      output_shape_dtype: the types of its results, a pytree of `ShapeDtypeStruct`; None where it
+        has none. By default they are inferred.
+      call_tf_graph: whether it is called as a graph, which TensorFlow optimizes.
+
+    Example:
+      Needs the library TensorFlow::
+
+        olympus.grad(call_tf(tf.math.sin))(1.0)
+    """
+    graph = tf.function(callable_tf, autograph=False)
+    called = graph if call_tf_graph else callable_tf
+
+    @functools.wraps(callable_tf)
+    def call(*args: Any) -> Any:
+        leaves, tree = pytrees.tree_flatten(args)
+        structs = [ShapeDtypeStruct(aval.shape, aval.dtype) for aval in map(_aval, leaves)]
+        types = output_shape_dtype
+        if types is UNSPECIFIED:
+            types = _inferred(graph, tree, structs)
+        elif types is None:
+            types = ()
+        return _flat_call(called, tree, types, has_side_effects, ordered)(*leaves)
+
+    return call
+
+
+def _aval(value: Any) -> Any:
+    return typeof(value)
+
+
+def _inferred(graph: Any, tree: Any, structs: list[ShapeDtypeStruct]) -> Any:
+    """The types of results that TensorFlow infers."""
+    specs = [tf.TensorSpec(struct.shape, tf.as_dtype(struct.dtype)) for struct in structs]
+    concrete = graph.get_concrete_function(*pytrees.tree_unflatten(tree, specs))
+
+    def one(tensor: Any) -> ShapeDtypeStruct:
+        if not tensor.shape.is_fully_defined():
+            raise ValueError(
+                f"call_tf needs to know the shapes of results; TensorFlow infers {tensor.shape}. "
+                "Say them: call_tf(fun, output_shape_dtype=...)"
+            )
+        return ShapeDtypeStruct(tuple(tensor.shape), numpy_dtype(tensor.dtype))
+
+    return pytrees.tree_map(one, concrete.structured_outputs)
+
+
+def _flat_call(
+    called: Callable[..., Any], tree: Any, types: Any, has_side_effects: bool, ordered: bool
+) -> Callable[..., Any]:
+    """The function of flat arrays, with a derivative of its own."""
+
+    def results_of(*arrays: Any) -> Any:
+        tensors = map(tf.convert_to_tensor, map(np.asarray, arrays))
+        results = called(*pytrees.tree_unflatten(tree, tensors))
+        return pytrees.tree_map(_checked, types, results)
+
+    def cotangents_of(arrays: Any, cotangents: Any) -> Any:
+        tensors = [tf.convert_to_tensor(np.asarray(array)) for array in arrays]
+        smooth = [
+            tensor for tensor in tensors if tensor.dtype.is_floating or tensor.dtype.is_complex
+        ]
+        with tf.GradientTape() as tape:
+            tape.watch(smooth)
+            results = pytrees.tree_leaves(called(*pytrees.tree_unflatten(tree, tensors)))
+        given = [tf.convert_to_tensor(np.asarray(each)) for each in cotangents]
+        gradients = tape.gradient(
+            results, smooth, given, unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
+        return [np.asarray(gradient) for gradient in gradients]
+
+    @custom_vjp
+    def flat(*arrays: Any) -> Any:
+        if not any(isinstance(array, Tracer) for array in arrays):
+            return pytrees.tree_map(lax.copy, results_of(*arrays))
+        if has_side_effects:
+            return io_callback(results_of, types, *arrays, ordered=ordered)
+        return pure_callback(results_of, types, *arrays, vmap_method="sequential")
+
+    def forward(*arrays: Any) -> Any:
+        return flat(*arrays), arrays
+
+    def backward(arrays: Any, cotangents: Any) -> Any:
+        avals: list[Any] = list(map(typeof, arrays))
+        is_smooth = [dtypes.issubdtype(aval.dtype, np.inexact) for aval in avals]
+        structs = [
+            ShapeDtypeStruct(aval.shape, aval.dtype)
+            for aval, flag in zip(avals, is_smooth, strict=True)
+            if flag
+        ]
+        # Cotangents of integers are of a dtype without bits: TensorFlow takes zeros.
+        leaves = [
+            lax.full(struct.shape, 0, struct.dtype)
+            if cotangent.dtype == dtypes.float0
+            else cotangent
+            for cotangent, struct in zip(
+                pytrees.tree_leaves(cotangents), pytrees.tree_leaves(types), strict=True
+            )
+        ]
+        found = iter(
+            pure_callback(cotangents_of, structs, arrays, leaves, vmap_method="sequential")
+        )
+        return tuple(next(found) if flag else None for flag in is_smooth)
+
+    flat.defvjp(forward, backward)
+    return flat
+
+
+def _checked(struct: ShapeDtypeStruct, result: Any) -> np.ndarray:
+    array = np.asarray(result)
+    if array.shape != tuple(struct.shape):
+        raise ValueError(
+            f"the function of call_tf returned a tensor of shape {array.shape}, and its type says "
+            f"{tuple(struct.shape)}"
+        )
+    return array.astype(struct.dtype, copy=False)

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that TensorFlow calls: each is exported, and embedded as one operation."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import dtypes, pytrees
+from olympus_ir.avals import get_aval
+from olympus_ir.make import eval_shape
+from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.symbolic import is_symbolic_dim, symbolic_args_specs
+
+from ..export import DisabledSafetyCheck, Exported, export
+from ..jit import jit
+from ._tensorflow import tf, xla_operations, xla_sharding
+from .shapes import PolyShape, as_text
+
+__all__ = ["convert", "dtype_of_val", "eval_polymorphic_shape", "split_to_logical_devices"]
+
+# How TensorFlow calls the platforms.
+_PLATFORMS = {"cpu": "CPU", "cuda": "CUDA", "rocm": "ROCM", "tpu": "TPU"}
+
+
+def numpy_dtype(dtype: Any) -> np.dtype:
+    """The dtype that values of a dtype of TensorFlow's have here."""
+    return dtypes.canonicalize_dtype(dtype.as_numpy_dtype)
+
+
+def dtype_of_val(val: Any) -> Any:
+    """TensorFlow's dtype of a value: of a tensor, or of what becomes one.
+
+    64-bit types are replaced by 32-bit ones, where these are not enabled.
+
+    Args:
+      val: a tensor, an array or a number.
+    """
+    if isinstance(val, tf.Tensor | tf.Variable):
+        return tf.as_dtype(numpy_dtype(val.dtype))
+    return tf.as_dtype(get_aval(val).dtype)
+
+
+def _tensor(value: Any) -> Any:
+    """A value as a tensor of the dtype that it has here."""
+    dtype = dtype_of_val(value)
+    if isinstance(value, tf.Tensor | tf.Variable):
+        tensor = tf.convert_to_tensor(value)
+        return tensor if tensor.dtype == dtype else tf.cast(tensor, dtype)
+    return tf.convert_to_tensor(np.asarray(value), dtype=dtype)
+
+
+class _Type:
+    """The type of a tensor, some of whose sizes may not be known."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.shape = tuple(tensor.shape)
+        self.dtype = numpy_dtype(tensor.dtype)
+
+
+def _specs(args: Any, polymorphic_shapes: Any, constraints: Sequence[str]) -> Any:
+    """The types of arguments, with symbolic sizes."""
+    leaves, tree = pytrees.tree_flatten(args)
+    texts = pytrees.tree_map(
+        as_text, polymorphic_shapes, is_leaf=lambda each: isinstance(each, PolyShape)
+    )
+    # What is not known of a tensor's shape takes the place of a size; a variable must replace it.
+    known = [tuple(-1 if size is None else size for size in leaf.shape) for leaf in leaves]
+    structs = [
+        ShapeDtypeStruct(tuple(max(size, 1) for size in shape), leaf.dtype)
+        for shape, leaf in zip(known, leaves, strict=True)
+    ]
+    specs = symbolic_args_specs(pytrees.tree_unflatten(tree, structs), texts, constraints)
+    for number, (shape, spec) in enumerate(zip(known, pytrees.tree_leaves(specs), strict=True)):
+        for axis, (size, given) in enumerate(zip(shape, spec.shape, strict=True)):
+            if size == -1 and not is_symbolic_dim(given):
+                raise ValueError(
+                    f"the size of dimension {axis} of argument {number} is not known to "
+                    "TensorFlow. Name it by a variable: convert(fun, polymorphic_shapes=...)"
+                )
+    return specs
+
+
+def convert(
+    fun_jax: Callable[..., Any],
+    *,
+    polymorphic_shapes: Any = None,
+    polymorphic_constraints: Sequence[str] = (),
+    with_gradient: bool = True,
+    enable_xla: Any = None,
+    native_serialization: Any = None,
+    native_serialization_platforms: Sequence[str] | None = None,
+    native_serialization_disabled_checks: Sequence[DisabledSafetyCheck] = (),
+) -> Callable[..., Any]:
+    """Makes a function that TensorFlow's programs can call.
+
+    Args:
+      fun_jax: a function of pytrees of arrays.
+      polymorphic_shapes: specifications of the shapes of arguments that are not known, such as
+        ``"b, _"``: one for all, or a sequence with one for each argument.
+      polymorphic_constraints: what is assumed of the variables in them.
+      with_gradient: whether TensorFlow can differentiate it, in reverse mode, any number of times.
+      enable_xla: has no effect.
+      native_serialization: has no effect.
+      native_serialization_platforms: the platforms it shall run on; by default that of the default
+        device.
+      native_serialization_disabled_checks: checks that are not made.
+
+    Returns:
+      A function of pytrees of tensors to pytrees of tensors.
+
+    Raises:
+      ValueError: where a size is not known and no variable is there for it.
+
+    Example:
+      Needs the library TensorFlow::
+
+        fun = tf.function(convert(olympus.numpy.sin), autograph=False)
+        fun(tf.constant(1.0))
+    """
+    for name, value in (("enable_xla", enable_xla), ("native_serialization", native_serialization)):
+        if value is not None:
+            warnings.warn(
+                f"the parameter `{name}` of convert is deprecated and has no effect",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+    jitted = fun_jax if hasattr(fun_jax, "trace") else jit(fun_jax)
+    exporting = export(
+        jitted,
+        platforms=native_serialization_platforms,
+        disabled_checks=native_serialization_disabled_checks,
+    )
+
+    @functools.wraps(fun_jax)
+    def converted(*args: Any, **kwargs: Any) -> Any:
+        tensors = pytrees.tree_map(_tensor, (args, kwargs))
+        given, keywords = pytrees.tree_map(_Type, tensors)
+        keywords = {
+            name: pytrees.tree_map(lambda each: ShapeDtypeStruct(each.shape, each.dtype), each)
+            for name, each in keywords.items()
+        }
+        specs = _specs(given, polymorphic_shapes, polymorphic_constraints)
+        exported = exporting(*specs, **keywords)
+        flat = pytrees.tree_leaves(tensors)
+        results = _with_gradient(exported, with_gradient)(*flat)
+        return pytrees.tree_unflatten(exported.out_tree, results)
+
+    return converted
+
+
+def _tensor_dtype(dtype: Any) -> Any:
+    """TensorFlow's dtype of an operand or result: cotangents without bits are booleans there."""
+    return tf.bool if dtype == dtypes.float0 else tf.as_dtype(dtype)
+
+
+def _run(exported: Exported, tensors: Sequence[Any]) -> list[Any]:
+    """Calls an exported function's program, as one operation."""
+    results = xla_operations().call_module(
+        [tensors[place] for place in exported.module_kept_var_idx],
+        version=exported.calling_convention_version,
+        module=exported.mlir_module_serialized,
+        Tout=[_tensor_dtype(aval.dtype) for aval in exported.out_avals],
+        Sout=[
+            [None if is_symbolic_dim(size) else size for size in aval.shape]
+            for aval in exported.out_avals
+        ],
+        platforms=[_PLATFORMS[platform] for platform in exported.platforms],
+        disabled_checks=[str(check) for check in exported.disabled_safety_checks],
+        use_shardy_partitioner=True,
+    )
+    return list(results)
+
+
+def _with_gradient(exported: Exported, with_gradient: bool) -> Callable[..., list[Any]]:
+    """The function of flat tensors, with the derivative that was exported along with it."""
+
+    if not with_gradient:
+
+        def without(*tensors: Any) -> list[Any]:
+            return [
+                tf.raw_ops.PreventGradient(
+                    input=result,
+                    message="The converted function does not support gradients. Use "
+                    "`with_gradient` parameter to enable gradients",
+                )
+                for result in _run(exported, tensors)
+            ]
+
+        return without
+
+    @tf.custom_gradient
+    def run(*tensors: Any) -> tuple[list[Any], Callable[..., list[Any]]]:
+        def gradient(*cotangents: Any, variables: Any = None) -> list[Any]:
+            backward = exported.vjp()
+            operands = [*tensors, *map(_cotangent, cotangents, exported.out_avals)]
+            results = iter(_with_gradient(backward, True)(*operands))
+            # Integers have gradients of a type without bits: TensorFlow wants None.
+            return [
+                result if np.issubdtype(numpy_dtype(tensor.dtype), np.inexact) else None
+                for tensor, result in zip(tensors, results, strict=True)
+            ]
+
+        return _run(exported, tensors), gradient
+
+    return run
+
+
+def _cotangent(cotangent: Any, aval: Any) -> Any:
+    """A result's cotangent in the type in which the exported function takes it."""
+    dtype = _tensor_dtype(dtypes.tangent_dtype(aval.dtype))
+    if dtype == tf.bool:
+        return tf.zeros(tf.shape(cotangent), dtype)
+    return tf.cast(cotangent, dtype)
+
+
+def eval_polymorphic_shape(
+    fun_jax: Callable[..., Any], *, polymorphic_shapes: Any = None
+) -> Callable[..., tuple[Any, Any]]:
+    """Returns a function that works out the shapes of results, without running the function.
+
+    Args:
+      fun_jax: a function of pytrees of arrays.
+      polymorphic_shapes: specifications of shapes of arguments; see `convert`.
+
+    Returns:
+      A function of arguments, or their types, that returns the types of the results, with symbolic
+      sizes, and specifications of their shapes as texts.
+    """
+
+    def evaluate(*args: Any) -> tuple[Any, Any]:
+        types = eval_shape(fun_jax, *_specs(args, polymorphic_shapes, ()))
+        texts = pytrees.tree_map(lambda each: f"({', '.join(map(str, each.shape))})", types)
+        return types, texts
+
+    return evaluate
+
+
+def split_to_logical_devices(tensor: Any, partition_dimensions: Any) -> Any:
+    """A tensor, with the note that it is split over devices.
+
+    Args:
+      tensor: the tensor.
+      partition_dimensions: for each dimension, into how many parts; None for all devices.
+    """
+    sharding = xla_sharding()
+    if partition_dimensions is None:
+        return sharding.replicate(tensor, use_sharding_op=True)
+    devices = np.arange(np.prod(partition_dimensions)).reshape(partition_dimensions)
+    return sharding.tile(tensor, devices, use_sharding_op=True)

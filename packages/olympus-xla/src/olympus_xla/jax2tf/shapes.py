@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Specifications of shapes with variables, in the older form of tuples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["PolyShape", "as_text"]
+
+
+class PolyShape(tuple):
+    """A specification of a shape: sizes, names of variables, ``"_"``, and ``...`` at the end.
+
+    Example:
+      >>> PolyShape("b", ...)
+      ('b', Ellipsis)
+    """
+
+    def __new__(cls, *dim_specs: Any) -> PolyShape:
+        return super().__new__(cls, dim_specs)
+
+
+def as_text(spec: Any) -> Any:
+    """The specification as a text, as `symbolic_shape` reads it."""
+    if isinstance(spec, PolyShape):
+        return ", ".join("..." if part is ... else str(part) for part in spec)
+    return spec

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions for TensorFlow's programs, and TensorFlow's functions in programs of ours."""
+
+from olympus_xla.exported import DisabledSafetyCheck
+from olympus_xla.jax2tf import (
+    PolyShape,
+    call_tf,
+    convert,
+    dtype_of_val,
+    eval_polymorphic_shape,
+    split_to_logical_devices,
+)
+
+__all__ = [
+    "DisabledSafetyCheck",
+    "PolyShape",
+    "call_tf",
+    "convert",
+    "dtype_of_val",
+    "eval_polymorphic_shape",
+    "split_to_logical_devices",
+]
