@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_batching.tables import batching_rules
+from olympus_batching.dimensions import BatchAxis
+from olympus_batching.tables import axis_rules
 from olympus_ir import lax, pytrees
 from olympus_ir.avals import ShapedArray
 from olympus_ir.placement import AxisType, PartitionSpec
@@ -222,7 +223,7 @@ def live_devices(devices: Sequence[Any]) -> Iterator[list[Any]]:
     still_live = live_processes()
     failed = [device for device in present if device.process_index not in still_live]
     if failed:
-        raise ProcessFailureError(failed, {device.process_index for device in failed})
+        raise ProcessFailureError(failed)
 
 
 # ---- arrays of one process, and of all ----
@@ -334,12 +335,27 @@ def gtl_abstract_eval(arr: ShapedArray, *, global_mesh: Any, pspec: Any) -> Shap
 
 
 def ltg_batcher(
-    axis_size: int, args: Sequence[Any], batch_dims: Sequence[Any], *, global_mesh: Any, pspec: Any
+    insert_axis: bool,
+    axis_data: BatchAxis,
+    vals_in: Sequence[Any],
+    dims_in: Sequence[Any],
+    global_mesh: Any,
+    pspec: Any,
 ) -> tuple[Any, int]:
-    """The batching rule of `host_local_array_to_global_array`: the examples are not divided."""
-    (arr,), (dim,) = args, batch_dims
+    """The batching rule of `host_local_array_to_global_array`.
+
+    Args:
+      insert_axis: whether the examples are divided over the mesh axes that the mapped axis names.
+      axis_data: the mapped axis.
+      vals_in: the operand.
+      dims_in: its dimension that holds the examples.
+      global_mesh: the mesh.
+      pspec: how the array of one example is laid out over it.
+    """
+    (arr,), (dim,) = vals_in, dims_in
     entries = (*pspec, *(None,) * (dim - len(pspec)))
-    batched = PartitionSpec(*entries[:dim], None, *entries[dim:])
+    examples = axis_data.spmd_name if insert_axis else None
+    batched = PartitionSpec(*entries[:dim], examples, *entries[dim:])
     primitive = host_local_array_to_global_array_p
     return primitive.bind(arr, global_mesh=global_mesh, pspec=batched), dim
 
@@ -347,7 +363,12 @@ def ltg_batcher(
 host_local_array_to_global_array_p = Primitive("host_local_array_to_global_array")
 host_local_array_to_global_array_p.def_abstract_eval(ltg_abstract_eval)
 host_local_array_to_global_array_p.def_impl(host_local_array_to_global_array_impl)
-batching_rules.define(host_local_array_to_global_array_p, ltg_batcher)
+axis_rules.define(
+    host_local_array_to_global_array_p,
+    lambda axis, args, dims, **params: ltg_batcher(
+        axis.spmd_name is not None, axis, args, dims, **params
+    ),
+)
 global_array_to_host_local_array_p = Primitive("global_array_to_host_local_array")
 global_array_to_host_local_array_p.def_abstract_eval(gtl_abstract_eval)
 global_array_to_host_local_array_p.def_impl(global_array_to_host_local_array_impl)

@@ -27,19 +27,32 @@ class ProcessFailureError(RuntimeError):
 
     Args:
       failed_devices: their devices, as far as they are known.
+
+    Attributes:
+      failed_devices: their devices, as far as they are known.
       failed_processes: their numbers.
-      message: what happened.
     """
 
-    def __init__(
-        self,
-        failed_devices: Collection[Any] = (),
-        failed_processes: Collection[int] = (),
-        message: str = "",
-    ) -> None:
-        super().__init__(message or f"the processes of the devices {failed_devices} died")
+    def __init__(self, failed_devices: Collection[Any]) -> None:
+        super().__init__(f"the processes of the devices {failed_devices} died")
         self.failed_devices = frozenset(failed_devices)
-        self.failed_processes = frozenset(failed_processes)
+        self.failed_processes = frozenset(device.process_index for device in self.failed_devices)
+
+    @classmethod
+    def of_processes(
+        cls, failed_devices: Collection[Any], failed_processes: Collection[int], message: str
+    ) -> ProcessFailureError:
+        """The error for processes of which not all devices may be known.
+
+        Args:
+          failed_devices: their devices, as far as they are known.
+          failed_processes: their numbers.
+          message: what happened.
+        """
+        error = cls(failed_devices)
+        error.args = (message,)
+        error.failed_processes = frozenset(failed_processes)
+        return error
 
 
 class ProcessMonitor:
@@ -139,7 +152,7 @@ class ProcessMonitor:
         return True
 
     def _fail(self, processes: frozenset[int], what: str) -> None:
-        self.failure = ProcessFailureError(
+        self.failure = ProcessFailureError.of_processes(
             self._devices_of(processes),
             processes,
             f"{what}. The computations that this process shared with others are lost; save what "
