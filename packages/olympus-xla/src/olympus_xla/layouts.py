@@ -137,6 +137,8 @@ class Format:
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
     """The same values, whose elements lie in memory as a layout says.
 
+    This is for what a program computes with them; its results have the default layout.
+
     Args:
       x: an array or a pytree of arrays.
       layouts: a `Layout`, or a pytree of them that is a prefix of ``x``.
