@@ -25,6 +25,7 @@ from olympus_sparse import (
     sparsify,
     value_and_grad,
 )
+from olympus_testing import check_grads
 
 DENSE = dense((3, 4))
 MATRIX = BCOO.fromdense(DENSE)
@@ -165,3 +166,38 @@ def test_batches_of_gradients():
     gradients = vmap(grad(loss))(batched)
     expected = vmap(autodiff.grad(loss))(dense((2, 3, 4)))
     same(gradients, np.where(dense((2, 3, 4)) != 0, expected, 0))
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.float16])
+def test_derivatives_of_other_dtypes(dtype):
+    matrix, expected = scattered((3, 4), nse=6, dtype=dtype)
+    other = dense((4, 2), seed=3, dtype=dtype)
+
+    def value(m: Any) -> Any:
+        return jnp.sum(jnp.abs(m @ other) ** 2).astype(np.float32)
+
+    gradient = grad(value)(matrix)
+    assert gradient.dtype == dtype
+    full = np.asarray(autodiff.grad(value)(expected))
+    places = np.asarray(matrix.indices)
+    inside = (places < (3, 4)).all(1)
+    np.testing.assert_allclose(
+        np.asarray(gradient.data)[inside], full[tuple(places[inside].T)], rtol=1e-2
+    )
+    if dtype == np.complex64:
+        check_grads(
+            lambda data, rhs: matrix._with_data(data) @ rhs,
+            (np.asarray(matrix.data), other),
+            jvp=autodiff.jvp,
+            vjp=autodiff.vjp,
+        )
+
+
+def test_second_derivatives():
+    check_grads(
+        lambda data, rhs: jnp.sin(MATRIX._with_data(data) @ rhs).sum(),
+        (np.asarray(MATRIX.data), OTHER),
+        order=2,
+        jvp=autodiff.jvp,
+        vjp=autodiff.vjp,
+    )
