@@ -11,7 +11,7 @@ import olympus_numpy as jnp
 import olympus_pallas as pl
 from olympus_ir import ShapeDtypeStruct, lax, make_olympuspr
 from olympus_pallas import tpu
-from olympus_random import fold_in, key, normal, uniform
+from olympus_random import fold_in, key, key_data, normal, split, uniform
 from olympus_xla import jit
 
 F32 = np.dtype(np.float32)
@@ -391,3 +391,28 @@ def test_other_gathers_have_no_mosaic_form():
         jit(call).trace(np.zeros(8, np.int32), np.ones((8, 128), F32)).lower(
             lowering_platforms=("tpu",)
         )
+
+
+@pytest.mark.parametrize("interpret", MODES)
+def test_keys_of_kernels(interpret):
+    def kernel(key_ref, o_ref):
+        key = key_ref[...]
+        o_ref[0] = uniform(key, (64, 128))
+        o_ref[1] = normal(fold_in(key, 3), (64, 128))
+
+    kernel_key = tpu.to_pallas_key(key(0))
+    # As jax 0.10.2 makes it.
+    np.testing.assert_array_equal(key_data(kernel_key), [[4070199207, 4202968722]])
+    out = ShapeDtypeStruct((2, 64, 128), F32)
+    first, second = run(kernel, out, kernel_key, interpret=interpret, in_specs=[SMEM])
+    assert abs(first.mean() - 0.5) < 0.03
+    assert abs(second.mean()) < 0.06
+    again = run(kernel, out, kernel_key, interpret=interpret, in_specs=[SMEM])
+    np.testing.assert_array_equal(again, [first, second])
+    other = run(kernel, out, fold_in(kernel_key, 1), interpret=interpret, in_specs=[SMEM])
+    assert (other[0] != first).mean() > 0.99
+    with pytest.raises(NotImplementedError, match="Cannot split a Pallas key"):
+        split(kernel_key)
+    call = pl.pallas_call(kernel, out)
+    with pytest.raises(ValueError, match="PRNG keys must be loaded from SMEM"):
+        jit(call).trace(kernel_key).lower(lowering_platforms=("tpu",))

@@ -85,9 +85,16 @@ def _needs_machine(program: Any) -> bool:
 def _uses_any(program: Any, primitives: frozenset) -> bool:
     return any(
         equation.primitive in primitives
+        or any(_is_of_core(atom.aval) for atom in equation.invars)
         or any(_uses_any(each, primitives) for each in olympusprs_in_params(equation.params))
         for equation in program.eqns
     )
+
+
+def _is_of_core(aval: Any) -> bool:
+    """Whether a value is a key whose bits a core makes."""
+    implementation = getattr(getattr(aval, "dtype", None), "implementation", None)
+    return implementation is not None and implementation.name in ("pallas_tpu", "_pallas_stateful")
 
 
 def _settings(params: Any) -> Any:

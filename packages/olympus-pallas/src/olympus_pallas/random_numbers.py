@@ -14,7 +14,7 @@ from olympus_ir import lax
 from olympus_random.implementations import PRNGImpl, register_prng
 
 from .programs import program_id
-from .tpu_primitives import prng_random_bits
+from .tpu_primitives import prng_random_bits, prng_seed
 
 __all__ = [
     "sample_block",
@@ -22,6 +22,7 @@ __all__ = [
     "stateful_bits",
     "stateful_normal",
     "stateful_uniform",
+    "to_pallas_key",
 ]
 
 
@@ -50,6 +51,77 @@ _stateful = register_prng(
         tag="_pl_stateful",
     )
 )
+
+
+# ---- keys of kernels ----
+
+
+def _mixed(word: Any) -> Any:
+    """Spreads what differs between words over all of their bits (the end of MurmurHash3)."""
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        word = lax.bitwise_xor(word, lax.shift_right_logical(word, np.uint32(shift)))
+        word = lax.mul(word, np.uint32(factor))
+    return lax.bitwise_xor(word, lax.shift_right_logical(word, np.uint32(16)))
+
+
+def folded_words(first: Any, second: Any, data: Any) -> tuple[Any, Any]:
+    """The words of the key that a key's words and a number give."""
+    second = _mixed(lax.add(lax.bitwise_xor(second, data), np.uint32(0x9E3779B9)))
+    return _mixed(lax.add(first, second)), second
+
+
+def _key_of_words(first: Any, second: Any) -> Any:
+    return lax.concatenate([lax.reshape(first, (1, 1)), lax.reshape(second, (1, 1))], 1)
+
+
+def _words(data: Any) -> tuple[Any, Any]:
+    return lax.reshape(data[:, :1], ()), lax.reshape(data[:, 1:], ())
+
+
+def _bits_of_key(data: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+    prng_seed(*[lax.bitcast_convert_type(word, np.int32) for word in _words(data)])
+    return _own_bits(data, bit_width, shape)
+
+
+def _not_split(*args: Any) -> Any:
+    raise NotImplementedError(
+        "Cannot split a Pallas key. Use fold_in instead to generate new keys."
+    )
+
+
+# Keys whose bits a core's generator makes, which they seed.
+pallas_keys = register_prng(
+    PRNGImpl(
+        key_shape=(1, 2),
+        seed=lambda seed: _key_of_words(np.uint32(0), lax.convert_element_type(seed, np.uint32)),
+        split=_not_split,
+        random_bits=_bits_of_key,
+        fold_in=lambda data, number: _key_of_words(*folded_words(*_words(data), number)),
+        name="pallas_tpu",
+        tag="pl",
+    )
+)
+
+
+def to_pallas_key(key: Any) -> Any:
+    """A key for kernels, drawn with another key.
+
+    In a kernel it is read from scalar memory, and given to samplers, whose bits the core's own
+    generator makes: `BlockSpec(memory_space=tpu.SMEM)`.
+
+    Args:
+      key: a typed key, or the data of one.
+
+    Example:
+      >>> from olympus_random import key
+      >>> to_pallas_key(key(0)).dtype
+      key<pl>
+    """
+    data = olympus_random.bits(key, (1, 2), np.uint32)
+    return olympus_random.wrap_key_data(data, impl=pallas_keys)
+
+
+# ---- samplers ----
 
 
 def _stateful_sampler(name: str) -> Callable[..., Any]:

@@ -39,6 +39,7 @@ from .random_numbers import stateful_bernoulli as stateful_bernoulli
 from .random_numbers import stateful_bits as stateful_bits
 from .random_numbers import stateful_normal as stateful_normal
 from .random_numbers import stateful_uniform as stateful_uniform
+from .random_numbers import to_pallas_key as to_pallas_key
 from .tpu_info import ChipVersion as ChipVersion
 from .tpu_info import Tiling as Tiling
 from .tpu_info import TpuInfo as TpuInfo
@@ -120,6 +121,7 @@ __all__ = [
     "stochastic_round",
     "store",
     "sync_copy",
+    "to_pallas_key",
     "touch",
     "trace_value",
     "unpack_elementwise",

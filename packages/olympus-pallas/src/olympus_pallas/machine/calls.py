@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from olympus_ir import dtypes
 from olympus_ir.avals import ShapedArray
 from olympus_ir.olympuspr import Olympuspr
 from olympus_xla.lowering.callbacks import emit_callback
@@ -282,10 +283,14 @@ class _Block:
         self.operand = operand
         self.is_output = is_output
         self.index: tuple[int, ...] | None = None
-        self.is_direct = mapping.block_aval.memory_space in _WHOLE and mapping.is_whole
+        # Keys are read only; they come as the arrays of their data.
+        is_key = dtypes.is_extended(mapping.array_aval.dtype)
+        self.is_direct = mapping.is_whole and (is_key or mapping.block_aval.memory_space in _WHOLE)
         if self.is_direct:
             self.seen = operand
             return
+        if is_key:
+            raise ValueError(f"{mapping.origin} has keys, which are not cut into blocks")
         shape = mapping.block_aval.shape
         dtype = np.dtype(mapping.array_aval.dtype)
         array = np.full(shape, core.fill_value(dtype), dtype)

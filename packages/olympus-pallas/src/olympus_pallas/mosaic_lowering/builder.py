@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from olympus_ir import dtypes
 from olympus_ir.avals import ShapedArray
 from olympus_ir.staging import trace_to_closed
 from olympus_xla.lowering import mlir
@@ -51,6 +52,8 @@ def memory_name(space: Any) -> str:
     """The TPU's name of a memory."""
     if space is None or space is MemorySpace.DEFAULT:
         return "vmem"
+    if space is MemorySpace.KEY:
+        return "smem"
     if isinstance(space, TpuMemorySpace):
         return space.value
     if space in (MemorySpace.ANY, MemorySpace.HOST):
@@ -67,6 +70,9 @@ _SEMAPHORES = {
 
 def memref_type(shape: Sequence[int], dtype: Any, space: str) -> Any:
     """The type of an array in one of the TPU's memories."""
+    if dtypes.issubdtype(dtype, dtypes.prng_key):
+        physical = dtype.physical_element_aval()
+        shape, dtype = (*shape, *physical.shape), physical.dtype
     if isinstance(dtype, SemaphoreDType):
         element = _SEMAPHORES[dtype]
     else:

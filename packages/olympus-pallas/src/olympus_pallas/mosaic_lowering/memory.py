@@ -7,7 +7,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir import pytrees
+import numpy as np
+
+from olympus_ir import dtypes, pytrees
 from olympus_ir.lax import references
 from olympus_ir.refs.indexing import NDIndexer, Slice
 
@@ -18,7 +20,7 @@ from ..lowering.tables import mosaic_rules
 from ..memory_access import load_p, swap_p
 from .builder import MosaicBuilder, storage_dtype
 
-__all__ = ["Axis", "MosaicRef", "load_view", "ref_of", "store_view", "viewed"]
+__all__ = ["Axis", "KeyWords", "MosaicRef", "load_view", "ref_of", "store_view", "viewed"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,8 +149,31 @@ def _check_memory(ref: MosaicRef, verb: str) -> None:
         )
 
 
+@dataclasses.dataclass(frozen=True)
+class KeyWords:
+    """A random key: its words, as scalars."""
+
+    words: tuple[Any, ...]
+
+
+def _load_key(builder: MosaicBuilder, ref: MosaicRef) -> KeyWords:
+    if ref.shape:
+        raise ValueError(f"keys are loaded one by one, got an array of shape {ref.shape}")
+    physical = ref.dtype.physical_element_aval()
+    starts = _starts(builder, ref)
+    words = []
+    for place in np.ndindex(*physical.shape):
+        index = [*starts, *(builder.index(each) for each in place)]
+        words.append(
+            builder.create("memref.load", element_type(physical.dtype), (ref.memref, *index))
+        )
+    return KeyWords(tuple(words))
+
+
 def load_view(builder: MosaicBuilder, ref: MosaicRef) -> Any:
     """What a reference sees."""
+    if dtypes.issubdtype(ref.dtype, dtypes.prng_key):
+        return _load_key(builder, ref)
     _check_memory(ref, "read")
     stored = storage_dtype(ref.dtype)
     element = element_type(stored)

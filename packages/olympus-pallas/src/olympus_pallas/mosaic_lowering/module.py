@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from olympus_ir import dtypes
 from olympus_ir.olympuspr import Olympuspr
 from olympus_xla._jaxlib import run_mlir_passes
 from olympus_xla.lowering import mlir
@@ -89,7 +90,7 @@ def lower_call(
         operands,
         backend_config=config,
         has_side_effect=effects not in (False, tpu.SideEffectType.PURE),
-        operand_layouts=[list(reversed(range(aval.ndim))) for aval in avals_in],
+        operand_layouts=[list(reversed(range(mlir.physical_aval(a).ndim))) for a in avals_in],
         result_layouts=[list(reversed(range(aval.ndim))) for aval in out_avals],
         operand_output_aliases={source + bounds: to for source, to in input_output_aliases},
         api_version=1,
@@ -151,6 +152,11 @@ def _check_blocks(grid_mapping: GridMapping, source: str) -> None:
     for block in grid_mapping.block_mappings:
         if memory_name(block.block_aval.memory_space) != "vmem":
             continue
+        if dtypes.issubdtype(block.array_aval.dtype, dtypes.prng_key):
+            raise ValueError(
+                "PRNG keys must be loaded from SMEM. Did you set the memory space to "
+                f"MemorySpace.SMEM in the BlockSpec for the PRNG key input? It is {block.origin}."
+            )
         where = (
             f"Block spec for {block.origin} in pallas_call {source} has block shape "
             f"{block.block_shape}, array shape {block.array_aval.shape}, and index_map "
