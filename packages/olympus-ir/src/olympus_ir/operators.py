@@ -18,6 +18,7 @@ from . import dtypes, lax
 from .arrays import Array, attach_methods
 from .avals import is_valid_value
 from .lax.values import shape_of
+from .tracing import is_constant_dim
 
 _RANKS = {bool: 0, int: 1, float: 2, complex: 3}
 
@@ -29,6 +30,8 @@ def _operand(value: Any, dtype: Any) -> Any:
         array_kind = dtypes.scalar_type_of(dtype)
         if _RANKS[kind] <= _RANKS[array_kind] and dtypes.python_scalar_dtype(kind) != dtype:
             return lax.convert_element_type(value, dtype)
+    elif not is_constant_dim(value) and not dtypes.issubdtype(dtype, np.bool_):
+        return lax.size_array(value, dtype)
     return value
 
 
