@@ -89,3 +89,12 @@ def test_messages_of_checks_show_keys():
     error, _ = checkify.checkify(olympus.jit(check))(KEY, False)
     assert "the key is Array((), dtype=key<fry>)" in error.get()
     assert checkify.checkify(olympus.jit(check))(KEY, True)[0].get() is None
+
+
+def test_shardings_of_values_outside_of_meshes_ask_for_nothing():
+    outside = olympus.typeof(jnp.ones(3)).sharding
+    assert outside.mesh.empty
+    drawn = random.bernoulli(KEY, 0.5, (3,), out_sharding=outside)
+    np.testing.assert_array_equal(drawn, random.bernoulli(KEY, 0.5, (3,)))
+    drawn = olympus.vmap(lambda key: random.normal(key, (3,), out_sharding=outside))(KEYS)
+    np.testing.assert_array_equal(drawn, [random.normal(key, (3,)) for key in KEYS])

@@ -52,6 +52,12 @@ def test_state_of_mutable_values():
             return type(box.content)
 
     register_hitype(Box, lambda box: BoxType())
-    assert cur_qdd(Box()) is int
+
+    class TalkingBox(Box):
+        def cur_qdd(self):
+            return "three"
+
+    register_hitype(TalkingBox, lambda box: BoxType())
+    assert cur_qdd(Box()) is int and cur_qdd(TalkingBox()) == "three"
     with pytest.raises(TypeError, match="does not change"):
         cur_qdd(1.0)

@@ -51,11 +51,8 @@ def read(flags: Mapping[str, Flag]) -> None:
     declare(flags)
     names = {f"{dashes}{no}{name}" for name in flags for dashes in ("-", "--") for no in ("", "no")}
     given = [each for each in _options(sys.argv[1:]) if each.partition("=")[0] in names]
-    already_parsed = absl_flags.FLAGS.is_parsed()
     absl_flags.FLAGS([sys.argv[0], *given], known_only=True)
     _take_over(flags)
-    if not already_parsed:
-        absl_flags.FLAGS.unparse_flags()
 
 
 def _options(arguments: list[str]) -> list[str]:

@@ -116,7 +116,7 @@ def cur_qdd(x: Any) -> Any:
     """What is known of a value that changes, at this moment.
 
     Args:
-      x: a value of a type whose ``has_qdd`` is True.
+      x: a value of a type whose ``has_qdd`` is True. It may have a method ``cur_qdd`` that says.
 
     Raises:
       TypeError: where the value's type is another one.
@@ -127,4 +127,5 @@ def cur_qdd(x: Any) -> Any:
             f"a value of type {aval.str_short()} does not change, so there is nothing to be known "
             "of it at one moment; cur_qdd takes values of mutable hijax types"
         )
-    return aval.type_state(x)  # type: ignore[attr-defined]
+    ask = getattr(x, "cur_qdd", None)
+    return aval.type_state(x) if ask is None else ask()  # type: ignore[attr-defined]

@@ -78,6 +78,8 @@ def asked_sharding(given: Any, name: str) -> NamedSharding | None:
         sharding = given
         if type(sharding.mesh) is not AbstractMesh:
             sharding = NamedSharding(sharding.mesh.abstract_mesh, sharding.spec)
+        if sharding.mesh.empty:  # that of a value outside of any mesh
+            return None
     else:
         raise TypeError(
             f"`out_sharding` argument of {name} only supports instances of `NamedSharding` or "
@@ -169,7 +171,8 @@ def with_out_sharding(fun: Callable[..., Any], args: Sequence[Any], out_sharding
       name: of the function, for error messages.
     """
     sharding = asked_sharding(out_sharding, name)
-    assert sharding is not None
+    if sharding is None:
+        return fun(*args)
     if mesh_in_force().empty:
         with mesh_scope(sharding.mesh):
             return in_auto_axes(lambda *a: [fun(*a)], args, lambda count: [sharding])[0]
