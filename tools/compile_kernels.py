@@ -13,40 +13,79 @@ import importlib.util
 import os
 import pathlib
 import sys
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 os.environ["OLYMPUS_PLATFORMS"] = "cpu"
 
+import numpy as np
 from compile_for_accelerators import describe
 
 import olympus_numpy as jnp
 import olympus_pallas as pl
+import olympus_random as random
 from olympus_ir import ShapeDtypeStruct, lax
+from olympus_ir.placement import PartitionSpec
 from olympus_pallas import tpu, triton
+from olympus_sharding import Mesh, NamedSharding, shard_map
 from olympus_sharding.shardings import SingleDeviceSharding
 from olympus_xla import jit
 
-SAMPLES = pathlib.Path(__file__).parent.parent / "packages/olympus-pallas/tests/data/samples.py"
+DATA = pathlib.Path(__file__).parent.parent / "packages/olympus-pallas/tests/data"
+# The matrix units of the chips that kernels are compiled for are smaller.
+TOO_NEW = ("matrix unit",)
+
+
+def load(name: str) -> types.ModuleType:
+    """One of the modules of samples."""
+    specification = importlib.util.spec_from_file_location(name, DATA / f"{name}.py")
+    assert specification is not None and specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def programs(platform: str) -> Iterator[tuple[str, Any, Sequence[Any]]]:
+    """Names, functions and types of arguments with their places."""
+    samples = load("samples")
+    devices = describe(platform).devices
+    calls = samples.kernels(pl, triton, tpu, lax, jnp, ShapeDtypeStruct, interpret=False)
+    place = SingleDeviceSharding(devices[0])
+
+    def placed(arguments: Sequence[Any]) -> list[Any]:
+        return [ShapeDtypeStruct(x.shape, x.dtype, sharding=place) for x in arguments]
+
+    for name in samples.TPU if platform == "tpu" else samples.CUDA:
+        call, arguments = calls[name]
+        yield name, call, placed(arguments)
+    if platform == "tpu":
+        more = load("tpu_samples")
+        found = more.kernels(pl, tpu, lax, jnp, random, ShapeDtypeStruct)
+        for name, (call, arguments) in found.items():
+            if name not in TOO_NEW:
+                yield name, call, placed(arguments)
+        mesh = Mesh(np.array(devices), ("x",))
+        spec = PartitionSpec("x")
+        call = more.exchange(pl, tpu, lax, jnp, ShapeDtypeStruct, len(devices))
+        mapped = shard_map(call, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
+        rows = ShapeDtypeStruct(
+            (8 * len(devices), 128), np.float32, sharding=NamedSharding(mesh, spec)
+        )
+        yield "several devices", mapped, [rows]
 
 
 def main(platform: str) -> None:
     """Compiles and counts; the exit status says whether all compiled."""
-    specification = importlib.util.spec_from_file_location("samples", SAMPLES)
-    assert specification is not None and specification.loader is not None
-    samples = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(samples)
-    place = SingleDeviceSharding(describe(platform).devices[0])
-    calls = samples.kernels(pl, triton, tpu, lax, jnp, ShapeDtypeStruct, interpret=False)
-    names = samples.TPU if platform == "tpu" else samples.CUDA
-    failed = 0
-    for name in names:
-        call, arguments = calls[name]
-        types = [ShapeDtypeStruct(x.shape, x.dtype, sharding=place) for x in arguments]
+    count, failed = 0, 0
+    for name, call, arguments in programs(platform):
+        count += 1
         try:
-            jit(call).lower(*types).compile()
+            jit(call).lower(*arguments).compile()
         except Exception as error:
             failed += 1
             print(f"{name}: {type(error).__name__}: {str(error)[:2000]}")
-    print(f"{platform}: {len(names)} kernels, of which {failed} do not compile")
+    print(f"{platform}: {count} kernels, of which {failed} do not compile")
     sys.exit(bool(failed))
 
 

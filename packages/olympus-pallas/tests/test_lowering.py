@@ -16,6 +16,7 @@ import pytest
 
 import olympus_numpy as jnp
 import olympus_pallas as pl
+import olympus_random as random
 from olympus_batching import vmap
 from olympus_ir import ShapeDtypeStruct, lax
 from olympus_pallas import tpu, triton
@@ -25,14 +26,15 @@ DATA = pathlib.Path(__file__).parent / "data"
 F32 = np.dtype(np.float32)
 
 
-def load_samples():
-    specification = importlib.util.spec_from_file_location("kernels", DATA / "samples.py")
+def load_samples(name="samples"):
+    specification = importlib.util.spec_from_file_location(name, DATA / f"{name}.py")
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module
 
 
 samples = load_samples()
+TPU_KERNELS = load_samples("tpu_samples").kernels(pl, tpu, lax, jnp, random, ShapeDtypeStruct)
 KERNELS = samples.kernels(pl, triton, tpu, lax, jnp, ShapeDtypeStruct, interpret=False)
 
 
@@ -68,6 +70,12 @@ def test_samples_for_tpus(name):
     config = json.loads(re.search(r'backend_config = "(.*?)", ', text)[1].replace("\\22", '"'))
     body = base64.b64decode(config["custom_call_config"]["body"])
     assert body[:4] == b"ML\xefR"  # MLIR's binary form
+
+
+@pytest.mark.parametrize("name", TPU_KERNELS)
+def test_samples_for_tpus_alone(name):
+    call, arguments = TPU_KERNELS[name]
+    assert "stablehlo.custom_call @tpu_custom_call" in lowered("tpu", call, *arguments)
 
 
 @pytest.mark.parametrize("name", ["add in blocks", "softmax"])
