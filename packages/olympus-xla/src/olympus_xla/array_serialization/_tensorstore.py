@@ -10,7 +10,8 @@ try:
 except ImportError as error:
     raise ImportError(
         "serialization of arrays needs the library tensorstore, which is not installed: "
-        "`pip install tensorstore`"
+        "`pip install tensorstore`",
+        name="tensorstore",
     ) from error
 
 ts: Any = tensorstore

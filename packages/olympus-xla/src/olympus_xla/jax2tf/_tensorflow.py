@@ -10,7 +10,8 @@ try:
     tf: Any = importlib.import_module("tensorflow")
 except ImportError as error:
     raise ImportError(
-        "jax2tf needs the library TensorFlow, which is not installed: `pip install tensorflow`"
+        "jax2tf needs the library TensorFlow, which is not installed: `pip install tensorflow`",
+        name="tensorflow",
     ) from error
 
 __all__ = ["tf", "xla_operations", "xla_sharding"]

@@ -118,13 +118,14 @@ def _flat_call(
         )
         return [np.asarray(gradient) for gradient in gradients]
 
-    @custom_vjp
-    def flat(*arrays: Any) -> Any:
+    def run(*arrays: Any) -> Any:
         if not any(isinstance(array, Tracer) for array in arrays):
             return pytrees.tree_map(lax.copy, results_of(*arrays))
         if has_side_effects:
             return io_callback(results_of, types, *arrays, ordered=ordered)
         return pure_callback(results_of, types, *arrays, vmap_method="sequential")
+
+    flat: Any = custom_vjp(run)
 
     def forward(*arrays: Any) -> Any:
         return flat(*arrays), arrays
