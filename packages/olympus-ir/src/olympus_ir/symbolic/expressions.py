@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..arrays import Array
 from ..avals import ShapedArray, register_value_type
 from ..dtypes import canonicalize_dtype
 from ..errors import InconclusiveDimensionOperation
@@ -375,15 +376,16 @@ def _operand(dimension: SymbolicDim, other: Any, what: str) -> tuple[Dimension] 
 
 def _as_arrays(function: Callable[..., Any], *operands: Any) -> Any:
     """A function of arrays where one operand is no dimension."""
-    if all(
-        isinstance(x, SymbolicDim | np.ndarray | int | float | complex | np.generic)
-        or hasattr(x, "ndim")
-        for x in operands
-    ):
+    if any(isinstance(operand, Array) for operand in operands):
+        return NotImplemented  # the array's own operator converts the dimension
+    if all(isinstance(operand, _CONVERTED) or hasattr(operand, "ndim") for operand in operands):
         return function(
             *(x.dimension_as_value() if isinstance(x, SymbolicDim) else x for x in operands)
         )
     return NotImplemented
+
+
+_CONVERTED = (SymbolicDim, np.ndarray, int, float, complex, np.generic)
 
 
 def _scope_note(scope: Any) -> str:

@@ -59,7 +59,9 @@ class SymbolicScope:
         self.bounds_cache: dict[Any, Any] = {}
         self.term_bounds: dict[Any, Any] = {}
         self.operation_facts: dict[Any, Any] = {}
-        self._origin = source_info.summarize(source_info.SourceInfo(source_info.capture(), no_names))
+        self._origin = source_info.summarize(
+            source_info.SourceInfo(source_info.capture(), no_names)
+        )
         for text in constraints_str:
             self._add(text)
 
