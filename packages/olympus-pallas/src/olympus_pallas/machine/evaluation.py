@@ -194,10 +194,13 @@ class Core:
                 f"`{primitive.name}` is not known on simulated cores (used at "
                 f"{summarize(equation.source_info)})"
             )
-        avals = [ShapedArray(atom.aval.shape, atom.aval.dtype) for atom in equation.invars]
-        closed = trace_to_closed(
-            lambda *args: pytrees.tree_leaves(expansion(*args, **equation.params)), avals
-        )
+        # Loops come by again; the equation lives as long as the run.
+        closed = self.run.expanded.get(id(equation))
+        if closed is None:
+            avals = [ShapedArray(atom.aval.shape, atom.aval.dtype) for atom in equation.invars]
+            closed = self.run.expanded[id(equation)] = trace_to_closed(
+                lambda *args: pytrees.tree_leaves(expansion(*args, **equation.params)), avals
+            )
         results = self.evaluate(closed, operands)
         return results if primitive.multiple_results else results[0]
 
