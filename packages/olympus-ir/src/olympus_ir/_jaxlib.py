@@ -104,11 +104,23 @@ DeviceList: TypeAlias = _jax.DeviceList
 ArrayCopySemantics: TypeAlias = _jax.ArrayCopySemantics
 
 
-def check_named_shardings_with(check: Callable[[Any, Any], None]) -> None:
-    """Makes ``check(mesh, spec)`` run whenever a `NamedSharding` is constructed. Once a process.
+_named_sharding_checks: list[Callable[[Any, Any], None]] = []
 
-    The C++ constructor takes the function from a Python module of a fixed name and keeps it. That
-    module stands in place while the first `NamedSharding` is made, and not longer.
+
+def check_named_shardings_with(check: Callable[[Any, Any], None]) -> None:
+    """Makes ``check(mesh, spec)`` run whenever a `NamedSharding` is constructed. Once a process."""
+    _named_sharding_checks.append(check)
+
+
+def _check_named_sharding(mesh: Any, spec: Any) -> None:
+    for check in _named_sharding_checks:
+        check(mesh, spec)
+
+
+def _give_named_shardings_their_check() -> None:
+    """The C++ constructor takes the function from a Python module of a fixed name and keeps it.
+
+    That module stands in place while the first `NamedSharding` is made, and not longer.
     """
 
     class NoMesh:
@@ -117,11 +129,10 @@ def check_named_shardings_with(check: Callable[[Any, Any], None]) -> None:
 
     package, name = "jax", "jax._src.named_sharding"
     module = types.ModuleType(name)
-    module.check_pspec = check  # type: ignore[attr-defined]
+    module.check_pspec = _check_named_sharding  # type: ignore[attr-defined]
     saved = {key: sys.modules.get(key) for key in (package, name)}
     sys.modules.update({package: types.ModuleType(package), name: module})
     try:
-        # The specification of no dimensions is legal on every mesh; `check` sees it once.
         NamedSharding(NoMesh(), ())
     finally:
         for key, previous in saved.items():
@@ -129,6 +140,9 @@ def check_named_shardings_with(check: Callable[[Any, Any], None]) -> None:
                 del sys.modules[key]
             else:
                 sys.modules[key] = previous
+
+
+_give_named_shardings_their_check()
 
 
 # Pytrees. The registry is our own and not jaxlib's process-wide default, so that no other library
