@@ -240,13 +240,20 @@ def test_lowering_rules_of_other_primitives():
     scaled_p.def_abstract_eval(lambda x, scale: x)
     lowering_rules.define(
         scaled_p,
-        ffi.ffi_lowering("scaled_function", operand_layouts=[(1, 0)], has_side_effect=True),
+        # A plain sequence is as XLA writes it, unlike a `Layout` and unlike those of `ffi_call`.
+        ffi.ffi_lowering(
+            "scaled_function",
+            operand_layouts=[(0, 1)],
+            result_layouts=[Layout((0, 1))],
+            has_side_effect=True,
+        ),
     )
     lowered = text(lambda x: scaled_p.bind(x, scale=2.5), X)
     assert "custom_call @scaled_function" in lowered
     assert "scale = 2.500000e+00 : f64" in lowered
     assert "has_side_effect = true" in lowered
     assert "operand_layouts = [dense<[0, 1]>" in lowered
+    assert "result_layouts = [dense<[1, 0]>" in lowered
     build = ffi.build_ffi_lowering_function("scaled_function")
     both_p = Primitive("both", multiple_results=True)
     both_p.def_abstract_eval(lambda x: [x, x])

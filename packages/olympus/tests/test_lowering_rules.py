@@ -310,3 +310,46 @@ def test_merging_modules() -> None:
         assert whole.operation.verify()
         names = [operation.name.value for operation in whole.body.operations]
     assert len(set(names)) == len(names) == 4
+
+
+def test_constants_and_attributes() -> None:
+    with mlir.make_ir_context(), mlir.ir.Location.unknown():
+        module = mlir.ir.Module.create()
+        with mlir.ir.InsertionPoint(module.body):
+            types = [
+                str(mlir.ir_constant(value).type)
+                for value in (np.arange(3), np.float32(1), jnp.ones(2), np.bool_(True))
+            ]
+        assert types == ["tensor<3xi64>", "tensor<f32>", "tensor<2xf32>", "tensor<i1>"]
+        attributes = [
+            str(mlir.ir_attribute(value))
+            for value in (1, 2.5, True, "s", [1, 2], np.float32(2), np.int8(3), np.arange(2))
+        ]
+        assert attributes == [
+            "1 : i64", "2.500000e+00 : f64", "true", '"s"', "[1, 2]", "2.000000e+00 : f32",
+            "3 : i8", "dense<[0, 1]> : tensor<2xi64>",
+        ]  # fmt: skip
+
+
+def test_foreign_functions_as_rules() -> None:
+    matrix = jnp.eye(3) * 4 + 0.5
+    expected = jnp.linalg.cholesky(matrix)  # makes LAPACK's routines known
+    factor = Primitive("factor")
+    factor.def_abstract_eval(same_type)
+
+    def lower(ctx, x):
+        status = core.mapped_aval(3, 0, core.mapped_aval(3, 0, ctx.avals_in[0]))
+        status = status.update(dtype=np.dtype(np.int32))
+        column_major = (0, 1)
+        rule = olympus.ffi.ffi_lowering(
+            "lapack_spotrf_ffi",
+            operand_output_aliases={0: 0},
+            operand_layouts=[column_major],
+            result_layouts=[column_major, ()],
+        )
+        both = ctx.replace(avals_out=[*ctx.avals_out, status])
+        return rule(both, x, uplo=np.uint8(ord("L")))[:1]
+
+    mlir.register_lowering(factor, lower, platform="cpu")
+    found = jnp.tril(olympus.jit(factor.bind)(matrix))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -330,10 +330,12 @@ def ffi_lowering(
 
     Args:
       call_target_name: the name under which the function is registered.
-      operand_layouts: for each operand a `Layout`, its dimensions from major to minor, or None.
+      operand_layouts: for each operand a `Layout`, or its dimensions from minor to major, as XLA
+        writes them and unlike `ffi_call`, or None for row-major order.
       result_layouts: likewise for the results.
       backend_config: attributes that are the same for all calls, as MLIR attributes.
-      skip_ffi_layout_processing: whether layouts are given from minor to major, as XLA writes them.
+      skip_ffi_layout_processing: whether layouts are passed on as they are, and where there are none,
+        nothing is said of them.
       **lowering_args: further arguments of the custom call: ``has_side_effect``,
         ``operand_output_aliases``, ``api_version``, ``attributes``.
 
@@ -386,9 +388,16 @@ def build_ffi_lowering_function(
             }
 
         def processed(given: Sequence[Any] | None, avals: Sequence[Any], what: str) -> Any:
-            if given is not None and skip_ffi_layout_processing:
+            if skip_ffi_layout_processing:
                 return given
-            return _layouts((None,) * len(avals) if given is None else given, avals, what)
+            if given is None:
+                return _layouts((None,) * len(avals), avals, what)
+            # Here plain sequences are as XLA writes them, and `_layouts` takes them as users do.
+            major_to_minor = [
+                each if each is None or isinstance(each, Layout) else tuple(each)[::-1]
+                for each in given
+            ]
+            return _layouts(major_to_minor, avals, what)
 
         return context.custom_call_operation(
             call_target_name,

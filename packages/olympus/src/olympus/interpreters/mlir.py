@@ -119,9 +119,12 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> An
       const_lowering: values of constants that are built already; they are built again.
       aval: the constant's type, where ``val`` does not say.
     """
-    aval = get_aval(val) if aval is None else aval
     handler = constant_handlers.get(type(val))
-    array = np.asarray(val if handler is None else handler(val), _mlir.physical_aval(aval).dtype)
+    if aval is None and isinstance(val, np.ndarray | np.generic):
+        dtype = val.dtype  # 64-bit integers too, as operations of shapes take them
+    else:
+        dtype = _mlir.physical_aval(get_aval(val) if aval is None else aval).dtype
+    array = np.asarray(val if handler is None else handler(val), dtype)
     return ir.Operation.create(
         "stablehlo.constant",
         results=[_mlir.tensor_type(array.shape, array.dtype)],
@@ -141,9 +144,13 @@ def ir_attribute(val: Any) -> Any:
     if isinstance(val, bool | np.bool_):
         return _mlir.boolean(bool(val))
     if isinstance(val, int):
-        return _mlir.i64(val) if abs(val) > 2**31 - 1 else _mlir.i32(val)
-    if isinstance(val, float):
-        return ir.FloatAttr.get(_mlir.element_type(np.dtype("float32")), val)
+        return _mlir.i64(val)
+    if isinstance(val, float):  # NumPy's doubles among them
+        return ir.FloatAttr.get(_mlir.element_type(np.dtype("float64")), float(val))
+    if isinstance(val, np.integer):
+        return ir.IntegerAttr.get(_mlir.element_type(val.dtype), int(val))
+    if isinstance(val, np.floating):
+        return ir.FloatAttr.get(_mlir.element_type(val.dtype), float(val))
     if isinstance(val, str):
         return _mlir.string(val)
     if isinstance(val, np.ndarray | np.generic):
