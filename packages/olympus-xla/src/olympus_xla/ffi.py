@@ -334,7 +334,7 @@ def ffi_lowering(
         writes them and unlike `ffi_call`, or None for row-major order.
       result_layouts: likewise for the results.
       backend_config: attributes that are the same for all calls, as MLIR attributes.
-      skip_ffi_layout_processing: whether layouts are passed on as they are, and where there are none,
+      skip_ffi_layout_processing: whether layouts are passed on as they are; where there are none,
         nothing is said of them.
       **lowering_args: further arguments of the custom call: ``has_side_effect``,
         ``operand_output_aliases``, ``api_version``, ``attributes``.
