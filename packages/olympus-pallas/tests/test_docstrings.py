@@ -28,6 +28,7 @@ MODULES = [
     "mosaic_gpu.layouts",
     "mosaic_gpu.loops",
     "mosaic_gpu.meshes",
+    "mosaic_gpu.metadata",
     "mosaic_gpu.pipelines",
     "mosaic_gpu.primitives",
     "mosaic_gpu.scheduling",

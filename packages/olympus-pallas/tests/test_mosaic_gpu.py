@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -477,3 +478,31 @@ def test_meshes_and_parameters():
     assert plgpu.SMEM.like(X).shape == X.shape
     assert plgpu.CompilerParams().replace(approx_math=True).approx_math
     assert plgpu.SemaphoreType.REGULAR((2,)).shape == (2,)
+
+
+def places_of_sparse_elements(dtype):
+    """Which number of the input each number of the result is; the dtype has room for two bits."""
+    numbers, total = np.arange(256 * 64 * 2).reshape(256, 64, 2), 0
+    for digit in range(8):
+        part = (numbers // 4**digit % 4).astype(ml_dtypes.uint2)
+        ordered = plgpu.format_tcgen05_sparse_metadata(jnp.asarray(part), dtype)
+        total = total + np.asarray(ordered).astype(np.int64) * 4**digit
+    return total
+
+
+def test_metadata_of_sparse_factors():
+    halves = places_of_sparse_elements(np.float16)
+    some = ((0, 0, 0, 9), (0, 1, 5, 33), (1, 0, 77, 63), (1, 1, 127, 1), (0, 0, 64, 20))
+    # As jax 0.10.2 orders them.
+    assert [halves[place] for place in some] == [1025, 737, 26303, 31689, 8212]
+    assert len(np.unique(halves)) == halves.size
+    rows, columns = np.divmod(np.arange(256 * 128).reshape(256, 128), 128)
+    tiles = (rows * 128 + columns).reshape(2, 128, 2, 64).transpose(0, 2, 1, 3)
+    np.testing.assert_array_equal(places_of_sparse_elements(np.int8), tiles)
+    zeros = jnp.zeros((128, 32, 2), ml_dtypes.uint2)
+    with pytest.raises(ValueError, match="trailing dimension of the metadata to be 2, got: 1"):
+        plgpu.format_tcgen05_sparse_metadata(zeros[..., :1], np.float16)
+    with pytest.raises(ValueError, match="dtype to be uint2, got: int8"):
+        plgpu.format_tcgen05_sparse_metadata(zeros.astype(np.int8), np.float16)
+    with pytest.raises(NotImplementedError, match="elements of 8 or 16 bits"):
+        plgpu.format_tcgen05_sparse_metadata(zeros, np.float32)

@@ -15,6 +15,7 @@ from .loops import planar_snake as planar_snake
 from .meshes import Mesh as Mesh
 from .meshes import WarpMesh as WarpMesh
 from .meshes import kernel as kernel
+from .metadata import format_tcgen05_sparse_metadata as format_tcgen05_sparse_metadata
 from .pipelines import emit_pipeline as emit_pipeline
 from .pipelines import emit_pipeline_warp_specialized as emit_pipeline_warp_specialized
 from .primitives import SemaphoreSignal as SemaphoreSignal
@@ -150,6 +151,7 @@ __all__ = [
     "emit_pipeline",
     "emit_pipeline_warp_specialized",
     "find_swizzle",
+    "format_tcgen05_sparse_metadata",
     "griddepcontrol_launch_dependents",
     "griddepcontrol_wait",
     "kernel",
