@@ -359,7 +359,8 @@ class ModuleContext:
                 "a program that is lowered for several platforms has no backend: "
                 f"{', '.join(self.platforms)}"
             )
-        return backends.get_backend(self.platforms[0]) if self.backend is None else self.backend
+        platform = next(iter(self.platforms))
+        return backends.get_backend(platform) if self.backend is None else self.backend
 
     def replace(self, **changes: Any) -> ModuleContext:
         """The same with some attributes changed."""
