@@ -80,6 +80,14 @@ def test_matrix_products(kind):
 
 
 @each_format
+def test_matrices_do_not_become_dense_silently(kind):
+    mat = kind.fromdense(dense((3, 4)))
+    for fun in (np.asarray, jnp.asarray, jnp.sin, np.sin, lambda m: jnp.dot(m, np.ones(4))):
+        with pytest.raises(TypeError):
+            fun(mat)
+
+
+@each_format
 def test_pytrees(kind):
     mat = kind.fromdense(dense((3, 4)))
     leaves, tree = pytrees.tree_flatten(mat)

@@ -91,6 +91,12 @@ class OLYMPUSSparse:
             return f"{name}({text})"
         return f"{type(buffer).__name__}[{name}({text})]"
 
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(
+            f"{self!r} does not become a dense array silently; use its method todense, or "
+            "sparse.todense"
+        )
+
     # ---- buffers ----
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -191,6 +191,8 @@ class _ProductOfBatch:
         self.added = [d for d in sparse if d not in dict(contracted)]
         self.add_columns = [d - n_batch for d in self.added]
         self.add_shape = tuple(lhs.shape[d] for d in self.added)
+        # The first coordinates alone are in order where all of them are.
+        self.in_order = lhs.indices_sorted and self.add_columns == list(range(len(self.added)))
         dense_contracted = [(l, r) for l, r in contracted if l >= dense_start]
         dense_batch = [(l, r) for l, r in batch if l >= dense_start]
         order = [
@@ -230,7 +232,8 @@ class _ProductOfBatch:
             return _contract(data, factors, numbers, self.dtype)
         numbers = ((lhs_contract, rhs_contract), ([0, *lhs_batch], [0, *rhs_batch]))
         products = _contract(data, factors, numbers, self.dtype)
-        return add_up(products, indices[:, np.array(self.add_columns)], self.add_shape)
+        places = indices[:, np.array(self.add_columns)]
+        return add_up(products, places, self.add_shape, indices_sorted=self.in_order)
 
     def with_dtype(self, dtype: Any) -> _ProductOfBatch:
         other = object.__new__(_ProductOfBatch)
