@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class RooflineShape:
     """Shape and dtype of an operand.
 
@@ -59,7 +59,7 @@ class RooflineShape:
         )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class RooflineResult:
     """How much a function takes.
 
@@ -114,7 +114,7 @@ def _added(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
     return {name: first.get(name, 0) + second.get(name, 0) for name in (*first, *second)}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class RooflineRuleContext:
     """Where the operation is that a rule is asked about.
 

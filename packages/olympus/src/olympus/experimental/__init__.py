@@ -38,6 +38,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         "serialize_executable",
         "shard_alike",
         "shard_map",
+        "source_mapper",
         "sparse",
         "topologies",
         "transfer",

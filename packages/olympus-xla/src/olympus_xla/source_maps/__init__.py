@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the text of a compiled function back to the lines of Python that it comes from."""
+
+from . import passes as builtin_passes
+from .generation import (
+    Pass,
+    SourceMapDump,
+    all_passes,
+    compile_with_env,
+    filter_passes,
+    generate_sourcemaps,
+    register_pass,
+)
+from .maps import MappingsGenerator, SourceMap
+from .texts import canonicalize_filename, create_mlir_sourcemap
+
+__all__ = [
+    "MappingsGenerator",
+    "Pass",
+    "SourceMap",
+    "SourceMapDump",
+    "all_passes",
+    "builtin_passes",
+    "canonicalize_filename",
+    "compile_with_env",
+    "create_mlir_sourcemap",
+    "filter_passes",
+    "generate_sourcemaps",
+    "register_pass",
+]

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Source maps, in the format of ECMA-426: which place in a text comes from which place in a source.
+
+A map has a group of segments for each line of the text. A segment has a column in the line, and
+what it comes from: the number of a file, a line, a column, and maybe the number of a name. All but
+the column in the line count from the segment before, of whichever line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+
+__all__ = ["MappingsGenerator", "SourceMap"]
+
+Segment = tuple[int, ...]
+Mappings = Sequence[Sequence[Segment]]
+
+_DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SourceMap:
+    """A source map.
+
+    Attributes:
+      version: of the format: 3.
+      sources: the files.
+      sources_content: their contents, where they are given.
+      names: names that segments refer to.
+      mappings: the segments of each line.
+
+    Example:
+      >>> SourceMap(3, ["a.py"], [], [], [[(4, 0, 10, 4)], []]).to_json()
+      '{"version": 3, "sources": ["a.py"], "sourcesContent": [], "names": [], "mappings": "IAUI;"}'
+    """
+
+    version: int
+    sources: Sequence[str]
+    sources_content: Sequence[str]
+    names: Sequence[str]
+    mappings: Mappings
+
+    def to_json(self) -> str:
+        """The map as a file holds it."""
+        return json.dumps(
+            {
+                "version": self.version,
+                "sources": list(self.sources),
+                "sourcesContent": list(self.sources_content),
+                "names": list(self.names),
+                "mappings": ";".join(
+                    ",".join("".join(map(_encoded, segment)) for segment in group)
+                    for group in self.mappings
+                ),
+            }
+        )
+
+    @classmethod
+    def from_json(cls, json_data: str) -> SourceMap:
+        """The map in a file's text."""
+        data = json.loads(json_data)
+        mappings = [
+            [tuple(_decoded(segment)) for segment in group.split(",") if segment]
+            for group in data["mappings"].split(";")
+        ]
+        return cls(
+            data["version"],
+            data["sources"],
+            data.get("sourcesContent", []),
+            data["names"],
+            mappings,
+        )
+
+
+def _encoded(number: int) -> str:
+    """A number in base 64 with variable length: five bits a digit, the sign in the lowest one."""
+    rest = abs(number) << 1 | (number < 0)
+    digits = ""
+    while True:
+        digit, rest = rest & 31, rest >> 5
+        digits += _DIGITS[digit | (32 if rest else 0)]
+        if not rest:
+            return digits
+
+
+def _decoded(text: str) -> list[int]:
+    numbers, value, shift = [], 0, 0
+    for letter in text:
+        digit = _DIGITS.index(letter)
+        value |= (digit & 31) << shift
+        shift += 5
+        if not digit & 32:
+            numbers.append(-(value >> 1) if value & 1 else value >> 1)
+            value = shift = 0
+    return numbers
+
+
+class MappingsGenerator:
+    """Makes mappings of places that are counted from the beginning.
+
+    Example:
+      >>> generator = MappingsGenerator()
+      >>> generator.new_group()
+      >>> generator.new_segment(5, 0, 3, 2)
+      >>> generator.new_group()
+      >>> generator.new_segment(1, 0, 10, 3)
+      >>> generator.mappings()
+      [[(5, 0, 3, 2)], [(1, 0, 7, 1)]]
+    """
+
+    def __init__(self) -> None:
+        self._groups: list[list[Segment]] = []
+        self._column = 0
+        self._last = [0, 0, 0, 0]
+
+    def new_group(self) -> None:
+        """Begins a line."""
+        self._groups.append([])
+        self._column = 0
+
+    def new_segment(self, *seg: int) -> None:
+        """Adds a segment to the line.
+
+        Args:
+          *seg: the column in the line, and the numbers of the file, the line, the column and the
+            name that it comes from, as far as they are known.
+        """
+        column, *origin = seg
+        relative = [number - last for number, last in zip(origin, self._last, strict=False)]
+        self._groups[-1].append((column - self._column, *relative))
+        self._column = column
+        self._last[: len(origin)] = origin
+
+    def mappings(self) -> list[list[Segment]]:
+        """The mappings, as `SourceMap` has them."""
+        return self._groups
