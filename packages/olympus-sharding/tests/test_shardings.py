@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
+from olympus_ir.placement import AbstractMesh
 from olympus_sharding import (
     AxisType,
     DuplicateSpecError,
@@ -181,3 +182,7 @@ def test_unconstrained_needs_an_automatic_axis(mesh):
     NamedSharding(mesh, P(P.UNCONSTRAINED))
     with pytest.raises(ValueError, match="no mesh axis_types are `Auto`"):
         NamedSharding(explicit, P(P.UNCONSTRAINED))
+
+
+def test_types_outside_of_meshes_are_fully_replicated():
+    assert NamedSharding(AbstractMesh((), ()), P(None)).is_fully_replicated

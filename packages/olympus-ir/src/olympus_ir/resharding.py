@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import config_states, source_info
+from . import config_states, pytrees, source_info
 from .arrays import Array
 from .avals import get_aval
 from .layouts import axes_of_entry, mesh_in_force
@@ -161,22 +161,34 @@ def in_auto_axes(
     return [bind_reshard(result, sharding) for result, sharding in zip(results, asked, strict=True)]
 
 
-def with_out_sharding(fun: Callable[..., Any], args: Sequence[Any], out_sharding: Any, name: str):
+def with_out_sharding(
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    out_sharding: Any,
+    name: str,
+    kwargs: dict[str, Any] | None = None,
+) -> Any:
     """The single result of a function, which the compiler divides inside, laid out as asked.
 
     Args:
-      fun: a function of ``args``.
-      args: arrays; what else the function needs it closes over.
+      fun: the function.
+      args: its arguments: arrays, pytrees of them, and whatever else it takes.
       out_sharding: as users give it.
       name: of the function, for error messages.
+      kwargs: its keyword arguments.
     """
     sharding = asked_sharding(out_sharding, name)
-    if sharding is None:
-        return fun(*args)
-    if mesh_in_force().empty:
-        with mesh_scope(sharding.mesh):
-            return in_auto_axes(lambda *a: [fun(*a)], args, lambda count: [sharding])[0]
-    return in_auto_axes(lambda *a: [fun(*a)], args, lambda count: [sharding])[0]
+    assert sharding is not None
+    leaves, tree = pytrees.tree_flatten((tuple(args), kwargs or {}))
+
+    def flat(*flat_args: Any) -> list[Any]:
+        inner_args, inner_kwargs = pytrees.tree_unflatten(tree, flat_args)
+        return [fun(*inner_args, **inner_kwargs)]
+
+    if not mesh_in_force().empty:
+        return in_auto_axes(flat, leaves, lambda count: [sharding])[0]
+    with mesh_scope(sharding.mesh):
+        return in_auto_axes(flat, leaves, lambda count: [sharding])[0]
 
 
 def laid_out(
@@ -200,9 +212,6 @@ def laid_out(
         if kwargs.get("out_sharding") is None:
             return made(*args, **kwargs)
         out_sharding = kwargs.pop("out_sharding")
-        key, *others = args if args else (kwargs.pop("key"),)
-        return with_out_sharding(
-            lambda key: made(key, *others, **kwargs), (key,), out_sharding, made.__name__
-        )
+        return with_out_sharding(made, args, out_sharding, made.__name__, kwargs)
 
     return sampled

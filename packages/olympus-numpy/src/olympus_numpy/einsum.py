@@ -14,7 +14,7 @@ from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.lax.values import as_array
 from olympus_ir.placement import NamedSharding
-from olympus_ir.resharding import asked_sharding
+from olympus_ir.resharding import asked_sharding, with_out_sharding
 from olympus_ir.tracing import is_constant_dim
 
 from .axes import refuse_out
@@ -64,14 +64,28 @@ def einsum(
         subscripts, operands = _from_lists((subscripts, *operands))
     if isinstance(optimize, list):
         optimize = tuple(tuple(step) if isinstance(step, list) else step for step in optimize)
+    if out_sharding is not None and len(operands) > 2:
+        # How intermediate products lie is left to the compiler.
+        keywords = {"optimize": optimize, "precision": precision, "_dot_general": _dot_general}
+        keywords["preferred_element_type"] = preferred_element_type
+        return with_out_sharding(
+            lambda *arrays: einsum(subscripts, *arrays, **keywords),
+            operands,
+            out_sharding,
+            "einsum",
+        )
     options = (subscripts, optimize, precision, preferred_element_type, out_sharding)
     if _dot_general is None or _dot_general is lax.dot_general:
         return _einsum(operands, *options)
 
     # It may be a method of a layer that keeps statistics: it is called each time, as it is.
-    def product(x: Any, y: Any, numbers: Any, precision: Any, element_type: Any) -> Any:
-        dtype, _ = element_type
-        return _dot_general(x, y, numbers, precision=precision, preferred_element_type=dtype)
+    def product(
+        x: Any, y: Any, numbers: Any, precision: Any, element_type: Any, sharding: Any = None
+    ) -> Any:
+        asked = {} if sharding is None else {"out_sharding": sharding}
+        return _dot_general(
+            x, y, numbers, precision=precision, preferred_element_type=element_type[0], **asked
+        )
 
     return _contracted(operands, *options, product)
 

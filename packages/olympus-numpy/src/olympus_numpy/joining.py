@@ -15,6 +15,7 @@ from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.lax.axes import integer_axes, integer_or_dim
 from olympus_ir.lax.values import as_array
+from olympus_ir.resharding import with_out_sharding
 from olympus_ir.tracing import Tracer, concrete_or_error, is_constant_dim
 
 from .axes import canonical_axis, hashable_axis, refuse_out
@@ -535,8 +536,11 @@ def repeat(
     if axis is None or a.ndim == 0:
         a, axis = ravel(a), 0
     axis = canonical_axis(hashable_axis("repeat", axis), a.ndim)
-    result = _repeated(a, repeats, axis, total_repeat_length)
-    return result if out_sharding is None else lax.reshard(result, out_sharding)
+    if out_sharding is None:
+        return _repeated(a, repeats, axis, total_repeat_length)
+    return with_out_sharding(
+        lambda a: _repeated(a, repeats, axis, total_repeat_length), (a,), out_sharding, "repeat"
+    )
 
 
 def _repeated(a: Any, repeats: Any, axis: int, length: int | None) -> Any:

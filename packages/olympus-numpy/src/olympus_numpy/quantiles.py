@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.resharding import with_out_sharding
 
 from .axes import canonical_axes, hashable_axes
 from .compilation import compiled
@@ -280,8 +281,14 @@ def percentile(
     """
     _check("percentile", out, overwrite_input, method)
     axes = hashable_axes("percentile", axis)
-    result = _percentile(a, q, axes, method, keepdims, False, weights)
-    return result if out_sharding is None else lax.reshard(result, out_sharding)
+    if out_sharding is None:
+        return _percentile(a, q, axes, method, keepdims, False, weights)
+    return with_out_sharding(
+        lambda a, q: _percentile(a, q, axes, method, keepdims, False, weights),
+        (a, q),
+        out_sharding,
+        "percentile",
+    )
 
 
 def nanpercentile(

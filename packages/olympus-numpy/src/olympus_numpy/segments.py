@@ -12,6 +12,7 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.errors import ConcretizationTypeError
+from olympus_ir.resharding import with_out_sharding
 from olympus_ir.tracing import Tracer
 
 from . import reductions
@@ -37,6 +38,14 @@ def _segment_reduction(
     out_sharding: Any,
 ) -> Array:
     check_arraylike(name, data, segment_ids)
+    if out_sharding is not None:
+        options = (num_segments, indices_are_sorted, unique_indices, bucket_size, mode, None)
+        return with_out_sharding(
+            lambda *arrays: _segment_reduction(name, update, neutral, reduce, *arrays, *options),
+            (data, segment_ids),
+            out_sharding,
+            name,
+        )
     data, segment_ids = ensure_array(data), ensure_array(segment_ids)
     count = _number_of_segments(name, segment_ids, num_segments)
     start = neutral(data.dtype)
@@ -54,15 +63,13 @@ def _segment_reduction(
     rows = segment_ids.shape[0] if segment_ids.ndim else 1
     buckets = 1 if bucket_size is None else -(-rows // bucket_size)
     if buckets == 1:
-        result = scattered((count, *data.shape[1:]), segment_ids, data)
-        return result if out_sharding is None else lax.reshard(result, out_sharding)
+        return scattered((count, *data.shape[1:]), segment_ids, data)
     # Each bucket is reduced by itself, so that rounding errors of long sums stay small.
     bucket = floor_divide(arange(rows), bucket_size)
     partial = scattered(
         (buckets, count, *data.shape[1:]), (bucket, segment_ids[np.newaxis, :]), data[np.newaxis]
     )
-    result = reduce(partial, axis=0).astype(data.dtype)
-    return result if out_sharding is None else lax.reshard(result, out_sharding)
+    return reduce(partial, axis=0).astype(data.dtype)
 
 
 def _number_of_segments(name: str, segment_ids: Any, num_segments: Any) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.resharding import with_out_sharding
 from olympus_ir.tracing import concrete_or_error
 
 from .arithmetic import absolute
@@ -97,8 +98,11 @@ def bincount(
         weights = np.ones((), dtypes.default_int_dtype())
     elif np.shape(weights) != x.shape:
         raise ValueError("shape of weights must match shape of x.")
-    result = _bincount(x, weights, length)
-    return result if out_sharding is None else lax.reshard(result, out_sharding)
+    if out_sharding is None:
+        return _bincount(x, weights, length)
+    return with_out_sharding(
+        lambda x, weights: _bincount(x, weights, length), (x, weights), out_sharding, "bincount"
+    )
 
 
 def _counted(x: Any, weights: Any, length: int) -> Any:

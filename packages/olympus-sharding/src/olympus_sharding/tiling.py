@@ -46,7 +46,7 @@ def axes_of_dimensions(spec: PartitionSpec, ndim: int) -> tuple[tuple[MeshAxisNa
 def mesh_tiling(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> Tiling:
     """The tiling of an array of ``ndim`` dimensions that a mesh and a spec describe."""
     coordinates = dict(
-        zip(mesh.axis_names, np.indices(mesh.axis_sizes).reshape(len(mesh.axis_sizes), -1))
+        zip(mesh.axis_names, np.indices(mesh.axis_sizes).reshape(len(mesh.axis_sizes), mesh.size))
     )
     sizes = mesh.shape
     factors = []

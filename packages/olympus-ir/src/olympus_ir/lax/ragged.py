@@ -14,6 +14,7 @@ from .. import dtypes
 from ..avals import ShapedArray
 from ..expansion import expansion_rules
 from ..primitives import instruction
+from ..resharding import asked_sharding
 from .broadcasting import broadcast_in_dim
 from .contractions import (
     DotDimensionNumbers,
@@ -216,7 +217,7 @@ def _expanded(
     options: dict[str, Any] = {
         "precision": precision,
         "preferred_element_type": preferred_element_type,
-        "out_sharding": out_sharding,
+        "out_sharding": None,  # of the result, which is constrained as a whole
     }
     if kind is RaggedKind.BATCH:
         return dot_general_p.bind(
@@ -313,7 +314,7 @@ def ragged_dot_general(
         precision=canonicalize_precision(precision),
         preferred_element_type=preferred_element_type,
         group_offset=None,
-        out_sharding=out_sharding,
+        out_sharding=asked_sharding(out_sharding, "ragged_dot_general"),
     )
 
 
