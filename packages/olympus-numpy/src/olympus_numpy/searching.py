@@ -210,7 +210,7 @@ def _bisect(a: Any, v: Any, side: str, index_dtype: Any, unrolled: bool) -> Any:
         right = _goes_right(element, v, side)
         return (lax.select(right, middle, low), lax.select(right, high, middle)), None
 
-    steps = int(np.ceil(np.log2(count + 1)))
+    steps = int(count).bit_length()
     bounds, _ = lax.scan(halve, (low, high), None, length=steps, unroll=steps if unrolled else 1)
     return convert(bounds[1], index_dtype)
 
