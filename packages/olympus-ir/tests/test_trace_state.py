@@ -41,6 +41,8 @@ def test_traces_can_be_taken_and_set():
         with trace_state.take_current_trace() as taken:
             assert taken is trace and trace_state.find_top_trace(()) is evaluation_trace
     assert trace.main is trace and trace.parent_trace is None
+    trace.parent_trace = evaluation_trace
+    assert trace.parent is evaluation_trace
 
 
 def test_types_of_examples():

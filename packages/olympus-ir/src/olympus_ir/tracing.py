@@ -100,6 +100,10 @@ class Trace:
     def parent_trace(self) -> Trace | None:
         return self.parent
 
+    @parent_trace.setter
+    def parent_trace(self, trace: Trace | None) -> None:
+        self.parent = trace
+
     def full_raise(self, x: Any) -> Any:
         """A value as an operand of this trace: as it is, since traces take those of others."""
         return x
