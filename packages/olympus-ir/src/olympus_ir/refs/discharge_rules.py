@@ -12,6 +12,7 @@ from ..evaluation import eval_olympuspr
 from ..lax import references
 from ..lax.control_flow.linear_solves import linear_solve_p
 from ..lax.control_flow.predicates import with_scalar_condition
+from ..memory_spaces import MemorySpace
 from ..olympuspr import ClosedOlympuspr, Equation, Olympuspr, Var, close_olympuspr
 from ..staging import varying_alike
 from ..tracing import current
@@ -160,6 +161,25 @@ discharge_rules.define(lax.closed_call_p, _call("call_jaxpr"))
 # What is left of them when it comes to running a program is the call of the function itself.
 discharge_rules.define(lax.custom_jvp_call_p, _call("call_jaxpr"))
 discharge_rules.define(lax.custom_vjp_call_p, _call("call_jaxpr"))
+
+
+def _annotated_call(primitive: Any, spaces: str | None = None) -> None:
+    """The rule of a call that says more than what is called: it stays the call that it is."""
+
+    @discharge_rules.define(primitive)
+    def rule(equation: Equation, operands: Operands) -> Changes:
+        params = equation.params
+        discharged = _discharged(equation, operands, params["jaxpr"])
+        changed = {**params, "jaxpr": _selected(discharged)}
+        if spaces is not None:
+            changed[spaces] = (*params[spaces], *(MemorySpace.Device for _ in discharged.written))
+        outs = _apply(primitive, operands, changed)
+        return _changes(equation, discharged, outs)
+
+
+_annotated_call(lax.xla_metadata_call_p)
+_annotated_call(lax.compute_on_p, "out_memory_spaces")
+_annotated_call(lax.fused_call_p, "out_spaces")
 
 
 @discharge_rules.define(lax.checkpoint_p)
