@@ -30,9 +30,15 @@ RECORDED = json.loads((DATA / "recorded.json").read_text())
 KERNELS = samples.kernels(pl, triton, tpu, lax, jnp, ShapeDtypeStruct)
 
 
+SIMULATED = samples.kernels(
+    pl, triton, tpu, lax, jnp, ShapeDtypeStruct, interpret=tpu.InterpretParams()
+)
+
+
+@pytest.mark.parametrize("kernels", [KERNELS, SIMULATED], ids=["arrays", "cores"])
 @pytest.mark.parametrize("name", RECORDED)
-def test_values(name):
-    call, arguments = KERNELS[name]
+def test_values(name, kernels):
+    call, arguments = kernels[name]
     wanted = RECORDED[name]["value"]
     value = np.asarray(call(*arguments))
     assert list(value.shape) == wanted["shape"]

@@ -259,3 +259,27 @@ def test_the_machine_agrees_with_array_programs():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(16, 128)).astype(F32), rng.normal(size=(128, 128)).astype(F32)
     np.testing.assert_allclose(call(tpu.InterpretParams()), call(True), rtol=1e-4, atol=1e-4)
+
+
+def test_what_kernels_say_on_simulated_cores(capfd):
+    def kernel(n_ref, x_ref, o_ref):
+        pl.debug_print("first {}", x_ref[0, 0])
+        pl.debug_check(x_ref[0, 0] < 5, "the first element is small")
+        o_ref[...] = x_ref[...].astype(jnp.bfloat16)
+
+    rows = pl.BlockSpec((8, 128), lambda i, n_ref: (n_ref[i], 0))
+    spec = tpu.PrefetchScalarGridSpec(1, grid=(2,), in_specs=[rows], out_specs=rows)
+    with pl.enable_debug_checks():
+        call = pl.pallas_call(
+            kernel,
+            ShapeDtypeStruct(X.shape, jnp.bfloat16),
+            grid_spec=spec,
+            interpret=tpu.InterpretParams(),
+        )
+        small = np.full_like(X, 2)
+        small[8:] = 3
+        got = np.asarray(call(np.int32([1, 0]), small))
+        np.testing.assert_array_equal(got.astype(F32), small)
+        assert capfd.readouterr().out.split("\n")[:2] == ["first 3.0", "first 2.0"]
+        with failure("a check in a kernel failed: the first element is small"):
+            call(np.int32([1, 0]), X).block_until_ready()
