@@ -281,3 +281,13 @@ def test_take_and_its_kin():
     )
     with pytest.raises(ValueError, match="in-place"):
         jnp.put(x, index, 0.0)
+
+
+def test_unravel_index_of_numbers_that_are_no_integers():
+    rows, columns = jnp.unravel_index(jnp.array([1.0, 4.0, -1.0]), (2, 3))
+    np.testing.assert_array_equal(rows, [0, 1, 1])
+    np.testing.assert_array_equal(columns, [1, 1, 2])
+    assert rows.dtype == np.float32
+    assert jnp.unravel_index(jnp.array([True]), (2, 3))[1].dtype == np.int32
+    with pytest.raises(TypeError, match="must be real numbers"):
+        jnp.unravel_index(jnp.array([1j]), (2, 3))

@@ -185,10 +185,12 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     indices = ensure_array(indices)
     shape = tuple(operator.index(size) for size in (shape if np.ndim(shape) else (shape,)))
     dtype = indices.dtype
-    if not dtypes.issubdtype(dtype, np.integer):
-        raise TypeError(f"unravel_index: indices must be integers, got dtype {dtype}")
+    if dtype == np.bool_:
+        indices = indices.astype(int)
+    elif not dtypes.issubdtype(dtype, np.integer) and not dtypes.issubdtype(dtype, np.floating):
+        raise TypeError(f"unravel_index: indices must be real numbers, got dtype {dtype}")
     size = math.prod(shape)
-    if dtypes.issubdtype(dtype, np.signedinteger):
+    if not dtypes.issubdtype(dtype, np.unsignedinteger):
         indices = clip(indices, -size, size - 1)
         indices = where(indices < 0, indices + size, indices)
     else:
