@@ -193,6 +193,8 @@ def test_buffers_that_share_memory():
 
     union = plgpu.RefUnion(plgpu.SMEM((128, 128), F32), [plgpu.SMEM((64, 128), F32)])
     assert union.memory_space is plgpu.SMEM
+    assert (union.shape, union.dtype) == ((4 * 128 * 128,), np.int8)
+    assert union.get_array_aval().shape == union.shape
     call = plgpu.kernel(kernel, OUT, scratch_types=[union], interpret=CHECKED)
     wanted = X.copy()
     wanted[:64] += 1

@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
-from olympus_ir import pytrees
+import numpy as np
+
+from olympus_ir import dtypes, pytrees
+from olympus_ir.avals import ShapedArray
 
 from .types import MemorySpace
 
@@ -31,9 +35,26 @@ class RefUnion:
     """
 
     refs: tuple[Any, ...] = ()
+    transforms: tuple[Any, ...] = ()
+    layout: Any = None
+    collective: bool | None = None
 
     def __init__(self, *refs: Any) -> None:
         self.refs = refs
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the memory that they share: bytes."""
+        return np.dtype(np.int8)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The size of that memory: that of the largest group."""
+        return (max(map(_bytes, self.refs), default=0),)
+
+    def get_array_aval(self) -> ShapedArray:
+        """The type of that memory's contents."""
+        return ShapedArray(self.shape, self.dtype)
 
     @property
     def memory_space(self) -> MemorySpace:
@@ -56,6 +77,11 @@ class RefUnion:
 
     def __getitem__(self, position: int) -> Any:
         return self.refs[position]
+
+
+def _bytes(group: Any) -> int:
+    leaves = pytrees.tree_leaves(group)
+    return sum(math.prod(ref.shape) * dtypes.itemsize_bits(ref.dtype) // 8 for ref in leaves)
 
 
 pytrees.register_pytree_node(
