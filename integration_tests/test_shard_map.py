@@ -8,7 +8,7 @@ import pytest
 
 from olympus_autodiff import grad, jvp
 from olympus_batching import vmap
-from olympus_checkify import check, checkify
+from olympus_checkify import check, check_error, checkify
 from olympus_ir import lax
 from olympus_ir.make import make_olympuspr
 from olympus_numpy.linalg import solve
@@ -297,6 +297,18 @@ class TestChecks:
             "at mapped index 2: got -3.0 (`check` failed)\n"
             "at mapped index 5: got -3.0 (`check` failed)"
         )
+
+    def test_the_last_is_raised(self, mesh):
+        x = np.ones((8, 3), np.float32)
+        x[2], x[5] = -1, -2
+        error, _ = checkify(self.mapped(mesh))(x)
+        with pytest.raises(ValueError, match=r"^got -6\.0 \(`check` failed\)$"):
+            error.throw()
+
+        def check_again(x):
+            check_error(checkify(self.mapped(mesh))(x)[0])
+
+        assert checkify(jit(check_again))(x)[0].get() == "got -6.0 (`check` failed)"
 
     def test_loops_keep_the_first(self, mesh):
         def loop(x):

@@ -184,12 +184,8 @@ def check_error(error: Error) -> None:
     if not find_tracers(pytrees.tree_leaves(error)):
         error.throw()
         return
+    error = error.reduced()
     metadata = tuple(sorted(error._metadata.items()))
     for effect in sorted(error.effects, key=lambda each: each.error_type.__name__):
         failed, code, *payload = error.leaves([effect])
-        if np.shape(failed):
-            raise ValueError(
-                "check_error takes the error of one computation, but got one from under vmap; "
-                "reduce it, or check it example by example"
-            )
         check_p.bind(failed, code, *payload, effect=effect, metadata=metadata, debug=False)

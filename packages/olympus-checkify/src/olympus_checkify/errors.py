@@ -186,7 +186,7 @@ class Error:
         Raises:
           OlympusRuntimeError: a check has failed.
         """
-        message = self.get()
+        message = self.reduced().get()
         if message:
             raise OlympusRuntimeError(message)
 
@@ -273,17 +273,19 @@ class Error:
         return error
 
     def reduced(self) -> Error:
-        """The error of one computation in place of those of the devices that it was mapped over.
+        """The error of one computation in place of those of the examples that it was mapped over.
 
-        The first device that has found something stands for all.
+        The last example, or device, that fails stands for all.
         """
         error = self
         for effect, failed in self._pred.items():
             if np.ndim(failed):
                 flags = lax.reshape(failed, (np.size(failed),))
-                first = lax.argmax(flags, 0, np.int32)
+                count = flags.shape[0]
+                last = lax.sub(np.int32(count - 1), lax.argmax(lax.rev(flags, (0,)), 0, np.int32))
                 _, *rest = self.leaves([effect])
-                picked = [lax.dynamic_index_in_dim(each, first, 0, keepdims=False) for each in rest]
+                flat = [lax.reshape(each, (count, *each.shape[np.ndim(failed) :])) for each in rest]
+                picked = [lax.dynamic_index_in_dim(each, last, 0, keepdims=False) for each in flat]
                 error = error.with_leaves([effect], [lax.reduce_or(flags, (0,)), *picked])
         return error
 
