@@ -19,6 +19,7 @@ from olympus_ir.annotating import (
     xla_metadata_call,
 )
 from olympus_ir.dead_code import dce_olympuspr_xla_metadata_rule
+from olympus_ir.lax.references import new_ref
 from olympus_ir.make import make_olympuspr
 from olympus_ir.memory_spaces import MemorySpace
 from olympus_sharding import NamedSharding, PartitionSpec
@@ -206,3 +207,32 @@ def test_layout_constraint():
 def test_schedule():
     text = jit(lambda x: schedule([lax.sin(x), lax.cos(x), x])).lower(X).as_text()
     assert text.count("@control_dep") == 2
+
+
+# ---- under other transformations ----
+
+
+def test_references_are_written_by_calls_with_attributes():
+    def twice(x):
+        ref = new_ref(x)
+
+        def write():
+            ref[...] = lax.mul(ref[...], F32(2))
+            return ref[...]
+
+        first = xla_metadata_call(write, a="b")()
+        compute_on2(write, compute_type="device", out_memory_spaces=MemorySpace.Device)()
+        return first, ref[...]
+
+    first, last = jit(twice)(X)
+    np.testing.assert_array_equal(first, 2 * X)
+    np.testing.assert_array_equal(last, 4 * X)
+
+
+def test_marks_go_into_loops():
+    def fun(x):
+        with set_xla_metadata(a=1):
+            return lax.fori_loop(0, 3, lambda i, c: lax.sin(c), x)
+
+    assert operations(fun, X)["stablehlo.sine"] == 'a = "1"'
+    np.testing.assert_allclose(jit(fun)(X), np.sin(np.sin(np.sin(X))), rtol=1e-6)
