@@ -23,6 +23,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.config_flags import outline_repeated_blocks
 from olympus_ir.effects import NamedAxisEffect
+from olympus_ir.name_stacks import Mark, attributes_of
 from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr, Var
 from olympus_ir.primitives import Primitive
 
@@ -199,6 +200,8 @@ class _Numbering:
             key.append(atom.aval)
         for var in equation.outvars:
             key.append(var.aval)
+        if Mark.are_used:  # what is written at one block is not written at another
+            key.append(tuple(attributes_of(equation.source_info.name_stack).items()))
         return tuple(key)
 
     def _parameter_key(self, value: Any) -> Any:
