@@ -12,7 +12,7 @@ from olympus_ir.jit import jit
 from olympus_ir.make import eval_shape, make_olympuspr
 from olympus_ir.shape_struct import ShapeDtypeStruct
 from olympus_ir.staging import StagingTrace
-from olympus_ir.tracing import ensure_compile_time_eval, evaluation_trace
+from olympus_ir.tracing import Tracer, ensure_compile_time_eval, evaluation_trace
 from olympus_ir.user_contexts import make_user_context
 
 
@@ -124,3 +124,13 @@ def test_flags_answer_to_another_prefix(monkeypatch):
         config.update("olympus_debug_nans", False)
     with pytest.raises(AttributeError, match="other_nothing"):
         config.read("other_nothing")
+
+
+def test_tracers_of_libraries_say_their_types_at_once():
+    class Own(Tracer):
+        pass
+
+    aval = ShapedArray((3,), np.float32)
+    assert Own(evaluation_trace, aval).aval is aval and Own(evaluation_trace, aval).shape == (3,)
+    with pytest.raises(NotImplementedError, match="Own must define aval"):
+        _ = Own(evaluation_trace).aval

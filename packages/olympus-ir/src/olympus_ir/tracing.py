@@ -381,12 +381,18 @@ class Tracer(ArrayBase):
     _trace: Trace
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, aval: Any = None) -> None:
         self._trace = trace
+        if aval is not None:
+            # Tracers of libraries say it here; they have no slots.
+            self.__dict__["aval"] = aval
 
     @property
     def aval(self) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} must define aval")
+        try:
+            return self.__dict__["aval"]
+        except (AttributeError, KeyError):
+            raise NotImplementedError(f"{type(self).__name__} must define aval") from None
 
     # ---- what the type knows ----
 
