@@ -178,7 +178,8 @@ def with_out_sharding(
       kwargs: its keyword arguments.
     """
     sharding = asked_sharding(out_sharding, name)
-    assert sharding is not None
+    if sharding is None:
+        return fun(*args, **(kwargs or {}))
     leaves, tree = pytrees.tree_flatten((tuple(args), kwargs or {}))
 
     def flat(*flat_args: Any) -> list[Any]:

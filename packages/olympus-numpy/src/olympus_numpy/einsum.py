@@ -64,6 +64,7 @@ def einsum(
         subscripts, operands = _from_lists((subscripts, *operands))
     if isinstance(optimize, list):
         optimize = tuple(tuple(step) if isinstance(step, list) else step for step in optimize)
+    out_sharding = asked_sharding(out_sharding, "einsum")
     if out_sharding is not None and len(operands) > 2:
         # How intermediate products lie is left to the compiler.
         keywords = {"optimize": optimize, "precision": precision, "_dot_general": _dot_general}

@@ -20,7 +20,9 @@ from olympus_ir.arrays import Array
 from olympus_ir.avals import ShapedArray
 from olympus_ir.errors import ShapeError
 from olympus_ir.expansion import expansion_rules
+from olympus_ir.layouts import entries_of
 from olympus_ir.primitives import instruction
+from olympus_ir.propagation import Propagation, propagation_rules
 from olympus_ir.resharding import laid_out
 
 from .arguments import check_key, compiled, float_dtype
@@ -48,6 +50,12 @@ def _random_gamma_type(keys: ShapedArray, a: ShapedArray, *, log_space: bool) ->
             f"keys {keys.str_short()} and parameters {a.str_short()}"
         )
     return ShapedArray(a.shape, a.dtype)
+
+
+# Samples are split as the shape parameters are, of which there is one each.
+propagation_rules.define(
+    random_gamma_p, Propagation(lambda operands, results, **params: entries_of(operands[1]))
+)
 
 
 def _scalar(value: Any, dtype: Any) -> Any:

@@ -209,7 +209,8 @@ def _reshard_leaf(leaf: Any, given: Any) -> Any:
             "`out_shardings` argument of reshard only supports instances of `NamedSharding` or "
             f"`PartitionSpec`. Got {given} of type: {type(given)}"
         )
-    assert destination is not None
+    if destination is None:
+        return leaf  # it is of a value outside of meshes
     mesh = given.mesh if type(given) is NamedSharding and type(given.mesh) is Mesh else None
     return bind_reshard(leaf, destination, mesh)
 

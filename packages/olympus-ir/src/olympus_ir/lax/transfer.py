@@ -12,7 +12,7 @@ from ..layouts import placed
 from ..placement import AbstractMesh, NamedSharding
 from ..primitives import instruction
 from ..resharding import asked_sharding, bind_reshard
-from .values import Array, ArrayLike
+from .values import Array, ArrayLike, as_array
 
 __all__ = ["device_put", "device_put_p", "reshard"]
 
@@ -66,6 +66,7 @@ def reshard(x: ArrayLike, out_sharding: Any) -> Array:
       out_sharding: a `NamedSharding`, or a partition spec over the mesh in force.
     """
     sharding = asked_sharding(out_sharding, "reshard")
-    assert sharding is not None
+    if sharding is None:
+        return as_array(x)
     mesh = getattr(out_sharding, "mesh", None)
     return bind_reshard(x, sharding, None if isinstance(mesh, AbstractMesh) else mesh)
