@@ -20,7 +20,7 @@ def test_stacks_are_values() -> None:
     assert str(stack) == "a/b/vmap(c)" and len(stack) == 4
     assert repr(stack[1:3]) == "NameStack(stack=(Scope(name='b'), Transform(name='vmap')))"
     assert stack == source_info_util.NameStack(stack.stack)
-    assert str(stack + source_info_util.new_name_stack("d")) == "a/b/vmap(c/d)"
+    assert str(stack + source_info_util.new_name_stack("d")) == "a/b/vmap(c)/d"
     assert source_info_util.new_name_stack() == source_info_util.NameStack()
 
 

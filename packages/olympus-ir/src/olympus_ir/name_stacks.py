@@ -107,18 +107,18 @@ def attributes_of(names: NameStack) -> dict[str, str]:
 
 
 def name_stack_text(names: tuple[str, ...]) -> str:
-    """The names as programs show them.
+    """The names as programs show them: a transformation encloses the outermost scope inside of it.
 
     Example:
       >>> name_stack_text((TransformationName("vmap"), "layer", "product"))
-      'vmap(layer/product)'
+      'vmap(layer)/product'
     """
-    text = ""
+    parts: list[str] = []  # the innermost first
     for name in reversed(tuple(names)):
         if name.__class__ is Mark:
             continue
         if name.__class__ is TransformationName:
-            text = f"{name}({text})"
+            parts.append(f"{name}({parts.pop() if parts else ''})")
         else:
-            text = f"{name}/{text}" if text else name
-    return text
+            parts.append(name)
+    return "/".join(reversed(parts))
