@@ -84,7 +84,8 @@ def make_array_from_single_device_arrays(
             f"dtype of the addressable shards. Got dtype={np.dtype(dtype)} and shard dtype={found}."
         )
     _check_parts(shape, found, sharding, parts)
-    return assemble_array(placed(ShapedArray(shape, found), sharding), sharding, parts, committed=True)
+    aval = placed(ShapedArray(shape, found), sharding)
+    return assemble_array(aval, sharding, parts, committed=True)
 
 
 def _check_sharding(sharding: Any) -> None:

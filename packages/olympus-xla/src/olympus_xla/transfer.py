@@ -17,7 +17,7 @@ from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.extended_arrays import ExtendedArray, logical_aval
 from olympus_ir.lax import device_put_p
 from olympus_ir.layouts import mesh_in_force, placed
-from olympus_ir.placement import NamedSharding, PartitionSpec
+from olympus_ir.placement import PartitionSpec
 from olympus_ir.pytree_prefix import structure_mismatch
 from olympus_ir.pytrees import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from olympus_ir.tracing import Tracer, current, evaluation_trace
