@@ -133,3 +133,37 @@ def test_what_cannot_be_mapped():
     unregister_vmappable(Named)
     with pytest.raises(TypeError, match="in_axes must be an int, None, or a tuple"):
         vmap(sine, in_axes=Along("j"))(Named(X, "i", "j"))
+
+
+class Numbered:
+    """A container that integers map over."""
+
+    def __init__(self, data):
+        self.data = data
+
+
+pytrees.register_pytree_node(
+    Numbered, lambda x: ((x.data,), None), lambda _, children: Numbered(children[0])
+)
+
+
+def test_integers_as_specifications_leave_arrays_alone():
+    def to_element(element_of, get_index, container, spec):
+        return Numbered(element_of(container.data, spec))
+
+    def from_element(batch_of, axis_size, element, spec):
+        return Numbered(batch_of(axis_size, element.data, spec))
+
+    register_vmappable(Numbered, int, int, to_element, from_element, None)
+    try:
+        np.testing.assert_array_equal(vmap(lax.neg)(X), -X)
+        np.testing.assert_array_equal(vmap(lax.neg, in_axes=1, out_axes=1)(X), -X)
+
+        def both(container, x):
+            return Numbered(lax.mul(container.data, x)), lax.neg(x)
+
+        doubled, negative = vmap(both)(Numbered(X), np.array([2, 3], np.float32))
+        np.testing.assert_array_equal(doubled.data, X * np.array([[2], [3]]))
+        np.testing.assert_array_equal(negative, [-2, -3])
+    finally:
+        unregister_vmappable(Numbered)

@@ -18,7 +18,7 @@ from olympus_ir.wrapping import update_wrapper
 from .containers import containers, has_containers, joined, split
 from .dimensions import BatchAxis, BatchDim, broadcast_batch, examples, move_dim
 from .trace import call_batched
-from .vmappables import has_specs, spec_types, vmap_by_specs
+from .vmappables import has_containers_with_integers, has_specs, spec_types, vmap_by_specs
 
 _VMAP = TransformationName("vmap")
 
@@ -67,17 +67,13 @@ def vmap(
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}")
+
+    def by_specs() -> Callable[..., Any]:
+        names = {"spmd_axis_name": spmd_axis_name, "sum_match": sum_match}
+        return vmap_by_specs(vmap, fun, in_axes, out_axes, axis_name, axis_size, **names)
+
     if spec_types and (has_specs(in_axes) or has_specs(out_axes)):
-        return vmap_by_specs(  # type: ignore[return-value]
-            vmap,
-            fun,
-            in_axes,
-            out_axes,
-            axis_name,
-            axis_size,
-            spmd_axis_name=spmd_axis_name,
-            sum_match=sum_match,
-        )
+        return by_specs()  # type: ignore[return-value]
     if isinstance(in_axes, list):
         # Arguments are a tuple, so a list of axes could never be a prefix of them.
         in_axes = tuple(in_axes)
@@ -95,6 +91,8 @@ def vmap(
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
         if containers and has_containers((args, kwargs)):
             return vmap_containers(args, kwargs)
+        if spec_types and has_containers_with_integers((args, kwargs)):
+            return by_specs()(*args, **kwargs)
         leaves, in_tree = pytrees.tree_flatten((args, kwargs))
         in_dims = in_axes_of_tree.get(in_tree)
         if in_dims is None:

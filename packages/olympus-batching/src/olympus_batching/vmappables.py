@@ -75,7 +75,20 @@ def unregister_vmappable(data_type: type) -> None:
 
 
 def _is_spec(axis: Any) -> bool:
-    return type(axis) in spec_types
+    """Whether an axis is a specification whatever it is for: integers may be axes of arrays."""
+    return type(axis) in spec_types and type(axis) is not int
+
+
+def _is_for_container(value: Any, axis: Any) -> bool:
+    return _is_spec(axis) or (type(axis) in spec_types and type(value) in _vmappables)
+
+
+def has_containers_with_integers(values: Any) -> bool:
+    """Whether there are containers among values that are mapped over by integers."""
+    if int not in spec_types:
+        return False
+    kinds = map(type, pytrees.tree_leaves(values, is_leaf=_is_leaf))
+    return any(kind in _vmappables and _vmappables[kind].spec_type is int for kind in kinds)
 
 
 def _is_axis(axis: Any) -> bool:
@@ -119,28 +132,36 @@ def vmap_by_specs(
         values, in_tree = pytrees.tree_flatten((args, kwargs), is_leaf=_is_leaf)
         args_tree, kwargs_tree = in_tree.children()
         axes = _axes_of("in_axes", in_axes, args_tree) + [0] * kwargs_tree.num_leaves
-        given = [pair for pair in zip(values, axes, strict=True) if not _is_spec(pair[1])]
+        given = [pair for pair in zip(values, axes, strict=True) if not _is_for_container(*pair)]
         # Of the results with specifications; the axes of the others, looked at when all is done.
         containers: list[Any] = []
         plain_axes: list[Any] = []
-        results: list[tuple[Any, list[Any]]] = []
+        results: list[tuple[Any, list[bool]]] = []
 
         def one_example(*examples: Any) -> list[Any]:
             trace: Any = current.trace
             plain = iter(examples)
             inputs = [
-                _element(trace, axis_size, value, axis) if _is_spec(axis) else next(plain)
+                _element(trace, axis_size, value, axis)
+                if _is_for_container(value, axis)
+                else next(plain)
                 for value, axis in zip(values, axes, strict=True)
             ]
             args, kwargs = pytrees.tree_unflatten(in_tree, inputs)
             outputs, out_tree = pytrees.tree_flatten(fun(*args, **kwargs), is_leaf=_is_leaf)
             targets = _axes_of("out_axes", out_axes, out_tree)
-            results.append((out_tree, targets))
             size = trace.axis.size if axis_size is None else axis_size
             pairs = list(zip(outputs, targets, strict=True))
-            containers.extend(_batch(trace, size, x, axis) for x, axis in pairs if _is_spec(axis))
-            plain_axes.extend(axis for axis in targets if not _is_spec(axis))
-            return [output for output, axis in pairs if not _is_spec(axis)]
+            marks = [_is_for_container(output, axis) for output, axis in pairs]
+            results.append((out_tree, marks))
+            for (output, axis), is_container in zip(pairs, marks, strict=True):
+                if is_container:
+                    containers.append(_batch(trace, size, output, axis))
+                else:
+                    plain_axes.append(axis)
+            return [
+                x for (x, _), is_container in zip(pairs, marks, strict=True) if not is_container
+            ]
 
         mapped = vmap(
             one_example,
@@ -151,9 +172,9 @@ def vmap_by_specs(
             **options,
         )
         plain = iter(mapped(*(value for value, _ in given)))
-        ((out_tree, targets),) = results
+        ((out_tree, marks),) = results
         whole = iter(containers)
-        outputs = [next(whole) if _is_spec(axis) else next(plain) for axis in targets]
+        outputs = [next(whole if is_container else plain) for is_container in marks]
         return pytrees.tree_unflatten(out_tree, outputs)
 
     return mapped_over_containers
@@ -161,7 +182,7 @@ def vmap_by_specs(
 
 def _element(trace: BatchTrace, axis_size: Any, value: Any, axis: Any) -> Any:
     """One element of a value, within the trace of a `vmap`."""
-    if not _is_spec(axis):
+    if not _is_for_container(value, axis):
         if axis is None:
             return value
         return pytrees.tree_map(lambda leaf: _element_of_array(trace, leaf, axis), value)
@@ -187,7 +208,7 @@ def _element_of_array(trace: BatchTrace, array: Any, axis: int) -> Any:
 
 def _batch(trace: BatchTrace, size: Any, element: Any, axis: Any) -> Any:
     """The value of which something within the trace of a `vmap` is one element."""
-    if not _is_spec(axis):
+    if not _is_for_container(element, axis):
         return pytrees.tree_map(lambda leaf: _batch_of_array(trace, leaf, axis), element)
     known = _vmappables.get(type(element))
     if known is None:

@@ -107,6 +107,11 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     return init
 
 
+def _constant(value: Any, dtype: Any) -> Any:
+    """A number of the dtype: on the host, unless it is an array or being traced."""
+    return onp.asarray(value, dtype) if isinstance(value, Array) else np.asarray(value, dtype)
+
+
 # ---- one distribution ----
 
 
@@ -126,7 +131,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     @laid_out(position=3)
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)
-        return onp.multiply(random.uniform(key, shape, dtype), np.asarray(scale, dtype))
+        return onp.multiply(random.uniform(key, shape, dtype), _constant(scale, dtype))
 
     return init
 
@@ -147,7 +152,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     @laid_out(position=3)
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)
-        return onp.multiply(random.normal(key, shape, dtype), np.asarray(stddev, dtype))
+        return onp.multiply(random.normal(key, shape, dtype), _constant(stddev, dtype))
 
     return init
 
@@ -173,7 +178,7 @@ def truncated_normal(
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
         dtype = default_float(default if dtype is None else dtype)
         draws = random.truncated_normal(key, lower, upper, shape, dtype)
-        return onp.multiply(draws, np.asarray(stddev, dtype))
+        return onp.multiply(draws, _constant(stddev, dtype))
 
     return init
 
@@ -217,7 +222,7 @@ def variance_scaling(
         dtype = default_float(default if dtype is None else dtype)
         shape = canonicalize_shape(shape)
         count = _connections(mode, shape, in_axis, out_axis, batch_axis)
-        variance = np.asarray(scale / count, dtype)
+        variance = _constant(scale / count, dtype)
         if distribution == "normal":
             return onp.multiply(random.normal(key, shape, dtype), onp.sqrt(variance))
         is_complex = dtypes.issubdtype(dtype, np.complexfloating)

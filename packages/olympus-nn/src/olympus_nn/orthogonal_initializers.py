@@ -6,8 +6,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 import olympus_numpy as onp
 import olympus_random as random
 from olympus_ir.arrays import Array
@@ -58,7 +56,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> An
         del others[column_axis]
         matrix = _orthogonal_matrix(key, math.prod(others), columns, dtype)
         weights = onp.moveaxis(onp.reshape(matrix, (*others, columns)), -1, column_axis)
-        return onp.multiply(np.asarray(scale, dtype), weights)
+        return onp.multiply(onp.asarray(scale, dtype), weights)
 
     return init
 
