@@ -52,7 +52,7 @@ def test_linearization_is_jvp(case):
         tangents = [
             generator.standard_normal(np.shape(x)).astype(np.asarray(x).dtype) for x in primals
         ]
-        results, pushed = jvp(fun, primals, tangents)
+        results, pushed = jvp(fun, tuple(primals), tuple(tangents))
         linear_results, derivative = linearize(fun, *primals)
         assert_close(linear_results, results)
         assert_close(derivative(*tangents), pushed)
@@ -98,12 +98,14 @@ def test_types_of_tangents(case):
         error, message = refusal(case)
         if error is not None:
             with pytest.raises(error, match=message):
-                jvp(case.run, args, tangents)
+                jvp(case.run, tuple(args), tuple(tangents))
             return
         if case.primitive is lax.scatter_mul_p:  # by the updates, defined for unique indices only
-            results, pushed = jvp(lambda x: case.run(x, *args[1:]), args[:1], tangents[:1])
+            results, pushed = jvp(
+                lambda x: case.run(x, *args[1:]), tuple(args[:1]), tuple(tangents[:1])
+            )
         else:
-            results, pushed = jvp(case.run, args, tangents)
+            results, pushed = jvp(case.run, tuple(args), tuple(tangents))
         for result, tangent in zip(
             pytrees.tree_leaves(results), pytrees.tree_leaves(pushed), strict=True
         ):
