@@ -325,3 +325,21 @@ def test_a_trace_of_a_library_transforms_the_functions_of_a_call():
 
     assert float(through_other_trace(1.0)) == pytest.approx(np.sin(1.0))
     assert grad(through_other_trace)(1.0) == 3.0
+
+
+def test_traces_of_libraries_run_the_function():
+    class Through(Trace):
+        def process_primitive(self, primitive, args, params):
+            with set_current_trace(self.parent_trace):
+                return primitive.bind(*args, **params)
+
+        def process_custom_jvp_call(self, primitive, fun, jvp, tracers, **options):
+            return fun.call_wrapped(*tracers)
+
+    @custom_jvp
+    def f(x):
+        return {"sine": lax.sin(x)}
+
+    f.defjvp(lambda primals, tangents: (f(*primals), {"sine": tangents[0]}))
+    with set_current_trace(Through(current.trace)):
+        assert f(0.0) == {"sine": 0.0}

@@ -180,6 +180,9 @@ class FlatCall:
         self._out_tree.set(tree)
         return results
 
+    # Traces of libraries call it so.
+    call_wrapped = __call__
+
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """All arguments of the function, those that are not differentiated in their places."""
         args = list(pytrees.tree_unflatten(self._in_tree, leaves))
