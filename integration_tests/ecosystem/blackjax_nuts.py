@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sampler of BlackJAX: its steps and masses are adapted, then it draws from a narrow valley."""
 
 import blackjax

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An ODE of Diffrax: its solution, and its rates found again by gradients through the solver."""
 
 import diffrax

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A linear system of Lineax and a minimum of Optimistix, with gradients through both."""
 
 import equinox as eqx

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bayesian regression in NumPyro: NUTS finds the coefficients that the data were made with."""
 
 import jax.numpy as jnp

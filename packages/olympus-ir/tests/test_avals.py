@@ -110,7 +110,9 @@ class TestShapedArray:
         assert placed is ShapedArray((4, 2), np.float32, sharding=rows)
         assert str(placed) == "float32[4@x,2]"
         assert placed.update(sharding=None) is plain
-        assert ShapedArray((4, 2), np.float32, sharding=NamedSharding(mesh, PartitionSpec())) is plain
+        assert (
+            ShapedArray((4, 2), np.float32, sharding=NamedSharding(mesh, PartitionSpec())) is plain
+        )
         assert placed.sharding.spec == PartitionSpec("x", None)
         assert plain.sharding.spec == PartitionSpec(None, None)
         assert plain.sharding.mesh.empty

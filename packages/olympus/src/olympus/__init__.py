@@ -18,6 +18,7 @@ from .version import __version_info__ as __version_info__
 _SUBMODULES = (
     "ad_checkpoint",
     "api_util",
+    "collect_profile",
     "compat",
     "core",
     "custom_batching",
@@ -47,6 +48,7 @@ _SUBMODULES = (
     "sharding",
     "stages",
     "test_util",
+    "tools",
     "tree",
     "tree_util",
     "typing",

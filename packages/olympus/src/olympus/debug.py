@@ -11,7 +11,7 @@ from . import _lazy
 __all__ = [
     "DebugEffect",
     "OrderedDebugEffect",
-    "breakpoint",  # noqa: F822 - looked up below
+    "breakpoint",
     "callback",
     "inspect_array_sharding",  # noqa: F822
     "log",

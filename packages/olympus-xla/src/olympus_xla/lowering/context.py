@@ -18,8 +18,8 @@ from olympus_ir.avals import AbstractToken, get_aval
 from olympus_ir.errors import MissingRuleError
 from olympus_ir.expansion import expansion_rules
 from olympus_ir.extended_arrays import ExtendedArray
-from olympus_ir.olympuspr import ClosedOlympuspr, Literal
 from olympus_ir.name_stacks import name_stack_text
+from olympus_ir.olympuspr import ClosedOlympuspr, Literal
 from olympus_ir.staging import trace_to_closed
 
 from . import mlir

@@ -24,9 +24,9 @@ lowering_rules: RuleTable[LoweringRule] = RuleTable(
     "lowering", package="olympus_xla", folder="lowering"
 )
 
-# Rules for primitives that few short programs have. Importing them brings in derivatives, references
-# and shardings (10 ms of the benchmark "first result of a jitted function"), so it waits until a program has a
-# primitive for which there is no rule yet.
+# Rules for primitives that few short programs have. Importing them brings in derivatives,
+# references and shardings (10 ms of the benchmark "first result of a jitted function"), so it waits
+# until a program has a primitive for which there is no rule yet.
 _RULES_ON_DEMAND = (
     "annotations",
     "buffer_callbacks",
