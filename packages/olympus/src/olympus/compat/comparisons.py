@@ -56,8 +56,14 @@ def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: s
         assert np.shape(x) == np.shape(y), (
             f"shapes {np.shape(x)} and {np.shape(y)} differ {err_msg}"
         )
-        tolerances = {"atol": _tolerance(atol, x, y), "rtol": _tolerance(rtol, x, y)}
-        np.testing.assert_allclose(*map(_comparable, (x, y)), **tolerances, err_msg=err_msg)
+        actual, desired = map(_comparable, (x, y))
+        np.testing.assert_allclose(
+            actual,
+            desired,
+            rtol=_tolerance(rtol, x, y),
+            atol=_tolerance(atol, x, y),
+            err_msg=err_msg,
+        )
 
     pytrees.tree_map(check, xs, ys)
 
