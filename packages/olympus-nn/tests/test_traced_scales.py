@@ -19,7 +19,9 @@ INITIALIZERS = {
     "orthogonal": initializers.orthogonal,
     "delta_orthogonal": initializers.delta_orthogonal,
     **{
-        f"variance_{law}": lambda scale, law=law: initializers.variance_scaling(scale, "fan_in", law)
+        f"variance_{law}": lambda scale, law=law: initializers.variance_scaling(
+            scale, "fan_in", law
+        )
         for law in ("normal", "uniform", "truncated_normal")
     },
 }

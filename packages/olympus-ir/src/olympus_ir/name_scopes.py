@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._jaxlib import Traceback
 from .name_stacks import NameStack, no_names
-from .source_info import SourceInfo, Traceback
+from .source_info import SourceInfo
 from .tracing import current
 
 __all__ = [

@@ -15,8 +15,9 @@ from . import config_states, pytrees, source_info
 from .arrays import Array
 from .avals import get_aval
 from .layouts import axes_of_entry, mesh_in_force
+from .name_stacks import no_names
 from .placement import UNCONSTRAINED, AbstractMesh, AxisType, NamedSharding, PartitionSpec
-from .source_info import SourceInfo, capture, no_names
+from .source_info import SourceInfo, capture
 
 __all__ = [
     "asked_sharding",

@@ -32,7 +32,8 @@ def update_wrapper(
       3
     """
     try:
-        return functools.update_wrapper(wrapper, wrapped, updated=updated)
+        functools.update_wrapper(wrapper, wrapped, updated=updated)
+        return wrapper
     except TypeError:
         pass
     for name in functools.WRAPPER_ASSIGNMENTS:

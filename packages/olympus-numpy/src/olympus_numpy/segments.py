@@ -39,13 +39,24 @@ def _segment_reduction(
 ) -> Array:
     check_arraylike(name, data, segment_ids)
     if out_sharding is not None:
-        options = (num_segments, indices_are_sorted, unique_indices, bucket_size, mode, None)
-        return with_out_sharding(
-            lambda *arrays: _segment_reduction(name, update, neutral, reduce, *arrays, *options),
-            (data, segment_ids),
-            out_sharding,
-            name,
-        )
+
+        def reduced(data: Any, segment_ids: Any) -> Any:
+            return _segment_reduction(
+                name,
+                update,
+                neutral,
+                reduce,
+                data,
+                segment_ids,
+                num_segments,
+                indices_are_sorted,
+                unique_indices,
+                bucket_size,
+                mode,
+                None,
+            )
+
+        return with_out_sharding(reduced, (data, segment_ids), out_sharding, name)
     data, segment_ids = ensure_array(data), ensure_array(segment_ids)
     count = _number_of_segments(name, segment_ids, num_segments)
     start = neutral(data.dtype)

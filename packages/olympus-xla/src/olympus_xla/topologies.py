@@ -88,7 +88,7 @@ def get_topology_desc(
     platform = platform or backends.default_backend()
     registered = backends.platform(platform)
     if registered is not None and registered.make_topology is not None:
-        devices = registered.make_topology(topology_name, **kwargs).devices
+        devices: Any = registered.make_topology(topology_name, **kwargs).devices
         return TopologyDescription(devices() if callable(devices) else devices)
     if platform in ("gpu", "cuda"):
         from .plugins import cuda as plugin

@@ -94,7 +94,8 @@ class _CustomJVPCall(_CustomCall):
     def _call(
         self, trace: Trace, args: Sequence[Any], subfuns: Sequence[Any], **options: Any
     ) -> Sequence[Any]:
-        return trace.process_custom_jvp_call(self, *subfuns, args, **options)
+        fun, jvp = subfuns
+        return trace.process_custom_jvp_call(self, fun, jvp, args, **options)
 
 
 class _CustomVJPCall(_CustomCall):
@@ -110,7 +111,8 @@ class _CustomVJPCall(_CustomCall):
     def _call(
         self, trace: Trace, args: Sequence[Any], subfuns: Sequence[Any], **options: Any
     ) -> Sequence[Any]:
-        return trace.process_custom_vjp_call(self, *subfuns, args, **options)
+        fun, fwd, bwd = subfuns
+        return trace.process_custom_vjp_call(self, fun, fwd, bwd, args, **options)
 
 
 jit_p = instruction("jit", multiple_results=True, family="calls", cache_inference=False)

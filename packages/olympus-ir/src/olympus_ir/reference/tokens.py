@@ -12,13 +12,13 @@ from .tables import reference_rules, takes_arrays
 @reference_rules.define(create_token_p)
 @takes_arrays
 def create_token() -> Token:
-    return Token()
+    return Token(None)
 
 
 @reference_rules.define(after_all_p)
 @takes_arrays
 def after_all(*tokens: Any) -> Token:
-    return Token()
+    return Token(None)
 
 
 @reference_rules.define(dce_sink_p)

@@ -205,7 +205,7 @@ class ModuleLowering:
             infer_type=False,
         )
         block = function.regions[0].blocks.append(*in_types, arg_locs=[location] * len(in_types))
-        context = self.new_context(block, name_prefix)
+        context: Any = self.new_context(block, name_prefix)
         context.platforms = platforms
         arguments = list(block.arguments)
         if index:

@@ -84,7 +84,7 @@ def install(*, subprocesses: bool = True) -> ModuleType:
     sys.modules["jax"] = olympus
     # Importing JAX imports its private modules and most others, so some programs take them from
     # there, or look for them in `sys.modules`.
-    vars(olympus)["_src"] = importlib.import_module("jax._src")
+    setattr(olympus, "_src", importlib.import_module("jax._src"))  # noqa: B010 - of no known type
     for name in _IMPORTED_WITH_JAX:
         importlib.import_module(f"jax.{name}")
     # Records go on to the handlers and filters that are attached to JAX's logger.

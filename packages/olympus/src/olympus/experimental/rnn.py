@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Long short-term memory, by cuDNN on GPUs."""
 
+from olympus_ir.arrays import Array as PRNGKeyArray
 from olympus_ir.lax.recurrent import rnn_abstract_eval, rnn_bwd_abstract_eval
 from olympus_nn.activations import sigmoid, tanh
 from olympus_nn.recurrent import (
@@ -16,8 +17,6 @@ from olympus_nn.recurrent import (
     unpack_lstm_weights,
 )
 from olympus_xla.lowering import recurrent as recurrent
-
-from ..typing import Array as PRNGKeyArray
 
 __all__ = [
     "PRNGKeyArray",
