@@ -88,8 +88,9 @@ def get_topology_desc(
     platform = platform or backends.default_backend()
     registered = backends.platform(platform)
     if registered is not None and registered.make_topology is not None:
-        devices: Any = registered.make_topology(topology_name, **kwargs).devices
-        return TopologyDescription(devices() if callable(devices) else devices)
+        topology: Any = registered.make_topology(topology_name, **kwargs)
+        found: Any = topology.devices() if callable(topology.devices) else topology.devices
+        return TopologyDescription(found)
     if platform in ("gpu", "cuda"):
         from .plugins import cuda as plugin
 
