@@ -270,7 +270,7 @@ def test_an_error_surfaces_with_the_users_traceback(transform):
     def f(x):
         return olympus.pure_callback(raise_user_error, x, x, vmap_method="sequential")
 
-    x = jnp.ones(2) if transform is vmap else 1.0
+    x = jnp.ones(2 if transform is vmap else ())
     message = r"UserError: what the user wrote, 1.0"
     with pytest.raises(olympus.errors.JaxRuntimeError, match=message) as caught:
         transform(f)(x).block_until_ready()
