@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
+from olympus_autodiff import grad
 from olympus_ir import lax
 from olympus_xla import jit
 
@@ -37,3 +38,23 @@ def test_runs_and_windows():
     window = {"window_dimensions": (2,), "window_strides": (1,), "padding": "VALID"}
     found = lax.reduce_window(x, np.complex64(-np.inf), lax.max, **window)
     assert np.asarray(found).tolist() == [ordered(x[n : n + 2])[-1] for n in range(len(x) - 1)]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_running_sums_of_exponentials(reverse):
+    """Also of zero, whose logarithm is minus infinity, and with angles beyond half a turn."""
+    rng = np.random.default_rng(1)
+    x = (rng.normal(size=(3, 6)) + 3j * rng.normal(size=(3, 6))).astype(np.complex64)
+    x[0, 0] = -np.inf
+    order = slice(None, None, -1 if reverse else 1)
+    sums = np.cumsum(np.exp(x.astype(np.complex128))[:, order], 1)[:, order]
+    found = np.asarray(lax.cumlogsumexp(x, 1, reverse))
+    np.testing.assert_allclose(np.exp(found.astype(np.complex128)), sums, rtol=2e-5, atol=1e-5)
+    assert (np.abs(found.imag[:, 1:-1]) < np.pi + 1e-5).all()  # the ends may be the operand's
+
+
+def test_derivatives_of_running_sums_of_exponentials():
+    """Holomorphic: of the last sum's logarithm they are the weights of its terms."""
+    x = np.array([0.5 + 1j, -0.2 + 0.3j, 1 - 0.4j], np.complex64)
+    found = grad(lambda x: lax.cumlogsumexp(x)[-1], holomorphic=True)(x)
+    np.testing.assert_allclose(found, np.exp(x) / np.exp(x).sum(), rtol=1e-5)

@@ -12,6 +12,7 @@ import numpy as np
 from olympus_batching import vmap
 from olympus_ir import dtypes, lax
 from olympus_ir.evaluation import eval_olympuspr
+from olympus_ir.expansions.log_add_exp import log_add_exp
 from olympus_ir.lax.conversion import convert_dtype
 
 from ..custom import custom_jvp
@@ -178,13 +179,7 @@ def _cumulative(combine: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return through_single(function)
 
 
-@custom_jvp
-def _logaddexp(x: Any, y: Any) -> Any:
-    larger, difference = lax.max(x, y), lax.sub(x, y)
-    # Equal infinities have a difference of NaN; their sum is what is wanted.
-    is_nan = lax.ne(difference, difference)
-    result = lax.add(larger, lax.log1p(lax.exp(lax.neg(lax.abs(difference)))))
-    return lax.select_n(is_nan, result, lax.add(x, y))
+_logaddexp = custom_jvp(log_add_exp)
 
 
 @_logaddexp.defjvp

@@ -5,15 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-try:
-    import tensorstore
-except ImportError as error:
-    raise ImportError(
-        "serialization of arrays needs the library tensorstore, which is not installed: "
-        "`pip install tensorstore`",
-        name="tensorstore",
-    ) from error
-
-ts: Any = tensorstore
+from ..optional_libraries import OptionalLibrary
 
 __all__ = ["ts"]
+
+ts: Any = OptionalLibrary("tensorstore", "serialization of arrays")

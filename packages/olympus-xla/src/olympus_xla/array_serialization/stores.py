@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,15 +27,20 @@ __all__ = [
     "combine_kvstores",
     "run_deserialization",
     "run_serialization",
+    "shared_context",
 ]
 
-TS_CONTEXT = ts.Context(
-    {
-        "cache_pool": {"total_bytes_limit": 0},
-        "data_copy_concurrency": {"limit": 128},
-        "file_io_concurrency": {"limit": 128},
-    }
-)
+
+@functools.cache
+def shared_context() -> Any:
+    """The limits of tensorstore that all reading and writing shares."""
+    return ts.Context(
+        {
+            "cache_pool": {"total_bytes_limit": 0},
+            "data_copy_concurrency": {"limit": 128},
+            "file_io_concurrency": {"limit": 128},
+        }
+    )
 
 
 class ByteLimiter:
@@ -74,7 +80,7 @@ async def async_serialize(
     arr_inp: Any,
     tensorstore_spec: Any,
     commit_future: list[Any] | None = None,
-    context: Any = TS_CONTEXT,
+    context: Any = None,
     chunk_layout: Any = None,
     primary_host: int | None = None,
     replica_id: int = 0,
@@ -87,7 +93,7 @@ async def async_serialize(
       tensorstore_spec: where and how.
       commit_future: a list that the futures of the writes are added to; without it, they are waited
         for. When this function has returned, the array may be changed in any case.
-      context: limits on what happens at the same time.
+      context: limits on what happens at the same time; `shared_context` where not given.
       chunk_layout: preferences for chunks.
       primary_host: the process that makes the file; all do where None.
       replica_id: which of several equal shards is written.
@@ -105,7 +111,10 @@ async def async_serialize(
         tensorstore_spec = merge_nested_ts_specs(
             tensorstore_spec, {"metadata": chunk_metadata(array, driver)}
         )
-    options: dict[str, Any] = {"context": context, "transaction": transaction}
+    options: dict[str, Any] = {
+        "context": context or shared_context(),
+        "transaction": transaction,
+    }
     if chunk_layout is not None:
         options["chunk_layout"] = chunk_layout
     is_primary = primary_host is None or backends.process_index() == primary_host
@@ -165,7 +174,7 @@ async def async_deserialize(
     global_shape: Sequence[int] | None = None,
     dtype: Any = None,
     byte_limiter: ByteLimiter | None = None,
-    context: Any = TS_CONTEXT,
+    context: Any = None,
     chunk_layout: Any = None,
     assume_metadata: bool = False,
 ) -> Any:
@@ -178,7 +187,7 @@ async def async_deserialize(
         is zero.
       dtype: the dtype that is wanted.
       byte_limiter: keeps what is read at the same time below a number of bytes.
-      context: limits on what happens at the same time.
+      context: limits on what happens at the same time; `shared_context` where not given.
       chunk_layout: preferences for chunks.
       assume_metadata: whether the spec says all that is known of the file.
 
@@ -189,7 +198,11 @@ async def async_deserialize(
     sharding, layout, given_shape, given_dtype = _resolved(in_type)
     options: dict[str, Any] = {} if chunk_layout is None else {"chunk_layout": chunk_layout}
     store = await ts.open(
-        tensorstore_spec, open=True, assume_metadata=assume_metadata, context=context, **options
+        tensorstore_spec,
+        open=True,
+        assume_metadata=assume_metadata,
+        context=context or shared_context(),
+        **options,
     )
     wanted = global_shape if global_shape is not None else given_shape
     shape = tuple(store.shape if wanted is None else wanted)
@@ -271,9 +284,10 @@ def run_deserialization(
 
 
 async def combine_kvstores(
-    combined_kvstore: Any, kvstores: Sequence[Any], context: Any = TS_CONTEXT
+    combined_kvstore: Any, kvstores: Sequence[Any], context: Any = None
 ) -> None:
     """Makes one database of those that processes have written; nothing is copied."""
+    context = context or shared_context()
     whole = await ts.KvStore.open(combined_kvstore, context=context)
     transaction = ts.Transaction(atomic=False)
     target = whole.with_transaction(transaction)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions for TensorFlow's programs, and TensorFlow's functions in programs of ours.
 
-TensorFlow is optional: ``pip install tensorflow``. It is imported here.
+TensorFlow is optional: ``pip install tensorflow``. The first function that needs it imports it.
 """
 
 from .calling import call_tf

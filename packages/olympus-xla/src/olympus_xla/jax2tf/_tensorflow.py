@@ -6,15 +6,11 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-try:
-    tf: Any = importlib.import_module("tensorflow")
-except ImportError as error:
-    raise ImportError(
-        "jax2tf needs the library TensorFlow, which is not installed: `pip install tensorflow`",
-        name="tensorflow",
-    ) from error
+from ..optional_libraries import OptionalLibrary
 
 __all__ = ["tf", "xla_operations", "xla_sharding"]
+
+tf: Any = OptionalLibrary("tensorflow", "jax2tf")
 
 
 def xla_operations() -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import dtypes, lax
+from olympus_ir.expansions.log_add_exp import log_add_exp
 
 from . import mlir
 from .comparisons import comparison_attributes
@@ -247,6 +248,15 @@ for _name, _operation in {
             lambda dtype, operation=_operation: identity_value(operation, dtype),
         ),
     )
-lowering_rules.define(
-    lax.cumlogsumexp_p, _window_scan(_log_add_exp, lambda dtype: identity_value("maximum", dtype))
-)
+_running_log_sum = _window_scan(_log_add_exp, lambda dtype: identity_value("maximum", dtype))
+
+
+@lowering_rules.define(lax.cumlogsumexp_p)
+def _cumulative_log_sum(context: LoweringContext, operand: Any, *, axis: int, reverse: bool) -> Any:
+    if not dtypes.issubdtype(context.avals_in[0].dtype, np.complexfloating):
+        return _running_log_sum(context, operand, axis=axis, reverse=reverse)
+    return context.inline_function(_log_sums, (operand,), {"axis": axis, "reverse": reverse})
+
+
+def _log_sums(operand: Any, *, axis: int, reverse: bool) -> Any:
+    return lax.associative_scan(log_add_exp, operand, reverse=reverse, axis=axis)

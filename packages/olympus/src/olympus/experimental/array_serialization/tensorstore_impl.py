@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What writes and reads single arrays."""
 
+from typing import Any
+
 from olympus_xla.array_serialization.specs import (
     get_tensorstore_spec,
     is_remote_storage,
@@ -8,16 +10,16 @@ from olympus_xla.array_serialization.specs import (
     verify_tensorstore_spec,
 )
 from olympus_xla.array_serialization.stores import (
-    TS_CONTEXT,
     async_deserialize,
     async_serialize,
     combine_kvstores,
     run_deserialization,
     run_serialization,
+    shared_context,
 )
 
 __all__ = [
-    "TS_CONTEXT",
+    "TS_CONTEXT",  # noqa: F822 - looked up below
     "async_deserialize",
     "async_serialize",
     "combine_kvstores",
@@ -28,3 +30,9 @@ __all__ = [
     "run_serialization",
     "verify_tensorstore_spec",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "TS_CONTEXT":  # made when it is wanted: tensorstore may not be installed
+        return shared_context()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
