@@ -23,7 +23,6 @@ OPTIONAL = {
     ("olympus-xla", "libtpu"): "the driver of TPUs, brought by the extra olympus[tpu]",
     ("olympus", "jax"): "the name that the package itself answers to once it is installed as JAX",
     ("olympus-xla", "tensorflow"): "writes programs as its graphs for those who have it",
-    ("olympus-xla", "tensorstore"): "the files that arrays are written to, for those who have it",
     ("olympus-xla", "mpi4py"): "who starts programs with MPI may have it; it then says who is who",
 }
 
