@@ -171,7 +171,7 @@ def stateful_rng(seed: Any = None, *, impl: str | None = None) -> StatefulPRNG:
     Example:
       >>> generator = stateful_rng(0)
       >>> generator.integers(0, 10, 3)
-      Array([5, 5, 1], dtype=int32)
+      Array([1, 1, 7], dtype=int32)
     """
     if seed is None:
         if current.trace is not evaluation_trace:

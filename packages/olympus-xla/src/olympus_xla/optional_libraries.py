@@ -27,6 +27,8 @@ class OptionalLibrary:
         self._purpose = purpose
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__"):  # asked by Python's own tools, of any object
+            raise AttributeError(attribute)
         try:
             module = importlib.import_module(self._name)
         except ImportError as error:
