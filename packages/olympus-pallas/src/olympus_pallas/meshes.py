@@ -147,8 +147,8 @@ def create_tensorcore_mesh(
       ValueError: where both are given, or where the devices are no TPUs.
 
     Example:
-      >>> create_tensorcore_mesh("core", num_cores=2).shape
-      OrderedDict([('core', 2)])
+      >>> dict(create_tensorcore_mesh("core", num_cores=2).shape)
+      {'core': 2}
     """
     if devices is not None and num_cores is not None:
         raise ValueError("cannot specify both devices and num_cores")

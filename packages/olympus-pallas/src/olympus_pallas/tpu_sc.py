@@ -121,8 +121,8 @@ class ScalarSubcoreMesh(_SubcoreMesh):
       num_cores: how many there are; by default as the device has.
 
     Example:
-      >>> ScalarSubcoreMesh(axis_name="core", num_cores=2).shape
-      OrderedDict([('core', 2)])
+      >>> dict(ScalarSubcoreMesh(axis_name="core", num_cores=2).shape)
+      {'core': 2}
     """
 
     axis_name: str

@@ -37,8 +37,8 @@ class Mesh(meshes.Mesh):
       ValueError: where there are not as many names as axes, or too many threads.
 
     Example:
-      >>> Mesh(grid=(4,), grid_names=("i",), num_threads=2, thread_name="wg").shape
-      OrderedDict([('i', 4), ('wg', 2)])
+      >>> dict(Mesh(grid=(4,), grid_names=("i",), num_threads=2, thread_name="wg").shape)
+      {'i': 4, 'wg': 2}
     """
 
     grid: Sequence[int] = ()
@@ -138,8 +138,8 @@ class WarpMesh(meshes.Mesh):
       axis_name: the name of their axis.
 
     Example:
-      >>> WarpMesh(axis_name="warp").shape
-      OrderedDict([('warp', 4)])
+      >>> dict(WarpMesh(axis_name="warp").shape)
+      {'warp': 4}
     """
 
     axis_name: Any
