@@ -172,3 +172,21 @@ def test_functions_for_kernels():
 def test_reverse_derivatives():
     with pytest.raises(ValueError, match="has no reverse derivative"):
         grad(lambda x: call(args=(x,)).sum())(X)
+
+
+def test_specifications_that_do_not_match_say_where():
+    specs = [BlockSpec((4, 128), half)] * 2
+    with pytest.raises(ValueError, match=r"There are 1 mismatches, including:\n +\* at \[1\], "):
+        call(args=(X, {"a": X}), grid=(2,), in_specs=specs)
+    with pytest.raises(ValueError, match="`in_specs` must be a tuple or a list"):
+        pallas_call(copy, OUT, in_specs=specs[0])
+    with pytest.raises(ValueError, match="must return integer scalars. It returned"):
+        call(grid=(2,), in_specs=[BlockSpec((4, 128), lambda i: (None, 0))])
+
+
+def test_slices_out_of_bounds():
+    def beyond(x_ref, o_ref):
+        o_ref[0:4] = x_ref[ds(5, 4)]
+
+    with pytest.raises(ValueError, match="Out of bound slice: start=5, size=4, stride=1, dim=8"):
+        call(beyond)

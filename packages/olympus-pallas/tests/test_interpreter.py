@@ -216,3 +216,62 @@ def test_grid_of_computed_size():
 
     lowest = np.iinfo(np.int32).min
     np.testing.assert_array_equal(call(3), [3, 3, 3, lowest])
+
+
+@pytest.mark.parametrize("size", [9, 10])
+def test_elements_beyond_the_end(size):
+    def copy_block(x_ref, o_ref):
+        o_ref[0] = x_ref[...]
+
+    blocks = run(
+        copy_block,
+        struct((3, 4)),
+        np.arange(size, dtype=F32),
+        grid=(3,),
+        in_specs=[BlockSpec((Element(4),), lambda i: (3 * i,))],
+        out_specs=rows(1, 4),
+    )
+    expected = 3 * np.arange(3)[:, None] + np.arange(4.0)
+    np.testing.assert_array_equal(blocks, np.where(expected < size, expected, np.nan))
+
+
+def test_axes_of_the_grid_by_name():
+    def places(o_ref):
+        assert (lax.axis_size("i"), lax.axis_size("j")) == (2, 3)
+
+        def add(k, total):
+            return total + lax.axis_index("j")
+
+        o_ref[...] = 10 * lax.axis_index("i") + lax.fori_loop(0, 1, add, jnp.zeros((1, 1), int))
+
+    spec = BlockSpec((1, 1), lambda i, j: (i, j))
+    filled = run(places, struct((2, 3), np.int32), grid=(("i", 2), ("j", 3)), out_specs=spec)
+    np.testing.assert_array_equal(filled, [[0, 1, 2], [10, 11, 12]])
+
+
+def test_loops_carry_references():
+    def kernel(x_ref, o_ref):
+        def step(i, carry):
+            total, ref = carry
+            ref[i] = 2 * x_ref[i]
+            return total + ref[i], ref
+
+        def count(carry):
+            number, ref = carry
+            ref[3] = number
+            return number + 1, ref
+
+        total, ref = lax.fori_loop(0, 3, step, (0.0, o_ref))
+        _, ref = lax.while_loop(lambda carry: carry[0] < 8, count, (total, ref))
+        ref[4] = total
+
+    x = np.arange(5, dtype=F32)
+    np.testing.assert_array_equal(run(kernel, struct((5,)), x), [0, 2, 4, 7, 6])
+
+
+def test_loops_do_not_exchange_references():
+    def kernel(x_ref, o_ref):
+        lax.fori_loop(0, 3, lambda i, refs: refs[::-1], (x_ref, o_ref))
+
+    with pytest.raises(ValueError, match="mutable array references cannot be returned"):
+        run(kernel, struct((5,)), np.arange(5, dtype=F32))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .avals import AbstractValue, ShapedArray, get_aval, varying_axes
@@ -195,12 +195,7 @@ class Primitive:
                 f"Give it a shape rule with `{self.name}_p.def_abstract_eval`."
             )
         if not self.takes_refs:
-            for aval in avals:
-                if getattr(aval, "is_ref", False):
-                    raise ValueError(
-                        f"Attempting to pass a Ref {aval.str_short()} to a primitive: {self.name} "
-                        "-- did you forget to unpack ([...]) the ref?"
-                    )
+            self.refuse_references(avals)
         for aval in avals:
             if aval.layout is not None:
                 return _infer_with_layouts(self, avals, params)
@@ -209,6 +204,15 @@ class Primitive:
         ):
             return _infer_with_layouts(self, avals, params)
         return self._infer_plain(avals, params)
+
+    def refuse_references(self, avals: Iterable[AbstractValue]) -> None:
+        """Raises where an operand is a reference, which is to be read first."""
+        for aval in avals:
+            if getattr(aval, "is_ref", False):
+                raise ValueError(
+                    f"Attempting to pass a Ref {aval.str_short()} to a primitive: {self.name} "
+                    "-- did you forget to unpack ([...]) the ref?"
+                )
 
     def _infer_plain(
         self, avals: tuple[AbstractValue, ...], params: dict[str, Any]

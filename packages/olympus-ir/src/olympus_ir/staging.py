@@ -209,7 +209,7 @@ class StagingTrace(Trace):
             raise
         for position, atom in enumerate(outvars):
             if atom.aval.is_ref:
-                self._raise_returned_ref(position, atom, out_tree)
+                self._check_returned_ref(position, atom, out_tree)
         olympuspr = Olympuspr(
             self.constvars,
             self.invars,
@@ -232,8 +232,11 @@ class StagingTrace(Trace):
                     f"{where if path != 'result' else ''}, which is not a valid OLYMPUS type"
                 ) from None
 
-    def _raise_returned_ref(self, position: int, atom: Any, out_tree: Any) -> NoReturn:
+    def _check_returned_ref(self, position: int, atom: Any, out_tree: Any) -> None:
+        """Raises for a reference among the results; loops of kernels may hand one on unchanged."""
         info = self.debug_info
+        if atom.aval.memory_space is not None and info.traced_for in ("scan", "while_body"):
+            return
         path = result_paths(out_tree)[position] if out_tree is not None else "result"
         where = f" at output tree path {path}" if path != "result" else ""
         if atom in self.invars:

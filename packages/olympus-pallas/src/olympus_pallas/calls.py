@@ -19,11 +19,12 @@ from olympus_ir.olympuspr import DebugInfo, Olympuspr
 from olympus_ir.primitives import Primitive
 from olympus_ir.refs.types import AbstractRef
 from olympus_ir.staging import trace_to_olympuspr
+from olympus_ir.tracing import extend_axes
 
 from .block_specs import BlockSpec, NoBlockSpec, no_block_spec
 from .grids import INDEX_DTYPE, GridMapping, GridSpec, block_mapping, dynamic_grid_dim
 from .memory import MemoryRef, TpuMemorySpace
-from .programs import as_index, inside_grid
+from .programs import as_index, inside_grid, with_program_ids
 
 __all__ = ["CompilerParams", "CostEstimate", "pallas_call", "pallas_call_p"]
 
@@ -73,7 +74,7 @@ def pallas_call(
     in_specs: Any = no_block_spec,
     out_specs: Any = no_block_spec,
     scratch_shapes: Any = (),
-    input_output_aliases: Mapping[int, int] | None = None,
+    input_output_aliases: Mapping[int, int] | Sequence[tuple[int, int]] | None = None,
     debug: bool = False,
     interpret: Any = False,
     name: str | None = None,
@@ -95,7 +96,7 @@ def pallas_call(
       scratch_shapes: buffers for each program to work with, such as ``tpu.VMEM((8, 128), dtype)``;
         those of a dictionary are keyword arguments of the kernel.
       input_output_aliases: from the position of an input to that of the output which takes its
-        memory, and starts with its values.
+        memory, and starts with its values; or pairs of positions.
       debug: whether to print the kernel, and what comes of it.
       interpret: whether the kernel is run as a loop of array operations, as on a CPU it must be.
       name: what the kernel is called in messages and profiles.
@@ -126,6 +127,9 @@ def pallas_call(
         grid_spec = GridSpec(grid, in_specs, out_specs, scratch_shapes)
     else:
         _check_not_given(grid, in_specs, out_specs, scratch_shapes)
+    specs = grid_spec.in_specs
+    if not isinstance(specs, tuple | list | NoBlockSpec):
+        raise ValueError(f"`in_specs` must be a tuple or a list. Found: {specs}")
     if isinstance(out_shape, list):
         out_shape = tuple(out_shape)
     out_leaves, out_tree = pytrees.tree_flatten_with_path(out_shape)
@@ -133,7 +137,7 @@ def pallas_call(
     out_spaces = [getattr(leaf, "memory_space", None) for _, leaf in out_leaves]
     out_names = [pytrees.keystr(path) for path, _ in out_leaves]
     out_origins = [f"outputs{name}" for name in out_names]
-    aliases = tuple((input_output_aliases or {}).items())
+    aliases = tuple(dict(input_output_aliases or {}).items())
     if isinstance(interpret, np.bool_):
         interpret = bool(interpret)
     specification = grid_spec
@@ -210,18 +214,23 @@ def _flat_specs(what: str, target_name: str, specs: Any, target: Any, tree: Any)
     if isinstance(specs, NoBlockSpec):
         return [specs] * tree.num_leaves
 
-    if what == "in_specs" and not isinstance(specs, tuple | list):
-        raise ValueError(f"`in_specs` must be a tuple or a list. Found: {specs}")
-
     def is_spec(value: Any) -> bool:
         return isinstance(value, BlockSpec | NoBlockSpec)
 
     flat, spec_tree = pytrees.tree_flatten(specs, is_leaf=is_spec)
     if spec_tree != tree:
+        differences = [
+            f"at {pytrees.keystr(path)}, " * bool(path)
+            + f"`{what}` is a {given} but `{target_name}` is a {wanted}, so {difference}"
+            for path, given, wanted, difference in pytrees.equality_errors_of_structures(
+                spec_tree, tree
+            )
+        ]
+        shown = "\n".join(f"    * {difference}" for difference in differences)
         raise ValueError(
-            f"Pytree for `{what}` and `{target_name}` do not match: `{what}` has the structure "
-            f"{spec_tree} and `{target_name}` the structure {tree}. Give one BlockSpec for each "
-            "array."
+            f"Pytree for `{what}` and `{target_name}` do not match. There are {len(differences)} "
+            f"mismatches, including:\n{shown}\nGive one BlockSpec for each array: `{what}` has "
+            f"the structure {spec_tree} and `{target_name}` the structure {tree}."
         )
     return flat
 
@@ -363,8 +372,15 @@ class _Call:
 
         flat = FlatFunction(run, pytrees.tree_structure(((0,) * len(avals), {})))
         info = DebugInfo("pallas_call", self.kernel)
-        with inside_grid(mapping.grid):
+        names = mapping.grid_names or ()
+        sizes = {
+            name: size
+            for name, size in zip(names, mapping.grid, strict=False)
+            if size is not dynamic_grid_dim
+        }
+        with inside_grid(mapping.grid), extend_axes(sizes):
             olympuspr, consts = trace_to_olympuspr(flat, avals, info)
+        olympuspr = with_program_ids(olympuspr, names)
         if olympuspr.outvars or flat.out_tree != pytrees.tree_structure(None):
             raise ValueError(
                 f"The kernel function in the pallas_call {self.source} should return None. It "

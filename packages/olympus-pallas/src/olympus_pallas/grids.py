@@ -412,6 +412,11 @@ def _trace_index_map(
             f"Index map function {where} for {origin} must return {len(block_shape)} values to "
             f"match block_shape={block_shape}. Currently returning {count} values:"
         )
+    if len(olympuspr.outvars) < count:
+        raise ValueError(
+            f"Index map function {where} for {origin} must return integer scalars. It returned "
+            f"{flat.out_tree}."
+        )
     for position, atom in enumerate(olympuspr.outvars):
         aval = atom.aval
         if aval.shape or not dtypes.issubdtype(aval.dtype, np.integer):

@@ -87,7 +87,9 @@ def _padding(block: BlockMapping) -> list[tuple[int, int]]:
     padding = []
     for dim, size in zip(block.block_shape, block.array_aval.shape, strict=True):
         if isinstance(dim, Element):
-            padding.append(tuple(dim.padding))
+            # Blocks begin at any element; whole ones follow one another up to the end.
+            low, high = dim.padding
+            padding.append((low, high + -(size + low + high) % dim.block_size))
         elif isinstance(dim, Blocked):
             padding.append((0, -size % dim.block_size))
         elif isinstance(dim, BoundedSlice | Indirect):

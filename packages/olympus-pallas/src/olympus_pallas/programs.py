@@ -16,6 +16,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.avals import ShapedArray
+from olympus_ir.effects import NamedAxisEffect
 from olympus_ir.evaluation import bind_equation
 from olympus_ir.olympuspr import (
     ClosedOlympuspr,
@@ -37,6 +38,7 @@ __all__ = [
     "program_id",
     "program_id_p",
     "with_places_as_inputs",
+    "with_program_ids",
 ]
 
 program_id_p = Primitive("program_id")
@@ -130,6 +132,44 @@ def num_programs(axis: int) -> Any:
     grid, axis = _grid_with_axis("num_programs", axis)
     size = grid[axis]
     return num_programs_p.bind(axis=axis) if size is dynamic_grid_dim else size
+
+
+# ---- named axes ----
+
+
+def with_program_ids(program: Olympuspr, names: Sequence[Any]) -> Olympuspr:
+    """The program that asks for its place by number where it asked by the name of an axis.
+
+    Args:
+      program: a kernel in which ``lax.axis_index(name)`` may stand for ``program_id(axis)``.
+      names: the names of the axes of its grid.
+    """
+    own = frozenset(map(NamedAxisEffect, names))
+    if not own & program.effects:
+        return program
+    return program.replace(
+        eqns=[_by_number(equation, names, own) for equation in program.eqns],
+        effects=program.effects - own,
+    )
+
+
+def _by_number(equation: Equation, names: Sequence[Any], own: frozenset) -> Equation:
+    if not own & equation.effects:
+        return equation
+    effects = equation.effects - own
+    if equation.primitive is lax.axis_index_p:
+        params: dict[str, Any] = {"axis": names.index(equation.params["axis_name"])}
+        return equation.replace(primitive=program_id_p, params=params, effects=effects)
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, tuple | list):
+            return type(value)(map(renamed, value)) if not hasattr(value, "_fields") else value
+        if isinstance(value, ClosedOlympuspr):
+            return ClosedOlympuspr(with_program_ids(value.jaxpr, names), value.consts)
+        return with_program_ids(value, names) if isinstance(value, Olympuspr) else value
+
+    params = {name: renamed(value) for name, value in equation.params.items()}
+    return equation.replace(params=params, effects=effects)
 
 
 # ---- as inputs ----

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .. import config, dtypes
-from ..avals import ShapedArray
+from ..avals import ShapedArray, get_aval
 from ..errors import ShapeError
 from ..primitives import instruction
 from ..resharding import asked_sharding
@@ -241,7 +241,15 @@ def dot_general(
       >>> lax.dot_general(x, x, (((1,), (1,)), ((0,), (0,))))
       Array([ 5., 50.], dtype=float32)
     """
-    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    try:
+        (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+        dimension_numbers = (
+            (tuple(map(int, lhs_contracting)), tuple(map(int, rhs_contracting))),
+            (tuple(map(int, lhs_batch)), tuple(map(int, rhs_batch))),
+        )
+    except TypeError:
+        dot_general_p.refuse_references((get_aval(lhs), get_aval(rhs)))
+        raise
     if preferred_element_type is not None:
         preferred_element_type = dtypes.check_and_canonicalize_user_dtype(
             preferred_element_type, "dot_general", 3
@@ -249,10 +257,7 @@ def dot_general(
     return dot_general_p.bind(
         lhs,
         rhs,
-        dimension_numbers=(
-            (tuple(map(int, lhs_contracting)), tuple(map(int, rhs_contracting))),
-            (tuple(map(int, lhs_batch)), tuple(map(int, rhs_batch))),
-        ),
+        dimension_numbers=dimension_numbers,
         precision=canonicalize_precision(precision),
         preferred_element_type=preferred_element_type,
         out_sharding=asked_sharding(out_sharding, "dot_general"),

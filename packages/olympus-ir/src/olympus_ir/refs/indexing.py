@@ -244,8 +244,14 @@ class NDIndexer:
         if aval.shape != self.shape:
             raise ValueError(f"an index of the shape {self.shape} was applied to {aval}")
         for index, size in zip(self.indices, self.shape, strict=True):
-            if isinstance(index, Slice) and (index.size - 1) * index.stride >= size > 0:
-                raise ValueError(f"Out of bound slice: {index} of a dimension of size {size}.")
+            if not isinstance(index, Slice):
+                continue
+            start = 0 if index.is_dynamic_start else index.start
+            if start + (index.size - 1) * index.stride >= size > 0:
+                raise ValueError(
+                    f"Out of bound slice: start={start}, size={index.size}, "
+                    f"stride={index.stride}, dim={size}."
+                )
         return aval.update(shape=self.get_indexer_shape())
 
     def read(self, array: Any) -> Any:

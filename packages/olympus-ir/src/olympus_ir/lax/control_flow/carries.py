@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...avals import AbstractValue, ShapedArray, typematch
+from ...avals import AbstractValue, ShapedArray, get_aval, typematch
 from ...promotion import promote
 from ..conversion import convert_dtype
+from ..values import as_array
 
 
 def promoted_carry_avals(
@@ -40,3 +41,8 @@ def promote_carry(values: list[Any], avals: Sequence[Any], carry_avals: Sequence
         value if aval is carried else convert_dtype(value, carried.dtype)
         for value, aval, carried in zip(values, avals, carry_avals, strict=True)
     ]
+
+
+def unchanged_result(value: Any) -> Any:
+    """What a loop returns where it hands a part of its carry on as it is."""
+    return value if get_aval(value).is_ref else as_array(value)

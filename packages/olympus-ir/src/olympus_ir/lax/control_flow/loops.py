@@ -15,14 +15,14 @@ from ...olympuspr import Olympuspr, Var, close_olympuspr
 from ...tracing import Tracer, is_constant_dim
 from ..elementwise import add
 from ..logic import lt
-from ..values import as_array
-from .carries import promote_carry, promoted_carry_avals
+from .carries import promote_carry, promoted_carry_avals, unchanged_result
 from .primitives import while_p
 from .scanning import scan
 from .subprograms import (
     Subprogram,
     check_carry_structure,
     check_carry_types,
+    check_returned_references,
     control_flow_programs,
     trace_subprogram,
     tracing_key,
@@ -79,7 +79,7 @@ def while_loop(
     if moved:
         kept = iter(results)
         results = [
-            as_array(value) if place in loop.moved else next(kept)
+            unchanged_result(value) if place in loop.moved else next(kept)
             for place, value in enumerate(carry)
         ]
     return pytrees.tree_unflatten(tree, results)
@@ -135,6 +135,7 @@ class _WhileProgram:
                 ],
                 outvars=[body_olympuspr.outvars[i] for i in self.kept],
             )
+        check_returned_references(body_olympuspr)
         self.params = {
             "cond_nconsts": len(condition.consts),
             "cond_jaxpr": close_olympuspr(cond_olympuspr),

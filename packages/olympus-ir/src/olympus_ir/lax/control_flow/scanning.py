@@ -15,13 +15,14 @@ from ..broadcasting import expand_dims
 from ..indexing import index_in_dim, slice
 from ..shaping import concatenate, reshape
 from ..values import as_array
-from .carries import promote_carry, promoted_carry_avals
+from .carries import promote_carry, promoted_carry_avals, unchanged_result
 from .primitives import scan_p, sliced_aval
 from .subprograms import (
     Subprogram,
     check_carry_structure,
     check_carry_types,
     check_references,
+    check_returned_references,
     control_flow_programs,
     trace_subprogram,
     tracing_key,
@@ -236,12 +237,14 @@ class _ScanProgram:
                     ),
                 ],
             )
+        if self.has_refs:
+            check_returned_references(olympuspr)
         self.closed = close_olympuspr(olympuspr)
 
     def all_results(self, results: list[Any], carry: list[Any], xs: list[Any]) -> list[Any]:
         """The results of the loop as written, from those of the equation and its operands."""
         num_kept = len(self.kept)
-        last_carry = [as_array(value) for value in carry]
+        last_carry = [unchanged_result(value) for value in carry]
         for place, value in zip(self.kept, results[:num_kept], strict=True):
             last_carry[place] = value
         computed = iter(results[num_kept:])

@@ -12,7 +12,13 @@ from ...avals import AbstractValue, ShapedArray, get_aval, typematch
 from ...effects import control_flow_allowed_effects
 from ...flattening import FlatFunction, debug_info_of_tree
 from ...function_caches import FunctionCache
-from ...olympuspr import ClosedOlympuspr, Var, close_olympuspr, constants_as_inputs
+from ...olympuspr import (
+    ClosedOlympuspr,
+    Olympuspr,
+    Var,
+    close_olympuspr,
+    constants_as_inputs,
+)
 from ...source_info import FunctionOrigin
 from ...staging import trace_to_olympuspr
 from ...tracing import Tracer, current
@@ -99,6 +105,18 @@ def check_references(
 
     tree = pytrees.treedef_tuple((in_tree, _no_keywords))
     check_aliases(debug_info_of_tree(traced_for, fun, tree), consts, leaves)
+
+
+def check_returned_references(olympuspr: Olympuspr) -> None:
+    """Raises where a loop would carry a reference: its constants may be references."""
+    if any(atom.aval.is_ref for atom in olympuspr.outvars):
+        info = olympuspr.debug_info
+        raise ValueError(
+            f"function {info.func_src_info} traced for {info.traced_for} returned a mutable array "
+            "reference that is not the one it was given in this place of the carry, but mutable "
+            "array references cannot be returned. Choose among them by index, or hand each on as "
+            "it is."
+        )
 
 
 def check_effects(operation: str, effects: frozenset) -> None:
