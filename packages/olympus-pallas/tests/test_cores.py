@@ -10,8 +10,10 @@ import pytest
 
 import olympus_numpy as jnp
 import olympus_pallas as pl
+import olympus_random as random
 from olympus_batching import vmap
 from olympus_ir import ShapeDtypeStruct, lax, make_olympuspr
+from olympus_ir.errors import ConcretizationTypeError
 from olympus_ir.lax.references import new_ref
 from olympus_pallas import tpu
 from olympus_xla import jit
@@ -170,13 +172,17 @@ def test_what_cannot_be_a_kernel_of_cores():
 # ---- settings ----
 
 
+def recording(seen, **options):
+    def record(token, place, number):
+        seen.append((*map(int, place), int(number)))
+        return token
+
+    return tpu.InterpretParams(grid_point_recorder=record, **options)
+
+
 def test_programs_on_several_cores():
     seen = []
-    params = tpu.InterpretParams(
-        num_cores_or_threads=2,
-        random_seed=1,
-        grid_point_recorder=lambda core, place, number: seen.append((int(place[0]), int(number))),
-    )
+    params = recording(seen, num_cores_or_threads=2, random_seed=1)
 
     def kernel(x_ref, o_ref):
         o_ref[...] = x_ref[...] * 2
@@ -196,6 +202,48 @@ def test_programs_on_several_cores():
     assert {number for place, number in seen} == {0, 1}
     assert params.num_cores_per_device == 2
     assert params.get_vector_clock_size(4) >= 8
+
+
+@pytest.mark.parametrize(("cores", "kinds"), [(1, "pa"), (2, "pa"), (3, "pp"), (4, "aa")])
+def test_programs_of_parallel_axes_are_shuffled(cores, kinds):
+    seen = []
+    semantics = tuple({"p": "parallel", "a": tpu.ARBITRARY}[kind] for kind in kinds)
+
+    def kernel(o_ref):
+        o_ref[0, 0] = pl.num_programs(0)
+
+    pl.pallas_call(
+        kernel,
+        ShapeDtypeStruct((1, 1), np.int32),
+        grid=(4, 3),
+        interpret=recording(seen, num_cores_or_threads=cores, random_seed=12345),
+        compiler_params=tpu.CompilerParams(dimension_semantics=semantics),
+    )().block_until_ready()
+    # As jax.random.permutation says, of one key for each axis.
+    key, first = random.split(random.key(12345))
+    _, second = random.split(key)
+    rows = random.permutation(first, 4) if kinds[0] == "p" else np.arange(4)
+    columns = random.permutation(second, 3) if kinds[1] == "p" else np.arange(3)
+    order = [(int(row), int(column)) for row in rows for column in columns]
+    share = {"pa": 3 * -(-4 // cores), "pp": -(-12 // cores), "aa": 12}[kinds]
+    expected = [(*place, number // share) for number, place in enumerate(order)]
+    assert sorted(seen, key=lambda one: one[2]) == expected
+
+
+def test_parallel_axes_come_first_and_are_known():
+    def call(grid, *kinds):
+        return pl.pallas_call(
+            lambda o_ref: None,
+            OUT,
+            grid=grid,
+            interpret=tpu.InterpretParams(),
+            compiler_params=tpu.CompilerParams(dimension_semantics=kinds),
+        )()
+
+    with pytest.raises(ValueError, match="must form a prefix of the grid"):
+        call((2, 2), "arbitrary", "parallel")
+    with pytest.raises(ConcretizationTypeError, match="known while tracing"):
+        jit(lambda n: call((n,), "parallel"))(2)
 
 
 def test_reads_outside():
@@ -226,6 +274,13 @@ def test_memory_at_first():
 
     assert np.isnan(call()).all()
     assert (call(uninitialized_memory="zero") == 0).all()
+    numbers = [np.int8, np.uint16, np.bool_]
+    outputs = pl.pallas_call(
+        lambda *refs: None,
+        [ShapeDtypeStruct((1,), dtype) for dtype in numbers],
+        interpret=tpu.InterpretParams(),
+    )()
+    assert [value[0] for value in outputs] == [127, 65535, True]
     with pytest.raises(ValueError, match="num_cores_or_threads must be positive"):
         tpu.InterpretParams(num_cores_or_threads=0)
 

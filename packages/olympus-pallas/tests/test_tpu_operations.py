@@ -187,3 +187,27 @@ def test_checks_are_made_where_they_are_enabled(capsys):
             effects_barrier()
     with pytest.raises(ValueError, match="takes a boolean scalar, got float32"):
         pl.debug_check(np.float32(1), "no boolean")
+
+
+@pytest.mark.parametrize(
+    ("shape", "given", "wanted"),
+    [((4, 2), np.int32, np.int16), ((2, 8, 3), np.uint8, np.int32), ((2, 2), np.float32, np.int32)],
+)
+def test_bits_as_others(shape, given, wanted):
+    x = (np.arange(np.prod(shape)) * 37 % 251).reshape(shape).astype(given)
+    # Words lie along the last dimension but one: the lower bits first.
+    columns = np.ascontiguousarray(np.swapaxes(x, -1, -2)).view(wanted)
+    expected = np.swapaxes(columns, -1, -2)
+
+    def kernel(x_ref, o_ref):
+        o_ref[...] = tpu.bitcast(x_ref[...], wanted)
+
+    call = pl.pallas_call(kernel, ShapeDtypeStruct(expected.shape, wanted), interpret=True)
+    np.testing.assert_array_equal(call(x), expected)
+
+
+def test_bits_as_others_say_what_fits():
+    with pytest.raises(ValueError, match="can not be perfectly packed or unpacked"):
+        tpu.bitcast(np.zeros((3, 2), np.int16), np.int32)
+    with pytest.raises(ValueError, match="Not implemented: bitcast of int32"):
+        tpu.bitcast(np.zeros(4, np.int32), np.int16)

@@ -84,6 +84,13 @@ def test_deprecated_names_say_what_they_are_called_now() -> None:
         assert olympus.experimental.pjit.pjit is olympus.jit
 
 
+@pytest.mark.parametrize(("module", "name"), [("pallas", "dot"), ("pallas.tpu", "semaphore_wait")])
+def test_names_of_kernels_that_have_moved(module: str, name: str) -> None:
+    where = importlib.import_module(f"olympus.experimental.{module}")
+    with pytest.warns(DeprecationWarning, match=rf"{module}\.{name} is deprecated\. Use olympus"):
+        assert callable(getattr(where, name))
+
+
 def test_importing_loads_what_is_needed_only() -> None:
     loaded = run_python("import sys, olympus.numpy; print(*sys.modules)").split()
     assert {"olympus", "olympus_numpy", "numpy"} <= set(loaded)

@@ -521,13 +521,6 @@ pallas_use_mosaic_gpu = declare_flag(
     "On NVIDIA GPUs, lower kernels with Mosaic and not with Triton.",
     shapes_programs=True,
 )
-pallas_enable_debug_checks = declare_flag(
-    "pallas_enable_debug_checks",
-    False,
-    truth,
-    "Perform the debugging checks in kernels.",
-    shapes_programs=True,
-)
 pallas_verbose_errors = declare_flag(
     "pallas_verbose_errors", False, truth, "Show the lowered kernel in errors about it."
 )

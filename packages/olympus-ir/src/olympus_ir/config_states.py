@@ -62,6 +62,13 @@ pallas_poison_buffers = declare_state(
     "Fill the scratch memory of kernels with NaN first.",
     shapes_programs=True,
 )
+pallas_enable_debug_checks = declare_state(
+    "pallas_enable_debug_checks",
+    False,
+    truth,
+    "Run the checks that kernels make with debug_check.",
+    shapes_programs=True,
+)
 allow_f16_reductions = declare_state(
     "allow_f16_reductions",
     True,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from . import config, source_info
 from .avals import AbstractValue, get_aval, is_valid_value, varying_axes

@@ -107,11 +107,13 @@ def _settings(params: Any) -> Any:
 
 def _simulated(context: Any, operands: Any, settings: Any, params: Any) -> list[Any]:
     # What is simulated is few programs' concern.
-    from .machine.calls import emit_simulation, run_call
+    from .machine.calls import emit_simulation, parallel_orders, run_call
 
-    return emit_simulation(
-        context, operands, functools.partial(run_call, settings=settings, **params)
+    orders = parallel_orders(
+        params["grid_mapping"], params["compiler_params"], settings.random_seed
     )
+    run = functools.partial(run_call, settings=settings, orders=orders, **params)
+    return emit_simulation(context, operands, run)
 
 
 def _rule(platform: str, compiled: Callable[..., Any]) -> Callable[..., Any]:

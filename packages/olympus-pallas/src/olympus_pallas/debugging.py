@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +16,7 @@ from olympus_ir.primitives import Primitive
 __all__ = [
     "debug_check",
     "debug_check_p",
+    "debug_checks_enabled",
     "debug_print",
     "enable_debug_checks",
     "enable_poison_buffers",
@@ -69,25 +67,13 @@ def debug_print(fmt: str, *args: Any) -> None:
 # ---- checks ----
 
 
-class _State(threading.local):
-    enabled = False
+# Whether `debug_check` checks, in kernels that are traced meanwhile; also a context manager.
+enable_debug_checks = config_states.pallas_enable_debug_checks
 
 
-_state = _State()
-
-
-@contextlib.contextmanager
-def enable_debug_checks(new_val: bool = True) -> Iterator[None]:
-    """Has `debug_check` check, in kernels that are traced meanwhile.
-
-    Args:
-      new_val: whether it does.
-    """
-    saved, _state.enabled = _state.enabled, new_val
-    try:
-        yield
-    finally:
-        _state.enabled = saved
+def debug_checks_enabled() -> bool:
+    """Whether `debug_check` checks."""
+    return enable_debug_checks.value
 
 
 @debug_check_p.def_effectful_abstract_eval
@@ -121,5 +107,5 @@ def debug_check(condition: Any, message: str) -> None:
     aval: Any = get_aval(condition)
     if aval.shape or aval.dtype != np.bool_:
         raise ValueError(f"debug_check takes a boolean scalar, got {aval.str_short()}")
-    if _state.enabled:
+    if enable_debug_checks.value:
         debug_check_p.bind(condition, message=message)

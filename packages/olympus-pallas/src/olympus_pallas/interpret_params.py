@@ -23,19 +23,20 @@ class InterpretParams:
         same time and one of them writes it.
       out_of_bounds_reads: what becomes of reads outside of arrays: ``"raise"``, or
         ``"uninitialized"`` for what memory holds that nobody has written.
-      skip_floating_point_ops: whether results of floating-point operations are zeros, where only
-        the order of things is of interest.
-      uninitialized_memory: what memory holds at first: ``"nan"`` (integers: the smallest) or
+      skip_floating_point_ops: whether results of floating-point operations are infinite, where
+        only the order of things is of interest.
+      uninitialized_memory: what memory holds at first: ``"nan"`` (integers: the largest) or
         ``"zero"``.
-      num_cores_or_threads: how many cores a device has. The first parallel axis of the grid is
-        divided among them.
+      num_cores_or_threads: how many cores a device has. The programs of the grid's parallel axes,
+        which come first, are divided among them.
       vector_clock_size: how many cores clocks have room for; they grow as they must in any case.
       logging_mode: must be None.
       dma_execution_mode: whether copies are made when they begin (``"eager"``), or when they are
         waited for (``"on_wait"``), so that a missing wait is seen.
-      random_seed: shuffles the programs of parallel axes, where given.
-      grid_point_recorder: called before each program with the core, its place in the grid and the
-        core's number.
+      random_seed: for the order of the programs of parallel axes, which are shuffled; 0 where not
+        given.
+      grid_point_recorder: called before each program with a token, which it is to return, the
+        place in the grid and the core's number.
       allow_hbm_allocation_in_run_scoped: scoped buffers may be in any memory in any case.
       buffer_bounds: how large buffers are: ``"logical"``, as large as their shapes say.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from olympus_ir import lax
 from olympus_xla.backends import default_backend
 
 from .buffered_refs import BufferedRef as BufferedRef
@@ -49,6 +48,7 @@ from .tpu_parameters import CompilerParams as CompilerParams
 from .tpu_parameters import CoreType as CoreType
 from .tpu_parameters import GridDimensionSemantics as GridDimensionSemantics
 from .tpu_parameters import SideEffectType as SideEffectType
+from .tpu_primitives import bitcast as bitcast
 from .tpu_primitives import prng_random_bits as prng_random_bits
 from .tpu_primitives import prng_seed as prng_seed
 from .tpu_primitives import roll as roll
@@ -161,17 +161,6 @@ def store(ref: Any, val: Any, *, mask: Any = None) -> None:
       mask: booleans of that shape.
     """
     _store(ref, val, mask=mask)
-
-
-def bitcast(x: Any, ty: Any) -> Any:
-    """The bits of numbers as others of the same size.
-
-    Example:
-      >>> import numpy as np
-      >>> bitcast(np.float32([1]), np.int32)
-      Array([1065353216], dtype=int32)
-    """
-    return lax.bitcast_convert_type(x, ty)
 
 
 def set_tpu_interpret_mode(params: InterpretParams | None = None) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of a TPU's vector unit: rotation, random bits, memory that is merely touched."""
+"""Operations of a TPU's vector unit: rotation, bits, memory that is merely touched."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from olympus_autodiff.tables import jvp_rules
-from olympus_ir import lax
+from olympus_ir import dtypes, lax
 from olympus_ir.avals import ShapedArray, canonicalize_shape, get_aval
 from olympus_ir.effects import (
     Effect,
@@ -20,10 +20,13 @@ from olympus_ir.effects import (
 from olympus_ir.expansion import expansion_rules
 from olympus_ir.primitives import Primitive
 from olympus_ir.refs.discharge import discharge_rules
+from olympus_ir.refs.transforms import BitcastTransform
 
 from .memory_access import ref_and_transforms
 
 __all__ = [
+    "bitcast",
+    "bitcast_p",
     "prng_random_bits",
     "prng_random_bits_p",
     "prng_seed",
@@ -34,6 +37,7 @@ __all__ = [
     "touch_p",
 ]
 
+bitcast_p = Primitive("bitcast")
 roll_p = Primitive("roll")
 prng_seed_p = Primitive("prng_seed", multiple_results=True)
 prng_random_bits_p = Primitive("prng_random_bits")
@@ -120,6 +124,59 @@ def roll(
         raise ValueError(f"stride_axis {stride_axis} must be another axis of the array")
     shift = np.int32(shift) if isinstance(shift, int) else shift
     return roll_p.bind(x, shift, axis=axis, stride=stride, stride_axis=stride_axis)
+
+
+# ---- bits as others ----
+
+
+@bitcast_p.def_abstract_eval
+def _bitcast_type(x: ShapedArray, *, ty: Any) -> ShapedArray:
+    return BitcastTransform(ty).transform_type(x).strip_weak_type()
+
+
+@expansion_rules.define(bitcast_p)
+def _bitcast(x: Any, *, ty: Any) -> Any:
+    return BitcastTransform(ty).read(x)
+
+
+def bitcast(x: Any, ty: Any) -> Any:
+    """The bits of numbers as those of another dtype, as vectors of a TPU hold them.
+
+    Where the widths of the dtypes differ, the last dimension but one grows or shrinks: an element
+    of 32 bits becomes two of 16 below one another, the lower bits first.
+
+    Args:
+      x: the array.
+      ty: the other dtype.
+
+    Raises:
+      ValueError: where the bits along the dimension are not those of whole elements, or where an
+        array of fewer than two dimensions is seen in another width.
+
+    Example:
+      >>> bitcast(np.float32([1]), np.int32)
+      Array([1065353216], dtype=int32)
+      >>> bitcast(np.int32([[1, 2]]), np.int16)
+      Array([[1, 2],
+             [0, 0]], dtype=int16)
+    """
+    aval: Any = get_aval(x)
+    dtype = np.dtype(ty)
+    old, new = dtypes.itemsize_bits(aval.dtype), dtypes.itemsize_bits(dtype)
+    if old == new:
+        return lax.bitcast_convert_type(x, dtype)
+    if aval.ndim < 2:
+        raise ValueError(
+            f"Not implemented: bitcast of {aval.str_short()} to {dtype}: numbers of another width "
+            "lie below one another, along the last dimension but one; reshape it to have two."
+        )
+    if aval.shape[-2] * old % new:
+        raise ValueError(
+            f"{aval.str_short()} cannot be seen as {dtype}: the 2nd minor dim can not be perfectly "
+            f"packed or unpacked, since {aval.shape[-2]} elements of {old} bits are not whole "
+            f"elements of {new}"
+        )
+    return bitcast_p.bind(x, ty=dtype)
 
 
 # ---- random bits ----

@@ -42,6 +42,11 @@ def kernels(pl, tpu, lax, jnp, random, struct):
 
     found["pack and unpack"] = (pl.pallas_call(pack, tile), [tile])
 
+    def see_bits(x_ref, o_ref):
+        o_ref[...] = tpu.bitcast(tpu.bitcast(x_ref[...], jnp.int16) + 1, f32)
+
+    found["see bits as others"] = (pl.pallas_call(see_bits, tile), [tile])
+
     def draw(sample):
         def kernel(seed_ref, o_ref):
             tpu.prng_seed(seed_ref[0])

@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+import olympus_random as random
 from olympus_ir import dtypes
 from olympus_ir.avals import ShapedArray
+from olympus_ir.errors import ConcretizationTypeError, OlympusTypeError
 from olympus_ir.olympuspr import Olympuspr
+from olympus_ir.tracing import ensure_compile_time_eval
 from olympus_xla.lowering.callbacks import emit_callback
 from olympus_xla.lowering.collectives import axis_index
 
@@ -28,7 +31,7 @@ from . import subcores as subcores
 from .evaluation import Core
 from .runs import Meeting, Run, Site
 
-__all__ = ["emit_simulation", "run_call", "run_cores"]
+__all__ = ["emit_simulation", "parallel_orders", "run_call", "run_cores"]
 
 _WHOLE = (MemorySpace.ANY, MemorySpace.HOST, TpuMemorySpace.HBM)
 
@@ -161,6 +164,45 @@ def run_cores(core: Core, bodies: Sequence[tuple[Core, Callable[[Core], Any]]]) 
 # ---- pallas_call ----
 
 
+def parallel_orders(
+    grid_mapping: GridMapping, compiler_params: Any, seed: int | None
+) -> list[list[int]]:
+    """In which order the programs of the grid's parallel axes run, which come first.
+
+    Raises:
+      ValueError: where other axes come before a parallel one.
+      ConcretizationTypeError: where the size of a parallel axis is computed.
+    """
+    kinds = getattr(compiler_params, "dimension_semantics", None) or ()
+    parallel = [str(getattr(kind, "value", kind)).lower() == "parallel" for kind in kinds]
+    if sorted(parallel, reverse=True) != parallel:
+        raise ValueError(
+            "Dimensions with parallel semantics must form a prefix of the grid, got "
+            f"dimension_semantics={tuple(kinds)}."
+        )
+    sizes = [grid_mapping.grid[dim] for dim in grid_mapping.own_dims]
+    sizes = [size for size, free in zip(sizes, parallel, strict=False) if free]
+    if dynamic_grid_dim in sizes:
+        raise DynamicParallelAxisError(
+            "The programs of parallel axes are shuffled and divided among simulated cores, so "
+            f"their numbers must be known while tracing; the grid is {grid_mapping.grid}."
+        )
+    orders = []
+    with ensure_compile_time_eval():
+        key = random.key(seed or 0)
+        for size in sizes:
+            key, own = random.split(key)
+            orders.append(np.asarray(random.permutation(own, size)).tolist())
+    return orders
+
+
+class DynamicParallelAxisError(ConcretizationTypeError):
+    """The number of programs along a parallel axis is not known while tracing."""
+
+    def __init__(self, message: str) -> None:
+        OlympusTypeError.__init__(self, message)
+
+
 def run_call(
     key: Any,
     device: int,
@@ -171,7 +213,7 @@ def run_call(
     input_output_aliases: Sequence[tuple[int, int]],
     out_avals: Sequence[Any],
     settings: Any,
-    compiler_params: Any = None,
+    orders: Sequence[Sequence[int]] = (),
     interpret: Any = None,
     **params: Any,
 ) -> list[np.ndarray]:
@@ -193,7 +235,7 @@ def run_call(
     sites = [core.allocate(array, ("operand", n), None) for n, array in enumerate(arrays)]
     for source, target in input_output_aliases:
         sites[source] = sites[len(sites) - len(outputs) + target]
-    kernel = _Kernel(jaxpr, grid_mapping, grid, sites, compiler_params)
+    kernel = _Kernel(jaxpr, grid_mapping, grid, sites, orders)
     run_together(core, together, lambda: kernel.run_all(core))
     return [site.buffer.array for site in sites[len(sites) - len(outputs) :]]
 
@@ -207,40 +249,38 @@ class _Kernel:
         mapping: GridMapping,
         grid: tuple[int, ...],
         sites: Sequence[Site],
-        compiler_params: Any,
+        orders: Sequence[Sequence[int]],
     ) -> None:
         self.jaxpr = jaxpr
         self.mapping = mapping
         self.grid = grid
         self.prefetched = list(sites[: mapping.num_index_operands])
         self.operands = list(sites[mapping.num_index_operands :])
-        self.semantics = getattr(compiler_params, "dimension_semantics", None)
+        self.orders = orders
 
     def run_all(self, core: Core) -> None:
         """Runs the programs of the grid, on several cores where there are some."""
-        cores = core.settings.num_cores_or_threads
-        places = list(itertools.product(*map(range, self.grid)))
-        axis = self._parallel_axis() if cores > 1 else None
-        if axis is None:
-            self.run_places(core, places)
-            return
-        if core.settings.random_seed is not None:
-            order = np.random.default_rng(core.settings.random_seed).permutation(self.grid[axis])
-            places.sort(key=lambda place: int(order[place[axis]]))
-        share = -(-self.grid[axis] // cores)
-        bodies = []
-        for number in range(cores):
-            own = [place for place in places if place[axis] // share == number]
-            bodies.append((core.split(number), lambda one, own=own: self.run_places(one, own)))
-        run_cores(core, bodies)
-
-    def _parallel_axis(self) -> int | None:
-        """The first axis whose programs do not depend on one another, where one is known."""
         own = self.mapping.own_dims
-        for axis, kind in zip(own, self.semantics or (), strict=False):
-            if str(getattr(kind, "value", kind)).lower() in ("parallel", "core_parallel"):
-                return axis
-        return None
+        shared, rest = own[: len(self.orders)], own[len(self.orders) :]
+        # Axes that `vmap` has added come one after the other, then those whose order is free.
+        added = [dim for dim in range(len(self.grid)) if dim not in own]
+        free = list(itertools.product(*self.orders))
+        share = max(-(-len(free) // core.settings.num_cores_or_threads), 1)
+        bodies = []
+        for number, start in enumerate(range(0, len(free), share)):
+            places = []
+            for outer in itertools.product(*(range(self.grid[dim]) for dim in added)):
+                for chosen in free[start : start + share]:
+                    for inner in itertools.product(*(range(self.grid[dim]) for dim in rest)):
+                        place = dict(zip([*added, *shared, *rest], [*outer, *chosen, *inner]))
+                        places.append(tuple(place[dim] for dim in range(len(self.grid))))
+            one = core.split(number) if share < len(free) else core
+            bodies.append((one, lambda one, places=places: self.run_places(one, places)))
+        if len(bodies) == 1:
+            ((one, body),) = bodies
+            body(one)
+        else:
+            run_cores(core, bodies)
 
     def run_places(self, core: Core, places: Sequence[tuple[int, ...]]) -> None:
         """Runs the programs at some places, one after the other."""

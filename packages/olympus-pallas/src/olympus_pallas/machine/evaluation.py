@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import lax, pytrees
+from olympus_ir import dtypes, lax, pytrees
 from olympus_ir.avals import ShapedArray
 from olympus_ir.expansion import expansion_rules
 from olympus_ir.lax.control_flow.predicates import with_scalar_condition
@@ -20,7 +20,6 @@ from olympus_ir.rules import RuleTable
 from olympus_ir.source_info import summarize
 from olympus_ir.staging import trace_to_closed
 
-from ..buffers import unset_value
 from ..memory import SemaphoreDType
 from .runs import Buffer, Run, Site
 
@@ -122,7 +121,12 @@ class Core:
 
     def fill_value(self, dtype: Any) -> Any:
         """What memory holds that nobody has written."""
-        return 0 if self.settings.uninitialized_memory == "zero" else unset_value(dtype)
+        if self.settings.uninitialized_memory == "zero":
+            return 0
+        if dtypes.issubdtype(dtype, np.inexact):
+            return np.nan
+        # The largest number, which an index that was forgotten takes far out of bounds.
+        return True if dtypes.issubdtype(dtype, np.bool_) else dtypes.iinfo(dtype).max
 
     def owner_over(self, axes: Sequence[Any]) -> Any:
         """The owner of buffers that cores share which differ along some axes alone."""
@@ -178,7 +182,7 @@ class Core:
         if rule is None or rule in array_rules:
             return self._expand(equation, operands)
         if self.settings.skip_floating_point_ops and _is_floating(equation):
-            results = [np.zeros(var.aval.shape, var.aval.dtype) for var in equation.outvars]
+            results = [np.full(var.aval.shape, np.inf, var.aval.dtype) for var in equation.outvars]
             return results if primitive.multiple_results else results[0]
         with np.errstate(all="ignore"):
             results = rule(*operands, **equation.params)

@@ -15,7 +15,7 @@ from ..lowering.building import element_type
 from ..lowering.elementwise import cast
 from ..lowering.tables import mosaic_rules
 from ..programs import num_programs_p, program_id_p
-from ..tpu_primitives import prng_random_bits_p, prng_seed_p, roll_p, touch_p
+from ..tpu_primitives import bitcast_p, prng_random_bits_p, prng_seed_p, roll_p, touch_p
 from .builder import MosaicBuilder
 from .mathematics import _FLOAT32
 
@@ -96,6 +96,11 @@ def _roll(
         attributes["stride"] = mlir.parsed(f"{stride} : si32")
         attributes["stride_dimension"] = mlir.parsed(f"{stride_axis} : si32")
     return builder.create("tpu.dynamic_rotate", x.type, (x, shift), attributes)
+
+
+@mosaic_rules.define(bitcast_p)
+def _bitcast(builder: MosaicBuilder, x: Any, **params: Any) -> Any:
+    return builder.create("tpu.bitcast", builder.value_type(builder.aval_out), (x,))
 
 
 @mosaic_rules.define(prng_seed_p)

@@ -65,4 +65,8 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         "with_scoped",
     ),
     ("fuser", "mosaic_gpu", "tpu", "tpu_sc", "triton"),
+    deprecated={
+        "debug_checks_enabled": "olympus_pallas.debugging",
+        "dot": "olympus.experimental.pallas.triton",
+    },
 )
