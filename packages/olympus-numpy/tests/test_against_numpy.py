@@ -386,10 +386,10 @@ def test_einsum_of_lists():
     ("subscripts", "shapes", "match"),
     [
         ("ij,jk->ik", [(2, 3), (4, 5)], "Size of label 'j'"),
-        ("ij,jk->ik", [(2, 3)], "terms"),
-        ("ijk->i", [(2, 3)], "does not fit"),
-        ("ij->k", [(2, 3)], "no operand"),
-        ("ij->ii", [(2, 3)], "twice"),
+        ("ij,jk->ik", [(2, 3)], "Number of einsum subscripts, 2, must be"),
+        ("ijk->i", [(2, 3)], "correct number of indices for operand 0"),
+        ("ij->k", [(2, 3)], "'k' did not appear in the input"),
+        ("ij->ii", [(2, 3)], "'i' appeared more than once"),
     ],
 )
 def test_einsum_errors(subscripts, shapes, match):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 
 import numpy as np
 import pytest
@@ -80,7 +81,7 @@ def legal_cases(count: int, arrays: bool):
         x = np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)
         try:
             expected = x[index]
-        except IndexError:
+        except (IndexError, ValueError):
             continue  # masks and arrays that do not broadcast
         count -= 1
         yield x, index, expected
@@ -212,7 +213,9 @@ def test_traced_indices():
         (np.array([True, False]), IndexError, "boolean index did not match"),
         (slice(0, 2, 0), ValueError, "zero"),
         (slice(0.5, 1), TypeError, "__index__"),
-        ((np.array([0, 1]), np.array([0, 1, 0])), IndexError, "broadcast"),
+        ((np.array([0, 1]), np.array([0, 1, 0])), ValueError, "Incompatible shapes for broad"),
+        (object(), IndexError, "only integers, slices"),
+        ({"a": 1}, IndexError, "only integers, slices"),
     ],
 )
 def test_errors(index, error, match):
@@ -291,3 +294,55 @@ def test_unravel_index_of_numbers_that_are_no_integers():
     assert jnp.unravel_index(jnp.array([True]), (2, 3))[1].dtype == np.int32
     with pytest.raises(TypeError, match="must be real numbers"):
         jnp.unravel_index(jnp.array([1j]), (2, 3))
+
+
+def test_updates_take_lists():
+    x = jnp.zeros((2, 3))
+    np.testing.assert_array_equal(x.at[1].set([1, 2, 3])[1], [1, 2, 3])
+    np.testing.assert_array_equal(x.at[:, 0].add((1.5, 2.5))[:, 0], [1.5, 2.5])
+    with pytest.raises(ValueError, match="None is not a valid value"):
+        x.at[0].set(None)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "warned"),
+    [
+        ("bool", -1, True),
+        ("bool", True, False),
+        ("int32", 1.5, True),
+        ("int32", 1, False),
+        ("float32", np.float64(1.5), False),
+        ("float32", [1, 1], False),
+        ("int8", [1, 1], True),
+    ],
+)
+def test_updates_warn_at_every_call_of_what_they_lose(dtype, value, warned):
+    x = jnp.zeros(2, dtype)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            x.at[:].set(value)
+    found = [one for one in caught if "cannot safely cast" in str(one.message)]
+    assert len(found) == (2 if warned else 0)
+
+
+def test_updates_warn_of_imaginary_parts():
+    with pytest.warns(FutureWarning), pytest.warns(np.exceptions.ComplexWarning):
+        result = jnp.zeros(2).at[0].set(1 + 2j)
+    np.testing.assert_array_equal(result, [1, 0])
+
+
+def test_axes_without_elements():
+    x = jnp.zeros((0, 3))
+    assert x.at[np.array([0, 1])].set(1.0).shape == (0, 3)
+    with pytest.raises(IndexError, match="out of bounds"):
+        _ = x[np.array([0])]
+    with pytest.raises(IndexError, match="non-empty take"):
+        jnp.take(x, np.array([0]), axis=0)
+    result = jnp.take_along_axis(x, np.zeros((1, 3), np.int32), 0)
+    np.testing.assert_array_equal(result, np.full((1, 3), np.nan))
+
+
+def test_fill_values_are_scalars():
+    with pytest.raises(ValueError, match="must be a scalar"):
+        jnp.zeros(3).at[5].get(mode="fill", fill_value=np.ones(1))

@@ -114,3 +114,12 @@ def test_shapes_that_do_not_fit():
         jnp.ones(3) + jnp.ones(2)
     with pytest.raises(ValueError, match="Incompatible shapes"):
         jnp.broadcast_shapes((3,), (2,))
+
+
+def test_vectorize_checks_ranks():
+    function = jnp.vectorize(lambda x, y: x + y)
+    x, y = jnp.ones((2, 3)), jnp.ones(3)
+    with config.numpy_rank_promotion("raise"), pytest.raises(ValueError, match="vectorize"):
+        function(x, y)
+    with config.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="vectorize"):
+        function(x, y)

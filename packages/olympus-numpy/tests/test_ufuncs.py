@@ -154,3 +154,110 @@ def test_methods_under_jit():
 
     for one, other in zip(jit(functions)(FLOATS, 1), functions(FLOATS, 1), strict=True):
         close(one, np.asarray(other))
+
+
+# ---- dtypes that differ from the operands' ----
+
+
+@pytest.mark.parametrize("name", LOGICAL)
+@pytest.mark.parametrize("x", [INTEGERS, FLOATS])
+def test_logical_accumulations_are_truth_values(name, x):
+    ours, theirs = getattr(jnp, name), getattr(np, name)
+    for result, expected in (
+        (ours.accumulate(x), theirs.accumulate(x)),
+        (ours.reduce(x), theirs.reduce(x)),
+    ):
+        assert result.dtype == np.bool_
+        np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+def test_logarithms_of_sums_of_integers_are_floats(name):
+    ours, theirs = getattr(jnp, name), getattr(np, name)
+    close(ours.reduce(INTEGERS), theirs.reduce(INTEGERS.astype(np.float32)))
+    close(ours.accumulate(INTEGERS), theirs.accumulate(INTEGERS.astype(np.float32)))
+    expected = INTEGERS.astype(np.float32)
+    theirs.at(expected, [0, 0], np.float32(2))
+    close(ours.at(jnp.asarray(INTEGERS), np.array([0, 0]), 2, inplace=False), expected)
+
+
+@pytest.mark.parametrize("name", ["logical_and", "logical_or"])
+def test_logical_reductions_begin_with_initial(name):
+    where = np.array([True, False, True])
+    for initial in (True, False):
+        expected = getattr(np, name).reduce(INTEGERS > 2, where=where, initial=initial)
+        result = getattr(jnp, name).reduce(INTEGERS > 2, where=where, initial=initial)
+        np.testing.assert_array_equal(result, expected)
+    assert getattr(jnp, name).reduce(INTEGERS, dtype="int32").dtype == np.int32
+
+
+@pytest.mark.parametrize("name", BITWISE)
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "bool"])
+def test_bitwise_reductions(name, dtype):
+    x, where = INTEGERS.astype(dtype), np.array([True, False, True])
+    ours, theirs = getattr(jnp, name), getattr(np, name)
+    np.testing.assert_array_equal(ours.reduce(x, axis=None), theirs.reduce(x, axis=None))
+    np.testing.assert_array_equal(ours.reduce(x, where=where), theirs.reduce(x, where=where))
+    start = x.dtype.type(1)
+    expected = theirs.reduce(x, initial=start, keepdims=True)
+    np.testing.assert_array_equal(ours.reduce(x, initial=start, keepdims=True), expected)
+    with pytest.raises(ValueError, match="integer argument required; got dtype=float32"):
+        ours.reduce(FLOATS)
+
+
+def test_updates_of_truth_values():
+    x = np.array([True, False, False])
+    np.testing.assert_array_equal(jnp.add.at(x, np.array([1, 1]), 2, inplace=False), x | [0, 1, 0])
+    np.testing.assert_array_equal(
+        jnp.multiply.at(x, np.array([0]), 0, inplace=False), np.zeros(3, bool)
+    )
+    assert jnp.maximum.at(x, np.array([0]), 2, inplace=False).dtype == np.int32
+
+
+def test_numbers_of_operands():
+    assert (jnp.add.nargs, jnp.negative.nargs) == (2, 1)
+    assert repr(jnp.add) == "<jnp.ufunc 'add'>"
+    x = jnp.zeros(3)
+    with pytest.raises(TypeError, match="2 positional arguments, but 1"):
+        jnp.add.at(x, 0, inplace=False)
+    with pytest.raises(TypeError, match="1 positional argument, but 2"):
+        jnp.negative.at(x, 0, 1, inplace=False)
+    with pytest.raises(ValueError, match="returning a single value"):
+        jnp.frompyfunc(lambda x, y: (x, y), 2, 2).outer(x, x)
+    with pytest.raises(TypeError, match="integer"):
+        jnp.frompyfunc(abs, 1.5, 1)
+    with pytest.raises(TypeError, match="ndarray or scalar"):
+        jnp.frompyfunc(abs, 1, 1)([1])
+
+
+def test_indices_of_reduceat():
+    for indices, match in [
+        (np.array([0.0]), "integer type"),
+        (np.array([[0]]), "one-dimensional"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            jnp.add.reduceat(FLOATS, indices)
+
+
+# ---- vectorize ----
+
+
+def test_vectorize_takes_lists_and_none():
+    np.testing.assert_array_equal(jnp.vectorize(lambda x: x + 1)([1, 2]), [2, 3])
+    result = jnp.vectorize(lambda x, y: x if y is None else y)(np.arange(3), None)
+    np.testing.assert_array_equal(result, [0, 1, 2])
+    with pytest.raises(ValueError, match=r"Cannot pass None at locations \{1\}"):
+        jnp.vectorize(jnp.dot, signature="(n),(n)->()")(np.arange(3), None)
+
+
+def test_vectorize_says_what_does_not_fit():
+    dot = jnp.vectorize(jnp.dot, signature="(n,m),(m)->(n)")
+    where = r"on vectorized function with excluded=frozenset\(\) and signature='\(n,m\),\(m\)->"
+    with pytest.raises(ValueError, match=rf"inconsistent size for core dimension 'm': .* {where}"):
+        dot(np.ones((2, 3)), np.ones(4))
+    with pytest.raises(ValueError, match=rf"does not have enough dimensions .* {where}"):
+        dot(np.ones(3), np.ones(3))
+    with pytest.raises(TypeError, match="output must be a tuple"):
+        jnp.vectorize(lambda x: x, signature="()->(),()")(1.0)
+    with pytest.raises(ValueError, match=r"excluded=\{1\} is invalid for 1 argument"):
+        jnp.vectorize(lambda x: x, excluded={1})(1.0)

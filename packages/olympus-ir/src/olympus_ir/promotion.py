@@ -201,7 +201,7 @@ def _listing(operands: Iterable[tuple[DType, bool]]) -> str:
 
 
 def _refusal(operands: tuple[tuple[DType, bool], ...], strict: bool) -> TypePromotionError:
-    given = f"The dtypes {_listing(operands)} have no implicit promotion path"
+    given = f"The dtypes {_listing(operands)} have no available implicit dtype promotion path"
     target = dtypes.name_of(operands[0][0])
     small = [
         dtype

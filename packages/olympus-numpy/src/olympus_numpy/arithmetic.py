@@ -20,6 +20,7 @@ from .promotion import (
     promote_args,
     promote_args_inexact,
     promote_args_numeric,
+    result_type_of,
     scalar_like,
     spread,
 )
@@ -124,6 +125,8 @@ def _negative(x: Any, /) -> Any:
 
 
 def _at_add(a: Any, indices: Any, b: Any) -> Any:
+    if a.dtype is _bool:
+        return a.at[indices].max(convert(ensure_array(b), _bool))
     return a.at[indices].add(b)
 
 
@@ -132,15 +135,17 @@ def _at_subtract(a: Any, indices: Any, b: Any) -> Any:
 
 
 def _at_multiply(a: Any, indices: Any, b: Any) -> Any:
+    if a.dtype is _bool:
+        return a.at[indices].min(convert(ensure_array(b), _bool))
     return a.at[indices].multiply(b)
 
 
 def _at_maximum(a: Any, indices: Any, b: Any) -> Any:
-    return a.at[indices].max(b)
+    return convert(a, result_type_of(a, b)[0]).at[indices].max(b)
 
 
 def _at_minimum(a: Any, indices: Any, b: Any) -> Any:
-    return a.at[indices].min(b)
+    return convert(a, result_type_of(a, b)[0]).at[indices].min(b)
 
 
 def _sum(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:

@@ -19,6 +19,7 @@ from .joining import concatenate
 from .logic import not_equal
 from .promotion import (
     check_arraylike,
+    constant,
     convert,
     ensure_array,
     promote_dtypes,
@@ -153,7 +154,7 @@ def gradient(
             "required."
         )
     if len(spacings) == 0:
-        spacings = [np.ones((), f.dtype)] * len(axes)
+        spacings = [constant(1.0, f)] * len(axes)
     elif len(spacings) == 1:
         spacings = spacings * len(axes)
     elif len(spacings) != len(axes):

@@ -17,7 +17,6 @@ from .promotion import (
     convert,
     ensure_array,
     promote_args,
-    promote_args_inexact,
     scalar_like,
 )
 
@@ -91,10 +90,11 @@ def _parts(z: Any) -> tuple[Any, Any]:
 def _angle_of(z: Any, deg: bool = False) -> Any:
     check_arraylike("angle", z)
     z = ensure_array(z)
-    x, y, dtype = promote_args_inexact.pair("angle", *_parts(z))
+    x, y = _parts(z)
+    is_scalar = z.ndim == 0 and dtypes.issubdtype(z.dtype, np.floating)
+    if is_scalar or not dtypes.issubdtype(z.dtype, np.inexact):
+        x, y = (convert(part, dtypes.default_float_dtype()) for part in (x, y))
     result = lax.atan2(y, x)
-    if not dtypes.issubdtype(z.dtype, np.inexact):
-        result = convert(result, dtype)
     if deg:
         result, factor, _ = promote_args.pair("angle", result, 180 / np.pi)
         result = lax.mul(result, factor)

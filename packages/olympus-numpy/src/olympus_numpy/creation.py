@@ -18,7 +18,7 @@ from olympus_ir.lax.values import as_array
 from olympus_ir.resharding import asked_sharding
 
 from .compilation import compiled, inlined
-from .promotion import check_arraylike, convert, held, result_type_of, spread
+from .promotion import check_arraylike, convert, held, result_type_of, spread, to_array
 
 __all__ = [
     "array",
@@ -150,7 +150,10 @@ def _make(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
     if value is None:
         raise ValueError(f"None is not a valid value for olympus.numpy.{function}")
     if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
-        return from_host(np.from_dlpack(value), dtype)
+        from .host import from_dlpack  # which is made of this module
+
+        array = from_dlpack(value)
+        return array if dtype is None else _converted(array, dtype)
     if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
         return _from_sequence(function, list(value), dtype)
     return from_host(np.asarray(value), dtype, value)
@@ -551,6 +554,7 @@ def _constant_like(
     function: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any
 ) -> Any:
     weak_type = False
+    a = to_array(a)
     if not (hasattr(a, "dtype") and hasattr(a, "shape")):
         check_arraylike(function, a)
     if dtype is None and dtypes.is_extended(getattr(a, "dtype", None)):

@@ -72,17 +72,12 @@ def _widened_cumsum_of(a: Any, axis: int | None = None, dtype: Any = None) -> An
     return _accumulated("cumulative_sum", lax.cumsum, a, axis, dtype, promote_integers=True)
 
 
-def _widened_cumprod_of(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    return _accumulated("cumulative_prod", lax.cumprod, a, axis, dtype, promote_integers=True)
-
-
 _STATIC = ("axis", "dtype")
 _cumsum = compiled(_cumsum_of, _STATIC, name="cumsum")
 _cumprod = compiled(_cumprod_of, _STATIC, name="cumprod")
 _nancumsum = compiled(_nancumsum_of, _STATIC, name="nancumsum")
 _nancumprod = compiled(_nancumprod_of, _STATIC, name="nancumprod")
 _widened_cumsum = compiled(_widened_cumsum_of, _STATIC, name="_cumsum_with_promotion")
-_widened_cumprod = compiled(_widened_cumprod_of, _STATIC, name="_cumprod_with_promotion")
 
 
 def _call(name: str, fun: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
@@ -182,7 +177,7 @@ def cumulative_prod(
       >>> cumulative_prod(array([1, 2, 3]), include_initial=True)
       Array([1, 1, 2, 6], dtype=int32)
     """
-    return _standard("cumulative_prod", _widened_cumprod, 1, x, axis, dtype, include_initial)
+    return _standard("cumulative_prod", _cumprod, 1, x, axis, dtype, include_initial)
 
 
 def _standard(

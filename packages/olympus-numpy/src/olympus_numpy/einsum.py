@@ -156,7 +156,8 @@ def parse_subscripts(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], 
     terms = inputs.split(",")
     if len(terms) != len(ndims):
         raise ValueError(
-            f"einsum subscripts {subscripts!r} have {len(terms)} terms for {len(ndims)} operands"
+            f"Number of einsum subscripts, {len(terms)}, must be equal to the number of operands, "
+            f"{len(ndims)}: {subscripts!r}"
         )
     if {"-", ">"} & {*inputs, *output}:
         raise ValueError(f"einsum subscripts {subscripts!r} may have one arrow '->' only")
@@ -164,14 +165,14 @@ def parse_subscripts(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], 
     used = set(subscripts) - set(".,->")
     free = [letter for letter in _LETTERS if letter not in used]
     hidden = 0  # the largest number of dimensions behind dots
-    for term, ndim in zip(terms, ndims, strict=True):
+    for position, (term, ndim) in enumerate(zip(terms, ndims, strict=True)):
         named = len(term.replace("...", ""))
         if "..." in term:
             hidden = max(hidden, ndim - named)
         if (ndim < named) if "..." in term else (ndim != named):
             raise ValueError(
-                f"einsum term {term!r} of {subscripts!r} does not fit an operand of {ndim} "
-                "dimensions"
+                f"einsum subscript {term!r} does not contain the correct number of indices for "
+                f"operand {position}, which has {ndim} dimensions"
             )
     dots = "".join(free[:hidden])
     full = [_without_dots(term, dots, ndim) for term, ndim in zip(terms, ndims, strict=True)]
@@ -191,17 +192,16 @@ def _without_dots(term: str, dots: str, ndim: int) -> str:
 
 def _check_dots(subscripts: str, terms: Sequence[str]) -> None:
     if any("." in term.replace("...", "", 1) for term in terms):
-        raise ValueError(f"einsum subscripts {subscripts!r}: dots come in threes, once a term")
+        raise ValueError(f"Invalid Ellipses in {subscripts!r}: dots come in threes, once a term")
 
 
 def _check_output(terms: Sequence[str], output: str) -> None:
     if len(set(output)) != len(output):
-        raise ValueError(f"einsum result term {output!r} has a letter twice")
-    unknown = set(output) - set("".join(terms))
-    if unknown:
-        raise ValueError(
-            f"einsum result term {output!r} has letters {sorted(unknown)} that no operand has"
-        )
+        twice = next(letter for letter in output if output.count(letter) > 1)
+        raise ValueError(f"Output character {twice!r} appeared more than once in the output.")
+    for letter in output:
+        if not any(letter in term for term in terms):
+            raise ValueError(f"Output character {letter!r} did not appear in the input")
 
 
 def _check_sizes(terms: Sequence[str], shapes: Sequence[tuple]) -> None:
@@ -351,6 +351,9 @@ def _contract_pair(
     lhs = _sum_own(*lhs, remaining | set(rhs[1]))
     rhs = _sum_own(*rhs, remaining | set(lhs[1]))
     lhs, rhs = _without_spread(lhs, rhs), _without_spread(rhs, lhs)
+    # What one has in full, and the other has not any more, may be needed by neither.
+    lhs = _sum_own(*lhs, remaining | set(rhs[1]))
+    rhs = _sum_own(*rhs, remaining | set(lhs[1]))
     if output is None:
         output = _convenient_term(lhs[1], rhs[1], remaining)
     # The earlier operand goes to the left where that puts the result's dimensions in order.

@@ -463,12 +463,22 @@ def irfft2(
 def _frequencies(function: str, numbers: np.ndarray, n: int, d: Any, dtype: Any, device: Any):
     if np.size(d) != 1 or isinstance(d, list | tuple):
         raise ValueError(
-            f"The d argument of fft.{function} only takes a single value. Got d = {d}."
+            f"The d argument of olympus.numpy.fft.{function} only takes a single value. "
+            f"Got d = {d}."
         )
     dtype = dtypes.default_float_dtype() if dtype is None else dtypes.canonicalize_dtype(dtype)
     step = lax.mul(lax.convert_element_type(d, dtype), np.asarray(n, dtype))
     result = lax.div(ensure_array(numbers.astype(dtype)), step)
     return placed(result, device)
+
+
+def _length(function: str, n: Any) -> int:
+    try:
+        return int(n)
+    except TypeError:
+        raise ValueError(
+            f"The n argument of olympus.numpy.fft.{function} only takes an int. Got n = {n!r}."
+        ) from None
 
 
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
@@ -485,7 +495,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
       >>> jnp.fft.fftfreq(4)
       Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
     """
-    n = int(n)
+    n = _length("fftfreq", n)
     positive = (n + 1) // 2
     numbers = np.concatenate([np.arange(positive), np.arange(-(n // 2), 0)])
     return _frequencies("fftfreq", numbers, n, d, dtype, device)
@@ -505,7 +515,7 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
       >>> jnp.fft.rfftfreq(4)
       Array([0.  , 0.25, 0.5 ], dtype=float32)
     """
-    n = int(n)
+    n = _length("rfftfreq", n)
     return _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype, device)
 
 

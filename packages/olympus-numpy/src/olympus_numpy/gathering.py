@@ -81,9 +81,9 @@ def _taken(
         mode = lax.GatherScatterMode.from_any(mode)
         indices = wrapped(indices, size)
     shape = (*a.shape[:axis], *indices.shape, *a.shape[axis + 1 :])
+    if size == 0 and 0 not in indices.shape:
+        raise IndexError(f"Cannot do a non-empty take() from an empty axis, got axis {axis}.")
     if 0 in shape:
-        if size == 0 and 0 not in indices.shape:
-            raise IndexError("cannot take non-empty indices from an empty axis")
         return lax.full(shape, np.zeros((), a.dtype))
     before = axis
     numbers = lax.GatherDimensionNumbers(
@@ -195,6 +195,10 @@ def _gather_along(arr: Any, indices: Any, axis: int, mode: Any, fill_value: Any)
     )
     if 0 in shape:
         return lax.full(shape, np.zeros((), arr.dtype))
+    if arr.shape[axis] == 0:  # all indices are out of range
+        padding = [(0, int(one == axis), 0) for one in range(rank)]
+        arr = lax.pad(arr, np.zeros((), arr.dtype), padding)
+        indices = lax.full_like(indices, 1)
     batching = [one for one in others if arr.shape[one] == indices.shape[one] != 1]
     # Of size one in the array: nothing to find; of size one in the indices: a whole window.
     windows = [one for one in others if one not in batching and arr.shape[one] != 1]

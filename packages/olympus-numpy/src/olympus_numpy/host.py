@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -11,11 +12,12 @@ import numpy as np
 
 from olympus_ir import dtypes
 from olympus_ir.arrays import Array
+from olympus_ir.avals import is_valid_value
 from olympus_ir.tracing import concrete_or_error
 
 from .axes import canonical_axes
 from .creation import asarray
-from .promotion import check_arraylike, ensure_array
+from .promotion import check_arraylike, to_array
 
 __all__ = [
     "ComplexWarning",
@@ -158,6 +160,11 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
         raise ValueError(
             "the reference evaluator's arrays never share memory: copy=False is refused"
         )
+    if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
+        raise TypeError(
+            "The array passed to from_dlpack must have __dlpack__ and __dlpack_device__ methods, "
+            f"got {type(x).__name__}."
+        )
     return asarray(np.from_dlpack(x), device=device)
 
 
@@ -204,19 +211,32 @@ def ndim(a: Any) -> int:
     """Returns the number of dimensions.
 
     Example:
-      >>> ndim([[1, 2]])
+      >>> ndim(asarray([[1, 2]]))
       2
     """
-    return np.ndim(a)
+    return len(_shape_of("ndim", a))
 
 
 def shape(a: Any) -> tuple[int, ...]:
     """Returns the sizes of the dimensions.
 
     Example:
-      >>> shape([[1, 2]])
+      >>> shape(asarray([[1, 2]]))
       (1, 2)
     """
+    return _shape_of("shape", a)
+
+
+def _shape_of(function: str, a: Any) -> tuple[int, ...]:
+    """The shape of an array, and, with a warning, of what can be made one."""
+    a = to_array(a)
+    if not is_valid_value(a):
+        warnings.warn(
+            f"{function} requires ndarray or scalar arguments, got {type(a)} at position 0. In a "
+            "future release this will be an error. Convert sequences with olympus.numpy.asarray.",
+            DeprecationWarning,
+            stacklevel=3,
+        )
     return np.shape(a)
 
 
@@ -228,10 +248,10 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
       axis: the dimension or dimensions; all where not given.
 
     Example:
-      >>> size([[1, 2]]), size([[1, 2]], axis=0)
+      >>> size(asarray([[1, 2]])), size(asarray([[1, 2]]), axis=0)
       (2, 1)
     """
-    sizes = np.shape(a)
+    sizes = _shape_of("size", a)
     return math.prod(sizes[one] for one in canonical_axes(axis, len(sizes)))
 
 
@@ -244,9 +264,8 @@ def isscalar(element: Any) -> bool:
     """
     if np.isscalar(element):
         return True
-    if isinstance(element, Array | np.ndarray) or hasattr(element, "__jax_array__"):
-        return np.ndim(element) == 0
-    return False
+    element = to_array(element)
+    return isinstance(element, Array | np.ndarray) and element.ndim == 0
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
@@ -266,7 +285,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     ends = trim.lower() if isinstance(trim, str) else trim
     if ends not in ("f", "b", "fb", "bf"):
         raise ValueError(f"trim_zeros: trim must be one of 'fb', 'f' and 'b', got {trim!r}")
-    filt = ensure_array(filt)
+    filt = asarray(filt)
     message = "Error arose in the `filt` argument of trim_zeros()"
     known = concrete_or_error(np.asarray, filt, message)
     window = [slice(None)] * known.ndim

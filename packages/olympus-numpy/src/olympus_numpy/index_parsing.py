@@ -282,8 +282,6 @@ def _add_other(
             raise IndexError(f"index is out of bounds for axis {axis} with size 0")
         layout.append(_COMPUTED_ENTRY)
     else:
-        if shape[axis] == 0 and 0 not in part.shape:
-            raise IndexError(f"an array of indices is out of bounds for axis {axis} with size 0")
         layout.append(_ARRAY_ENTRY)
     operands.append(part)
     return axis + 1
@@ -307,11 +305,15 @@ def _as_index_array(part: Any) -> Any:
     try:
         return operator.index(part)
     except TypeError:
-        dtype = getattr(part, "dtype", type(part).__name__)
-        if isinstance(part, float):
-            dtype = "float64"
+        dtype = getattr(part, "dtype", np.dtype(type(part)))
+        if dtype.hasobject:
+            raise IndexError(
+                "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or "
+                f"boolean arrays are valid indices. Got {part!r}"
+            ) from None
         raise TypeError(
-            f"Indexer must have integer or boolean type, got indexer with type {dtype}"
+            "Indexer must have integer or boolean type, got indexer with type "
+            f"{dtypes.name_of(dtype)}"
         ) from None
 
 

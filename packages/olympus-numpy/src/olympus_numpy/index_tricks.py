@@ -93,6 +93,7 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
       >>> tril_indices_from(ones((1, 2)))
       (Array([0], dtype=int32), Array([0], dtype=int32))
     """
+    check_arraylike("tril_indices_from", arr)
     rows, columns = _matrix_shape(arr)
     return tril_indices(rows, k=k, m=columns)
 
@@ -105,6 +106,7 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
       >>> triu_indices_from(ones((1, 2)))
       (Array([0, 0], dtype=int32), Array([0, 1], dtype=int32))
     """
+    check_arraylike("triu_indices_from", arr)
     rows, columns = _matrix_shape(arr)
     return triu_indices(rows, k=k, m=columns)
 
@@ -289,6 +291,8 @@ def ix_(*args: Any) -> tuple[Array, ...]:
             )
         if vector.dtype == np.bool_:
             (vector,) = nonzero(vector)
+        if vector.shape[0] == 0:  # such as of an empty list
+            vector = convert(vector, dtypes.default_int_dtype())
         shape = [1] * len(args)
         shape[axis] = vector.shape[0]
         results.append(lax.broadcast_in_dim(vector, tuple(shape), (axis,)))

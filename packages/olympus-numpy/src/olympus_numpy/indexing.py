@@ -122,6 +122,11 @@ def take_at(
         result = lax.full(plan.shape, np.zeros((), x.dtype)) if _is_plain(x) else None
         if result is not None:
             return lax.expand_dims(result, plan.new_axes) if plan.new_axes else result
+    elif 0 in x.shape:
+        raise IndexError(
+            "an array of indices is out of bounds for an axis with size 0, of an array of shape "
+            f"{x.shape}"
+        )
     result = lax.gather(
         x,
         plan.indices,
@@ -473,9 +478,9 @@ def _broadcast_arrays(shapes: list[tuple]) -> tuple[int, ...]:
     try:
         return lax.broadcast_shapes(*shapes)
     except ValueError:
-        raise IndexError(
-            "arrays used as indices must be of shapes that broadcast together, got "
-            + ", ".join(map(str, shapes))
+        raise ValueError(
+            "arrays used as indices must be of shapes that broadcast together. Incompatible "
+            f"shapes for broadcasting: shapes={shapes}"
         ) from None
 
 

@@ -71,6 +71,8 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
 def _sequence(name: str, arrays: Any) -> Any:
     """The arrays of a sequence; those of one array as it is."""
     if isinstance(arrays, np.ndarray | Array):
+        if arrays.ndim and arrays.shape[0] == 0:
+            raise ValueError(f"Need at least one array to {name}, got an array of {arrays.shape}.")
         return arrays
     if not isinstance(arrays, Sequence):
         if hasattr(arrays, "__iter__"):
@@ -177,13 +179,15 @@ _stack = compiled(_stacked, ("axis", "dtype"), inline=True, name="_stack")
 
 def _along(name: str, tup: Any, at_least: Any, axis: int, dtype: Any) -> Array:
     if isinstance(tup, np.ndarray | Array):
-        arrays: Any = [at_least(one) for one in _slices(tup)]
+        arrays: Any = [at_least(one) for one in _slices(name, tup)]
     else:
         arrays = [at_least(one) for one in _sequence(name, tup)]
     return concatenate(arrays, axis=axis, dtype=dtype)
 
 
-def _slices(x: Any) -> list[Any]:
+def _slices(name: str, x: Any) -> list[Any]:
+    if x.ndim == 0 or x.shape[0] == 0:
+        raise ValueError(f"Need at least one array to {name}, got an array of shape {x.shape}.")
     return [x[position] for position in range(x.shape[0])]
 
 
@@ -216,7 +220,7 @@ def hstack(tup: Any, dtype: Any = None) -> Array:
       Array([1, 2, 3], dtype=int32)
     """
     if isinstance(tup, np.ndarray | Array):
-        arrays = [atleast_1d(one) for one in _slices(tup)]
+        arrays = [atleast_1d(one) for one in _slices("hstack", tup)]
     else:
         arrays = [atleast_1d(one) for one in _sequence("hstack", tup)]
     return concatenate(arrays, axis=0 if arrays[0].ndim == 1 else 1, dtype=dtype)

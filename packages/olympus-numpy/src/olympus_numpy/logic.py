@@ -10,6 +10,7 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 
+from .axes import canonical_axes, hashable_axes
 from .compilation import compiled, inlined, outlined
 from .promotion import (
     check_arraylike,
@@ -201,18 +202,19 @@ def _logical_xor(x: Any, y: Any, /) -> Any:
 
 
 def _reduce_all(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-    return all_along(_with_initial(a, initial, lax.bitwise_and), axis, keepdims, where)
+    result = all_along(a, axis, keepdims, where)
+    return _with_initial(result, initial, lax.bitwise_and, dtype)
 
 
 def _reduce_any(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-    return any_along(_with_initial(a, initial, lax.bitwise_or), axis, keepdims, where)
+    result = any_along(a, axis, keepdims, where)
+    return _with_initial(result, initial, lax.bitwise_or, dtype)
 
 
-def _with_initial(a: Any, initial: Any, combine: Any) -> Any:
-    if initial is None:
-        return a
-    a, initial = truth(a), truth(initial)
-    return combine(a, spread(initial, a.shape))
+def _with_initial(result: Any, initial: Any, combine: Any, dtype: Any) -> Any:
+    if initial is not None:
+        result = combine(result, spread(truth(initial), result.shape))
+    return convert(result, _bool if dtype is None else dtype)
 
 
 logical_and = ufunc(
@@ -298,6 +300,35 @@ def _bitwise_xor(x: Any, y: Any, /) -> Any:
     return lax.bitwise_xor(x, y)
 
 
+def _reduction(name: str, operation: Any, combine: Any, identity: int) -> Any:
+    """How a bitwise operation reduces an array."""
+
+    def reduced(
+        a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any = None, where: Any = None
+    ) -> Any:
+        check_arraylike(f"{name}.reduce", a)
+        a = ensure_array(a)
+        if a.dtype != _bool and not dtypes.issubdtype(a.dtype, np.integer):
+            raise ValueError(
+                f"{name}.reduce: integer argument required; got dtype={dtypes.name_of(a.dtype)}"
+            )
+        axes = canonical_axes(axis, a.ndim)
+        a = convert(a, a.dtype if dtype is None else dtype)
+        if where is not None:
+            a = lax.select(
+                spread(where, a.shape), a, lax.full_like(a, np.array(identity).astype(a.dtype))
+            )
+        result = operation(a, axes)
+        if initial is not None:
+            result = combine(result, spread(convert(initial, a.dtype), result.shape))
+        return lax.expand_dims(result, axes) if keepdims else result
+
+    call = compiled(reduced, ("axis", "dtype", "keepdims"), name=f"{name}_reduce")
+    return lambda a, *, axis, dtype, keepdims, initial, where: call(
+        a, hashable_axes(f"{name}.reduce", axis), dtype, keepdims, initial, where
+    )
+
+
 bitwise_and = ufunc(
     _bitwise_and,
     2,
@@ -305,6 +336,7 @@ bitwise_and = ufunc(
     name="bitwise_and",
     identity=-1,
     call=compiled(_bitwise_and, inline=True, name="bitwise_and"),
+    reduce=_reduction("bitwise_and", lax.reduce_and, lax.bitwise_and, -1),
 )
 bitwise_or = ufunc(
     _bitwise_or,
@@ -313,6 +345,7 @@ bitwise_or = ufunc(
     name="bitwise_or",
     identity=0,
     call=compiled(_bitwise_or, inline=True, name="bitwise_or"),
+    reduce=_reduction("bitwise_or", lax.reduce_or, lax.bitwise_or, 0),
 )
 bitwise_xor = ufunc(
     _bitwise_xor,
@@ -321,6 +354,7 @@ bitwise_xor = ufunc(
     name="bitwise_xor",
     identity=0,
     call=compiled(_bitwise_xor, inline=True, name="bitwise_xor"),
+    reduce=_reduction("bitwise_xor", lax.reduce_xor, lax.bitwise_xor, 0),
 )
 
 

@@ -272,7 +272,8 @@ def diagflat(v: Any, k: int = 0) -> Array:
              [0, 2]], dtype=int32)
     """
     check_arraylike("diagflat", v)
-    return diag(ravel(v), k)
+    v = ravel(v)
+    return diag(convert(v, v.dtype), k)
 
 
 def _trace_of(a: Any, offset: Any, axis1: int, axis2: int, dtype: Any) -> Any:

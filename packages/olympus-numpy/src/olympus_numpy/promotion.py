@@ -291,12 +291,14 @@ def _common_shape(function: str, shapes: Sequence[tuple]) -> tuple:
     full = [shape for shape in shapes if shape]
     if not full:
         return ()
-    if _modes["special"] and len({len(shape) for shape in full}) > 1:
-        _check_rank_promotion(function, full)
+    check_ranks(function, full)
     return _broadcast(function, full)
 
 
-def _check_rank_promotion(function: str, shapes: Sequence[tuple]) -> None:
+def check_ranks(function: str, shapes: Sequence[tuple]) -> None:
+    """Warns or raises, as ``numpy_rank_promotion`` says, where shapes are of unequal ranks."""
+    if not _modes["special"] or len({len(shape) for shape in shapes if shape}) < 2:
+        return
     mode = config_states.numpy_rank_promotion.value
     if mode == "allow":
         return

@@ -124,6 +124,7 @@ def _bound(name: str, value: Any) -> Any:
         )
     if isinstance(value, str | bytes):
         raise TypeError(f"Value {value!r} is not a valid argument of arange: it must be a number")
+    check_arraylike("arange", value)
     array = np.asarray(value)
     if array.ndim:
         raise ValueError(f"olympus.numpy.arange: arguments must be scalars; got {name}={value}")

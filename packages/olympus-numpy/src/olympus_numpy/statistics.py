@@ -89,7 +89,7 @@ def bincount(
             "The error occurred because of argument 'x' of olympus.numpy.bincount. To avoid this "
             "error, pass a static `length` argument.",
         )
-        length = max(minlength, int(known.max(initial=-1)) + 1)
+        length = max(minlength, int(known.max()) + 1 if known.size else 0)
     else:
         length = concrete_or_error(
             operator.index, length, "The error occurred because of argument 'length' of bincount."
@@ -137,11 +137,10 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     if np.ndim(bins):
         return asarray(bins, dtype=dtype)
     count = concrete_or_error(operator.index, bins, "bins argument of histogram_bin_edges")
+    if range is None and 0 in a.shape:
+        range = (0, 1)
     if range is None:
-        ends = [
-            smallest(a, None, False, np.inf if not a.size else None),
-            largest(a, None, False, -np.inf if not a.size else None),
-        ]
+        ends = [smallest(a, None, False), largest(a, None, False)]
         bounds = concatenate([lax.reshape(convert(one, dtype), (1,)) for one in ends])
     else:
         bounds = asarray(range, dtype=dtype)
@@ -215,8 +214,6 @@ def histogramdd(
       Array([[1, 0],
              [0, 1]], dtype=int32)
     """
-    if isinstance(sample, list | tuple):
-        sample = asarray(sample)
     check_arraylike("histogramdd", sample)
     (sample,) = promote_dtypes_inexact(ensure_array(sample))
     if sample.ndim != 2:
@@ -362,7 +359,7 @@ def cov(
         divisor = total - ddof
     else:
         divisor = total - ddof * (weights * asarray(aweights)).sum() / total
-    divisor = clip(divisor, 0)  # of fewer observations than are subtracted nothing is known
+    divisor = clip(divisor.real, 0)  # of fewer observations than are subtracted nothing is known
     x = x - mean[:, None]
     weighted = x if weights is None else x * weights
     product = dot(x, weighted.T.conj())

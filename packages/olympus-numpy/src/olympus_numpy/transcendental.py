@@ -144,8 +144,12 @@ def log10(x: Any, /) -> Array:
       Array(3., dtype=float32)
     """
     x, _ = promote_args_inexact.single("log10", x)
-    x = lax.log(x)
-    return lax.mul(x, np.array(1 / np.log(10), ensure_array(x).dtype))
+    x = ensure_array(lax.log(x))
+    if dtypes.issubdtype(x.dtype, np.complexfloating):
+        real, imaginary = lax.real(x), lax.imag(x)
+        factor = np.array(1 / np.log(10), real.dtype)
+        return lax.complex(lax.mul(real, factor), lax.mul(imaginary, factor))
+    return lax.mul(x, np.array(1 / np.log(10), x.dtype))
 
 
 def times_constant(x: Any, factor: float) -> Any:

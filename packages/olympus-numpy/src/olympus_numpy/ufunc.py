@@ -5,18 +5,19 @@ from __future__ import annotations
 
 import inspect
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from olympus_ir import lax
+from olympus_ir import ShapeDtypeStruct, dtypes, eval_shape, lax
 from olympus_ir.arrays import Array
 
 from .axes import requested_dtype
 from .compilation import compiled
 from .creation import asarray
-from .promotion import check_arraylike, convert, ensure_array, promote_dtypes
+from .promotion import check_arraylike, convert, ensure_array, result_type_of
 
 __all__ = ["frompyfunc", "ufunc"]
 
@@ -40,7 +41,7 @@ class ufunc:
       nin: the number of arguments.
       nout: the number of results.
       name: the name that is shown; the function's where not given.
-      nargs: the number of arguments, for consistency.
+      nargs: the number of arguments; ``nin`` where not given.
       identity: the result of a reduction of nothing; None where there is none.
       call: what a call runs, where that is not the function compiled.
       reduce: what `reduce` runs, where a faster way than a loop is known.
@@ -83,16 +84,16 @@ class ufunc:
         self._reduceat = reduceat
         self._nin = nin
         self._nout = nout
-        self._nargs = nin + nout if nargs is None else nargs
+        self._nargs = nin if nargs is None else nargs
         self._identity = identity
 
     nin = property(lambda self: self._nin, doc="The number of arguments.")
     nout = property(lambda self: self._nout, doc="The number of results.")
-    nargs = property(lambda self: self._nargs, doc="The number of arguments and results.")
+    nargs = property(lambda self: self._nargs, doc="The number of arguments.")
     identity = property(lambda self: self._identity, doc="The result of reducing nothing, or None.")
 
     def __repr__(self) -> str:
-        return f"<olympus.numpy.ufunc '{self.__name__}'>"
+        return f"<jnp.ufunc '{self.__name__}'>"
 
     def __hash__(self) -> int:
         return hash((self._function, self.__name__, self._identity, self._nin, self._nout))
@@ -124,6 +125,11 @@ class ufunc:
             raise ValueError(
                 f"{self.__name__}.{method} only supported for functions returning a single value"
             )
+
+    def _result_dtype(self, *operands: Any) -> Any:
+        """The dtype that the function makes of elements of operands."""
+        elements = [ShapeDtypeStruct((), operand.dtype) for operand in operands]
+        return eval_shape(self._function, *elements).dtype
 
     def reduce(
         self,
@@ -192,8 +198,7 @@ class ufunc:
                 lax.broadcast_in_dim(where, a.shape, tuple(range(a.ndim - where.ndim, a.ndim)))
             )
         a = in_line(a)
-        if dtype is not None:
-            a = convert(a, dtype)
+        a = convert(a, self._result_dtype(a, a) if dtype is None else dtype)
         if initial is None:
             initial = self._identity
         start = 0
@@ -241,8 +246,7 @@ class ufunc:
     def _loop_accumulate(self, a: Any, *, axis: Any, dtype: Any) -> Any:
         check_arraylike(f"{self.__name__}.accumulate", a)
         a = ensure_array(a)
-        if dtype is not None:
-            a = convert(a, dtype)
+        a = convert(a, self._result_dtype(a, a) if dtype is None else dtype)
         if axis is None or isinstance(axis, tuple):
             raise ValueError("accumulate does not allow multiple axes")
         (axis,) = _canonical_axes(axis, a.ndim)
@@ -274,6 +278,12 @@ class ufunc:
             )
         check_arraylike(f"{self.__name__}.at", a)
         a = asarray(a)
+        given = 1 + (b is not None)
+        if given != self._nin:
+            raise TypeError(
+                f"{self.__name__}.at() applies a function of {self._nin} positional "
+                f"argument{'' if self._nin == 1 else 's'}, but {given} were given"
+            )
         if self._at is not None:
             return self._at(a, indices, b)
         if self._nin == 1:
@@ -283,7 +293,9 @@ class ufunc:
     def _loop_at(self, a: Any, indices: Any, b: Any) -> Any:
         """Element by element, in order: indices may repeat."""
         positions = lax.reshape(lax.iota(np.dtype(np.int32), math.prod(a.shape)), a.shape)[indices]
-        a, b = promote_dtypes(a, ensure_array(b))
+        b = asarray(b)
+        dtype = self._result_dtype(a, b)
+        a, b = convert(a, dtype), convert(b, dtype)
         shape = positions.shape
         values = lax.broadcast_in_dim(b, shape, tuple(range(len(shape) - b.ndim, len(shape))))
         count = math.prod(shape)
@@ -319,12 +331,23 @@ class ufunc:
             raise NotImplementedError(f"out argument of {self.__name__}.reduceat()")
         if dtype is not None:
             dtype = requested_dtype(f"{self.__name__}.reduceat", dtype)
-        if self._reduceat is not None:
-            return self._reduceat(a, indices, axis=axis, dtype=dtype)
         check_arraylike(f"{self.__name__}.reduceat", a, indices)
         a, indices = ensure_array(a), ensure_array(indices)
-        if dtype is not None:
-            a = convert(a, dtype)
+        if indices.ndim != 1:
+            raise ValueError(
+                f"reduceat: indices must be one-dimensional, got indices.shape={indices.shape}"
+            )
+        if not dtypes.issubdtype(indices.dtype, np.integer):
+            raise ValueError(
+                f"reduceat: indices must have an integer type, got {dtypes.name_of(indices.dtype)}"
+            )
+        if self._reduceat is not None:
+            return self._reduceat(a, indices, axis=axis, dtype=dtype)
+        if dtype is None:
+            dtype, _ = result_type_of(a, ShapeDtypeStruct((), self._result_dtype(a, a)))
+        a = convert(a, dtype)
+        if axis is None or isinstance(axis, tuple | list):
+            raise ValueError("reduceat requires a single integer axis.")
         (axis,) = _canonical_axes(axis, a.ndim)
         a = _front(a, axis)
         length = a.shape[0]
@@ -356,7 +379,9 @@ class ufunc:
           B: an array.
         """
         if self._nin != 2:
-            raise ValueError("outer() is only supported for binary ufuncs")
+            raise ValueError("outer only supported for binary ufuncs")
+        if self._nout != 1:
+            raise ValueError("outer only supported for functions returning a single value")
         check_arraylike(f"{self.__name__}.outer", A, B)
         A, B = ensure_array(A), ensure_array(B)
         return self(lax.reshape(A, (*A.shape, *(1,) * B.ndim)), B)
@@ -411,7 +436,12 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
     """
     from .vectorization import vectorize  # which is made of this module
 
+    if not callable(func):
+        raise TypeError(f"frompyfunc: func must be a function, got {func!r}")
+    nin, nout = operator.index(nin), operator.index(nout)
+
     def elementwise(*args: Any) -> Any:
+        check_arraylike(elementwise.__name__, *args)
         return vectorize(func)(*args)
 
     elementwise.__name__ = getattr(func, "__name__", "frompyfunc")

@@ -11,13 +11,16 @@ import numpy as np
 
 from olympus_ir import config, dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.avals import get_aval, is_valid_value
+from olympus_ir.config import config_states
+from olympus_ir.promotion import lattice_result_type
 from olympus_ir.resharding import with_out_sharding
 from olympus_ir.tracing import current, evaluation_trace
 
 from .compilation import compiled
 from .index_parsing import Layout, parse
 from .indexing import gather_plan, is_staging, spread_to, take_at, taken
-from .promotion import check_arraylike, convert, ensure_array, promote_dtypes, to_array
+from .promotion import convert, ensure_array, promote_dtypes, to_array
 
 __all__ = ["IndexedUpdate", "Updates"]
 
@@ -64,9 +67,8 @@ def _scatter_at(
     plan = gather_plan(x.shape, layout, list(operands), wrap_negative_indices)
     if not dtypes.is_extended(dtype):
         x, values = promote_dtypes(x, values)
-        _warn_of_lossy(dtype, x.dtype)
     values = spread_to(values, plan.result_shape, f"at[...].{operation}")
-    if 0 in plan.shape:
+    if 0 in plan.shape or 0 in x.shape:
         return convert(x, dtype, weak_type)
     if plan.new_axes:
         values = lax.squeeze(values, plan.new_axes)
@@ -98,18 +100,45 @@ def _combine(operation: str, x: Any, factors: Any) -> Any:
     return power(x, factors)
 
 
-def _warn_of_lossy(dtype: Any, promoted: Any) -> None:
-    if promoted == dtype:
-        return
+# Dtypes of arrays with dtypes, or Python scalars' classes, of values that lose nothing in them.
+_lossless: set[tuple[Any, Any, bool]] = set()
+
+
+def _as_values(values: Any, dtype: Any) -> Any:
+    """What an update takes its elements from, as an array or scalar; warns of what will be lost.
+
+    It warns at every call, not where a call is compiled.
+    """
+    kind = values.dtype if hasattr(values, "dtype") else values.__class__
+    key = (dtype, kind, config_states.enable_x64.value)
+    if key in _lossless:
+        return values
+    if not is_valid_value(values):
+        from .creation import asarray  # which makes arrays by way of this module
+
+        return _as_values(asarray(values), dtype)  # lists differ in dtype
+    if dtypes.is_extended(dtype):
+        return values
+    own = get_aval(values).dtype
+    if lattice_result_type(dtype, get_aval(values))[0] == dtype:
+        _lossless.add(key)
+        return values
     mode = config.numpy_dtype_promotion.value
     warnings.warn(
         "scatter inputs have incompatible types: cannot safely cast value from "
-        f"dtype={dtypes.name_of(promoted)} to dtype={dtypes.name_of(dtype)} with "
+        f"dtype={dtypes.name_of(own)} to dtype={dtypes.name_of(dtype)} with "
         f"olympus_numpy_dtype_promotion={getattr(mode, 'value', mode)}. In future OLYMPUS releases "
         "this will result in an error. Convert the values first, with astype.",
         FutureWarning,
-        stacklevel=5,
+        stacklevel=4,
     )
+    if own.kind == "c":
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part",
+            np.exceptions.ComplexWarning,
+            stacklevel=4,
+        )
+    return values
 
 
 _scattered = compiled(
@@ -181,8 +210,8 @@ class IndexedUpdate:
         out_sharding: Any,
         wrap_negative_indices: bool,
     ) -> Any:
-        check_arraylike(f"at[...].{operation}", values)
         array = self.array
+        values = _as_values(values, array.dtype)
         if mode is not None:
             mode = lax.GatherScatterMode.from_any(mode)
         if current.trace is evaluation_trace:
@@ -234,6 +263,11 @@ class IndexedUpdate:
             mode = lax.GatherScatterMode.from_any(mode)
         eager = current.trace is evaluation_trace
         layout, operands = parse(array.shape, self.index, fixed=not eager and is_staging())
+        if np.ndim(fill_value):
+            raise ValueError(
+                "fill_value argument to indexed get() must be a scalar, got one of shape "
+                f"{np.shape(fill_value)}"
+            )
         if hasattr(fill_value, "item"):
             fill_value = fill_value.item()  # compiled in
         options = (mode, fill_value, unique_indices, indices_are_sorted, wrap_negative_indices)
@@ -450,7 +484,7 @@ class IndexedUpdate:
         x = ensure_array(self.array)
         layout, operands = parse(x.shape, self.index, fixed=is_staging())
         plan = gather_plan(x.shape, layout, operands, wrap_negative_indices)
-        if 0 in plan.shape:
+        if 0 in plan.shape or 0 in x.shape:
             return x
 
         def elementwise(element: Any) -> Any:

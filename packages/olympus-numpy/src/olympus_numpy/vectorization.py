@@ -16,7 +16,8 @@ from olympus_ir.arrays import Array
 from olympus_ir.wrapping import wraps
 
 from .axes import canonical_axis
-from .promotion import broadcast_shapes, check_arraylike, ensure_array
+from .creation import asarray
+from .promotion import broadcast_shapes, check_arraylike, check_ranks, ensure_array
 from .shaping import expand_dims
 
 __all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
@@ -39,37 +40,42 @@ def _parse_signature(signature: str) -> Signature:
     return inputs, outputs
 
 
-def _core_sizes(shape: tuple[int, ...], names: tuple[str, ...], sizes: dict[str, int]) -> None:
+def _core_sizes(
+    shape: tuple[int, ...], names: tuple[str, ...], sizes: dict[str, int], context: str
+) -> None:
     """Enters the sizes of an argument's core dimensions, and checks those entered already."""
     if not names:
         return
     if len(shape) < len(names):
         raise ValueError(
             f"input with shape {shape} does not have enough dimensions for all core dimensions "
-            f"{names} on vectorized function"
+            f"{names} {context}"
         )
     for name, size in zip(names, shape[-len(names) :], strict=True):
         if sizes.setdefault(name, size) != size:
             raise ValueError(
-                f"inconsistent size for core dimension {name!r}: {size} vs {sizes[name]} on "
-                "vectorized function"
+                f"inconsistent size for core dimension {name!r}: {size} vs {sizes[name]} {context}"
             )
 
 
-def _check_outputs(results: Any, outputs: Sequence[tuple[str, ...]], sizes: dict[str, int]) -> None:
+def _check_outputs(
+    results: Any, outputs: Sequence[tuple[str, ...]], sizes: dict[str, int], context: str
+) -> None:
+    if len(outputs) > 1 and not isinstance(results, tuple):
+        raise TypeError(f"output must be a tuple of {len(outputs)}, got {results!r} {context}")
     arrays = results if isinstance(results, tuple) else (results,)
     if len(arrays) != len(outputs):
         raise TypeError(
-            f"wrong number of output arguments: expected {len(outputs)}, got {len(arrays)}"
+            f"wrong number of output arguments: expected {len(outputs)}, got {len(arrays)} "
+            f"{context}"
         )
     for array, names in zip(arrays, outputs, strict=True):
         shape = np.shape(array)
         if len(shape) != len(names):
             raise ValueError(
-                f"output shape {shape} does not match core dimensions {names} on vectorized "
-                "function"
+                f"output shape {shape} does not match core dimensions {names} {context}"
             )
-        _core_sizes(shape, names, sizes)
+        _core_sizes(shape, names, sizes, context)
 
 
 def vectorize(
@@ -100,10 +106,26 @@ def vectorize(
         raise ValueError(f"excluded={set(excluded)!r} contains negative numbers")
     parsed = None if signature is None else _parse_signature(signature)
 
+    context = f"on vectorized function with excluded={excluded!r} and signature={signature!r}"
+
     @wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(one, int) and one >= len(args) for one in excluded):
+            raise ValueError(f"excluded={excluded!r} is invalid for {len(args)} argument(s)")
         names = sorted(name for name in kwargs if name not in excluded)
         positions = [place for place in range(len(args)) if place not in excluded]
+        inputs, outputs = parsed or ([()] * (len(positions) + len(names)), None)
+        if len(inputs) != len(positions) + len(names):
+            raise TypeError(
+                f"wrong number of positional arguments: expected {len(inputs)}, got "
+                f"{len(positions) + len(names)} for the signature {signature!r}"
+            )
+        # None is passed as it is.
+        absent = {k for k, place in enumerate(positions) if args[place] is None}
+        if any(inputs[k] for k in absent):
+            raise ValueError(f"Cannot pass None at locations {absent} {context}")
+        inputs = [names for k, names in enumerate(inputs) if k not in absent]
+        positions = [place for place in positions if args[place] is not None]
 
         def of_vectorized(*values: Any) -> Any:
             full = list(args)
@@ -113,28 +135,25 @@ def vectorize(
             return pyfunc(*full, **{**kwargs, **named})
 
         arrays = [args[place] for place in positions] + [kwargs[name] for name in names]
-        return _apply(of_vectorized, arrays, parsed, signature)
+        return _apply(of_vectorized, list(map(asarray, arrays)), inputs, outputs, context)
 
     return vectorized
 
 
 def _apply(
-    fun: Callable[..., Any], values: list[Any], parsed: Signature | None, signature: str | None
+    fun: Callable[..., Any],
+    arrays: list[Any],
+    inputs: Sequence[tuple[str, ...]],
+    outputs: Sequence[tuple[str, ...]] | None,
+    context: str,
 ) -> Any:
-    check_arraylike("vectorize", *values)
-    arrays = [ensure_array(value) for value in values]
-    inputs, outputs = parsed or ([()] * len(arrays), None)
-    if len(inputs) != len(arrays):
-        raise TypeError(
-            f"wrong number of positional arguments: expected {len(inputs)}, got {len(arrays)} for "
-            f"the signature {signature!r}"
-        )
     sizes: dict[str, int] = {}
     for array, names in zip(arrays, inputs, strict=True):
-        _core_sizes(array.shape, names, sizes)
+        _core_sizes(array.shape, names, sizes, context)
     loop_shapes = [
         array.shape[: array.ndim - len(names)] for array, names in zip(arrays, inputs, strict=True)
     ]
+    check_ranks(f"vectorize {context}", loop_shapes)
     loop_shape = broadcast_shapes(*loop_shapes)
     # A dimension that an argument lacks, or has with size one, is not mapped over.
     mapped = [
@@ -153,7 +172,7 @@ def _apply(
     def checked(*args: Any) -> Any:
         results = fun(*args)
         if outputs is not None:
-            _check_outputs(results, outputs, dict(sizes))
+            _check_outputs(results, outputs, dict(sizes), context)
         return results
 
     call = checked

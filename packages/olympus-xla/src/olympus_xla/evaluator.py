@@ -26,6 +26,12 @@ class XlaEvaluator:
         """The compiled form of a function."""
         return make_jitted(fun, jit_options(fun, **options))
 
+    def from_dlpack(self, external_array: Any, **options: Any) -> Any:
+        """An array over the memory of another library's array; see `olympus_xla.dlpack`."""
+        from .dlpack import from_dlpack
+
+        return from_dlpack(external_array, **options)
+
     def __repr__(self) -> str:
         return "XlaEvaluator()"
 

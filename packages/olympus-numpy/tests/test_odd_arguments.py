@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments at the edge of what functions take: scalars, lists, empty arrays, narrow dtypes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import olympus_numpy as jnp
+from olympus_ir import dtypes
+
+
+class Converted:
+    """An object that becomes an array."""
+
+    def __jax_array__(self):
+        return jnp.arange(3.0)
+
+
+def test_objects_that_become_arrays_have_shapes():
+    x = Converted()
+    assert (jnp.shape(x), jnp.ndim(x), jnp.size(x)) == ((3,), 1, 3)
+    assert not jnp.isscalar(x)
+    assert jnp.zeros_like(x).shape == jnp.full_like(x, 2).shape == (3,)
+
+
+@pytest.mark.parametrize("function", [jnp.shape, jnp.ndim, jnp.size])
+def test_lists_have_shapes_with_a_warning(function):
+    with pytest.warns(DeprecationWarning, match="requires ndarray or scalar"):
+        assert function([1, 2, 3]) == getattr(np, function.__name__)([1, 2, 3])
+
+
+@pytest.mark.parametrize("z", [0.5, np.float32(-2.0), np.array(1.5, dtypes.bfloat16), -3, 1j])
+def test_angles_of_scalars_are_of_the_default_dtype(z):
+    result = jnp.angle(z)
+    assert result.dtype == np.float32
+    assert getattr(result, "weak_type", False) == (z == 1j)
+    np.testing.assert_allclose(result, np.angle(z), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
+def test_bincount_of_narrow_integers(dtype):
+    x = np.array([3, 1, 1], dtype)
+    np.testing.assert_array_equal(jnp.bincount(x), np.bincount(x))
+    assert jnp.bincount(x[:0]).shape == (0,)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_covariance_of_complex_numbers(bias):
+    x = np.array([[1 + 2j, 0.5, -1j], [2, 1j, 1 - 1j]], np.complex64)
+    np.testing.assert_allclose(jnp.cov(x, bias=bias), np.cov(x, bias=bias), rtol=1e-5)
+    np.testing.assert_allclose(jnp.corrcoef(x), np.corrcoef(x), rtol=1e-5)
+
+
+def test_cumulative_products_keep_the_dtype():
+    x = np.array([3, 1, 2], np.uint8)
+    assert jnp.cumulative_prod(x).dtype == np.uint8
+    assert jnp.cumulative_sum(x).dtype == np.uint32
+
+
+def test_histogram_of_nothing():
+    for ours, theirs in zip(jnp.histogram(np.zeros(0)), np.histogram(np.zeros(0)), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_open_grids_of_nothing_are_indices():
+    (index,) = jnp.ix_(np.zeros(0))
+    assert dtypes.issubdtype(index.dtype, np.integer)
+
+
+def test_diagflat_of_a_scalar_is_no_scalar():
+    assert not jnp.diagflat(2.5).weak_type
+
+
+def test_gradient_is_as_weakly_typed_as_the_samples():
+    assert jnp.gradient(jnp.full((3,), 2.5)).weak_type == jnp.full((3,), 2.5).weak_type
+
+
+def test_logarithm_of_complex_zero():
+    result = np.asarray(jnp.log10(np.complex64(0)))
+    assert (result.real, result.imag) == (-np.inf, 0)
+
+
+@pytest.mark.parametrize("name", ["stack", "concatenate", "hstack", "vstack", "dstack"])
+def test_joining_nothing(name):
+    for empty in ([], np.zeros((0, 3))):
+        with pytest.raises(ValueError, match="Need at least one array"):
+            getattr(jnp, name)(empty)
+
+
+def test_sequences_are_refused():
+    with pytest.raises(TypeError, match="got <class 'list'>"):
+        jnp.arange([1, 2])
+    with pytest.raises(TypeError, match="got <class 'list'>"):
+        jnp.histogramdd([[1, 2], [3, 4]])
+    with pytest.raises(TypeError, match="got <class 'list'>"):
+        jnp.tril_indices_from([[1, 2], [3, 4]])
+    with pytest.raises(ValueError, match="n argument of .*fftfreq only takes an int"):
+        jnp.fft.fftfreq([4])
+    with pytest.raises(TypeError, match="must have __dlpack__"):
+        jnp.from_dlpack([1, 2])
+
+
+def test_trim_zeros_returns_arrays():
+    assert isinstance(jnp.trim_zeros(np.array([0, 1, 0])), type(jnp.zeros(1)))
+
+
+def test_einsum_spreads_what_is_summed():
+    x, y = np.arange(3.0, dtype=np.float32), np.full(1, 2, np.float32)
+    np.testing.assert_allclose(jnp.einsum("i,i", x, y), 6)
+    np.testing.assert_allclose(jnp.einsum("i,i->", y, x), 6)
