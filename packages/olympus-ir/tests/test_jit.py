@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 
 import numpy as np
 import pytest
@@ -210,3 +211,35 @@ def test_options_are_values():
     assert jit_options(fun, inline=True) == jit_options(fun, inline=True)
     assert hash(jit_options(fun, inline=True)) == hash(jit_options(fun, inline=True))
     assert jit_options(fun, inline=True) != jit_options(fun)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x, y: x,
+        lambda x, /, y, *, z=1: x,
+        lambda x, *rest, y: x,
+        lambda *, y, **more: y,
+        functools.wraps(lambda y, z: y)(lambda *args: args),
+        functools.partial(lambda x, y: x, 1),
+    ],
+)
+def test_parameters_are_those_of_the_signature(fun):
+    parameters = inspect.signature(fun).parameters
+    by_name = [
+        name
+        for name, each in parameters.items()
+        if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD)
+    ]
+    for name in by_name:
+        options = jit_options(fun, static_argnames=name)
+        position = list(parameters).index(name)
+        is_positional = parameters[name].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+        assert options.static_argnums == ((position,) if is_positional else ())
+    takes_more_names = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+    for name in {"x", "other"} - {*by_name}:
+        if takes_more_names:
+            assert jit_options(fun, static_argnames=name).static_argnames == (name,)
+        else:
+            with pytest.raises(ValueError, match=f"invalid argnames {{'{name}'}}"):
+                jit_options(fun, static_argnames=name)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import importlib
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from olympus_ir import Primitive, ShapedArray, lax, primitives, trace_to_olympuspr
 from olympus_ir.effects import debug_effect
 from olympus_ir.errors import MissingRuleError
+from olympus_ir.lax import later
 from olympus_ir.primitives import add_to_instruction_set, instruction
 from olympus_ir.tracing import current
 
@@ -115,3 +119,38 @@ def test_bind_with_a_trace_takes_the_types_of_the_operands_too():
     olympuspr, _ = trace_to_olympuspr(program, [F32])
     assert [equation.params for equation in olympuspr.eqns] == [{"n": 1}, {"n": 2}]
     assert primitive.get_bind_params({"n": 1}) == {"n": 1}
+
+
+@pytest.mark.parametrize("module", sorted(later.MODULES))
+def test_modules_that_are_loaded_later(module):
+    names = importlib.import_module(f"olympus_ir.lax.{module}").__all__
+    assert later.MODULES[module].split() == sorted(names)
+    # The import system would put the module in the place of a function of the same name.
+    assert module not in later.MODULE_OF
+
+
+def run_python(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_rare_primitives_are_declared_when_they_are_asked_for():
+    code = """
+import pickle, sys
+from olympus_ir import lax
+from olympus_ir.primitives import instruction, primitives
+print('olympus_ir.lax.ragged' in sys.modules, 'ragged_dot' in dir(lax), 'ragged_dot' in vars(lax))
+print(instruction('ragged_dot_general').name, lax.scaled_dot_p in primitives())
+"""
+    assert run_python(code) == ["False", "True", "False", "ragged_dot_general", "True"]
+    with pytest.raises(AttributeError, match="no attribute 'ragged_dut'"):
+        _ = lax.ragged_dut
+    with pytest.raises(KeyError):
+        instruction("no_such_instruction")
+
+
+def test_the_star_imports_rare_names_and_no_modules():
+    code = "from olympus_ir.lax import *; print(*vars())"
+    names = set(run_python(code))
+    assert {"ragged_dot", "fft", "sin"} <= names
+    assert not {"ragged", "elementwise", "later"} & names

@@ -98,6 +98,23 @@ def test_importing_loads_what_is_needed_only() -> None:
     assert unwanted & set(loaded) == set()
 
 
+@pytest.mark.parametrize("module", ["numpy", "lax"])
+def test_the_star_imports_what_is_loaded_later_too(module: str) -> None:
+    program = f"import olympus.{module}\nbefore = set(vars(olympus.{module}))\n"
+    program += f"from olympus.{module} import *\nprint({{'numpy': 'linspace', 'lax': 'conv'}}"
+    program += f"['{module}'] in before, *(name for name in globals()))"
+    loaded, *names = run_python(program).split()
+    assert loaded == "False"
+    assert {"numpy": {"linspace", "sin", "fft"}, "lax": {"conv", "cond", "fft"}}[module] <= {*names}
+    assert not {"creation", "elementwise", "later"} & {*names}
+
+
+def test_importing_leaves_out_what_few_programs_use() -> None:
+    loaded = run_python("import sys, olympus.numpy; print(*sys.modules)").split()
+    rare = {"dataclasses", "logging", "jaxlib.xla_client", "olympus_ir.lax.ragged", "hashlib"}
+    assert rare & set(loaded) == set()
+
+
 def test_importing_starts_no_device() -> None:
     # The clients are made by the first computation: until then platforms can be chosen.
     program = "import olympus.numpy as jnp\nimport olympus\n"

@@ -29,6 +29,7 @@ from olympus_ir.tracing import (
 from .custom_linear import custom_lin_p
 from .memory import remembered
 from .tables import concerns_refs, jvp_rules, load_rules
+from .tracers import PrimalTracer
 from .zeros import SymbolicZero, Zero, as_result, aval_of, has_tangents, instantiate, laid_out_as
 
 __all__ = ["JVPTrace", "JVPTracer", "jvp", "jvp_flat", "jvp_olympuspr"]
@@ -38,27 +39,15 @@ JVP = TransformationName("jvp")
 
 
 @register_tracer_type
-class JVPTracer(Tracer):
+class JVPTracer(PrimalTracer):
     """A value together with its tangent, which is never a symbolic zero."""
 
-    __slots__ = ("primal", "tangent")
+    __slots__ = ("tangent",)
 
     def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
         self._trace = trace
         self.primal = primal
         self.tangent = tangent
-
-    @property
-    def aval(self) -> Any:
-        return aval_of(self.primal)
-
-    def concrete_or_none(self) -> Any:
-        primal = self.primal
-        return primal.concrete_or_none() if isinstance(primal, Tracer) else primal
-
-    def _origin_message(self) -> str:
-        primal = self.primal
-        return primal._origin_message() if isinstance(primal, Tracer) else ""
 
     def __repr__(self) -> str:
         return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"

@@ -19,7 +19,6 @@ from olympus_ir.staging import StagingTracer, varying_alike
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import (
     Trace,
-    Tracer,
     closed_over,
     current,
     register_tracer_type,
@@ -42,33 +41,22 @@ from .jvp import (
 )
 from .tables import concerns_refs, jvp_rules, linearize_rules, load_rules
 from .tangent_trace import TangentTrace
+from .tracers import PrimalTracer
 from .zeros import SymbolicZero, Zero, as_result, aval_of, has_tangents
 
 __all__ = ["LinearizeTrace", "LinearizeTracer", "linearize"]
 
 
 @register_tracer_type
-class LinearizeTracer(Tracer):
+class LinearizeTracer(PrimalTracer):
     """A value of the primal computation together with its tangent in the linear program."""
 
-    __slots__ = ("primal", "tangent")
+    __slots__ = ("tangent",)
 
     def __init__(self, trace: LinearizeTrace, primal: Any, tangent: Any) -> None:
         self._trace = trace
         self.primal = primal
         self.tangent = tangent
-
-    @property
-    def aval(self) -> Any:
-        return aval_of(self.primal)
-
-    def concrete_or_none(self) -> Any:
-        primal = self.primal
-        return primal.concrete_or_none() if isinstance(primal, Tracer) else primal
-
-    def _origin_message(self) -> str:
-        primal = self.primal
-        return primal._origin_message() if isinstance(primal, Tracer) else ""
 
     def __repr__(self) -> str:
         tangent = aval_of(self.tangent).str_short(short_dtypes=True)

@@ -21,7 +21,7 @@ import enum
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from ._jaxlib import Config, config_unset
 
@@ -402,15 +402,21 @@ class Configuration:
         return f"There is no configuration flag {name!r}.{suggestion}"
 
 
-class Kind(NamedTuple):
+class Kind:
     """The type of a flag: how a new value, and the text of an environment variable, are read.
 
     ``parse`` raises a ValueError whose message continues the flag's name.
     """
 
-    parse: Callable[[Any], Any]
-    from_text: Callable[[str], Any] = str
-    choices: tuple[Any, ...] = ()
+    def __init__(
+        self,
+        parse: Callable[[Any], Any],
+        from_text: Callable[[str], Any] = str,
+        choices: tuple[Any, ...] = (),
+    ) -> None:
+        self.parse = parse
+        self.from_text = from_text
+        self.choices = choices
 
 
 def _truth_value(value: Any) -> bool:

@@ -13,7 +13,6 @@ carry placement compare by identity.
 from __future__ import annotations
 
 import collections
-import dataclasses
 import enum
 import math
 from collections.abc import Hashable, Iterator, Mapping
@@ -29,6 +28,7 @@ from ._jaxlib import (
     set_pspec_unconstrained,
     weak_value_interner,
 )
+from .records import Record
 
 __all__ = [
     "UNCONSTRAINED",
@@ -291,18 +291,21 @@ def _check_axis_groups(partitions: tuple, unreduced: frozenset, reduced: frozens
         )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class AbstractDevice:
+class AbstractDevice(Record):
     """What a compiler must know of the devices of a mesh that are not at hand."""
 
     device_kind: str
     num_cores: int | None
     platform: str
 
-    def __repr__(self) -> str:
-        return f"AbstractDevice({self._fields()})"
+    def __init__(self, device_kind: str, num_cores: int | None, platform: str) -> None:
+        super().__init__(device_kind=device_kind, num_cores=num_cores, platform=platform)
 
-    def _fields(self) -> str:
+    def __repr__(self) -> str:
+        return f"AbstractDevice({self.text()})"
+
+    def text(self) -> str:
+        """The fields, as meshes show them."""
         return (
             f"device_kind={self.device_kind}, num_cores={self.num_cores}, platform={self.platform}"
         )
@@ -430,7 +433,7 @@ class AbstractMesh(BaseMesh):
         )
 
     def __repr__(self) -> str:
-        device = f", {self.abstract_device._fields()}" if self.abstract_device else ""
+        device = f", {self.abstract_device.text()}" if self.abstract_device else ""
         return f"AbstractMesh({self._axes_text()}{device})"
 
     @property

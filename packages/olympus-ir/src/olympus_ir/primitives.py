@@ -276,6 +276,8 @@ def _check_hashable(primitive: Primitive, params: dict[str, Any]) -> None:
 def instruction(name: str, **attributes: Any) -> Primitive:
     """Declares a primitive of the instruction set, or returns the one declared under the name."""
     if not attributes:
+        if name not in _instruction_set:
+            primitives()  # loads those that are rarely used
         return _instruction_set[name]
     if name in _instruction_set:
         raise ValueError(f"the instruction set has a primitive named {name!r} already")
@@ -292,5 +294,17 @@ def add_to_instruction_set(primitive: Primitive) -> Primitive:
 
 
 def primitives() -> tuple[Primitive, ...]:
-    """All primitives of the instruction set that have been declared, in order of declaration."""
+    """All primitives of the instruction set, in order of declaration.
+
+    Those of other packages, and of linear algebra and references, are declared with the import of
+    their modules.
+    """
+    from .lax.later import load_all
+
+    load_all()
+    return declared_primitives()
+
+
+def declared_primitives() -> tuple[Primitive, ...]:
+    """The primitives of the instruction set that anything has used so far."""
     return tuple(_instruction_set.values())

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import operator
 from collections import OrderedDict, defaultdict
@@ -191,6 +190,7 @@ def register_dataclass(
 
     Example:
         >>> from olympus_ir import pytrees
+        >>> import dataclasses
         >>> @register_dataclass
         ... @dataclasses.dataclass
         ... class Model:
@@ -204,6 +204,8 @@ def register_dataclass(
             "register_dataclass needs both data_fields and meta_fields or neither, got "
             f"data_fields={data_fields!r} and meta_fields={meta_fields!r}."
         )
+    import dataclasses  # here: it takes a millisecond, which programs without them can save
+
     is_dataclass = dataclasses.is_dataclass(nodetype)
     if data_fields is None or meta_fields is None:
         if not is_dataclass:
@@ -235,6 +237,8 @@ def _check_fields(
         )
     if not is_dataclass:
         return
+    import dataclasses
+
     expected = {field.name for field in dataclasses.fields(nodetype) if field.init}
     expected -= set(drop_fields)
     given = {*data_fields, *meta_fields}
@@ -257,6 +261,8 @@ def static_field(**kwargs: Any) -> Any:
     Args:
         **kwargs: as of `dataclasses.field`.
     """
+    import dataclasses
+
     metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
     return dataclasses.field(metadata=metadata, **kwargs)
 

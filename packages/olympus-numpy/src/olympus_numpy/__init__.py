@@ -7,7 +7,9 @@ default, and Python scalars take the dtype of the arrays that they meet.
 
 from __future__ import annotations
 
+import builtins as _builtins
 from importlib import import_module as _import_module
+from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
@@ -73,6 +75,8 @@ _LATER_SUBMODULES = ("fft", "linalg")
 
 def __getattr__(name: str) -> _Any:
     """Loads the module that has ``name`` and keeps all that it exports: this runs once for each."""
+    if name == "__all__":  # which `from olympus_numpy import *` asks for
+        return [each for each in __dir__() if _is_public(each)]
     if name in _LATER_SUBMODULES:
         return _import_module(f"{__name__}.{name}")
     if name not in _module_of:
@@ -80,6 +84,11 @@ def __getattr__(name: str) -> _Any:
     module = _import_module(f"{__name__}.{_module_of[name]}")
     globals().update((each, getattr(module, each)) for each in module.__all__)
     return globals()[name]
+
+
+def _is_public(name: str) -> _builtins.bool:
+    is_inner = isinstance(globals().get(name), _ModuleType) and name not in _LATER_SUBMODULES
+    return name[0] != "_" and not is_inner
 
 
 def __dir__() -> list[str]:

@@ -7,13 +7,14 @@ gathered. An eager call is one call of a compiled program.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.config_flags import check_static_indices
 from olympus_ir.lax.values import as_array
+from olympus_ir.records import Record
 from olympus_ir.staging import StagingTrace
 from olympus_ir.tracing import current, evaluation_trace
 
@@ -289,7 +290,7 @@ def _from_start(index: Any, size: int, dtype: Any, wrap: bool = True) -> Any:
 # ---- gathering ----
 
 
-class GatherPlan(NamedTuple):
+class GatherPlan(Record):
     """Where an index with arrays finds its elements; `gather` and `scatter` both follow it.
 
     Attributes:

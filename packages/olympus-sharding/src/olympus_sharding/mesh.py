@@ -9,7 +9,7 @@ import operator
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -228,25 +228,21 @@ def set_default_devices(devices: Callable[[], Sequence[Any]]) -> None:
     _default_devices = devices
 
 
-class ProcessConversions(NamedTuple):
-    """How arrays of one process become parts of arrays of several, and back.
+Conversion: TypeAlias = Callable[[Any, Any], Any]
+_process_conversions: tuple[Conversion, Conversion] | None = None
 
-    Attributes:
+
+def set_process_conversions(join: Conversion, part: Conversion) -> None:
+    """Says how arrays of one process become parts of arrays of several, and back.
+
+    It is what `pmap` uses, and is told by the package that can do it.
+
+    Args:
       join: `(array, sharding)`: from what this process has to the array over all devices.
       part: `(array, sharding)`: from the array over all devices to what this process has.
     """
-
-    join: Callable[[Any, Any], Any]
-    part: Callable[[Any, Any], Any]
-
-
-_process_conversions: ProcessConversions | None = None
-
-
-def set_process_conversions(conversions: ProcessConversions) -> None:
-    """Says how `pmap` brings arrays of several processes together; for the package that can."""
     global _process_conversions
-    _process_conversions = conversions
+    _process_conversions = join, part
 
 
 def make_mesh(

@@ -385,10 +385,11 @@ def _across_processes(
     """The function of what each process has, of one of arrays over the devices of all."""
     conversions = _mesh._process_conversions
     assert conversions is not None, "the runtime that has devices of other processes sets them"
+    join, part = conversions
 
     def run_together(*operands: Any) -> Any:
-        results = compiled(*map(conversions.join, operands, shardings))
-        return pytrees.tree_map(lambda array: conversions.part(array, array.sharding), results)
+        results = compiled(*map(join, operands, shardings))
+        return pytrees.tree_map(lambda array: part(array, array.sharding), results)
 
     return run_together
 

@@ -385,13 +385,13 @@ class _NamedSharding:
 
 @functools.lru_cache(maxsize=4096)
 def _is_fully_replicated(mesh: BaseMesh, spec: PartitionSpec) -> bool:
-    return not spec.unreduced and max(mesh_tiling(mesh, spec, len(spec)).factors, default=1) == 1
+    return not spec.unreduced and max(mesh_tiling(mesh, spec, len(spec))[0], default=1) == 1
 
 
 @functools.lru_cache(maxsize=4096)
 def _shard_shape(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple[int, ...]:
     sharding.check_compatible_aval(shape)
-    factors = mesh_tiling(sharding.mesh, sharding.spec, len(shape)).factors
+    factors, _ = mesh_tiling(sharding.mesh, sharding.spec, len(shape))
     for axis, (size, factor) in enumerate(zip(shape, factors)):
         if size % factor:
             raise IndivisibleError(

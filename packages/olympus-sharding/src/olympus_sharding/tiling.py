@@ -5,28 +5,16 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 
 from olympus_ir.placement import UNCONSTRAINED, BaseMesh, MeshAxisName, PartitionSpec
 
-__all__ = ["Index", "Tiling", "axes_of_dimensions", "mesh_tiling", "slices"]
+__all__ = ["Index", "axes_of_dimensions", "mesh_tiling", "slices"]
 
 Index = tuple[slice, ...]
-
-
-class Tiling(NamedTuple):
-    """The parts into which an array is cut, and who holds which.
-
-    Attributes:
-      factors: into how many equal parts each dimension is cut.
-      parts: for every device, in device order, the number of its part in each dimension; an array
-        of shape [devices, dimensions].
-    """
-
-    factors: tuple[int, ...]
-    parts: np.ndarray
+Tiling: TypeAlias = tuple[tuple[int, ...], np.ndarray]
 
 
 def axes_of_dimensions(spec: PartitionSpec, ndim: int) -> tuple[tuple[MeshAxisName, ...], ...]:
@@ -44,7 +32,12 @@ def axes_of_dimensions(spec: PartitionSpec, ndim: int) -> tuple[tuple[MeshAxisNa
 
 @functools.lru_cache(maxsize=4096)
 def mesh_tiling(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> Tiling:
-    """The tiling of an array of ``ndim`` dimensions that a mesh and a spec describe."""
+    """The tiling of an array of ``ndim`` dimensions that a mesh and a spec describe.
+
+    Returns:
+      Into how many equal parts each dimension is cut; and for every device, in device order, the
+      number of its part in each dimension, an array of shape [devices, dimensions].
+    """
     coordinates = dict(
         zip(mesh.axis_names, np.indices(mesh.axis_sizes).reshape(len(mesh.axis_sizes), mesh.size))
     )
@@ -56,7 +49,7 @@ def mesh_tiling(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> Tiling:
         for axis in axes:
             parts[:, dimension] = parts[:, dimension] * sizes[axis] + coordinates[axis]
     parts.flags.writeable = False
-    return Tiling(tuple(factors), parts)
+    return tuple(factors), parts
 
 
 @functools.lru_cache(maxsize=4096)

@@ -12,20 +12,45 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib
 import os
 import sys
 import types
 import warnings
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jaxlib.version
 import numpy as np
-from jaxlib import _hlo, _jax, _profile_data, _profiler, xla_client  # pyright: ignore[reportAttributeAccessIssue]  # pyright: ignore[reportAttributeAccessIssue]
+from jaxlib import _hlo, _jax  # pyright: ignore[reportAttributeAccessIssue]
 from jaxlib.utils import absl_set_min_log_level
 
 from olympus_ir import config_states
 from olympus_ir.avals import ShapedArray
+
+if TYPE_CHECKING:  # see `_LATER`
+    from jaxlib._profile_data import ProfileData, ProfileEvent, ProfilePlane
+    from jaxlib._profiler import (
+        ProfileOptions,
+        ProfilerSession,
+        TraceMe,
+        get_profiled_instructions_proto,
+        register_subprocess,
+        start_server,
+    )
+    from jaxlib.xla_client import (
+        generate_pjrt_gpu_plugin_options,
+        initialize_pjrt_plugin,
+        make_c_api_client,
+        make_cpu_client,
+        pjrt_plugin_loaded,
+        register_custom_call_as_batch_partitionable,
+        register_custom_call_handler,
+        register_custom_call_partitioner,
+        register_custom_call_target,
+        register_custom_type,
+        register_custom_type_handler,
+    )
 
 __all__ = [
     "INCLUDE_DIR",
@@ -77,6 +102,8 @@ __all__ = [
     "encode_inspect_sharding_callback",
     "export_dlpack",
     "garbage_collection_guard_level",
+    "generate_pjrt_gpu_plugin_options",
+    "get_profiled_instructions_proto",
     "global_transfer_guard_state",
     "gloo_collectives",
     "hlo_module_cost_analysis",
@@ -87,14 +114,12 @@ __all__ = [
     "ir_tree_registry",
     "is_description",
     "load_pjrt_plugin",
+    "make_c_api_client",
     "make_cpu_client",
-    "make_plugin_client",
     "pjit_function",
     "pjrt_plugin_loaded",
-    "plugin_gpu_options",
     "prime",
     "prime_profile_data",
-    "profiled_instructions",
     "refuse_jax",
     "register_compiler_pass",
     "register_custom_call_as_batch_partitionable",
@@ -104,14 +129,14 @@ __all__ = [
     "register_custom_type",
     "register_custom_type_handler",
     "register_kernel_dialect",
-    "register_profiler_subprocess",
+    "register_subprocess",
     "run_mlir_passes",
     "serialize_executable",
     "serialize_portable_artifact",
     "set_effort",
     "sharded_to_numpy",
     "stablehlo_functions",
-    "start_profiler_server",
+    "start_server",
     "transfer_guard_level",
     "transfer_guard_state",
     "xla_computation",
@@ -142,11 +167,10 @@ if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
 
 # ---- names that are the same in all supported versions ----
 
-JAXLIB_VERSION = xla_client._version
+JAXLIB_VERSION: str = jaxlib.version.__version__
 # XLA's C++ headers.
 INCLUDE_DIR = os.path.join(os.path.dirname(os.path.abspath(jaxlib.__file__)), "include")
-# 467 is jaxlib 0.10.2, 505 is 0.12.0.1.
-_IS_0_12 = JAXLIB_VERSION >= 500
+_IS_0_12 = jaxlib.version.__version_info__ >= (0, 12)
 
 Array: TypeAlias = _jax.Array
 ArrayCopySemantics: TypeAlias = _jax.ArrayCopySemantics
@@ -165,12 +189,6 @@ JaxRuntimeError: TypeAlias = _jax.JaxRuntimeError
 LoadedExecutable: TypeAlias = _jax.LoadedExecutable
 NamedSharding: TypeAlias = _jax.NamedSharding
 OpSharding: TypeAlias = _hlo.OpSharding
-ProfileData: TypeAlias = _profile_data.ProfileData
-ProfileEvent: TypeAlias = _profile_data.ProfileEvent
-ProfileOptions: TypeAlias = _profiler.ProfileOptions
-ProfilePlane: TypeAlias = _profile_data.ProfilePlane
-ProfilerSession: TypeAlias = _profiler.ProfilerSession
-TraceMe: TypeAlias = _profiler.TraceMe
 PjitFunction: TypeAlias = _jax.PjitFunction
 PjitFunctionCache: TypeAlias = _jax.PjitFunctionCache
 Sharding: TypeAlias = _jax.Sharding
@@ -186,11 +204,7 @@ Buffer = _jax.ffi.Buffer
 ExecutionContext = _jax.ffi.ExecutionContext
 ExecutionStage = _jax.ffi.ExecutionStage
 ifrt_programs = _jax.ifrt_programs
-register_custom_call_partitioner = xla_client.register_custom_call_partitioner
 gloo_collectives = _jax.make_gloo_tcp_collectives
-initialize_pjrt_plugin = xla_client.initialize_pjrt_plugin
-make_cpu_client = xla_client.make_cpu_client
-make_plugin_client = xla_client.make_c_api_client
 pjit_function = _jax.pjit
 # Of MLIR values and types: tuples and lists are nodes, and nothing else is.
 ir_tree_registry = _jax.pytree.PyTreeRegistry(
@@ -200,20 +214,36 @@ ir_tree_registry = _jax.pytree.PyTreeRegistry(
     enable_list=True,
     enable_dict=False,
 )
-plugin_gpu_options = xla_client.generate_pjrt_gpu_plugin_options
-pjrt_plugin_loaded = xla_client.pjrt_plugin_loaded
-register_custom_call_as_batch_partitionable = xla_client.register_custom_call_as_batch_partitionable
-register_custom_call_handler = xla_client.register_custom_call_handler
-register_custom_call_target = xla_client.register_custom_call_target
-register_custom_type = xla_client.register_custom_type
-register_custom_type_handler = xla_client.register_custom_type_handler
-register_profiler_subprocess = _profiler.register_subprocess
-profiled_instructions = _profiler.get_profiled_instructions_proto
-start_profiler_server = _profiler.start_server
 garbage_collection_guard_level = _jax.guard_lib.GarbageCollectionGuardLevel
 global_transfer_guard_state = _jax.guard_lib.global_state
 transfer_guard_level = _jax.guard_lib.TransferGuardLevel
 transfer_guard_state = _jax.guard_lib.thread_local_state
+
+# Modules of jaxlib that importing this package has no use for (a client or a profile has), and the
+# names of theirs that are to be had here; benchmark "import the NumPy interface".
+_LATER = {
+    "_profile_data": "ProfileData ProfileEvent ProfilePlane",
+    "_profiler": (
+        "ProfileOptions ProfilerSession TraceMe get_profiled_instructions_proto "
+        "register_subprocess start_server"
+    ),
+    "xla_client": (
+        "generate_pjrt_gpu_plugin_options initialize_pjrt_plugin make_c_api_client make_cpu_client "
+        "pjrt_plugin_loaded register_custom_call_as_batch_partitionable "
+        "register_custom_call_handler register_custom_call_partitioner "
+        "register_custom_call_target register_custom_type register_custom_type_handler"
+    ),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _LATER.items():
+        if name in names.split():
+            value = getattr(importlib.import_module(f"jaxlib.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 # ---- what the C++ call paths look up ----
 
@@ -348,9 +378,11 @@ def prime_profile_data() -> None:
     if _kept_types:
         return
     text = "planes { lines { events { metadata_id: 1 stats { metadata_id: 1 } } } }"
+    from jaxlib import _profile_data  # pyright: ignore[reportAttributeAccessIssue]
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        data = ProfileData.from_text_proto(text)
+        data = _profile_data.ProfileData.from_text_proto(text)
         (plane,) = data.planes
         (line,) = plane.lines
         (event,) = line.events
@@ -379,6 +411,8 @@ def set_effort(build: Any, name: str, effort: float) -> None:
 
 def load_pjrt_plugin(name: str, path: str) -> Any:
     """Loads the library of a PJRT plugin, and lets traces record its devices."""
+    from jaxlib import _profiler, xla_client  # pyright: ignore[reportAttributeAccessIssue]
+
     api = _plugins[name] = xla_client.load_pjrt_plugin_dynamically(name, path)
     _profiler.register_plugin_profiler(api)
     return api
@@ -389,6 +423,8 @@ _plugins: dict[str, Any] = {}
 
 def devices_of_description(plugin: str, name: str, options: dict[str, str]) -> list[Any]:
     """The devices of a machine that a loaded plugin describes; programs compile for them."""
+    from jaxlib import xla_client  # see `_LATER`
+
     api = _plugins[plugin]
     topology = xla_client.make_c_api_device_topology(api, name, **options)
     return topology._make_compile_only_devices()
@@ -433,7 +469,7 @@ def build_identity() -> str:
             digest.update(size.to_bytes(8, "little") + file.read(ends))
             file.seek(max(size - ends, 0))
             digest.update(file.read())
-    return f"{jaxlib.version.__version__} {JAXLIB_VERSION} {digest.hexdigest()}"
+    return f"{JAXLIB_VERSION} {digest.hexdigest()}"
 
 
 def serialize_executable(executable: Any) -> bytes | None:
@@ -554,11 +590,13 @@ def register_gpu_kernels() -> None:
 
 
 def _register_targets(provider: Any) -> None:
+    from jaxlib import xla_client  # see `_LATER`
+
     for platform, targets in provider.registrations().items():
         for name, value, api_version in targets:
-            register_custom_call_target(name, value, platform=platform, api_version=api_version)
+            xla_client.register_custom_call_target(name, value, platform, api_version)
     for name in getattr(provider, "batch_partitionable_targets", list)():
-        register_custom_call_as_batch_partitionable(name)
+        xla_client.register_custom_call_as_batch_partitionable(name)
 
 
 # ---- transfer between processes ----

@@ -9,7 +9,6 @@ priority is the default.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -63,7 +62,12 @@ __all__ = [
     "register_platform",
 ]
 
-_logger = logging.getLogger("olympus.backends")
+
+def _logger() -> Any:
+    import logging  # here: it takes a millisecond, which a process that does not log can save
+
+    return logging.getLogger("olympus.backends")
+
 
 # "gpu" asks for whichever of these is there.
 ALIASES = {"gpu": ("cuda", "rocm")}
@@ -266,12 +270,12 @@ def _make_backends() -> _Backends:
             is_wanted = asked and not is_optional
             if is_wanted or name == "cpu" or platform.is_required:
                 raise _cannot_initialize(name, failures[name]) from error
-            _logger.info("Unable to initialize backend '%s': %s", name, error)
+            _logger().info("Unable to initialize backend '%s': %s", name, error)
     if not clients:
         raise _cannot_initialize(*next(iter(failures.items())))
     for name in clients:
         if _platforms[name].is_experimental:
-            _logger.warning(
+            _logger().warning(
                 "Platform '%s' is experimental and not all OLYMPUS functionality may be correctly "
                 "supported!",
                 name,
@@ -306,7 +310,7 @@ def _warn_of_fallback(failures: dict[str, str]) -> None:
         if platform.name not in failures and (hint := platform.hint()):
             hints.append(hint)
     if hints:
-        _logger.warning("%s. Falling back to cpu.", "; ".join(hints))
+        _logger().warning("%s. Falling back to cpu.", "; ".join(hints))
 
 
 def _make_cpu_client() -> Client:

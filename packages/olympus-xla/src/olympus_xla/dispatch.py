@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import collections
 import threading
+from collections import namedtuple
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,14 @@ from .compile_errors import raise_clear_error
 from .transfer import put_leaf
 
 
-class Fastpath(NamedTuple):
+# Not a `NamedTuple`, which takes twice as long to make whenever this module is imported.
+class Fastpath(
+    namedtuple(
+        "Fastpath",
+        "xla_executable out_pytree_def in_shardings out_shardings out_avals out_committed "
+        "kept_var_bitvec in_device_local_layouts const_args",
+    )
+):
     """What the C++ call path needs in order to run an executable by itself.
 
     Attributes:
@@ -58,15 +66,7 @@ class Fastpath(NamedTuple):
       const_args: arrays passed before the operands.
     """
 
-    xla_executable: Any
-    out_pytree_def: Any
-    in_shardings: Sequence[Any]
-    out_shardings: Sequence[Any]
-    out_avals: Sequence[Any]
-    out_committed: Sequence[bool]
-    kept_var_bitvec: Sequence[bool]
-    in_device_local_layouts: Sequence[Any]
-    const_args: Sequence[Any]
+    __slots__ = ()
 
 
 _CACHE_CAPACITY = 8192

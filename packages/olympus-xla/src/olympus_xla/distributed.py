@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from olympus_ir.config_flags import cuda_visible_devices, rocm_visible_devices
-from olympus_sharding.mesh import ProcessConversions, set_process_conversions
+from olympus_sharding.mesh import set_process_conversions
 
 from . import backends, clusters
 from ._jaxlib import (
@@ -180,7 +180,7 @@ def initialize(
             check_same_program,
             check_no_failure,
         )
-        set_process_conversions(ProcessConversions(_join, _part))
+        set_process_conversions(_join, _part)
         _membership.monitor.start()
         atexit.register(_leave_at_exit)
 

@@ -6,7 +6,6 @@ A primitive gets one C++ function object, with its parameters as static keywords
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -185,6 +184,8 @@ def _as_runtime_error(run: Callable[..., Sequence[Any]]) -> Callable[..., Sequen
         try:
             return run(*args, **params)
         except Exception as error:
+            import traceback  # here, for errors alone
+
             trace = traceback.format_exc()
             raise JaxRuntimeError(f"INTERNAL: error calling callback: {trace}") from error
 

@@ -23,7 +23,7 @@ from olympus_ir.jit import (
     jit_options,
     trace_call,
 )
-from olympus_ir.primitives import primitives
+from olympus_ir.primitives import declared_primitives
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import Tracer, current, escaped_tracer_error, evaluation_trace
 
@@ -261,7 +261,7 @@ def clear_caches() -> None:
     """
     clear_function_caches()
     clear_call_caches()
-    for primitive in primitives():
+    for primitive in declared_primitives():
         clear_eager = getattr(primitive.eager, "clear_cache", None)
         if clear_eager is not None:
             clear_eager()

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from olympus_ir import pytrees
 from olympus_ir.avals import get_aval
 from olympus_ir.lax.annotations import layout_constraint_p
 from olympus_ir.pytree_prefix import broadcast_prefix
+from olympus_ir.records import Record
 
 from ._jaxlib import HloLayout, Sharding
 
@@ -31,8 +32,7 @@ class _Auto:
 _AUTO = _Auto()
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Record):
     """The order of an array's dimensions in memory.
 
     Args:
@@ -46,14 +46,23 @@ class Layout:
     """
 
     major_to_minor: tuple[int, ...]
-    tiling: tuple[tuple[int, ...], ...] | None = None
-    sub_byte_element_size_in_bits: int = 0
+    tiling: tuple[tuple[int, ...], ...] | None
+    sub_byte_element_size_in_bits: int
 
     # In place of a layout: the compiler shall choose.
     AUTO: ClassVar[Any] = _AUTO
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "major_to_minor", tuple(self.major_to_minor))
+    def __init__(
+        self,
+        major_to_minor: Iterable[int],
+        tiling: tuple[tuple[int, ...], ...] | None = None,
+        sub_byte_element_size_in_bits: int = 0,
+    ) -> None:
+        super().__init__(
+            major_to_minor=tuple(major_to_minor),
+            tiling=tiling,
+            sub_byte_element_size_in_bits=sub_byte_element_size_in_bits,
+        )
 
     @staticmethod
     def from_pjrt_layout(pjrt_layout: Any) -> Layout:
@@ -67,7 +76,7 @@ class Layout:
 
     def update(self, **changes: Any) -> Layout:
         """The same layout with some properties changed."""
-        return replace(self, **changes)
+        return self.replace(**changes)
 
     def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
         """Raises ValueError where an array of this shape cannot have the layout."""

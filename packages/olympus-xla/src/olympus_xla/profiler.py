@@ -296,7 +296,7 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
         )
     if requires_backend:
         backends()
-    _server = _jaxlib.start_profiler_server(port)
+    _server = _jaxlib.start_server(port)
     return _server
 
 
@@ -325,7 +325,7 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
     Raises:
       RuntimeError: where the server cannot be reached.
     """
-    return _jaxlib.register_profiler_subprocess(pid, port)
+    return _jaxlib.register_subprocess(pid, port)
 
 
 # ---- memory ----
@@ -367,4 +367,4 @@ def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
     Returns:
       A serialized ``ProfiledInstructionsProto``.
     """
-    return _jaxlib.profiled_instructions(str(tensorboard_dir))
+    return _jaxlib.get_profiled_instructions_proto(str(tensorboard_dir))

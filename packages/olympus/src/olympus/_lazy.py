@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from types import ModuleType
 from typing import Any
 
 # JAX's words in names and what they are here, the longer ones first. Modules answer to both.
@@ -61,6 +62,9 @@ def lazy_attributes(
                     return fallback(name)
                 except AttributeError:
                     pass
+        if name == "__all__":  # asked for by `from ... import *`, which shall find the names, too
+            present = dir(importlib.import_module(module_name))
+            return [each for each in present if not each.startswith("_")]
         raise AttributeError(
             f"module {module_name!r} has no attribute {name!r}: OLYMPUS does not have it"
         )
@@ -93,6 +97,15 @@ def _deprecation(module_name: str, name: str, source: str) -> str:
     if module.partition(".")[0] != "olympus":
         return text
     return f"{text} Use {module}.{name if attribute in ('', own_spelling(name)) else attribute}."
+
+
+def loaded_names(module: ModuleType) -> dict[str, Any]:
+    """What a module has loaded of its public names; ``import *`` would load all of them."""
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if name[0] != "_" and not isinstance(value, ModuleType)
+    }
 
 
 def names_from(module: str, *names: str) -> dict[str, str]:

@@ -18,7 +18,6 @@ from olympus_ir.staging import varying_alike
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import (
     Trace,
-    Tracer,
     closed_over,
     current,
     register_tracer_type,
@@ -35,6 +34,7 @@ from ..jvp import (
     tangents_for_rule,
 )
 from ..tables import broadcast_to, concerns_refs, jvp_rules, load_rules
+from ..tracers import PrimalTracer
 from ..zeros import SymbolicZero, Zero, aval_of, has_tangents
 from .series import over, terms_or_zeros, times, zero_series
 from .tables import along_curve, by_jvp_rule, jet_rules
@@ -54,32 +54,19 @@ JET = TransformationName("jet")
 
 
 @register_tracer_type
-class JetTracer(Tracer):
+class JetTracer(PrimalTracer):
     """A value together with the higher coefficients of a power series that begins with it.
 
     Attributes:
-      primal: the value.
       terms: the coefficients of the first power and higher ones, not scaled by factorials.
     """
 
-    __slots__ = ("primal", "terms")
+    __slots__ = ("terms",)
 
     def __init__(self, trace: JetTrace, primal: Any, terms: Sequence[Any]) -> None:
         self._trace = trace
         self.primal = primal
         self.terms = terms
-
-    @property
-    def aval(self) -> Any:
-        return aval_of(self.primal)
-
-    def concrete_or_none(self) -> Any:
-        primal = self.primal
-        return primal.concrete_or_none() if isinstance(primal, Tracer) else primal
-
-    def _origin_message(self) -> str:
-        primal = self.primal
-        return primal._origin_message() if isinstance(primal, Tracer) else ""
 
     def __repr__(self) -> str:
         return f"JetTracer<{self.aval.str_short()}>"

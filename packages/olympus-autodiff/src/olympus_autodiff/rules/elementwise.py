@@ -148,7 +148,7 @@ def _integer_pow_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, y: int)
 
 # ---- functions without derivative: constant almost everywhere, or of and to integers ----
 
-for _primitive in (
+STEPS = (
     lax.sign_p,
     lax.floor_p,
     lax.ceil_p,
@@ -165,9 +165,8 @@ for _primitive in (
     lax.le_to_p,
     lax.stop_gradient_p,
     lax.bitcast_convert_type_p,
-):
-    jvp_rules.define(_primitive, zero_derivative)
-for _primitive in (
+)
+OF_INTEGERS = (
     lax.and_p,
     lax.or_p,
     lax.xor_p,
@@ -178,7 +177,11 @@ for _primitive in (
     lax.population_count_p,
     lax.clz_p,
     lax.mulhi_p,
-):
+)
+
+for _primitive in STEPS:
+    jvp_rules.define(_primitive, zero_derivative)
+for _primitive in OF_INTEGERS:
     jvp_rules.exempt(_primitive, reason="takes integers only, which have no tangents")
 jvp_rules.exempt(
     lax.nextafter_p,

@@ -8,9 +8,7 @@ program gets there, with one concrete array an operand.
 
 from __future__ import annotations
 
-import copy
 import functools
-import string
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -145,46 +143,6 @@ def with_static_leaves(arrays: Sequence[Any], static_args: tuple) -> list[Any]:
 # ---- debugging ----
 
 
-class _FormatChecker(string.Formatter):
-    """Checks that the fields of a format string and the arguments belong to one another."""
-
-    def __init__(self) -> None:
-        self.has_fields = False
-
-    def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
-        self.has_fields = True
-        first, _ = _split_field_name(field_name)
-        return self.get_value(first, args, kwargs), first
-
-    def convert_field(self, value: Any, conversion: Any) -> Any:
-        return value
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        return ""
-
-    def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
-        unused = [arg for position, arg in enumerate(args) if position not in used_args]
-        if unused:
-            raise ValueError(f"Unused positional arguments to `olympus.debug.print`: {unused}")
-        unused_names = [name for name in kwargs if name not in used_args]
-        if unused_names:
-            raise ValueError(
-                f"Unused keyword arguments to `olympus.debug.print`: {unused_names}. You may be "
-                'passing an f-string (such as `f"{x}"`) to `olympus.debug.print`; pass a plain '
-                "string."
-            )
-
-
-def _split_field_name(field_name: str) -> tuple[Any, str]:
-    for place, character in enumerate(field_name):
-        if character in ".[":
-            first, rest = field_name[:place], field_name[place:]
-            break
-    else:
-        first, rest = field_name, ""
-    return (int(first) if first.isdigit() else first), rest
-
-
 def debug_print(
     fmt: str | None = None,
     *args: Any,
@@ -273,12 +231,11 @@ def _debug_print(
     skip_format_check: bool,
     logging_record: Any,
 ) -> None:
-    checker = _FormatChecker()
+    has_placeholders = True
     if not skip_format_check:
-        checker.vformat(fmt, args, kwargs)
-        has_placeholders = checker.has_fields
-    else:
-        has_placeholders = True
+        from ..format_strings import check_fields  # here, for programs that print
+
+        has_placeholders = check_fields(fmt, args, kwargs)
     arrays, static_args, in_tree = _split_leaves(args, kwargs)
     debug_print_p.bind(
         *arrays,
@@ -321,7 +278,8 @@ def run_debug_print(
 
 def _log(place: Any, text: str) -> None:
     """Logs a message as one of the place that a record describes."""
-    import logging  # takes milliseconds to import, and few programs log
+    import copy  # takes milliseconds to import, and few programs log
+    import logging
 
     logger = logging.getLogger(place.name)
     if logger.isEnabledFor(place.levelno):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -14,14 +14,15 @@ from ..avals import ShapedArray, get_aval
 from ..errors import ShapeError
 from ..primitives import instruction
 from ..resharding import asked_sharding
-from .dot_algorithms import DotAlgorithm, DotAlgorithmPreset
 from .families import check_dtype, result_weak_type
 from .values import Array, ArrayLike, shape_of
+
+if TYPE_CHECKING:
+    from .dot_algorithms import CanonicalPrecision, PrecisionLike  # loaded for algorithms alone
 
 __all__ = [
     "DotDimensionNumbers",
     "Precision",
-    "PrecisionLike",
     "batch_matmul",
     "canonicalize_precision",
     "dot",
@@ -68,22 +69,9 @@ _precision_names: dict[object, Precision] = {
 }
 
 
-PrecisionLike: TypeAlias = (
-    str
-    | Precision
-    | tuple[str, str]
-    | tuple[Precision, Precision]
-    | DotAlgorithm
-    | DotAlgorithmPreset
-    | None
-)
 DotDimensionNumbers: TypeAlias = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
 ]
-
-CanonicalPrecision: TypeAlias = (
-    tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset | None
-)
 
 
 def canonicalize_precision(precision: PrecisionLike) -> CanonicalPrecision:
@@ -100,11 +88,13 @@ def canonicalize_precision(precision: PrecisionLike) -> CanonicalPrecision:
             return None
     if isinstance(precision, Precision):
         return (precision, precision)
+    if isinstance(precision, str) and precision in _precision_names:
+        return (Precision(precision), Precision(precision))
+    from .dot_algorithms import DotAlgorithm, DotAlgorithmPreset
+
     if isinstance(precision, DotAlgorithm | DotAlgorithmPreset):
         return precision
     if isinstance(precision, str):
-        if precision in _precision_names:
-            return (Precision(precision), Precision(precision))
         if precision in DotAlgorithmPreset.__members__:
             return DotAlgorithmPreset[precision]
     elif isinstance(precision, list | tuple) and len(precision) == 2:

@@ -13,13 +13,14 @@ from ..avals import ShapedArray
 from ..errors import ShapeError
 from ..primitives import instruction
 from ..resharding import asked_sharding
-from .contractions import PrecisionLike, canonicalize_precision
+from .contractions import canonicalize_precision
 from .convolution_shapes import (
     ConvDimensionNumbers,
     conv_dimension_numbers,
     permuted,
     unpermuted,
 )
+from .dot_algorithms import PrecisionLike
 from .families import check_same_dtypes, result_weak_type
 from .values import Array, ArrayLike, shape_of
 from .window_shapes import (

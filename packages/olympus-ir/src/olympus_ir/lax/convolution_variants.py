@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .broadcasting import broadcast_in_dim
-from .contractions import Precision, PrecisionLike, canonicalize_precision, dot_general
+from .contractions import Precision, canonicalize_precision, dot_general
 from .conversion import convert_dtype
 from .convolution import conv_general_dilated
 from .convolution_shapes import (
@@ -19,6 +19,7 @@ from .convolution_shapes import (
     transposed_padding,
 )
 from .creation import broadcasted_iota
+from .dot_algorithms import PrecisionLike
 from .logic import eq
 from .shaping import reshape, rev, transpose
 from .values import Array, ArrayLike, dtype_of, shape_of

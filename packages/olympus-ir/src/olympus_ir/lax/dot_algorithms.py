@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import ml_dtypes
 import numpy as np
 
-__all__ = ["DotAlgorithm", "DotAlgorithmPreset"]
+from .contractions import Precision
+
+__all__ = ["DotAlgorithm", "DotAlgorithmPreset", "PrecisionLike"]
 
 
 class DotAlgorithm(NamedTuple):
@@ -149,3 +151,17 @@ _SUM_TYPES: dict[str, type] = {
     ]
     for name in _STORAGE_TYPES
 }
+
+PrecisionLike: TypeAlias = (
+    str
+    | Precision
+    | tuple[str, str]
+    | tuple[Precision, Precision]
+    | DotAlgorithm
+    | DotAlgorithmPreset
+    | None
+)
+# What `canonicalize_precision` makes of one.
+CanonicalPrecision: TypeAlias = (
+    tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset | None
+)

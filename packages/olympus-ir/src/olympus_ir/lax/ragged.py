@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Sequence
 from typing import Any
@@ -14,16 +13,17 @@ from .. import dtypes
 from ..avals import ShapedArray
 from ..expansion import expansion_rules
 from ..primitives import instruction
+from ..records import Record
 from ..resharding import asked_sharding
 from .broadcasting import broadcast_in_dim
 from .contractions import (
     DotDimensionNumbers,
-    PrecisionLike,
     canonicalize_precision,
     dot_general_p,
 )
 from .conversion import convert_element_type
 from .creation import broadcasted_iota, full
+from .dot_algorithms import PrecisionLike
 from .elementwise import sub
 from .logic import bitwise_and, ge, lt, select
 from .reductions import cumsum
@@ -41,8 +41,7 @@ ragged_dot_general_p = instruction("ragged_dot_general", family="contractions")
 ragged_dot_general_p.linear_in = (0, 1)  # in each, the other one being given
 
 
-@dataclasses.dataclass(frozen=True)
-class RaggedDotDimensionNumbers:
+class RaggedDotDimensionNumbers(Record):
     """Which dimensions of a ragged product are summed over, paired, and cut into groups.
 
     Attributes:
@@ -54,18 +53,24 @@ class RaggedDotDimensionNumbers:
     """
 
     dot_dimension_numbers: DotDimensionNumbers
-    lhs_ragged_dimensions: Sequence[int]
-    rhs_group_dimensions: Sequence[int]
+    lhs_ragged_dimensions: tuple[int, ...]
+    rhs_group_dimensions: tuple[int, ...]
 
-    def __post_init__(self) -> None:
-        (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = self.dot_dimension_numbers
-        numbers = (
-            (tuple(lhs_contracting), tuple(rhs_contracting)),
-            (tuple(lhs_batch), tuple(rhs_batch)),
+    def __init__(
+        self,
+        dot_dimension_numbers: DotDimensionNumbers,
+        lhs_ragged_dimensions: Sequence[int],
+        rhs_group_dimensions: Sequence[int],
+    ) -> None:
+        (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dot_dimension_numbers
+        super().__init__(
+            dot_dimension_numbers=(
+                (tuple(lhs_contracting), tuple(rhs_contracting)),
+                (tuple(lhs_batch), tuple(rhs_batch)),
+            ),
+            lhs_ragged_dimensions=tuple(lhs_ragged_dimensions),
+            rhs_group_dimensions=tuple(rhs_group_dimensions),
         )
-        object.__setattr__(self, "dot_dimension_numbers", numbers)
-        for name in ("lhs_ragged_dimensions", "rhs_group_dimensions"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
 
 
 class RaggedKind(enum.Enum):

@@ -11,8 +11,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-import importlib.util
-import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -24,8 +22,6 @@ from olympus_ir.config_flags import (
 )
 
 from .. import _jaxlib, backends
-
-_logger = logging.getLogger("olympus.plugins")
 
 # Newest first. The wheels of one version hold the library and its Python extension modules.
 VERSIONS = ("cuda13", "cuda12")
@@ -50,6 +46,8 @@ _LIBRARIES = (
 
 def _folders(package: str) -> list[Path]:
     """The folders of a (namespace) package, found without importing it."""
+    import importlib.util  # here: only a search for devices wants it
+
     spec = importlib.util.find_spec(package)
     if spec is None or spec.submodule_search_locations is None:
         return []
@@ -86,12 +84,15 @@ def _load_nvidia_libraries() -> None:
                 try:
                     ctypes.cdll.LoadLibrary(str(candidates[-1]))
                 except OSError as error:
-                    _logger.info("cannot load %s: %s", candidates[-1], error)
+                    import logging
+
+                    logger = logging.getLogger("olympus.plugins")
+                    logger.info("cannot load %s: %s", candidates[-1], error)
                 break
 
 
 def _client_options() -> dict[str, Any]:
-    options = dict(_jaxlib.plugin_gpu_options())
+    options = dict(_jaxlib.generate_pjrt_gpu_plugin_options())
     options["platform_name"] = "cuda"
     visible = cuda_visible_devices.value
     if visible != "all":
@@ -147,7 +148,7 @@ def _make_client() -> Any:
     load_plugin()
     distributed = backends.distributed_runtime
     client = None if distributed is None else distributed.client
-    return _jaxlib.make_plugin_client("cuda", _client_options(), client)
+    return _jaxlib.make_c_api_client("cuda", _client_options(), client)
 
 
 def _hint() -> str | None:

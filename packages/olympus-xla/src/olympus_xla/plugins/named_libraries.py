@@ -59,7 +59,7 @@ def register_library(name: str, path: str, priority: int = 400) -> None:
             _jaxlib.load_pjrt_plugin(name, path)
             _jaxlib.initialize_pjrt_plugin(name)
         options = parse_client_options(pjrt_client_create_options.value)
-        return _jaxlib.make_plugin_client(name, options, None)
+        return _jaxlib.make_c_api_client(name, options, None)
 
     backends.register_platform(backends.Platform(name, make_client, priority=priority))
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import os
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,8 @@ def plugin_library() -> str | None:
     path = os.environ.get("TPU_LIBRARY_PATH")
     if path:
         return path
+    import importlib.util  # here: only a search for devices wants it
+
     if importlib.util.find_spec("libtpu") is None:
         return None
     return importlib.import_module("libtpu").get_library_path()
@@ -52,7 +52,7 @@ def load_plugin() -> None:
 
 def _make_client() -> Any:
     load_plugin()
-    return _jaxlib.make_plugin_client("tpu", None, None)
+    return _jaxlib.make_c_api_client("tpu", None, None)
 
 
 def _hint() -> str | None:

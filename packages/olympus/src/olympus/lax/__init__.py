@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The instruction set: operations that NumPy's interface is composed of."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import olympus_ir.lax as _lax
-from olympus_ir.lax import *  # noqa: F403
 
 from .. import _lazy
+
+if TYPE_CHECKING:
+    from olympus_ir.lax import *  # noqa: F403
+else:  # what is loaded; the star would load all
+    globals().update(_lazy.loaded_names(_lax))
 
 _SUBMODULES = ("linalg",)
 
@@ -23,7 +27,7 @@ _lazy_name, _lazy_names = _lazy.lazy_attributes(
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _SUBMODULES:
+    if name not in _SUBMODULES and name != "__all__":
         try:
             return getattr(_lax, name)
         except AttributeError:

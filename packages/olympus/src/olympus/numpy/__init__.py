@@ -2,11 +2,16 @@
 """The NumPy interface: ``import olympus.numpy as jnp``."""
 
 import functools as _functools
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 import olympus_numpy as _numpy
-from olympus_numpy import *  # noqa: F403
 
 from .. import _lazy
+
+if _TYPE_CHECKING:
+    from olympus_numpy import *  # noqa: F403
+else:  # what is loaded; the star would load all
+    globals().update(_lazy.loaded_names(_numpy))
 
 # What olympus-numpy loads when it is first used is kept here, too.
 __getattr__, _names = _lazy.lazy_attributes(

@@ -11,6 +11,7 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.primitives import Primitive
 
+from ...rules.elementwise import OF_INTEGERS, STEPS
 from ...tables import broadcast_to, constant, shape_of
 from ...zeros import aval_of
 from ..series import (
@@ -75,34 +76,7 @@ for _primitive in (
 ):
     jet_rules.define(_primitive, bound(termwise, _primitive))
 
-for _primitive in (
-    lax.sign_p,
-    lax.floor_p,
-    lax.ceil_p,
-    lax.round_p,
-    lax.is_finite_p,
-    lax.eq_p,
-    lax.ne_p,
-    lax.lt_p,
-    lax.le_p,
-    lax.gt_p,
-    lax.ge_p,
-    lax.eq_to_p,
-    lax.lt_to_p,
-    lax.le_to_p,
-    lax.stop_gradient_p,
-    lax.bitcast_convert_type_p,
-    lax.and_p,
-    lax.or_p,
-    lax.xor_p,
-    lax.not_p,
-    lax.shift_left_p,
-    lax.shift_right_logical_p,
-    lax.shift_right_arithmetic_p,
-    lax.population_count_p,
-    lax.clz_p,
-    lax.mulhi_p,
-):
+for _primitive in (*STEPS, *OF_INTEGERS):
     jet_rules.define(_primitive, bound(zero_prop, _primitive))
 
 

@@ -3,7 +3,6 @@
 
 from .associative import associative_scan
 from .conditionals import cond, switch
-from .linear_solves import linear_solve_p
 from .loops import fori_loop, while_loop
 from .platforms import platform_dependent, platform_index_p
 from .primitives import cond_p, scan_p, while_p
@@ -14,7 +13,6 @@ __all__ = [
     "cond",
     "cond_p",
     "fori_loop",
-    "linear_solve_p",
     "map",
     "platform_dependent",
     "platform_index_p",

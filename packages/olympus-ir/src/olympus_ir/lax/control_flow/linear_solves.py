@@ -14,6 +14,8 @@ from ...evaluation import eval_olympuspr
 from ...primitives import instruction
 from ..values import as_array
 
+__all__ = ["linear_solve_p"]
+
 
 class LinearSolveParts(NamedTuple):
     """One thing for each of the four programs of a linear solve; None where there is no program.

@@ -1,72 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sparse arrays as batches of coordinates and values."""
 
-from olympus_sparse import (
-    BCOO,
-    bcoo_broadcast_in_dim,
-    bcoo_concatenate,
-    bcoo_conv_general_dilated,
-    bcoo_dot_general,
-    bcoo_dot_general_p,
-    bcoo_dot_general_sampled,
-    bcoo_dot_general_sampled_p,
-    bcoo_dynamic_slice,
-    bcoo_eliminate_zeros,
-    bcoo_extract,
-    bcoo_extract_p,
-    bcoo_fromdense,
-    bcoo_fromdense_p,
-    bcoo_gather,
-    bcoo_multiply_dense,
-    bcoo_multiply_sparse,
-    bcoo_reduce_sum,
-    bcoo_reshape,
-    bcoo_rev,
-    bcoo_slice,
-    bcoo_sort_indices,
-    bcoo_sort_indices_p,
-    bcoo_spdot_general_p,
-    bcoo_squeeze,
-    bcoo_sum_duplicates,
-    bcoo_sum_duplicates_p,
-    bcoo_todense,
-    bcoo_todense_p,
-    bcoo_transpose,
-    bcoo_transpose_p,
-    bcoo_update_layout,
-)
+import olympus_sparse as _sparse
 
-__all__ = [
-    "BCOO",
-    "bcoo_broadcast_in_dim",
-    "bcoo_concatenate",
-    "bcoo_conv_general_dilated",
-    "bcoo_dot_general",
-    "bcoo_dot_general_p",
-    "bcoo_dot_general_sampled",
-    "bcoo_dot_general_sampled_p",
-    "bcoo_dynamic_slice",
-    "bcoo_eliminate_zeros",
-    "bcoo_extract",
-    "bcoo_extract_p",
-    "bcoo_fromdense",
-    "bcoo_fromdense_p",
-    "bcoo_gather",
-    "bcoo_multiply_dense",
-    "bcoo_multiply_sparse",
-    "bcoo_reduce_sum",
-    "bcoo_reshape",
-    "bcoo_rev",
-    "bcoo_slice",
-    "bcoo_sort_indices",
-    "bcoo_sort_indices_p",
-    "bcoo_spdot_general_p",
-    "bcoo_squeeze",
-    "bcoo_sum_duplicates",
-    "bcoo_sum_duplicates_p",
-    "bcoo_todense",
-    "bcoo_todense_p",
-    "bcoo_transpose",
-    "bcoo_transpose_p",
-    "bcoo_update_layout",
-]
+from ... import _lazy
+
+__all__ = [name for name in _sparse.__all__ if name.lower().startswith("bcoo")]
+
+__getattr__, __dir__ = _lazy.lazy_attributes(__name__, _lazy.names_from("olympus_sparse", *__all__))

@@ -1,34 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sparse arrays as batches of compressed rows."""
 
-from olympus_sparse import (
-    BCSR,
-    bcsr_broadcast_in_dim,
-    bcsr_concatenate,
-    bcsr_dot_general,
-    bcsr_dot_general_p,
-    bcsr_eliminate_zeros,
-    bcsr_extract,
-    bcsr_extract_p,
-    bcsr_fromdense,
-    bcsr_fromdense_p,
-    bcsr_sum_duplicates,
-    bcsr_todense,
-    bcsr_todense_p,
-)
+import olympus_sparse as _sparse
 
-__all__ = [
-    "BCSR",
-    "bcsr_broadcast_in_dim",
-    "bcsr_concatenate",
-    "bcsr_dot_general",
-    "bcsr_dot_general_p",
-    "bcsr_eliminate_zeros",
-    "bcsr_extract",
-    "bcsr_extract_p",
-    "bcsr_fromdense",
-    "bcsr_fromdense_p",
-    "bcsr_sum_duplicates",
-    "bcsr_todense",
-    "bcsr_todense_p",
-]
+from ... import _lazy
+
+__all__ = [name for name in _sparse.__all__ if name.lower().startswith("bcsr")]
+
+__getattr__, __dir__ = _lazy.lazy_attributes(__name__, _lazy.names_from("olympus_sparse", *__all__))

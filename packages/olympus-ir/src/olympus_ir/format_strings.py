@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Format strings, whose fields and values are compared before there are values to show."""
+
+from __future__ import annotations
+
+import string
+from typing import Any
+
+__all__ = ["check_fields"]
+
+
+def check_fields(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a format string has fields, once they have been found to be those of the values.
+
+    Raises:
+      IndexError: a position has no value.
+      KeyError: a name has no value.
+      ValueError: a value has no field.
+
+    Example:
+      >>> check_fields("x is {x:.2f}", (), {"x": 1})
+      True
+    """
+    checker = _FormatChecker()
+    checker.vformat(fmt, args, kwargs)
+    return checker.has_fields
+
+
+class _FormatChecker(string.Formatter):
+    """Checks that the fields of a format string and the arguments belong to one another."""
+
+    def __init__(self) -> None:
+        self.has_fields = False
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        self.has_fields = True
+        first, _ = _split_field_name(field_name)
+        return self.get_value(first, args, kwargs), first
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        return value
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return ""
+
+    def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
+        unused = [arg for position, arg in enumerate(args) if position not in used_args]
+        if unused:
+            raise ValueError(f"Unused positional arguments to `olympus.debug.print`: {unused}")
+        unused_names = [name for name in kwargs if name not in used_args]
+        if unused_names:
+            raise ValueError(
+                f"Unused keyword arguments to `olympus.debug.print`: {unused_names}. You may be "
+                'passing an f-string (such as `f"{x}"`) to `olympus.debug.print`; pass a plain '
+                "string."
+            )
+
+
+def _split_field_name(field_name: str) -> tuple[Any, str]:
+    for place, character in enumerate(field_name):
+        if character in ".[":
+            first, rest = field_name[:place], field_name[place:]
+            break
+    else:
+        first, rest = field_name, ""
+    return (int(first) if first.isdigit() else first), rest

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which modules of the instruction set are loaded when one of their names is first used.
+
+Few programs use them (benchmark "import the NumPy interface"). A test compares the names with those
+that the modules export.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+__all__ = ["MODULES", "MODULE_OF", "load_all"]
+
+MODULES = {
+    "approximate": "approx_max_k approx_min_k approx_top_k_p",
+    "composites": "composite composite_p",
+    "control_flow.linear_solves": "linear_solve_p",
+    "convolution": ("conv conv_general_dilated conv_general_dilated_p conv_with_general_padding"),
+    "convolution_shapes": (
+        "ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv_dimension_numbers "
+        "conv_general_permutations conv_general_shape_tuple conv_shape_tuple "
+        "conv_transpose_shape_tuple"
+    ),
+    "convolution_variants": (
+        "conv_general_dilated_local conv_general_dilated_patches conv_transpose"
+    ),
+    "dot_algorithms": "DotAlgorithm DotAlgorithmPreset PrecisionLike",
+    "point_to_point": "precv psend",
+    "ragged": "RaggedDotDimensionNumbers ragged_dot ragged_dot_general ragged_dot_general_p",
+    "ragged_exchange": "ragged_all_to_all ragged_all_to_all_p",
+    "random_bits": (
+        "RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p"
+    ),
+    "scaled_products": "scaled_dot scaled_dot_p",
+}
+
+MODULE_OF = {name: module for module, names in MODULES.items() for name in names.split()}
+
+
+def load_all() -> None:
+    """Loads all of them, so that all primitives are declared."""
+    for module in MODULES:
+        importlib.import_module(f"{__package__}.{module}")
