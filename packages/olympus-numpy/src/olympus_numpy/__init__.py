@@ -5,21 +5,18 @@ Functions, dtypes and constants have NumPy's names. Arrays are immutable, dtypes
 default, and Python scalars take the dtype of the arrays that they meet.
 """
 
-from __future__ import annotations
-
 import builtins as _builtins
+import typing as _typing
 from importlib import import_module as _import_module
 from types import ModuleType as _ModuleType
-from typing import TYPE_CHECKING
-from typing import Any as _Any
 
 from olympus_ir.arrays import Array
 from olympus_ir.promotion import promote_types as promote_types
-from olympus_ir.source_info import register_library_folder
+from olympus_ir.source_info import register_library_folder as _register_library_folder
 
 from .__about__ import __version__ as __version__
 from .arithmetic import *  # noqa: F403
-from .array_methods import attach
+from .array_methods import attach as _attach
 from .complex_parts import *  # noqa: F403
 from .constants import *  # noqa: F403
 from .contractions import *  # noqa: F403
@@ -45,7 +42,7 @@ from .transcendental import *  # noqa: F403
 from .ufunc import frompyfunc as frompyfunc
 from .ufunc import ufunc as ufunc
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     # Loaded when first used: see the table in `later` and `__getattr__` below.
     from . import fft as fft
     from . import linalg as linalg
@@ -73,7 +70,7 @@ bool = bool_  # noqa: F405
 _LATER_SUBMODULES = ("fft", "linalg")
 
 
-def __getattr__(name: str) -> _Any:
+def __getattr__(name: str) -> _typing.Any:
     """Loads the module that has ``name`` and keeps all that it exports: this runs once for each."""
     if name == "__all__":  # which `from olympus_numpy import *` asks for
         return [each for each in __dir__() if _is_public(each)]
@@ -95,6 +92,6 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_module_of, *_LATER_SUBMODULES})
 
 
-attach()
+_attach()
 
-register_library_folder(__path__[0])  # noqa: F405
+_register_library_folder(__path__[0])  # noqa: F405

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The instruction set: one primitive, bind function and shape rule an operation."""
 
+import typing as _typing
 from importlib import import_module as _import_module
 from types import ModuleType as _ModuleType
-from typing import TYPE_CHECKING
-from typing import Any as _Any
 
 from .annotations import *  # noqa: F403
 from .broadcasting import *  # noqa: F403
@@ -35,7 +34,7 @@ from .transfer import *  # noqa: F403
 from .window_shapes import *  # noqa: F403
 from .windows import *  # noqa: F403
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     # Loaded when first used: see the table in `later` and `__getattr__` below.
     from .approximate import *  # noqa: F403
     from .composites import *  # noqa: F403
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     from .scaled_products import *  # noqa: F403
 
 
-def __getattr__(name: str) -> _Any:
+def __getattr__(name: str) -> _typing.Any:
     """Loads the module that has ``name`` and keeps all that it exports: this runs once for each."""
     if name == "__all__":  # which `from olympus_ir.lax import *` asks for
         return [each for each in __dir__() if _is_public(each)]

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The instruction set: operations that NumPy's interface is composed of."""
 
-from typing import TYPE_CHECKING, Any
+import typing as _typing
 
 import olympus_ir.lax as _lax
 
 from .. import _lazy
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from olympus_ir.lax import *  # noqa: F403
 else:  # what is loaded; the star would load all
     globals().update(_lazy.loaded_names(_lax))
@@ -26,7 +26,7 @@ _lazy_name, _lazy_names = _lazy.lazy_attributes(
 )
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     if name not in _SUBMODULES and name != "__all__":
         try:
             return getattr(_lax, name)
@@ -36,4 +36,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*dir(_lax), *_lazy_names()})
+    return sorted({*_lax.__all__, *_lazy_names()})

@@ -2,13 +2,13 @@
 """The NumPy interface: ``import olympus.numpy as jnp``."""
 
 import functools as _functools
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 import olympus_numpy as _numpy
 
 from .. import _lazy
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from olympus_numpy import *  # noqa: F403
 else:  # what is loaded; the star would load all
     globals().update(_lazy.loaded_names(_numpy))
@@ -20,5 +20,4 @@ __getattr__, _names = _lazy.lazy_attributes(
 
 
 def __dir__() -> list[str]:
-    names = {name for name in dir(_numpy) if not name.startswith("__")}
-    return sorted({*names, *_names()})
+    return sorted({*_numpy.__all__, *_names()})
