@@ -74,6 +74,17 @@ def test_inner_blocks_win():
     }
 
 
+def test_none_takes_away_what_outer_blocks_set():
+    def fun(x):
+        with set_xla_metadata(a=1, b=2):
+            with set_xla_metadata(a=None):
+                y = lax.sin(x)
+            with set_xla_metadata(a=None, b=None):
+                return lax.cos(y)
+
+    assert operations(fun, X) == {"stablehlo.sine": 'b = "2"'}
+
+
 def test_called_functions_and_derivatives_are_marked():
     inner = jit(lambda x: lax.sin(x))
 

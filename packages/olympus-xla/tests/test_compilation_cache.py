@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from olympus_ir import config_cache_flags as flags
-from olympus_ir import lax
+from olympus_ir import lax, monitoring
 from olympus_ir.lax.callbacks import pure_callback
 from olympus_xla import _jaxlib, cache_key, clear_caches, compilation_cache, jit
 from olympus_xla.dispatch import compile_options
@@ -69,7 +69,7 @@ logging.getLogger("olympus.compilation_cache").setLevel(logging.DEBUG)
 seen = []
 handler = logging.Handler(); handler.emit = lambda record: seen.append(record.getMessage())
 logging.getLogger("olympus.compilation_cache").addHandler(handler)
-from olympus_ir import lax
+from olympus_ir import lax, monitoring
 from olympus_xla import jit
 print(float(jit(lambda x: lax.reduce_sum(lax.sin(x), (0,)))(np.ones(3, np.float32))))
 print(sum("cache hit" in each for each in seen))
@@ -92,7 +92,7 @@ print(sum("cache hit" in each for each in seen))
 def test_concurrent_processes(run_python, tmp_path):
     code = """
 import numpy as np
-from olympus_ir import lax
+from olympus_ir import lax, monitoring
 from olympus_xla import jit
 for n in range(6):
     assert jit(lambda x: lax.add(x, float(n)))(np.float32(1)) == 1 + n
@@ -248,7 +248,7 @@ def test_what_was_used_longest_ago_goes_first(tmp_path, cache):
     for age, path in enumerate(paths[:3]):
         store.put(path, contents)
         os.utime(path, (1000 + age, 1000 + age))
-    assert store.get(paths[0]) == contents  # now the youngest
+    assert store.get(paths[0]) == (contents, 0.0)  # now the youngest
     store.put(paths[3], contents)
     assert entries(cache) == sorted(path.name for path in (paths[0], paths[2], paths[3]))
     store.put(store.path_of("f", "huge"), os.urandom(5000))
@@ -317,3 +317,28 @@ def test_entries_are_the_users_own(cache):
     (path,) = cache.iterdir()
     assert cache.stat().st_mode & 0o077 == 0
     assert path.stat().st_mode & 0o077 == 0
+
+
+def test_listeners_are_told(cache):
+    events, durations = [], []
+
+    def on_duration(event, seconds, **details):
+        durations.append(event)
+
+    monitoring.register_event_listener(events.append)
+    monitoring.register_event_duration_secs_listener(on_duration)
+    try:
+        jit(lambda x: lax.tan(x))(X)
+        first, events[:] = list(events), []
+        clear_caches()
+        durations.clear()
+        jit(lambda x: lax.tan(x))(X)
+    finally:
+        monitoring.unregister_event_listener(events.append)
+        monitoring.unregister_event_duration_listener(on_duration)
+    place = "/jax/compilation_cache/"
+    told = ["tasks_using_cache", "compile_requests_use_cache", "cache_misses"]
+    assert first == [place + event for event in told]
+    assert events == [place + "compile_requests_use_cache", place + "cache_hits"]
+    told = ["compile_time_saved_sec", "cache_retrieval_time_sec"]
+    assert [event for event in durations if event.startswith(place)] == [place + t for t in told]

@@ -45,7 +45,8 @@ def set_xla_metadata(x: Any = _NOTHING, **kwargs: Any) -> Any:
 
     Args:
       x: an array, or a pytree of arrays.
-      **kwargs: the attributes: texts, numbers and booleans.
+      **kwargs: the attributes: texts, numbers and booleans. In a block, None takes away what an
+        outer block has set.
 
     Returns:
       The value; or, without one, a context manager.
@@ -57,7 +58,12 @@ def set_xla_metadata(x: Any = _NOTHING, **kwargs: Any) -> Any:
       >>> y = set_xla_metadata(lax.cos(y), schedule="late")
     """
     if x is _NOTHING:
-        return MarkedBlock({name: attribute_text(value) for name, value in kwargs.items()})
+        return MarkedBlock(
+            {
+                name: None if value is None else attribute_text(value)
+                for name, value in kwargs.items()
+            }
+        )
     attributes = tuple((name, value) for name, value in sorted(kwargs.items()))
     return pytrees.tree_map(
         lambda leaf: xla_metadata_value_p.bind(leaf, xla_metadata_kvs=attributes), x

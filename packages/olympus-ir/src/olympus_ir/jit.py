@@ -13,16 +13,16 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import pytrees
+from . import phases, pytrees
 from ._jaxlib import config_trace_context
 from .avals import AbstractValue, argument_aval, get_aval
-from .config_states import no_tracing
+from .config_states import explain_cache_misses, no_tracing
 from .evaluation import evaluator
 from .flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
 from .function_caches import FunctionCache
 from .olympuspr import ClosedOlympuspr, DebugInfo
 from .staging import separate_constants, trace_to_olympuspr
-from .tracing import current, find_tracers
+from .tracing import current, evaluation_trace, find_tracers
 
 
 class JitOptions:
@@ -341,6 +341,10 @@ def trace_call(
     key = (options, in_tree, avals, statics, current.axes, config_trace_context())
     program = programs.get(key)
     if program is None:
+        if explain_cache_misses.value:
+            from .cache_misses import explain  # only where it is asked for
+
+            explain(fun, debug_info_of_tree("jit", fun, in_tree, positions), key, programs)
         program = _trace_program(fun, fun_called, options, in_tree, avals, positions)
         # A program that closes over tracers of this very moment is of no use later.
         if not find_tracers(program.hoisted):
@@ -448,7 +452,11 @@ def _trace_program(
     flat = FlatFunction(fun_called, in_tree)
     info = debug_info_of_tree("jit", fun, in_tree, positions)
     check_tracing_allowed(info)
-    olympuspr, constants = trace_to_olympuspr(flat, avals, info)
+    if current.trace is evaluation_trace:
+        with phases.tracing(function_name(fun)):
+            olympuspr, constants = trace_to_olympuspr(flat, avals, info)
+    else:  # a part of the function that is being traced
+        olympuspr, constants = trace_to_olympuspr(flat, avals, info)
     out_tree = flat.out_tree
     olympuspr.debug_info = info.with_result_paths(lambda: result_paths(out_tree))
     hoisted, closed = separate_constants(ClosedOlympuspr(olympuspr, constants))

@@ -29,12 +29,12 @@ class MarkedBlock:
     """Gives attributes to what is traced in a ``with`` block, or in a function that it decorates.
 
     Args:
-      attributes: from names to texts.
+      attributes: from names to texts; None takes an attribute of outer blocks away.
     """
 
     __slots__ = ("_attributes", "_entered")
 
-    def __init__(self, attributes: Mapping[str, str]) -> None:
+    def __init__(self, attributes: Mapping[str, str | None]) -> None:
         self._attributes = tuple(sorted(attributes.items()))
         self._entered: list[tuple[NameStack, Any]] = []
 

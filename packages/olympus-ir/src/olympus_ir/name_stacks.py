@@ -19,7 +19,7 @@ class Mark(str):
     """No name, but attributes of all operations within; see `olympus_ir.marks`.
 
     Attributes:
-      attributes: pairs of names and texts.
+      attributes: pairs of names and texts; None takes an attribute of outer marks away.
     """
 
     __slots__ = ("attributes",)
@@ -27,9 +27,9 @@ class Mark(str):
     # Whether there has been one: lowering looks for them only then.
     are_used = False
 
-    attributes: tuple[tuple[str, str], ...]
+    attributes: tuple[tuple[str, str | None], ...]
 
-    def __new__(cls, attributes: Iterable[tuple[str, str]]) -> Mark:
+    def __new__(cls, attributes: Iterable[tuple[str, str | None]]) -> Mark:
         mark = str.__new__(cls, "")
         mark.attributes = tuple(attributes)
         cls.are_used = True
@@ -98,12 +98,12 @@ def marks_of(names: NameStack) -> NameStack:
 
 
 def attributes_of(names: NameStack) -> dict[str, str]:
-    """The attributes of the marks among names, those of inner ones before those of outer ones."""
+    """The attributes of the marks among names: the innermost decides, and None takes one away."""
     attributes: dict[str, str] = {}
     for name in names:
         if isinstance(name, Mark):
             attributes.update(name.attributes)
-    return attributes
+    return {name: text for name, text in attributes.items() if text is not None}
 
 
 def name_stack_text(names: tuple[str, ...]) -> str:

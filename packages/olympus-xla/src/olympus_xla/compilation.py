@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from olympus_ir import phases
 from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.config_flags import captured_constants_warn_bytes, dump_ir_to
 from olympus_ir.dead_code import dce_olympuspr
@@ -154,7 +155,19 @@ def lower(
         result_attributes = _annotate(
             attributes, operand_values, kept_avals, kept_shardings, placement, out_avals
         )
-    with mlir.lowering_lock, mlir.context(), mlir.unknown_location():
+    shown = f"jit({name})"
+    phases.note(
+        "Compiling %s with global shapes and types %s. Argument mapping: %s.",
+        shown,
+        tuple(kept_avals),
+        None if placement is None else placement.in_shardings,
+    )
+    with (
+        phases.lowering(shown),
+        mlir.lowering_lock,
+        mlir.context(),
+        mlir.unknown_location(),
+    ):
         module: Any
         if is_symbolic:
             from .symbolic_shapes import symbolic_module  # only for such programs
@@ -175,7 +188,7 @@ def lower(
             module.mesh_symbol(mesh)
         module.add_public_function(
             program,
-            f"jit({name})",
+            shown,
             ordered,
             arg_attributes=attributes if any(attributes) else None,
             result_attributes=_with_names(result_attributes, closed.debug_info, out_avals),
@@ -373,6 +386,7 @@ def compile_lowered(
         loaded = compile_module(
             module,
             placement.devices,
+            name=f"jit({lowered.name})",
             partitions=len(placement.devices),
             compiler_options=compiler_options,
             host_callbacks=lowered.host_callbacks,

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from olympus_ir import config_cache_flags as flags
-from olympus_ir import config_states
+from olympus_ir import config_states, monitoring
 
 from . import _jaxlib, cache_key
 from .lowering import mlir
@@ -36,8 +36,8 @@ __all__ = ["cache_in_use", "is_initialized", "reset_cache", "set_cache_dir"]
 _logger = logging.getLogger("olympus.compilation_cache")
 
 _MAGIC = b"OLYMPUS-EXECUTABLE\n"
-_HEADER = struct.Struct("<IQ")  # checksum, and length once unpacked
-_SUFFIX = ".executable"
+_HEADER = struct.Struct("<IQd")  # checksum, length once unpacked, seconds of compilation
+_SUFFIX = "-cache"
 _UNFINISHED = ".unfinished"
 # Unfinished files of processes that died are removed after this many seconds.
 _ABANDONED_AFTER = 3600.0
@@ -64,8 +64,8 @@ class ProgramCache:
         readable = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:64]
         return self.directory / f"{readable}-{key}{_SUFFIX}"
 
-    def get(self, path: Path) -> bytes | None:
-        """The serialized executable of an entry, or None.
+    def get(self, path: Path) -> tuple[bytes, float] | None:
+        """The serialized executable of an entry and how long it was compiled, or None.
 
         Raises:
           OSError: where there is an entry that cannot be read.
@@ -78,23 +78,23 @@ class ProgramCache:
         start = len(_MAGIC) + _HEADER.size
         if len(contents) < start or not contents.startswith(_MAGIC):
             raise ValueError(f"{path} is not an executable of OLYMPUS's cache")
-        checksum, length = _HEADER.unpack_from(contents, len(_MAGIC))
+        checksum, length, seconds = _HEADER.unpack_from(contents, len(_MAGIC))
         packed = memoryview(contents)[start:]
         if zlib.crc32(packed) != checksum:
             raise ValueError(f"{path} is damaged: its checksum differs")
         serialized = zlib.decompress(packed, bufsize=length)
         if self._is_bounded():
             os.utime(path)  # what was used last is removed last
-        return serialized
+        return serialized, seconds
 
-    def put(self, path: Path, serialized: bytes) -> None:
+    def put(self, path: Path, serialized: bytes, seconds: float = 0.0) -> None:
         """Writes an entry, and removes the ones used longest ago where there are too many.
 
         Raises:
           OSError: where it cannot be written.
         """
         packed = zlib.compress(serialized, 1)
-        contents = _MAGIC + _HEADER.pack(zlib.crc32(packed), len(serialized)) + packed
+        contents = _MAGIC + _HEADER.pack(zlib.crc32(packed), len(serialized), seconds) + packed
         most = flags.compilation_cache_max_size.value
         if self._is_bounded() and len(contents) > most:
             _logger.info("%s is larger than the whole cache may be", path.name)
@@ -163,6 +163,7 @@ def cache_in_use() -> ProgramCache | None:
         return None
     if _cache is None or os.fspath(_cache.directory) != os.path.normpath(directory):
         _cache = ProgramCache(directory)
+        _record("tasks_using_cache")
     return _cache
 
 
@@ -221,12 +222,18 @@ def load_or_compile(
     key = cache_key.executable_key(module, devices, options)
     if key is None:
         return compile_module(options)
+    _record("compile_requests_use_cache")
     name = mlir.module_name(module)
     path = cache.path_of(name, key)
+    started = time.monotonic()
     try:
-        serialized = cache.get(path)
-        if serialized is not None:
-            loaded = _jaxlib.deserialize_executable(serialized, devices, options)
+        found = cache.get(path)
+        if found is not None:
+            loaded = _jaxlib.deserialize_executable(found[0], devices, options)
+            seconds = time.monotonic() - started
+            _record("cache_hits")
+            _record_seconds("compile_time_saved_sec", found[1] - seconds)
+            _record_seconds("cache_retrieval_time_sec", seconds)
             _logger.debug("Persistent compilation cache hit for '%s' with key %s", name, key)
             if flags.compilation_cache_check_contents.value:
                 _check_same(name, loaded, compile_module(options))
@@ -249,6 +256,14 @@ def load_or_compile(
     loaded = compile_module(options)
     _store(cache, path, name, loaded, time.monotonic() - started)
     return loaded
+
+
+def _record(event: str) -> None:
+    monitoring.record_event(f"/jax/compilation_cache/{event}")
+
+
+def _record_seconds(event: str, seconds: float) -> None:
+    monitoring.record_event_duration_secs(f"/jax/compilation_cache/{event}", seconds)
 
 
 class CacheContentsError(RuntimeError):
@@ -277,7 +292,8 @@ def _store(cache: ProgramCache, path: Path, name: str, loaded: Any, seconds: flo
         if len(serialized) < least_bytes:
             _logger.debug("'%s' has %d bytes, and is not stored", name, len(serialized))
             return
-        cache.put(path, serialized)
+        cache.put(path, serialized, seconds)
+        _record("cache_misses")
     except Exception as error:
         if flags.raise_persistent_cache_errors.value:
             raise

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import config_flags
+from olympus_ir import config_flags, phases
 from olympus_ir._jaxlib import pytree_registry
 from olympus_ir.avals import ShapedArray
 from olympus_ir.config_cache_flags import compilation_cache_dir
@@ -188,11 +188,21 @@ def compile_module(
     module: Any,
     devices: Sequence[Any],
     *,
+    name: str = "<unnamed>",
     partitions: int = 1,
     compiler_options: dict[str, Any] | None = None,
     host_callbacks: Sequence[Callable[..., Any]] = (),
 ) -> Any:
-    """Compiles a StableHLO module (or its bytecode) for the given devices and loads it."""
+    """Compiles a StableHLO module (or its bytecode) for the given devices and loads it.
+
+    Args:
+      module: the module.
+      devices: the devices.
+      name: the computation's, as listeners and the log are told it.
+      partitions: over how many devices the computation is partitioned.
+      compiler_options: XLA's options by name.
+      host_callbacks: the functions that the computation calls.
+    """
     options = compile_options(
         [device.id for device in devices], partitions=partitions, options=compiler_options
     )
@@ -216,8 +226,12 @@ def compile_module(
 
         cache = compilation_cache.cache_in_use()
         if cache is not None:
-            return compilation_cache.load_or_compile(cache, module, devices, options, compile_with)
-    return compile_with(options)
+            with phases.compiling(name):
+                return compilation_cache.load_or_compile(
+                    cache, module, devices, options, compile_with
+                )
+    with phases.compiling(name):
+        return compile_with(options)
 
 
 # Some tens of multi-device CPU programs in flight end the process on jaxlib 0.10; a few are enough

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import platform
 import sys
-from collections import Counter
 
 import numpy as np
 
@@ -16,28 +16,39 @@ __all__ = ["print_environment_info"]
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Prints the versions, devices and the system that a program runs on.
+    """Prints the versions, devices, the system and the settings that a program runs with.
 
     Args:
       return_string: whether to return the text instead.
 
     Example:
       >>> text = print_environment_info(return_string=True)
-      >>> text.splitlines()[0].partition(":")[0]
-      'jaxlib'
+      >>> [line.partition(":")[0] for line in text.splitlines() if line.startswith("jaxlib")]
+      ['jaxlib']
     """
-    kinds = Counter(device.device_kind for device in backends.devices())
+    count, local = backends.device_count(), backends.local_device_count()
     lines = [
+        *_library_version(),
         f"jaxlib: {importlib.metadata.version('jaxlib')}",
         f"numpy:  {np.__version__}",
-        f"python: {sys.version}",
-        "devices: " + ", ".join(f"{kind} x {count}" for kind, count in kinds.items()),
-        f"local devices: {backends.local_device_count()}",
+        f"python: {' '.join(sys.version.splitlines())}",
+        f"device info: {backends.devices()[0].device_kind}-{count}, {local} local devices",
         f"process_count: {backends.process_count()}",
         f"platform: {platform.uname()}",
     ]
+    settings = ("OLYMPUS_", "JAX_", "XLA_")
+    lines += [f"{name}={value}" for name, value in os.environ.items() if name.startswith(settings)]
     text = "\n".join(lines)
     if return_string:
         return text
     print(text)
     return None
+
+
+def _library_version() -> list[str]:
+    """The version of the library as the program knows it."""
+    for name in ("jax", "olympus"):
+        version = getattr(sys.modules.get(name), "__version__", None)
+        if version is not None:
+            return [f"{name + ':':<7} {version}"]
+    return []

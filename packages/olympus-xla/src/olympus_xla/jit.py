@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import functools
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -229,28 +228,15 @@ def compiled_for(program: TracedProgram, options: JitOptions, leaves: Sequence[A
 def _compile(program: TracedProgram, options: JitOptions, placement: Placement) -> Compiled:
     from .compilation import compile_lowered, lower, platform_of  # the first compilation
 
-    log = config_states.log_compiles.value
-    started = time.perf_counter() if log else 0.0
-    name = program.params["name"]
     lowered = lower(
         program.closed,
-        name=name,
+        name=program.params["name"],
         platforms=(platform_of(placement.devices[0]),),
         donated=program.params["donated_invars"],
         keep_unused=options.keep_unused,
         placement=placement,
     )
-    compiled = compile_lowered(lowered, placement, compiler_options=dict(options.compiler_options))
-    if log:
-        import logging  # only wanted here
-
-        logging.getLogger("olympus.compilation").warning(
-            "Compiled %s with global shapes and types %s in %.6f sec",
-            name,
-            [aval.str_short() for aval in lowered.in_avals],
-            time.perf_counter() - started,
-        )
-    return compiled
+    return compile_lowered(lowered, placement, compiler_options=dict(options.compiler_options))
 
 
 def clear_caches() -> None:

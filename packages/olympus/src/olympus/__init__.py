@@ -37,6 +37,7 @@ _SUBMODULES = (
     "image",
     "interpreters",
     "lax",
+    "lib",
     "monitoring",
     "nn",
     "numpy",
