@@ -8,6 +8,7 @@ import pytest
 from olympus_ir import config_states
 from olympus_sharding import (
     AbstractMesh,
+    AxisType,
     get_abstract_mesh,
     get_mesh,
     set_mesh,
@@ -47,12 +48,24 @@ def test_set_mesh_as_a_call_holds_for_the_thread(mesh):
 
 
 def test_use_abstract_mesh(mesh):
-    abstract = AbstractMesh((8,), ("z",))
+    abstract = AbstractMesh((4,), ("z",))
     with set_mesh(mesh), use_abstract_mesh(abstract) as entered:
         assert entered is abstract
         assert get_abstract_mesh() is abstract
         assert get_mesh() is mesh
     assert get_abstract_mesh().empty
+
+
+def test_use_abstract_mesh_keeps_the_number_of_devices(mesh):
+    other = use_abstract_mesh(AbstractMesh((8,), ("z",)))
+    with set_mesh(mesh), pytest.raises(ValueError, match="cannot change the size of the mesh"):
+        other.__enter__()
+
+
+def test_mesh_with_manual_axes_is_not_set(mesh):
+    manual = mesh.update(axis_types=(AxisType.Manual,) * 2)
+    with pytest.raises(ValueError, match="contains manual axes"):
+        set_mesh(manual)
 
 
 def test_mesh_as_context_manager_is_deprecated(mesh):

@@ -11,7 +11,7 @@ import pytest
 
 from olympus_autodiff import grad, jvp, vjp
 from olympus_batching import vmap
-from olympus_ir import lax
+from olympus_ir import ShapedArray, lax
 from olympus_ir.errors import ShardingTypeError
 from olympus_ir.make import ShapeDtypeStruct, make_olympuspr
 from olympus_ir.primitives import primitives
@@ -276,9 +276,103 @@ def test_refused(name):
         types(fun, *args)
 
 
-def test_sums_are_not_mapped_by_nonlinear_functions():
-    with pytest.raises(NotImplementedError, match="unreduced rule for sin is not implemented"):
-        types(lax.sin, U)
+@pytest.mark.parametrize("fun", [lax.neg, lambda x: lax.rev(x, (0,)), lax.cumsum, lax.sin])
+def test_instructions_that_take_no_terms_of_sums(fun):
+    with pytest.raises(NotImplementedError, match="unreduced.* rule for"):
+        types(fun, U)
+
+
+@pytest.mark.parametrize(
+    "fun", [lambda x: lax.rev(x, (0,)), lambda x: lax.integer_pow(x, 3), lax.cumsum]
+)
+def test_instructions_that_take_nothing_reduced(fun):
+    with pytest.raises(NotImplementedError, match="unreduced/reduced rule for"):
+        types(fun, R)
+
+
+def test_terms_of_sums_are_arranged_anew():
+    def arranged(x):
+        return lax.transpose(x, (1, 0)), lax.slice(x, (0, 0), (4, 8)), lax.concatenate([x, x], 0)
+
+    assert types(arranged, U) == ["f32[8@x,8]{U:y}", "f32[4,8@x]{U:y}", "f32[16,8@x]{U:y}"]
+
+
+def test_reduced_goes_together_with_reduced():
+    with pytest.raises(ShardingTypeError, match="cannot be sharded/varying on the same axes"):
+        types(lax.add, R, YX)
+    with pytest.raises(ShardingTypeError, match="cannot be replicated on the same axes"):
+        types(lax.add, R, array(None, "x"))
+
+
+def test_what_reduced_values_are_split_over_is_not_reduced():
+    def spread(x):
+        return lax.broadcast_in_dim(x, (4, 8), (1,), out_sharding=P("y", None))
+
+    assert types(spread, array(None, reduced={"y"})) == ["f32[4@y,8]"]
+
+
+def test_reshapes_do_not_add_up():
+    def flat(out_sharding):
+        return lambda x: lax.reshape(x, (64,), out_sharding=out_sharding)
+
+    with pytest.raises(ValueError, match="must be unreduced over the same mesh axes"):
+        types(flat(P("y")), U)
+    with pytest.raises(ValueError, match="must be reduced over the same mesh axes"):
+        types(flat(P("y")), R)
+    with pytest.raises(ValueError, match="cannot contain unreduced"):
+        types(flat(P(unreduced={"y"})), array(None, None))
+
+
+def test_sum_of_sums_is_added_up_as_asked():
+    def total(x):
+        return lax.reduce_sum(x, (1,), out_sharding=P(None, unreduced={"x"}))
+
+    assert types(total, U) == ["f32[8]{U:x}"]
+
+
+def test_batches_of_products_lie_as_those_of_the_left_operand():
+    def batched(x, y):
+        return lax.dot_general(x, y, (((2,), (2,)), ((0,), (0,))))
+
+    left, right = array("x", None, None, shape=(4, 8, 8)), array(None, None, None, shape=(4, 8, 8))
+    assert types(batched, left, right) == ["f32[4@x,8,8]"]
+    assert types(batched, right, left) == ["f32[4,8,8]"]
+
+
+def test_types_have_parts_of_equal_size():
+    with pytest.raises(ValueError, match="does not evenly divide the dimension size 5"):
+        ShapedArray((5,), np.float32, sharding=NamedSharding(MESH, P("x")))
+
+
+def test_mesh_of_what_is_asked_is_the_one_in_force():
+    other = NamedSharding(AbstractMesh((2, 4), ("x", "y"), (AxisType.Auto,) * 2), P())
+    with pytest.raises(ValueError, match="Context mesh .* should match the mesh of sharding"):
+        types(lambda x: lax.reshape(x, (64,), out_sharding=other), WHOLE)
+
+
+def test_compiler_s_axes_inside_are_no_change():
+    mesh = AbstractMesh((2,), ("x",), (AxisType.Auto,))
+    with use_abstract_mesh(mesh):
+        program = make_olympuspr(auto_axes(lambda x: lax.mul(x, x), out_sharding=P("x")))(
+            np.ones(2)
+        )
+    assert [equation.primitive.name for equation in program.eqns] == ["mul"]
+
+
+def test_examples_lie_along_an_axis_that_nothing_else_does():
+    with pytest.raises(ValueError, match="Unmapped values passed to vmap cannot be sharded"):
+        types(vmap(lax.add, in_axes=(0, None)), array("x", None), array("x"))
+
+
+def test_slices_at_starts_of_their_own():
+    def updated(x, start):
+        return lax.dynamic_update_slice(x, lax.full((2,), 1.0), (start,))
+
+    def rows(x, start):
+        return lax.dynamic_slice(x, (start, 0), (1, 8))
+
+    assert types(vmap(updated), A, I) == ["f32[8@x,8]"]
+    assert types(vmap(rows), BATCH, array("x", shape=(4,), dtype=np.int32)) == ["f32[4@x,1,8]"]
 
 
 def test_loops_scan_over_whole_dimensions():

@@ -31,6 +31,11 @@ from .zeros import UndefinedPrimal, Zero, add_tangents, as_result, aval_of, inst
 __all__ = ["backward_pass", "linear_transpose", "transpose_olympuspr"]
 
 
+def _zero_cotangent(aval: Any) -> Zero:
+    """The zero cotangent of a value, unreduced where the value is reduced."""
+    return Zero(aval if getattr(aval, "layout", None) is None else aval.to_ct_aval())
+
+
 def backward_pass(
     equations: Iterable[Equation],
     invars: Sequence[Var],
@@ -73,7 +78,7 @@ def backward_pass(
                 if all(ct is None for ct in cotangent):
                     continue
                 cotangent = [
-                    Zero(var.aval) if ct is None else ct
+                    _zero_cotangent(var.aval) if ct is None else ct
                     for var, ct in zip(outs, cotangent, strict=True)
                 ]
             else:
@@ -100,7 +105,9 @@ def backward_pass(
                 received[atom] = result if present is None else add_tangents(present, result)
     finally:
         current.source = saved_source
-    return [Zero(var.aval) if (ct := received.get(var)) is None else ct for var in invars]
+    return [
+        _zero_cotangent(var.aval) if (ct := received.get(var)) is None else ct for var in invars
+    ]
 
 
 _TRANSPOSE = TransformationName("transpose")

@@ -216,6 +216,8 @@ pytrees.register_pytree_node(VJP, _flatten_vjp, _unflatten_vjp)
 
 def _checked_cotangent(cotangent: Any, expected: Any) -> Any:
     given = tangent_aval_of(cotangent)
+    if expected.layout is not None:
+        expected = expected.to_ct_aval()
     same_layout = given.layout is expected.layout
     if not same_layout and given.layout is None:
         cotangent, same_layout = laid_out_as(cotangent, expected), True  # it is whole everywhere

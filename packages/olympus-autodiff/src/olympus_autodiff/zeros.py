@@ -21,6 +21,7 @@ __all__ = [
     "UndefinedPrimal",
     "Zero",
     "add_tangents",
+    "as_factor",
     "as_result",
     "aval_of",
     "cotangent_sharding",
@@ -245,6 +246,18 @@ def laid_out_as(value: Any, aval: Any) -> Any:
     if own is None and current.trace is evaluation_trace and mesh_in_force().empty:
         return value  # the devices are not known, and what is whole goes together with anything
     return bind_reshard(value, whole(own, aval.ndim) if wanted is None else wanted)
+
+
+def as_factor(value: Any, cotangent: Any) -> Any:
+    """A scalar as it is multiplied with a cotangent: it is reduced where that is unreduced."""
+    layout = aval_of(cotangent).layout
+    if layout is None or not layout.spec.unreduced:
+        return value
+    aval = aval_of(value)
+    if aval.ndim or aval.layout is not None:
+        return value
+    reduced = explicit_layout(aval_of(cotangent)).spec.unreduced
+    return bind_reshard(value, NamedSharding(layout.mesh, PartitionSpec(reduced=reduced)))
 
 
 def add_tangents(x: Any, y: Any) -> Any:

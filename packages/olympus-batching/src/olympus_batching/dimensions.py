@@ -15,7 +15,13 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.avals import AbstractValue, ShapedArray, get_aval
-from olympus_ir.layouts import entries_of, layout_over, with_dimension, without_dimension
+from olympus_ir.layouts import (
+    entries_of,
+    layout_over,
+    mesh_in_force,
+    with_dimension,
+    without_dimension,
+)
 from olympus_ir.placement import NamedSharding, PartitionSpec
 
 BatchDim: TypeAlias = int | None
@@ -63,6 +69,9 @@ def _layout_of_examples(shape: tuple, batch_dim: int, value: Any) -> Any:
     if examples.layout is None:
         return None
     mesh, entry = examples.layout
+    around = mesh_in_force()
+    if not around.empty and around != mesh:
+        return None  # inside of a function in which these axes are the compiler's
     own = get_aval(value).layout
     if own is not None:
         return with_dimension(own, batch_dim, entry)

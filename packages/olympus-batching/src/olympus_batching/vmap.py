@@ -265,6 +265,17 @@ def _layout_of_axis(leaves: Sequence[Any], dims: Sequence[BatchDim]) -> tuple[An
                 "Mapped away dimension of inputs passed to vmap should be sharded the same. Got "
                 f"inconsistent axis specs: {_entry_text(found[0])} vs {_entry_text(entry)}"
             )
+    split = set(axes_of_entry(found[0]))
+    for leaf, dim in zip(leaves, dims, strict=True):
+        if dim is None:
+            layout = getattr(getattr(leaf, "aval", None), "layout", None)
+            entries = () if layout is None else layout.spec.partitions
+            if any(split.intersection(axes_of_entry(entry)) for entry in entries):
+                raise ValueError(
+                    "Unmapped values passed to vmap cannot be sharded along the mesh axis you are "
+                    f"vmapping over. Got type: {leaf.aval.str_short(True)}, in_axes: None and "
+                    f"vmapped mesh axis: {_entry_text(found[0])}"
+                )
     return (mesh, found[0])
 
 

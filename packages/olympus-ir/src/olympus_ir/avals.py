@@ -123,6 +123,8 @@ class ShapedArray(AbstractValue):
         vma = frozenset(vma)
         if sharding is not None:
             sharding = layouts.normal_form(sharding, len(shape))
+            if sharding is not None:
+                layouts.check_divisible(shape, sharding)
         key = (cls, shape, dtype, weak_type, sharding, vma, memory_space)
         with _interning_lock:
             reference = _interned.get(key)

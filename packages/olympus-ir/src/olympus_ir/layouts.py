@@ -95,8 +95,27 @@ def normal_form(sharding: Any, ndim: int) -> NamedSharding | None:
     return _normal_form(sharding.mesh, sharding.spec, ndim)
 
 
-@functools.lru_cache(maxsize=4096)
 def _normal_form(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> NamedSharding | None:
+    if config_states.remove_size_one_mesh_axis_from_type.value:
+        spec = _without_axes_of_one(mesh, spec)
+    return _normal_form_of(mesh, spec, ndim)
+
+
+@functools.lru_cache(maxsize=1024)
+def _without_axes_of_one(mesh: AbstractMesh, spec: PartitionSpec) -> PartitionSpec:
+    one = {axis for axis, size in mesh.shape_tuple if size == 1}
+    entries = []
+    for entry in spec.partitions:
+        if entry is UNCONSTRAINED:
+            entries.append(entry)
+            continue
+        axes = tuple(axis for axis in axes_of_entry(entry) if axis not in one)
+        entries.append(axes if len(axes) > 1 else axes[0] if axes else None)
+    return PartitionSpec(*entries, unreduced=spec.unreduced - one, reduced=spec.reduced - one)
+
+
+@functools.lru_cache(maxsize=4096)
+def _normal_form_of(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> NamedSharding | None:
     if len(spec) > ndim:
         raise ValueError(
             f"Length of sharding.spec must be equal to aval's ndim. Got sharding.spec {spec} and "
@@ -205,7 +224,7 @@ def check_divisible(shape: Sequence[Any], layout: NamedSharding) -> None:
     sizes = layout.mesh.shape
     for dimension, (size, entry) in enumerate(zip(shape, layout.spec.partitions, strict=True)):
         parts = math.prod(sizes[axis] for axis in axes_of_entry(entry))
-        if parts > 1 and size % parts:
+        if parts > 1 and type(size) is int and size % parts:
             raise ValueError(
                 f"Sharding spec {layout.spec.partitions} implies that array axis {dimension} is "
                 f"partitioned {parts} times, but does not evenly divide the dimension size {size}. "

@@ -78,7 +78,9 @@ def asked_sharding(given: Any, name: str) -> NamedSharding | None:
     elif type(given) is NamedSharding:
         sharding = given
         if type(sharding.mesh) is not AbstractMesh:
-            sharding = NamedSharding(sharding.mesh.abstract_mesh, sharding.spec)
+            sharding = NamedSharding(
+                sharding.mesh.abstract_mesh, sharding.spec, memory_kind=given.memory_kind
+            )
         if sharding.mesh.empty:  # that of a value outside of any mesh
             return None
     else:
@@ -86,8 +88,25 @@ def asked_sharding(given: Any, name: str) -> NamedSharding | None:
             f"`out_sharding` argument of {name} only supports instances of `NamedSharding` or "
             f"`PartitionSpec`. Got {given} of type: {type(given)}"
         )
+    _check_mesh(sharding, name)
     check_axes_explicit(sharding, name)
     return sharding
+
+
+def _check_mesh(sharding: NamedSharding, name: str) -> None:
+    if sharding.memory_kind is not None and sharding.memory_kind not in ("device", "unpinned_host"):
+        raise ValueError(
+            "sharding with memory_kind is not allowed. Please use `olympus.device_put` to transfer "
+            f"to different memory spaces. Got {sharding=} passed to {name}"
+        )
+    around = mesh_in_force()
+    mesh = sharding.mesh
+    if name != "reshard" and not (around.empty or mesh is around or around == mesh):
+        raise ValueError(
+            f"Context mesh {around} should match the mesh of sharding {mesh} passed to {name}. "
+            "This error occurs at source: "
+            f"{source_info.summarize(SourceInfo(capture(), no_names))}"
+        )
 
 
 def check_axes_explicit(sharding: NamedSharding, name: str) -> None:
@@ -135,6 +154,9 @@ def moved_to(value: Any, mesh: AbstractMesh) -> Any:
         return value  # a constant is the same in any mesh
     layout = get_aval(value).layout
     spec = PartitionSpec() if layout is None else layout.spec
+    if spec.reduced:
+        # Whether cotangents are unreduced is what types say, and not the compiler's to know.
+        spec = spec.update(reduced=spec.reduced & frozenset(mesh.explicit_axes))
     return bind_reshard(value, NamedSharding(mesh, spec))
 
 
@@ -159,7 +181,11 @@ def in_auto_axes(
     with mesh_scope(inside):
         results = list(fun(*moved))
     asked = out_shardings(len(results))
-    return [bind_reshard(result, sharding) for result, sharding in zip(results, asked, strict=True)]
+    # Results come from the inside: there the compiler divides them, and their cotangents.
+    with mesh_scope(inside):
+        return [
+            bind_reshard(result, sharding) for result, sharding in zip(results, asked, strict=True)
+        ]
 
 
 def with_out_sharding(

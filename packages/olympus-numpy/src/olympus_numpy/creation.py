@@ -276,10 +276,18 @@ def _converted(x: Any, dtype: Any) -> Any:
     return convert(x, dtype)
 
 
+def _check_one_place(device: Any, out_sharding: Any) -> None:
+    if device is not None and out_sharding is not None:
+        raise ValueError(
+            f"Only one of `device` or `out_sharding` can be set. Got {device=} and {out_sharding=}"
+        )
+
+
 def placed(x: Any, device: Any, out_sharding: Any = None) -> Any:
     """The array on a device, where one is asked for."""
     if device is None and out_sharding is None:
         return x
+    _check_one_place(device, out_sharding)
     if device is not None:
         x = lax.device_put(x, device)
     return x if out_sharding is None else lax.reshard(x, out_sharding)
@@ -432,6 +440,7 @@ def _constant(
         float if dtype is None else dtype, function, stacklevel=4
     )
     if out_sharding is not None:
+        _check_one_place(device, out_sharding)
         out_sharding = asked_sharding(out_sharding, f"jnp.{function}")
     return placed(_filled(value, shape, dtype, False, out_sharding), device)
 

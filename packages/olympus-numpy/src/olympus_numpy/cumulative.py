@@ -11,6 +11,9 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.avals import get_aval
+from olympus_ir.errors import ShardingTypeError
+from olympus_ir.layouts import entries_of
 
 from .axes import canonical_axis, hashable_axis, refuse_out
 from .compilation import compiled
@@ -40,6 +43,11 @@ def _accumulated(
     check_arraylike(name, a)
     a = ensure_array(a)
     if axis is None or (a.ndim == 0 and axis in (0, -1)):
+        if axis is None and a.ndim > 1 and any(entries_of(get_aval(a))):
+            raise ShardingTypeError(
+                f"The input should be fully replicated when axis is not specified to {name}. Got "
+                f"input type={get_aval(a).str_short()}"
+            )
         a = lax.reshape(a, (math.prod(a.shape),))
         axis = 0
     axis = canonical_axis(axis, a.ndim)

@@ -254,10 +254,27 @@ def _contracted(
         )
         arrays.append(array)
         terms.append(term)
+    if out_sharding is not None and len(operands) == 1 and out_sharding.spec.unreduced:
+        return _partial_sums(ensure_array(operands[0]), planned[0], output, out_sharding)
     result = convert(arrays[0], *element_type)
     if out_sharding is None or len(operands) > 1:
         return as_array(result)
     return lax.reshard(result, out_sharding)
+
+
+def _partial_sums(array: Any, term: str, output: str, asked: NamedSharding) -> Array:
+    """The sum over the dimensions of one operand that the result lacks, left as devices' sums."""
+    if len(set(term)) != len(term):
+        raise NotImplementedError(
+            f"einsum of one operand with a diagonal ({term!r}) cannot be unreduced: take the "
+            "diagonal first"
+        )
+    kept = [letter for letter in term if letter in output]
+    entries = dict(zip(output, asked.spec.partitions, strict=False))
+    spec = asked.spec.update(partitions=tuple(entries.get(letter) for letter in kept))
+    axes = tuple(position for position, letter in enumerate(term) if letter not in output)
+    total = lax.reduce_sum(array, axes, out_sharding=NamedSharding(asked.mesh, spec))
+    return lax.transpose(total, [kept.index(letter) for letter in output])
 
 
 class _LaidOutProduct:

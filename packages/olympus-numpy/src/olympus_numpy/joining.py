@@ -13,8 +13,10 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.avals import get_aval
 from olympus_ir.lax.axes import integer_axes, integer_or_dim
 from olympus_ir.lax.values import as_array
+from olympus_ir.layouts import entries_of
 from olympus_ir.resharding import with_out_sharding
 from olympus_ir.tracing import Tracer, concrete_or_error, is_constant_dim
 
@@ -541,6 +543,12 @@ def repeat(
         a, axis = ravel(a), 0
     axis = canonical_axis(hashable_axis("repeat", axis), a.ndim)
     if out_sharding is None:
+        if entries_of(get_aval(a))[axis] is not None:
+            raise ValueError(
+                "`repeat` cannot tell how a dimension that is sharded lies afterwards, got "
+                f"{get_aval(a).str_short()} and axis={axis}. Please pass sharding to "
+                "`olympus.numpy.repeat` via `out_sharding` parameter."
+            )
         return _repeated(a, repeats, axis, total_repeat_length)
     return with_out_sharding(
         lambda a: _repeated(a, repeats, axis, total_repeat_length), (a,), out_sharding, "repeat"
@@ -571,7 +579,7 @@ def _repeated(a: Any, repeats: Any, axis: int, length: int | None) -> Any:
             f"along axis {axis}, got shape {repeats.shape}"
         )
     places = np.repeat(np.arange(a.shape[axis]), repeats)
-    return a[(slice(None),) * axis + (places,)]
+    return as_array(a)[(slice(None),) * axis + (places,)]
 
 
 def _each_repeated(a: Any, repeats: int, axis: int) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.errors import ConcretizationTypeError
-from olympus_ir.resharding import with_out_sharding
+from olympus_ir.resharding import asked_sharding, with_out_sharding
 from olympus_ir.tracing import Tracer
 
 from . import reductions
@@ -39,6 +39,12 @@ def _segment_reduction(
 ) -> Array:
     check_arraylike(name, data, segment_ids)
     if out_sharding is not None:
+        asked = asked_sharding(out_sharding, name)
+        if asked is not None and asked.spec.unreduced and update != "add":
+            raise NotImplementedError(
+                f"unreduced for {update} is not yet supported: devices' results of {name} are no "
+                "terms of a sum. Ask for a replicated result."
+            )
 
         def reduced(data: Any, segment_ids: Any) -> Any:
             return _segment_reduction(

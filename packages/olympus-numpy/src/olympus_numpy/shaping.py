@@ -13,7 +13,10 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import canonicalize_shape
+from olympus_ir.lax.broadcasting import check_broadcast_layouts
 from olympus_ir.lax.values import as_array
+from olympus_ir.layouts import normal_form
+from olympus_ir.resharding import asked_sharding
 from olympus_ir.tracing import Tracer
 
 from .axes import canonical_axis, unique_axes
@@ -506,8 +509,16 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
       Array([[1, 1],
              [1, 1]], dtype=int32, weak_type=True)
     """
-    result = _broadcast_to(array, shape_of(shape))
-    return result if out_sharding is None else lax.reshard(result, out_sharding)
+    shape = shape_of(shape)
+    result = _broadcast_to(array, shape)
+    sharding = asked_sharding(out_sharding, "broadcast_to")
+    if sharding is None:
+        return result
+    layout = normal_form(sharding, len(shape))
+    if layout is not None and isinstance(array, Array):
+        first = len(shape) - array.ndim
+        check_broadcast_layouts(array, layout, tuple(range(first, len(shape))))
+    return lax.reshard(result, out_sharding)
 
 
 def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:

@@ -11,7 +11,8 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
-from olympus_ir.resharding import with_out_sharding
+from olympus_ir.errors import ShardingTypeError
+from olympus_ir.resharding import asked_sharding, with_out_sharding
 from olympus_ir.tracing import concrete_or_error
 
 from .arithmetic import absolute
@@ -100,6 +101,12 @@ def bincount(
         raise ValueError("shape of weights must match shape of x.")
     if out_sharding is None:
         return _bincount(x, weights, length)
+    asked = asked_sharding(out_sharding, "bincount")
+    if asked is not None and any(asked.spec.partitions):
+        raise ShardingTypeError(
+            "out_sharding passed to `olympus.numpy.bincount` can only be fully replicated or fully "
+            f"unreduced along all mesh axes, since any element may count anywhere; got {asked.spec}"
+        )
     return with_out_sharding(
         lambda x, weights: _bincount(x, weights, length), (x, weights), out_sharding, "bincount"
     )

@@ -23,6 +23,21 @@ def _chosen_axes(axes: str | tuple[str, ...] | None, mesh: Any) -> tuple:
     return (axes,) if isinstance(axes, str) else tuple(axes)
 
 
+def _check_not_manual(axes: tuple, mesh: Any, name: str) -> None:
+    manual = [axis for axis in axes if axis in mesh.manual_axes]
+    if manual:
+        raise NotImplementedError(
+            "Going from `Manual` AxisType to `Auto` or `Explicit` AxisType is not allowed: "
+            f"{name} inside of shard_map was to change {', '.join(map(repr, manual))}, whose parts "
+            "the function handles itself. Name other axes by `axes=`."
+        )
+
+
+def _are_auto(axes: tuple, mesh: Any) -> bool:
+    """Whether all of these axes are the compiler's already."""
+    return set(mesh.auto_axes).issuperset(axes)
+
+
 def auto_axes(
     f: Callable[..., Any] | None = None,
     /,
@@ -63,8 +78,9 @@ def auto_axes(
         if asked is None:
             raise TypeError("Missing required keyword argument: 'out_sharding'")
         mesh = get_abstract_mesh()
-        if mesh.empty:
+        if mesh.empty or _are_auto(_chosen_axes(axes, mesh), mesh):
             return f(*args, **kwargs)
+        _check_not_manual(_chosen_axes(axes, mesh), mesh, "auto_axes")
         leaves, in_tree = pytrees.tree_flatten((args, kwargs))
         out_tree: Any = None
 
@@ -133,6 +149,7 @@ def explicit_axes(
                 "mesh context when using `explicit_axes` API."
             )
         chosen = _chosen_axes(axes, mesh)
+        _check_not_manual(chosen, mesh, "explicit_axes")
         inside = mesh.update_axis_types(dict.fromkeys(chosen, AxisType.Explicit))
         leaves, in_tree = pytrees.tree_flatten((args, kwargs))
         with mesh_scope(inside):

@@ -24,7 +24,7 @@ from olympus_ir.primitives import Primitive
 from olympus_ir.propagation import of_program, propagation_rules
 from olympus_ir.pytree_prefix import spread_prefix
 from olympus_ir.reference.tables import reference_rules
-from olympus_ir.resharding import asked_sharding, bind_reshard
+from olympus_ir.resharding import asked_sharding, bind_reshard, mesh_scope
 
 from .context import concrete_sharding, get_abstract_mesh
 from .mesh import Mesh, empty_mesh
@@ -354,7 +354,8 @@ def _reshard_now(
     own = get_aval(operand).layout
     if spec.unreduced or (own is not None and own.spec.unreduced):
         # Sums are added up (or begun) by a program.
-        return jit(lambda value: reshard_p.bind(value, **params))(operand)
+        with mesh_scope(dst_sharding.mesh):
+            return jit(lambda value: reshard_p.bind(value, **params))(operand)
     return lax.device_put(operand, concrete_sharding(dst_sharding, concrete_mesh))
 
 

@@ -49,11 +49,19 @@ def with_axis_types(mesh: Mesh, axis_types: tuple) -> Mesh:
 def concrete_mesh_in_force() -> Mesh | None:
     """The mesh of devices in force, with its axes of the types that they have at present."""
     mesh, abstract = _concrete_mesh.value, _abstract_mesh.value
-    if mesh is None or abstract is None or abstract.shape_tuple != mesh.shape_tuple:
+    if mesh is None or abstract is None or abstract.size != mesh.size:
         return mesh
     if AxisType.Manual in abstract.axis_types:  # of the inside of a program
         return mesh
-    return with_axis_types(mesh, abstract.axis_types)
+    return mesh_like(mesh, abstract)
+
+
+def mesh_like(mesh: Mesh, abstract: AbstractMesh) -> Mesh:
+    """The devices of a mesh under the axes of an abstract one of its size."""
+    if mesh.shape_tuple == abstract.shape_tuple:
+        return with_axis_types(mesh, abstract.axis_types)
+    devices = mesh.devices.reshape(abstract.axis_sizes)
+    return mesh.update(devices, abstract.axis_names, abstract.axis_types)
 
 
 def concrete_sharding(sharding: Any, mesh: Any = None) -> Any:
@@ -67,9 +75,9 @@ def concrete_sharding(sharding: Any, mesh: Any = None) -> Any:
         return sharding
     if mesh is None:
         mesh = _concrete_mesh.value
-    if mesh is None or mesh.shape_tuple != sharding.mesh.shape_tuple:
+    if mesh is None or mesh.size != sharding.mesh.size:
         return sharding
-    mesh = with_axis_types(mesh, sharding.mesh.axis_types)
+    mesh = mesh_like(mesh, sharding.mesh)
     return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
 
 
@@ -94,6 +102,11 @@ class set_mesh:
             raise ValueError(
                 f"Expected mesh of type `olympus.sharding.Mesh`. Got {type(mesh)}. "
                 "Use `use_abstract_mesh` for an AbstractMesh."
+            )
+        if mesh is not None and mesh.manual_axes:
+            raise ValueError(
+                f"mesh {mesh} contains manual axes which is not allowed when using "
+                "`olympus.set_mesh`. Please use `olympus.shard_map` to enter into manual mode."
             )
         _check_not_tracing("set_mesh")
         # The values change at once, so that a call without `with` has its effect.
@@ -126,6 +139,14 @@ class use_abstract_mesh:
         self.mesh = mesh
 
     def __enter__(self) -> AbstractMesh:
+        around = _abstract_mesh.value
+        if around is not None and not (around.empty or self.mesh.empty):
+            if around.size != self.mesh.size:
+                raise ValueError(
+                    "use_abstract_mesh cannot change the size of the mesh. Got new mesh: "
+                    f"{self.mesh} with size={self.mesh.size} and prev mesh: {around} with "
+                    f"size={around.size}"
+                )
         self.prev = _abstract_mesh.swap_local(self.mesh)
         return self.mesh
 

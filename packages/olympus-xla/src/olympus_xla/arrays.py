@@ -18,7 +18,7 @@ import numpy as np
 
 from olympus_ir.arrays import register_array_class
 from olympus_ir.avals import ShapedArray, register_value_type
-from olympus_sharding.shardings import SingleDeviceSharding
+from olympus_sharding.shardings import NamedSharding, SingleDeviceSharding
 
 from . import printing, shards
 from ._jaxlib import Array, ArrayImpl, HostBufferSemantics, batched_device_put, sharded_to_numpy
@@ -82,6 +82,12 @@ def host_value(array: ArrayImpl) -> np.ndarray:
         return value
     check_not_deleted(array)
     sharding = array._sharding
+    if is_of_terms(sharding):
+        raise NotImplementedError(
+            "devices_indices_map doesn't work with unreduced: the devices hold terms of a sum that "
+            f"is still to be added up, {array.aval.str_short()}. Add them up with "
+            "`olympus.sharding.reshard`, or read the parts, `addressable_shards`."
+        )
     if type(sharding) is SingleDeviceSharding:
         value = _host_view(array, sharding)
         if value is not None:
@@ -100,6 +106,11 @@ def host_value(array: ArrayImpl) -> np.ndarray:
         # A view is not kept: it would keep the memory of a deleted or donated array alive.
         array._npy_value = value
     return value
+
+
+def is_of_terms(sharding: Any) -> bool:
+    """Whether devices hold terms of a sum that is still to be added up."""
+    return type(sharding) is NamedSharding and bool(sharding.spec.unreduced)
 
 
 def _host_view(array: ArrayImpl, sharding: SingleDeviceSharding) -> np.ndarray | None:

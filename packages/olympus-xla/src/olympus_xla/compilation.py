@@ -448,7 +448,8 @@ def _result_shardings(loaded: Any, lowered: Lowered, placement: Placement) -> li
         else:
             hlo = hlo_from_proto(reported[position])
             sharding = _result_sharding(hlo, placement, mlir.physical_aval(aval))
-            shardings.append(_in_users_words(sharding, lowered, placement, aval))
+            typed = _as_typed(sharding, placement, aval)
+            shardings.append(typed or _in_users_words(sharding, lowered, placement, aval))
     return shardings
 
 
@@ -458,6 +459,15 @@ def _result_sharding(hlo: Any, placement: Placement, aval: Any) -> Any:
     if spec is not None:
         return NamedSharding(placement.mesh, spec)
     return GSPMDSharding(placement.replicated._internal_device_list, hlo)
+
+
+def _as_typed(sharding: Any, placement: Placement, aval: Any) -> Any:
+    """The sharding that a result's type names, where it means the same; else None."""
+    layout = getattr(aval, "layout", None)
+    if layout is None or layout.mesh.axis_names != placement.mesh.axis_names:
+        return None
+    typed = NamedSharding(placement.mesh, layout.spec)
+    return typed if typed.is_equivalent_to(sharding, aval.ndim) else None
 
 
 def _in_users_words(sharding: Any, lowered: Lowered, placement: Placement, aval: Any) -> Any:

@@ -16,7 +16,7 @@ from olympus_ir.jit import JitOptions
 from olympus_ir.placement import PartitionSpec
 from olympus_ir.pytree_prefix import spread_prefix
 from olympus_ir.shape_struct import ShapeDtypeStruct
-from olympus_sharding.context import concrete_sharding, get_mesh
+from olympus_sharding.context import concrete_sharding, get_mesh, mesh_like
 
 from ._jaxlib import ArrayImpl, NamedSharding, Sharding
 from .backends import default_device_for, device_sharding, on_clear_backends
@@ -141,6 +141,7 @@ def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any
         device = _common_device(program, shardings)
         if device is not None:
             return on_one_device(device, True)
+        _check_fits_one_device(program)
         return on_one_device(default_device_for(None), False)
     if "device" in asked or "backend" in asked:
         raise ValueError(
@@ -148,6 +149,18 @@ def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any
             f"over several are in use: {mesh or 'those of the operands'}. Leave them out."
         )
     return _resolve_shardings(asked, program, shardings, mesh, what)
+
+
+def _check_fits_one_device(program: Any) -> None:
+    """Raises where a result is to lie over a mesh, and nothing says which devices that are."""
+    for aval in program.closed.out_avals:
+        layout = getattr(aval, "layout", None)
+        if layout is not None and layout.mesh.size > 1:
+            raise ValueError(
+                "Length of device assignment 1 is not equal to the size of the mesh "
+                f"{layout.mesh.size} of aval {aval.str_short(True, True)}. Please enter your `jit` "
+                "into a mesh context via `olympus.set_mesh`."
+            )
 
 
 def _is_on_several_devices(value: Any) -> bool:
@@ -276,6 +289,8 @@ def _in_mesh(sharding: Any, mesh: Any, aval: Any) -> Any:
 
 def _typed_sharding(mesh: Any, aval: Any) -> Any:
     layout = aval.layout
+    if layout is not None:
+        mesh = mesh_like(mesh, layout.mesh)
     spec = PartitionSpec(*(None,) * getattr(aval, "ndim", 0)) if layout is None else layout.spec
     return NamedSharding(mesh, spec)
 

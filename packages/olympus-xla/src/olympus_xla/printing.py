@@ -16,6 +16,8 @@ def repr_array(array: Any) -> str:
     """The contents with the dtype, such as ``Array([1., 2.], dtype=float32)``."""
     aval = array.aval
     ending = f"dtype={aval.dtype.name}{', weak_type=True' if aval.weak_type else ''})"
+    if _is_of_terms(array):
+        return f"{_PREFIX}shape={aval.shape}, {ending[:-1]}, sharding={array.sharding})"
     if not (array.is_fully_addressable or array.is_fully_replicated):
         return f"{_PREFIX}shape={aval.shape}, {ending}"
     if aval.size == 0:
@@ -31,15 +33,23 @@ def repr_array(array: Any) -> str:
     return f"{_PREFIX}{contents}, {ending}"
 
 
+def _is_of_terms(array: Any) -> bool:
+    """Whether the contents are still to be added up over devices."""
+    spec = getattr(array.sharding, "spec", None)
+    return spec is not None and bool(spec.unreduced)
+
+
 def str_array(array: Any) -> str:
     """The contents alone, such as ``[1. 2.]``."""
-    if array.is_fully_addressable or array.is_fully_replicated:
+    if not _is_of_terms(array) and (array.is_fully_addressable or array.is_fully_replicated):
         return str(array._value)
     return repr_array(array)
 
 
 def format_array(array: Any, format_spec: str) -> str:
     """A scalar as its value is formatted, an array as text."""
+    if _is_of_terms(array):
+        return repr_array(array)
     value = array._value
     if array.aval.shape:
         return format(value, format_spec)

@@ -148,6 +148,8 @@ def put_leaf(
     aval: Any = get_aval(value)
     sharding = sharding_of_place(place)
     value = _host_operand(value)
+    if type(sharding) is NamedSharding and sharding.spec.unreduced:
+        return _put_as_terms(value, sharding)
     if type(value) is ArrayImpl:
         return put_leaf(value, place, donate=donate, may_alias=may_alias)
     if type(sharding) is SingleDeviceSharding and not may_alias:
@@ -242,6 +244,15 @@ def _move(array: ArrayImpl, place: Any, semantics: Any) -> ArrayImpl:
             return array
         return _copy_parts(array, own, semantics, array._committed)
     sharding = sharding_of_place(place)
+    if type(sharding) is NamedSharding and sharding.spec.unreduced and own != sharding:
+        return _put_as_terms(array, sharding)
+    if type(own) is NamedSharding and own.spec.unreduced and own != sharding:
+        from .jit import jit  # compiled calls are made of this module's functions
+
+        # Added up where it is, and then moved.
+        whole = NamedSharding(own.mesh, PartitionSpec(*own.spec.partitions))
+        array = jit(_identity, out_shardings=whole)(array)
+        own = whole
     if own == sharding or own.is_equivalent_to(sharding, array.aval.ndim):
         if semantics is not _REUSE:
             return _copy_parts(array, sharding, semantics, True)
@@ -257,6 +268,13 @@ def _move(array: ArrayImpl, place: Any, semantics: Any) -> ArrayImpl:
     if semantics is _DONATE:
         array.delete()
     return result
+
+
+def _put_as_terms(value: Any, sharding: Any) -> ArrayImpl:
+    """A value as a sum over devices: a program makes the terms."""
+    from .jit import jit  # compiled calls are made of this module's functions
+
+    return jit(_identity, out_shardings=sharding)(value)
 
 
 def _move_between_processes(array: ArrayImpl, sharding: Any, semantics: Any) -> ArrayImpl:

@@ -33,6 +33,7 @@ from ..tables import (
 from ..zeros import (
     Zero,
     add_tangents,
+    as_factor,
     aval_of,
     has_tangents,
     instantiate,
@@ -334,8 +335,8 @@ def _as_operand(cotangent: Any, operand: Any) -> Any:
 transpose_rules.define(
     lax.mul_p,
     product_transpose(
-        lambda ct, x, y, out_dtype: product(_as_operand(ct, x), y),
-        lambda ct, x, y, out_dtype: product(x, _as_operand(ct, y)),
+        lambda ct, x, y, out_dtype: product(_as_operand(ct, x), as_factor(y, ct)),
+        lambda ct, x, y, out_dtype: product(as_factor(x, ct), _as_operand(ct, y)),
     ),
 )
 jvp_rules.define(
@@ -428,7 +429,7 @@ def _select_n_transpose(cotangent: Any, which: Any, *cases: Any) -> list[Any]:
             results.append(None)
             continue
         if zeros is None:
-            zeros = zeros_like_aval(case.aval)
+            zeros = zeros_like_aval(case.aval.to_ct_aval())
         results.append(
             select_n(
                 which, *(cotangent if other == position else zeros for other in range(len(cases)))

@@ -12,6 +12,7 @@ from olympus_ir.lax import GatherDimensionNumbers, GatherScatterMode, ScatterDim
 from ..tables import (
     BatchDim,
     batching_rules,
+    broadcast_batch,
     first_batched,
     materialize,
     shape_of,
@@ -106,7 +107,9 @@ def _with_start_zero(starts: Sequence[Any], dim: int) -> list[Any]:
 def _stacked(axis_size: int, starts: Sequence[Any], dims: Sequence[BatchDim]) -> Any:
     """The start indices of all examples: [batch, dimension]."""
     columns = [
-        lax.broadcast_in_dim(start, (axis_size, 1), () if dim is None else (0,))
+        broadcast_batch(lax.broadcast_in_dim(start, (1,), ()), axis_size, 0)
+        if dim is None
+        else lax.broadcast_in_dim(start, (axis_size, 1), (0,))
         for start, dim in zip(starts, dims, strict=True)
     ]
     return columns[0] if len(columns) == 1 else lax.concatenate(columns, 1)

@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..avals import ShapedArray, canonicalize_shape
+from ..avals import ShapedArray, canonicalize_shape, get_aval
 from ..errors import ShapeError
+from ..layouts import entries_of
+from ..placement import NamedSharding
 from ..primitives import instruction
 from ..resharding import asked_sharding
 from .axes import canonical_axis, integer_axes
@@ -164,7 +166,35 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     shape, target = shape_of(arr), shape_of(like_arr)
     if len(shape) > len(target):
         raise ValueError(f"an array of shape {shape} cannot be broadcast to shape {target}")
-    return broadcast_in_dim(arr, target, tuple(range(len(target) - len(shape), len(target))))
+    dimensions = tuple(range(len(target) - len(shape), len(target)))
+    layout = get_aval(like_arr).layout
+    if layout is not None:
+        check_broadcast_layouts(arr, layout, dimensions)
+    return broadcast_in_dim(arr, target, dimensions, out_sharding=layout)
+
+
+def check_broadcast_layouts(
+    operand: ArrayLike, layout: NamedSharding, dimensions: Sequence[int]
+) -> None:
+    """Raises where dimensions that a broadcast keeps would be split in another way.
+
+    Args:
+      operand: what is broadcast.
+      layout: how the result is to lie.
+      dimensions: the positions of the operand's dimensions in the result.
+
+    Raises:
+      ValueError: where they would.
+    """
+    aval = get_aval(operand)
+    if aval.layout is None:
+        return
+    for dimension, entry in zip(dimensions, entries_of(aval), strict=True):
+        if entry is not None and entry != layout.spec.partitions[dimension]:
+            raise ValueError(
+                f"Incompatible types for broadcasting: input type={aval.str_short()} and "
+                f"requested sharding {layout.spec}"
+            )
 
 
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
-from ..avals import ShapedArray, canonicalize_shape
+from ..avals import ShapedArray, canonicalize_shape, get_aval
 from ..errors import ShapeError
 from ..primitives import instruction
 from ..resharding import asked_sharding
@@ -120,12 +120,27 @@ def reshape(
     if shape == new_sizes and dimensions is None and out_sharding is None:
         if isinstance(operand, Array):
             return operand
-    return reshape_p.bind(
-        operand,
-        new_sizes=new_sizes,
-        dimensions=dimensions,
-        sharding=asked_sharding(out_sharding, "reshape"),
-    )
+    sharding = asked_sharding(out_sharding, "reshape")
+    if sharding is not None:
+        _check_partial_sums(operand, sharding)
+    return reshape_p.bind(operand, new_sizes=new_sizes, dimensions=dimensions, sharding=sharding)
+
+
+def _check_partial_sums(operand: Any, asked: Any) -> None:
+    """Raises ValueError where a reshape would have to add up what is unreduced, or reduced."""
+    layout = get_aval(operand).layout
+    for word in ("unreduced", "reduced"):
+        own = frozenset() if layout is None else getattr(layout.spec, word)
+        wanted = getattr(asked.spec, word)
+        if own and own != wanted:
+            raise ValueError(
+                f"out_sharding passed to `reshape` must be {word} over the same mesh axes as "
+                f"operand. Got {asked} and operand of type {get_aval(operand).str_short()}"
+            )
+        if wanted and not own:
+            raise ValueError(
+                f"out_sharding passed to `reshape` cannot contain {word} axes. Got {asked}"
+            )
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:

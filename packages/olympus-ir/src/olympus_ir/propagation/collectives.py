@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..layouts import entries_of
+from .inference import unreduced_as_operands
 from .tables import Propagation, family_rules, propagation_rules, same_entries
 
 
@@ -73,7 +74,9 @@ def _of_family(primitive: Any) -> Propagation | None:
             propagation_rules.exempt(primitive, reason=_EXEMPT[primitive.name])
         return None
     whole_parts = _all_alike if primitive.multiple_results else same_entries
-    return Propagation(_RULES.get(primitive.name) or whole_parts)
+    return Propagation(
+        _RULES.get(primitive.name) or whole_parts, unreduced=unreduced_as_operands, reduced=True
+    )
 
 
 family_rules["collectives"] = _of_family

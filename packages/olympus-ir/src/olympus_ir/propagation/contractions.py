@@ -26,7 +26,6 @@ def _dot_general(
     lhs, rhs = operands[:2]
     (lhs_contracted, rhs_contracted), (lhs_batch, rhs_batch) = dimension_numbers
     lhs_entries, rhs_entries = entries_of(lhs), entries_of(rhs)
-    batch = []
     for own, other in zip(
         _chosen(lhs_entries, lhs_batch), _chosen(rhs_entries, rhs_batch), strict=True
     ):
@@ -36,7 +35,6 @@ def _dot_general(
                 f"consistent sharding, got {_chosen(lhs_entries, lhs_batch)} and "
                 f"{_chosen(rhs_entries, rhs_batch)}."
             )
-        batch.append(other if own is None else own)
     contracted = _chosen(lhs_entries, lhs_contracted), _chosen(rhs_entries, rhs_contracted)
     for own, other in zip(*contracted, strict=True):
         if own is None or other is None:
@@ -54,7 +52,7 @@ def _dot_general(
     lhs_used, rhs_used = {*lhs_contracted, *lhs_batch}, {*rhs_contracted, *rhs_batch}
     free = [entry for n, entry in enumerate(lhs_entries) if n not in lhs_used]
     free += [entry for n, entry in enumerate(rhs_entries) if n not in rhs_used]
-    return [*batch, *free]
+    return [*_chosen(lhs_entries, lhs_batch), *free]
 
 
 def _dot_unreduced(

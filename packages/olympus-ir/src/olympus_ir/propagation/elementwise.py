@@ -9,7 +9,14 @@ from typing import Any
 from ..errors import ShardingTypeError
 from ..layouts import entries_of
 from .inference import unreduced_of_all
-from .tables import Entries, Propagation, elementwise_split, family_rules, same_entries
+from .tables import (
+    Entries,
+    Propagation,
+    elementwise_split,
+    family_rules,
+    same_entries,
+    sharding_text,
+)
 
 _NO_AXES: frozenset = frozenset()
 
@@ -48,7 +55,36 @@ def _unreduced_as_operand(
     return unreduced_of_all("select_n", operands[:1])
 
 
-def _cases_unreduced(
+def _select(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
+    which, *cases = operands
+    entries = _merged_entries(cases)
+    if entries is None:
+        shown = ", ".join(sharding_text(case, operands) for case in cases)
+        raise ShardingTypeError(f"select cases must have the same shardings, got [{shown}].")
+    if not which.ndim:
+        return entries
+    merged = _merged_entries(operands)
+    if merged is None:
+        raise ShardingTypeError(
+            "select `which` must be scalar or have the same sharding as cases, got `which` "
+            f"sharding {which.layout} but case sharding {sharding_text(cases[0], operands)}."
+        )
+    return merged
+
+
+def _merged_entries(operands: Sequence[Any]) -> list[Any] | None:
+    """How each dimension is split, where operands that split it agree; else None."""
+    entries: list[Any] = [None] * operands[-1].ndim
+    for aval in operands:
+        for dimension, entry in enumerate(entries_of(aval)):
+            if entry is not None:
+                if entries[dimension] not in (None, entry):
+                    return None
+                entries[dimension] = entry
+    return entries
+
+
+def _select_unreduced(
     operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
 ) -> frozenset:
     return unreduced_of_all("select_n", operands[1:])
@@ -77,15 +113,16 @@ _UNREDUCED = {
     "copy": _unreduced_as_operand,
     "stop_gradient": _unreduced_as_operand,
     "reduce_precision": _unreduced_as_operand,
-    "select_n": _cases_unreduced,
 }
 _SPECIAL = {
     "clamp": Propagation(_clamp),
+    "integer_pow": Propagation(same_entries),
     "bitcast_convert_type": Propagation(_bitcast),
     "convert_element_type": Propagation(
-        same_entries, unreduced=_unreduced_as_operand, parameter="sharding"
+        same_entries, unreduced=_unreduced_as_operand, reduced=True, parameter="sharding"
     ),
-    "stage": Propagation(same_entries),
+    "select_n": Propagation(_select, unreduced=_select_unreduced, reduced=True),
+    "stage": Propagation(same_entries, reduced=True),
     "to_edtype": Propagation(lambda operands, results: entries_of(operands[0])[: results[0].ndim]),
     "from_edtype": Propagation(
         lambda operands, results: (*entries_of(operands[0]), *(None,) * results[0].ndim)[
@@ -98,7 +135,7 @@ _SPECIAL = {
 def _of_family(primitive: Any) -> Propagation:
     name = primitive.name
     return _SPECIAL.get(name) or Propagation(
-        elementwise_split(name), unreduced=_UNREDUCED.get(name)
+        elementwise_split(name), unreduced=_UNREDUCED.get(name), reduced=True
     )
 
 

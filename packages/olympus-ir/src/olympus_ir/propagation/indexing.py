@@ -17,6 +17,7 @@ from ..lax.scattering import (
     scatter_sub_p,
 )
 from ..layouts import entries_of
+from .inference import unreduced_as_operands
 from .tables import Entries, Propagation, layout_of, propagation_rules, refuse_ragged_parts
 
 
@@ -42,6 +43,12 @@ def _dynamic_update_slice(
             f"{update.str_short(mesh_axis_types=True)}."
         )
     return entries_of(operand)
+
+
+def _update_unreduced(
+    operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
+) -> frozenset:
+    return unreduced_as_operands(operands[:2], results, wanted)
 
 
 def _refuse_gather(operand: Any, indices: Any) -> ShardingTypeError:
@@ -129,9 +136,14 @@ def _scatter(
     return own
 
 
-propagation_rules.define(lax.slice_p, Propagation(_slice("slice")))
-propagation_rules.define(lax.dynamic_slice_p, Propagation(_slice("dynamic_slice")))
-propagation_rules.define(lax.dynamic_update_slice_p, Propagation(_dynamic_update_slice))
+propagation_rules.define(
+    lax.slice_p, Propagation(_slice("slice"), unreduced=unreduced_as_operands, reduced=True)
+)
+propagation_rules.define(lax.dynamic_slice_p, Propagation(_slice("dynamic_slice"), reduced=True))
+propagation_rules.define(
+    lax.dynamic_update_slice_p,
+    Propagation(_dynamic_update_slice, unreduced=_update_unreduced, reduced=True),
+)
 propagation_rules.define(lax.gather_p, Propagation(_gather))
 for _primitive in (
     scatter_p,

@@ -13,6 +13,7 @@ from ..layouts import (
     axes_text,
     check_divisible,
     check_no_axis_twice,
+    entries_of,
     layout_over,
     mesh_in_force,
 )
@@ -53,7 +54,14 @@ def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> 
     if asked is None and all(aval.layout is None for aval in operands):
         return results, effects
     if asked is not None:
-        entries = (*asked.spec.partitions, *(None,) * (results[-1].ndim - len(asked.spec)))
+        if len(asked.spec.partitions) > results[-1].ndim:
+            raise ValueError(
+                f"{primitive.name} was asked for the sharding {asked.spec}, which has "
+                f"{len(asked.spec.partitions)} entries, and the result has shape "
+                f"{results[-1].shape}. Give at most one entry for each dimension."
+            )
+        given = asked.spec.partitions
+        entries = (*given, *(None,) * (results[-1].ndim - len(given)))
         check_divisible(results[-1].shape, NamedSharding(mesh, type(asked.spec)(*entries)))
         # What else is returned, such as the state of a generator, is not what is asked about.
         all_entries = [(None,) * aval.ndim for aval in results[:-1]] + [entries]
@@ -66,7 +74,7 @@ def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> 
             primitive.name, entries, lambda e=entries, r=result: _shown(operands, mesh, e, r)
         )
     unreduced = _unreduced(primitive, rule, operands, results, asked, params)
-    reduced = _reduced(rule, operands, asked)
+    reduced = _reduced(primitive, rule, operands, asked)
     typed = [
         _with_layout(result, mesh, entries, unreduced, reduced)
         for result, entries in zip(results, all_entries, strict=True)
@@ -162,12 +170,14 @@ def _unreduced(
         return _NO_AXES
     if rule.unreduced is not None:
         return rule.unreduced(operands, results, wanted, **params)
-    linear = primitive.linear_in
-    if linear is True:
-        return unreduced_of_all(primitive.name, operands)
-    if linear and not any(axes for n, axes in enumerate(own) if n not in linear):
-        return unreduced_of_all(primitive.name, [operands[n] for n in linear])
-    _refuse(primitive, "unreduced")
+    _refuse(primitive, "unreduced" if rule.reduced else "unreduced/reduced")
+
+
+def unreduced_as_operands(
+    operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
+) -> frozenset:
+    """For what arranges elements anew: it does to the terms of a sum what it does to the sum."""
+    return unreduced_of_all("an", operands)
 
 
 def unreduced_of_all(name: str, operands: Sequence[Any]) -> frozenset:
@@ -191,18 +201,30 @@ def unreduced_of_all(name: str, operands: Sequence[Any]) -> frozenset:
     )
 
 
-def _reduced(rule: Propagation, operands: Sequence[Any], asked: Any) -> frozenset:
+def _reduced(primitive: Any, rule: Propagation, operands: Sequence[Any], asked: Any) -> frozenset:
     """The axes over which the result is reduced: those over which the operands are."""
-    if not rule.reduced:
-        return _NO_AXES if asked is None else asked.spec.reduced
+    wanted = _NO_AXES if asked is None else asked.spec.reduced
     own = [_NO_AXES if aval.layout is None else aval.layout.spec.reduced for aval in operands]
     reduced = frozenset().union(*own)
-    if not reduced:
-        return _NO_AXES if asked is None else asked.spec.reduced
+    if not reduced or rule.reduced is False or wanted:
+        return wanted
+    if asked is not None:
+        used = {axis for entry in asked.spec.partitions for axis in axes_of_entry(entry)}
+        reduced -= used  # they are split from here on
+    if rule.reduced is None:
+        _refuse(primitive, "unreduced/reduced")
     for aval, axes in zip(operands, own, strict=True):
         unreduced = _NO_AXES if aval.layout is None else aval.layout.spec.unreduced
         # Scalars are constants more often than not; they say nothing.
         if aval.ndim and reduced - axes - unreduced:
+            split = {axis for entry in entries_of(aval) for axis in axes_of_entry(entry)}
+            if split & reduced:
+                raise ShardingTypeError(
+                    "Inputs cannot be sharded/varying on the same axes that another input is "
+                    "reduced on. Reshard the input which is reduced to be sharded on those axes "
+                    "via `olympus.sharding.reshard(inp, olympus.P(...))`. Got input type: "
+                    f"{aval.str_short()} and reduced spec: {reduced}"
+                )
             raise ShardingTypeError(
                 "Inputs cannot be replicated on the same axes that another input is reduced on. "
                 f"Got input type: {aval.str_short()} and reduced spec: {reduced}"

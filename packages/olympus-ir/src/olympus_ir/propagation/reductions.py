@@ -9,12 +9,11 @@ from typing import Any
 from .. import lax
 from ..errors import ShardingTypeError
 from ..layouts import axes_of_entry, entries_of
+from .inference import unreduced_as_operands
 from .tables import (
     Entries,
     Propagation,
-    check_same_layouts,
     propagation_rules,
-    same_entries,
     sharding_text,
 )
 
@@ -29,6 +28,7 @@ def _sum_unreduced(
     wanted: frozenset,
     *,
     axes: tuple,
+    out_sharding: Any = None,
     **params: Any,
 ) -> frozenset:
     """A sum over a split dimension may be left as the devices' sums."""
@@ -41,16 +41,14 @@ def _sum_unreduced(
             "out_sharding's unreduced axes should be in operand's specs that were summed over. Got "
             f"operand={operand!r}, axes={frozenset(axes)}, unreduced_spec={wanted}"
         )
-    return own | wanted
+    return own if out_sharding is None else wanted
 
 
 def _generic(operands: Sequence[Any], results: Sequence[Any], *, dimensions: tuple, **params: Any):
-    arrays = operands[: len(operands) // 2]
-    check_same_layouts(
-        arrays, "All reduction operands should have the same sharding. Got shardings "
-    )
-    entries = [e for axis, e in enumerate(entries_of(arrays[0])) if axis not in dimensions]
-    return [entries] * len(results)
+    return [
+        [e for axis, e in enumerate(entries_of(array)) if axis not in dimensions]
+        for array in operands[: len(results)]
+    ]
 
 
 def _cumulative(
@@ -81,6 +79,10 @@ def _sort(
     return [entries] * len(results)
 
 
+def _fft(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
+    return entries_of(operands[0])
+
+
 def _along(parameter: str) -> Any:
     def split(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> list[Entries]:
         axis = params[parameter] % operands[0].ndim
@@ -107,7 +109,8 @@ for _primitive in (
 ):
     propagation_rules.define(_primitive, Propagation(_reduced))
 propagation_rules.define(
-    lax.reduce_sum_p, Propagation(_reduced, unreduced=_sum_unreduced, parameter="out_sharding")
+    lax.reduce_sum_p,
+    Propagation(_reduced, unreduced=_sum_unreduced, reduced=True, parameter="out_sharding"),
 )
 propagation_rules.define(lax.reduce_p, Propagation(_generic))
 for _primitive in (
@@ -121,4 +124,6 @@ for _primitive in (
 propagation_rules.define(lax.sort_p, Propagation(_sort))
 propagation_rules.define(lax.top_k_p, Propagation(_along("axis")))
 propagation_rules.define(lax.approx_top_k_p, Propagation(_along("reduction_dimension")))
-propagation_rules.define(lax.fft_p, Propagation(same_entries))
+propagation_rules.define(
+    lax.fft_p, Propagation(_fft, unreduced=unreduced_as_operands, reduced=True)
+)

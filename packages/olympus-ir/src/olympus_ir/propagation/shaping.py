@@ -12,6 +12,7 @@ from ..lax.creation import iota_p
 from ..lax.dimensions import dim_as_value_p
 from ..lax.shaping import stack_p, tile_p, unstack_p
 from ..layouts import axes_of_entry, entries_of
+from .inference import unreduced_as_operands
 from .tables import (
     Entries,
     Propagation,
@@ -214,21 +215,29 @@ def _as_asked(
 
 
 propagation_rules.define(
-    lax.broadcast_in_dim_p, Propagation(_broadcast, unreduced=_as_asked, parameter="sharding")
+    lax.broadcast_in_dim_p,
+    Propagation(_broadcast, unreduced=_as_asked, reduced=True, parameter="sharding"),
 )
-propagation_rules.define(iota_p, Propagation(_nothing, unreduced=_as_asked, parameter="sharding"))
 propagation_rules.define(
-    lax.reshape_p, Propagation(_reshape, unreduced=_as_asked, parameter="sharding")
+    iota_p, Propagation(_nothing, unreduced=_as_asked, reduced=True, parameter="sharding")
 )
-propagation_rules.define(lax.squeeze_p, Propagation(_squeeze))
-propagation_rules.define(lax.transpose_p, Propagation(_transpose))
+propagation_rules.define(
+    lax.reshape_p, Propagation(_reshape, unreduced=_as_asked, reduced=True, parameter="sharding")
+)
 propagation_rules.define(lax.rev_p, Propagation(same_entries))
-propagation_rules.define(lax.concatenate_p, Propagation(_concatenate))
-propagation_rules.define(stack_p, Propagation(_stack))
-propagation_rules.define(unstack_p, Propagation(_unstack))
 propagation_rules.define(tile_p, Propagation(_tile))
-propagation_rules.define(lax.pad_p, Propagation(_pad, unreduced=_pad_unreduced))
-propagation_rules.define(lax.split_p, Propagation(_split))
+propagation_rules.define(lax.pad_p, Propagation(_pad, unreduced=_pad_unreduced, reduced=True))
+for _primitive, _split_of in (
+    (lax.squeeze_p, _squeeze),
+    (lax.transpose_p, _transpose),
+    (lax.concatenate_p, _concatenate),
+    (stack_p, _stack),
+    (unstack_p, _unstack),
+    (lax.split_p, _split),
+):
+    propagation_rules.define(
+        _primitive, Propagation(_split_of, unreduced=unreduced_as_operands, reduced=True)
+    )
 propagation_rules.exempt(
     dim_as_value_p, reason="it has no operands; sizes are the same on all devices"
 )

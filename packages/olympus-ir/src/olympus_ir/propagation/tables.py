@@ -45,10 +45,9 @@ class Propagation:
       split: `(operands, results, **params)` to the entries of the result; a list of such for
         primitives of several results.
       unreduced: `(operands, results, asked, **params)` to the axes over which the result is a sum
-        still to be added up, called where operands are or the program asks for it. None refuses,
-        but for linear primitives: what is linear in all operands does to the terms of a sum what it
-        does to the sum.
-      reduced: whether the result is reduced over the axes that operands are.
+        still to be added up, called where operands are or the program asks for it; None refuses.
+      reduced: whether the result is reduced over the axes that operands are; None refuses operands
+        that are.
       parameter: the name of the parameter by which a program asks for a layout; "" for none.
     """
 
@@ -59,7 +58,7 @@ class Propagation:
         split: Split | None,
         *,
         unreduced: Callable[..., frozenset] | None = None,
-        reduced: bool = True,
+        reduced: bool | None = None,
         parameter: str = "",
     ) -> None:
         self.split = split

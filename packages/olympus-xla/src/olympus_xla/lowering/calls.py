@@ -10,6 +10,7 @@ from olympus_ir import effects, lax
 
 from . import mlir
 from .context import LoweringContext, program_key
+from .layouts import partial_sums_as_typed
 from .names import IN_FUNCTIONS, name_call
 from .repetition import outlined_in
 from .tables import lowering_rules
@@ -96,7 +97,8 @@ def _checkpoint(
     if differentiated and wanted and operands:
         # Else the second computation would be merged with the first, whose values then stay.
         types = [operand.type for operand in operands]
-        operands = context.operation("stablehlo.optimization_barrier", types, operands).results
+        results = context.operation("stablehlo.optimization_barrier", types, operands).results
+        operands = partial_sums_as_typed(context, context.avals_in, results)
     return call_program(context, "checkpoint", closed, operands)
 
 

@@ -13,7 +13,9 @@ from olympus_sharding.constraints import (
     sharding_constraint_p,
 )
 
+from . import mlir
 from .context import LoweringContext
+from .layouts import typed_attribute
 from .tables import lowering_rules
 from .transfer import constrain
 
@@ -49,4 +51,13 @@ def _reshard(
     concrete_mesh: Any,
     source_mesh: Any,
 ) -> Any:
-    return constrain(context, operand, concrete_sharding(dst_sharding, concrete_mesh))
+    mesh = dst_sharding.mesh
+    if not mesh.explicit_axes or context.module.mesh is None:
+        return operand  # how it lies is the compiler's from here on, or nobody's
+    if not mesh.auto_axes:
+        return constrain(context, operand, concrete_sharding(dst_sharding, concrete_mesh))
+    aval, symbol = context.aval_out, context.module.mesh_symbol(mesh)
+    attribute = typed_attribute(dst_sharding.spec, mlir.physical_aval(aval).ndim, mesh, symbol)
+    return context.create(
+        "sdy.sharding_constraint", mlir.aval_type(aval), (operand,), {"sharding": attribute}
+    )

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir.layouts import layout_over
+from olympus_ir.layouts import axes_of_entry, layout_over
 from olympus_ir.placement import PartitionSpec
 from olympus_ir.propagation import of_program, rule_of
 
 from . import mlir
 from .shardings import spec_attribute
 
-__all__ = ["lay_out"]
+__all__ = ["lay_out", "partial_sums_as_typed", "typed_attribute"]
 
 
 def lay_out(context: Any, equation: Any, results: Any) -> Any:
@@ -37,11 +37,66 @@ def lay_out(context: Any, equation: Any, results: Any) -> Any:
     if mesh is None or not mesh.explicit_axes:
         return results
     values: Sequence[Any] = results if primitive.multiple_results else [results]
+    if primitive.name in _OF_WHOLE_VALUES:
+        values = [
+            _whole_first(context, equation, var.aval, mesh, value)
+            for var, value in zip(equation.outvars, values, strict=True)
+        ]
     laid_out = [
         _constrained(context, var.aval, mesh, value)
         for var, value in zip(equation.outvars, values, strict=True)
     ]
     return laid_out if primitive.multiple_results else laid_out[0]
+
+
+def typed_attribute(spec: PartitionSpec, ndim: int, mesh: Any, symbol: str) -> Any:
+    """The attribute for what a type says: over explicit axes it is final, over auto ones open.
+
+    Args:
+      spec: the spec of the type.
+      ndim: the number of dimensions of the (physical) array.
+      mesh: the abstract mesh.
+      symbol: its name in the module.
+    """
+    if not mesh.auto_axes:
+        return spec_attribute(spec, ndim, mesh=symbol)
+    used = {*spec.unreduced, *spec.reduced}
+    for entry in spec.partitions:
+        used.update(axes_of_entry(entry))
+    same = [axis for axis in mesh.explicit_axes if axis not in used]
+    return spec_attribute(spec, ndim, open_dimensions=True, mesh=symbol, replicated=same)
+
+
+# Instructions that are asked for sums still to be added up, and do not sum themselves.
+_OF_WHOLE_VALUES = frozenset({"broadcast_in_dim", "convert_element_type", "iota"})
+
+
+def _whole_first(context: Any, equation: Any, aval: Any, mesh: Any, value: Any) -> Any:
+    """A value, constrained to be no sum yet where its type says that it is one from here on.
+
+    The partitioner makes one device's term the value, and the other terms zero, between two
+    constraints; where it sees only the second, it takes the value for the term of each device.
+    """
+    layout = aval.layout
+    if layout is None or not layout.spec.unreduced:
+        return value
+    for atom in equation.invars:
+        if atom.aval.layout is not None and atom.aval.layout.spec.unreduced:
+            return value
+    whole = layout_over(mesh, layout.spec.partitions)
+    return _constrained(context, aval.update(sharding=whole), mesh, value)
+
+
+def partial_sums_as_typed(context: Any, avals: Sequence[Any], values: Sequence[Any]) -> Any:
+    """Values that passed a barrier: those that are sums still to be added up are said to be so."""
+    if context.module.mesh is None:
+        return values
+    return [
+        _constrained(context, aval, aval.layout.mesh, value)
+        if getattr(aval, "layout", None) is not None and aval.layout.spec.unreduced
+        else value
+        for aval, value in zip(avals, values, strict=True)
+    ]
 
 
 def _constrained(context: Any, aval: Any, mesh: Any, value: Any) -> Any:
@@ -54,11 +109,8 @@ def _constrained(context: Any, aval: Any, mesh: Any, value: Any) -> Any:
         # Of manual axes the partitioner knows nothing.
         layout = layout_over(mesh, spec.partitions, spec.unreduced & explicit)
         spec = PartitionSpec() if layout is None else layout.spec
-    attribute = spec_attribute(
-        spec,
-        mlir.physical_aval(aval).ndim,
-        open_dimensions=bool(mesh.auto_axes),
-        mesh=context.module.mesh_symbol(mesh),
+    attribute = typed_attribute(
+        spec, mlir.physical_aval(aval).ndim, mesh, context.module.mesh_symbol(mesh)
     )
     return context.create(
         "sdy.sharding_constraint", mlir.aval_type(aval), (value,), {"sharding": attribute}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from olympus_ir.placement import PartitionSpec
@@ -27,6 +28,7 @@ def spec_attribute(
     *,
     open_dimensions: bool = False,
     mesh: str = "mesh",
+    replicated: Iterable[Any] = (),
 ) -> Any:
     """The attribute for a partition spec over a mesh of the module.
 
@@ -35,15 +37,25 @@ def spec_attribute(
       ndim: the number of dimensions of the (physical) array.
       open_dimensions: whether the compiler may divide further what the spec does not.
       mesh: the symbol of the mesh.
+      replicated: axes over which the compiler may not divide anything.
     """
-    return mlir.parsed(f"#sdy.sharding{sharding_text(mesh, spec, ndim, open_dimensions)}")
+    text = sharding_text(mesh, spec, ndim, open_dimensions, replicated)
+    return mlir.parsed(f"#sdy.sharding{text}")
 
 
-def sharding_text(mesh: str, spec: PartitionSpec, ndim: int, open_dimensions: bool = False) -> str:
+def sharding_text(
+    mesh: str,
+    spec: PartitionSpec,
+    ndim: int,
+    open_dimensions: bool = False,
+    replicated: Iterable[Any] = (),
+) -> str:
     """What stands in an attribute for a partition spec over a mesh of the module."""
     dimensions = dimensions_text(spec, ndim, open_dimensions)
+    same = ", ".join(map(_quoted, replicated))
     axes = ", ".join(sorted(map(_quoted, spec.unreduced)))
-    terms = f", unreduced={{{axes}}}" if axes else ""
+    terms = f", replicated={{{same}}}" if same else ""
+    terms += f", unreduced={{{axes}}}" if axes else ""
     return f"<@{mesh}, [{dimensions}]{terms}>"
 
 
