@@ -62,11 +62,23 @@ def test_portable_names():
 @pytest.mark.parametrize(
     ("error", "what", "repair"),
     [
-        (errors.TracerBoolConversionError, "to a bool", "olympus.lax.cond"),
-        (errors.TracerArrayConversionError, "to a NumPy array", "olympus.numpy"),
-        (errors.TracerIntegerConversionError, "as a Python integer", "static_argnames"),
+        (
+            errors.TracerBoolConversionError,
+            "Attempted boolean conversion of traced array",
+            "olympus.lax.cond",
+        ),
+        (
+            errors.TracerArrayConversionError,
+            "__array__() was called on traced array",
+            "olympus.numpy",
+        ),
+        (
+            errors.TracerIntegerConversionError,
+            "__index__() method was called on traced array",
+            "static_argnames",
+        ),
         (errors.NonConcreteBooleanIndexError, "boolean array", "where(mask, x, fill)"),
-        (errors.ConcretizationTypeError, "A concrete value was expected", "See docs"),
+        (errors.ConcretizationTypeError, "Abstract tracer value encountered", "See docs"),
     ],
 )
 def test_errors_about_tracers_name_type_origin_and_repair(error, what, repair):

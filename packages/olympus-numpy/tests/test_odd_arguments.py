@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import olympus_numpy as jnp
-from olympus_ir import dtypes
+from olympus_ir import config, dtypes
 
 
 class Converted:
@@ -109,3 +109,62 @@ def test_einsum_spreads_what_is_summed():
     x, y = np.arange(3.0, dtype=np.float32), np.full(1, 2, np.float32)
     np.testing.assert_allclose(jnp.einsum("i,i", x, y), 6)
     np.testing.assert_allclose(jnp.einsum("i,i->", y, x), 6)
+
+
+# ---- conversions, and what the namespace says of itself ----
+
+
+def test_conversions_that_change_nothing_return_the_array():
+    x = jnp.arange(3.0)
+    assert jnp.astype(x, "float32") is x
+    assert jnp.astype(x, "float32", copy=True) is not x
+    assert x.view() is x
+
+
+def test_conversions_warn_of_imaginary_parts():
+    x = jnp.array([1j, 2.0])
+    with pytest.warns(DeprecationWarning, match="Casting from complex to real"):
+        np.testing.assert_array_equal(x.astype("float32"), [0, 2])
+    with pytest.warns(DeprecationWarning, match="Casting from complex to real"):
+        np.testing.assert_array_equal(x.astype(int), [0, 2])
+
+
+@pytest.mark.parametrize("function", [jnp.var, jnp.nanvar])
+def test_variances_in_integers(function):
+    # The mean, 13 / 3, is 4; the squares 9, 1 and 9; and 19 / 3 is 6.
+    result = function(np.array([1.0, 5.0, 7.0], np.float32), dtype=np.int8)
+    assert int(result) == 6
+    assert result.dtype == (np.int8 if function is jnp.nanvar else np.float32)
+
+
+def test_the_namespace_describes_itself():
+    x = jnp.zeros(2)
+    namespace = x.__array_namespace__()
+    assert namespace.__array_api_version__ == "2024.12"
+    assert x.__array_namespace__(api_version="2024.12") is namespace
+    with pytest.raises(ValueError, match="available versions"):
+        x.__array_namespace__(api_version="2019.12")
+    info = namespace.__array_namespace_info__()
+    assert info.default_device() is None
+    assert None in info.devices()
+    assert set(info.capabilities()) == {
+        "boolean indexing",
+        "data-dependent shapes",
+        "max dimensions",
+    }
+    assert info.default_dtypes()["complex floating"] == np.complex64
+    assert info.dtypes(kind="real floating") == {"float32": np.dtype("float32")}
+    assert info.dtypes(kind=("bool", "signed integer")).keys() == {"bool", "int8", "int16", "int32"}
+    with config.enable_x64(True):
+        assert info.default_dtypes()["integral"] == np.int64
+        assert info.dtypes(kind="complex floating").keys() == {"complex64", "complex128"}
+    for name, dtype in info.dtypes().items():
+        assert jnp.zeros(1, dtype).dtype == getattr(namespace, name)
+
+
+def test_kinds_of_dtypes():
+    with pytest.raises(ValueError, match="Unrecognized kind='foo'"):
+        jnp.isdtype(np.float32, "foo")
+    for kind in (["bool"], 5, (("bool",),)):
+        with pytest.raises(TypeError, match="Expected kind to be"):
+            jnp.isdtype(np.float32, kind)

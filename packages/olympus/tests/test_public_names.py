@@ -132,3 +132,14 @@ def test_primitives_are_found_before_anything_has_used_them(name: str) -> None:
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip() == name.removesuffix("_p")
+
+
+def test_arrays_name_the_public_namespace():
+    import olympus
+    import olympus.numpy as jnp
+
+    assert jnp.zeros(2).__array_namespace__() is jnp
+    assert jnp.__array_namespace_info__().devices() == [None, *olympus.devices()]
+    assert jnp.__array_api_version__ == "2024.12"
+    x = jnp.arange(3, dtype=jnp.bfloat16)
+    assert jnp.from_dlpack(x).dtype == jnp.bfloat16

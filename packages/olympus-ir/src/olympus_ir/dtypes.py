@@ -234,8 +234,7 @@ def check_and_canonicalize_user_dtype(
     place = f" in {function_name}" if function_name else ""
     if not is_valid_dtype(dtype):
         raise TypeError(
-            f"Arrays cannot have the dtype {given!r} requested{place}: it must be boolean, "
-            "integer, floating, complex or extended."
+            f"OLYMPUS only supports number, bool, and string dtypes, got dtype {given}{place}."
         )
     if dtype not in half_width or enable_x64.value:
         return dtype
@@ -460,10 +459,17 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...
                 return True
         else:
             try:
+                if isinstance(one, tuple | list):
+                    raise TypeError
                 other = np.dtype(one)
             except TypeError:
-                raise ValueError(
-                    f"isdtype: {one!r} is neither a dtype nor one of the kinds {list(_KINDS)}."
+                if isinstance(one, str):
+                    raise ValueError(
+                        f"isdtype: Unrecognized kind={one!r} expected one of {list(_KINDS)}, or a "
+                        "dtype"
+                    ) from None
+                raise TypeError(
+                    f"isdtype: Expected kind to be a dtype, string, or tuple; got kind={one!r}"
                 ) from None
             if given == other:
                 return True

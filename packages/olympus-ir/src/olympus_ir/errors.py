@@ -109,8 +109,8 @@ class ConcretizationTypeError(OlympusTypeError):
     def __init__(self, tracer: Tracer, context: str = ""):
         super().__init__(
             _lines(
-                f"A concrete value was expected, but a traced array of type "
-                f"{tracer.aval.str_short()} was given: its type is known, its value is not.",
+                "Abstract tracer value encountered where concrete value is expected: traced array "
+                f"with type {tracer.aval.str_short()}, which is known; its value is not.",
                 context,
                 tracer._origin_message(),
             )
@@ -128,9 +128,9 @@ class TracerBoolConversionError(ConcretizationTypeError):
         OlympusTypeError.__init__(
             self,
             _lines(
-                f"Attempted to convert a traced array of type {tracer.aval.str_short()} to a bool, "
-                "as `if`, `while`, `assert`, `and`, `or` and `not` do; its value is not known "
-                "while the function is traced.",
+                "Attempted boolean conversion of traced array with type "
+                f"{tracer.aval.str_short()}, as by `if`, `while`, `assert`, `and`, `or` and "
+                "`not`; its value is not known while the function is traced.",
                 tracer._origin_message(),
                 "To choose between values, use `olympus.numpy.where`, `olympus.lax.cond` or "
                 "`olympus.lax.while_loop`. To choose while tracing, make the argument static with "
@@ -149,8 +149,8 @@ class TracerArrayConversionError(OlympusTypeError):
     def __init__(self, tracer: Tracer):
         super().__init__(
             _lines(
-                f"Attempted to convert a traced array of type {tracer.aval.str_short()} to a NumPy "
-                "array, by its method __array__(). NumPy is not traced: while the function is, the "
+                "The numpy.ndarray conversion method __array__() was called on traced array with "
+                f"type {tracer.aval.str_short()}. NumPy is not traced: while the function is, the "
                 "elements are not known, or what depends on them would not be.",
                 tracer._origin_message(),
                 "Use the function of `olympus.numpy` in place of NumPy's. If NumPy itself must "
@@ -169,9 +169,9 @@ class TracerIntegerConversionError(OlympusTypeError):
     def __init__(self, tracer: Tracer):
         super().__init__(
             _lines(
-                f"Attempted to use a traced array of type {tracer.aval.str_short()} as a Python "
-                "integer, by its method __index__(), as list indices, `range` and shapes do; its "
-                "value is not known while the function is traced.",
+                "The __index__() method was called on traced array with type "
+                f"{tracer.aval.str_short()}, as list indices, `range` and shapes do; its value is "
+                "not known while the function is traced.",
                 tracer._origin_message(),
                 "Index an array and not a list or NumPy array (convert it with "
                 "`olympus.numpy.asarray`), loop with `olympus.lax.fori_loop`, or make the argument "

@@ -52,6 +52,7 @@ if _typing.TYPE_CHECKING:
     from .flipping import *  # noqa: F403
     from .host import *  # noqa: F403
     from .index_tricks import *  # noqa: F403
+    from .namespace_info import *  # noqa: F403
     from .nan_reductions import *  # noqa: F403
     from .padding import *  # noqa: F403
     from .polynomial_roots import *  # noqa: F403

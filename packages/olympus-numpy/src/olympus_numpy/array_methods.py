@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import sys
 from typing import Any
 
 import numpy as np
@@ -196,9 +197,9 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     """The same bytes as elements of another dtype."""
     if type is not None:
         raise NotImplementedError("`type` argument of array.view() is not supported.")
-    dtype = dtypes.check_and_canonicalize_user_dtype(
-        float if dtype is None else dtype, "view", stacklevel=3
-    )
+    if dtype is None:
+        return self
+    dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "view", stacklevel=3)
     return _view_compiled(self, dtype)
 
 
@@ -209,13 +210,25 @@ def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
     return lax.device_put(self, device)
 
 
+# The name of the module that arrays call their namespace: this package, or one that shows it.
+_namespace = __name__.rpartition(".")[0]
+
+
+def serve_as_namespace(module_name: str) -> None:
+    """Makes a module that shows all of this package's names the namespace of arrays."""
+    global _namespace
+    _namespace = module_name
+
+
 def _array_namespace(self: Any, /, *, api_version: str | None = None) -> Any:
     """The module of functions of arrays, as the array API standard asks for."""
-    if api_version is not None and api_version not in ("2021.12", "2022.12", "2023.12", "2024.12"):
-        raise ValueError(f"api_version={api_version!r} is not available")
-    import olympus_numpy  # the package that this module is part of
-
-    return olympus_numpy
+    namespace = sys.modules[_namespace]
+    if api_version not in (None, namespace.__array_api_version__):
+        raise ValueError(
+            f"{api_version=} is not available; available versions are: "
+            f"{[namespace.__array_api_version__]}"
+        )
+    return namespace
 
 
 def _contains(self: Any, value: Any) -> Any:

@@ -315,7 +315,15 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     )
     if not isinstance(x, Array):
         x = asarray(x)
-    x = _astype(x, dtype)
+    if x.dtype != dtype or getattr(x, "weak_type", False):
+        if x.dtype.kind == "c" and dtype.kind not in "bc":
+            warnings.warn(
+                "Casting from complex to real dtypes will soon raise a ValueError. Take the part "
+                "with olympus.numpy.real or olympus.numpy.imag first.",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+        x = _astype(x, dtype)
     if copy:
         x = _copied(x)
     return placed(x, device)

@@ -24,6 +24,7 @@ MODULES = {
         "ravel_multi_index s_ tril_indices tril_indices_from triu_indices triu_indices_from "
         "unravel_index"
     ),
+    "namespace_info": "__array_api_version__ __array_namespace_info__",
     "nan_reductions": "nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar",
     "padding": "pad",
     "polynomials": "poly polyadd polyder polydiv polyint polymul polysub polyval",

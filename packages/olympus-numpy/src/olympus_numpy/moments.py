@@ -121,7 +121,8 @@ def _variance_of(
     real_dtype = centered.dtype
     count = _elements(a.shape, axes, where, real_dtype, keepdims)
     degrees = lax.sub(count, convert(correction, real_dtype))
-    result = lax.div(sum_of(centered, axes, None, keepdims, None, where), degrees)
+    total = sum_of(centered, axes, real_dtype, keepdims, None, where)
+    result = lax.div(total, degrees)
     result = convert(result, result_dtype)
     return choose_where(lax.gt(degrees, np.zeros((), real_dtype)), result, np.nan)
 
@@ -143,6 +144,8 @@ def variance_dtypes(dtype: Any, requested: Any) -> tuple[Any, Any]:
             "olympus.numpy.var does not yet support real dtype parameters when computing the "
             "variance of an array of complex values."
         )
+    if requested.kind in "iu":  # of eight bits or more, not of few
+        return requested, requested
     computed = _computation_dtype(requested)
     if dtypes.issubdtype(requested, np.inexact):
         return computed, requested

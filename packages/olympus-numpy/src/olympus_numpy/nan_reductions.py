@@ -315,7 +315,8 @@ def _nanvar_of(
     count = _count(a, axes, None, keepdims, where)
     degrees = lax.sub(count, convert(ddof, count.dtype))
     too_few = lax.le(degrees, np.zeros((), degrees.dtype))
-    total = choose_where(too_few, np.nan, summed(centered, axes, None, keepdims, None, where))
+    total = summed(centered, axes, centered.dtype, keepdims, None, where)
+    total = choose_where(too_few, np.nan, total)
     divisor = convert(choose_where(too_few, 1, degrees), total.dtype)
     return convert(lax.div(total, divisor), result_dtype)
 

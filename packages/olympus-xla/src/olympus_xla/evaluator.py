@@ -11,6 +11,7 @@ from olympus_ir.jit import jit_options
 from olympus_ir.lax.callbacks import register_effects_barrier
 
 from . import eager, effect_tokens
+from .backends import devices
 from .jit import make_jitted
 from .transfer import array_from_host
 
@@ -25,6 +26,10 @@ class XlaEvaluator:
     def jit(self, fun: Callable[..., Any], **options: Any) -> Any:
         """The compiled form of a function."""
         return make_jitted(fun, jit_options(fun, **options))
+
+    def devices(self) -> list[Any]:
+        """The devices of the default backend."""
+        return devices()
 
     def from_dlpack(self, external_array: Any, **options: Any) -> Any:
         """An array over the memory of another library's array; see `olympus_xla.dlpack`."""

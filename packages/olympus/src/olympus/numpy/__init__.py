@@ -15,8 +15,12 @@ else:  # what is loaded; the star would load all
 
 # What olympus-numpy loads when it is first used is kept here, too.
 __getattr__, _names = _lazy.lazy_attributes(
-    __name__, {}, ("fft", "linalg"), fallback=_functools.partial(getattr, _numpy)
+    __name__,
+    _lazy.names_from("olympus_numpy", "__array_api_version__", "__array_namespace_info__"),
+    ("fft", "linalg"),
+    fallback=_functools.partial(getattr, _numpy),
 )
+_numpy.array_methods.serve_as_namespace(__name__)
 
 
 def __dir__() -> list[str]:
