@@ -151,7 +151,6 @@ def test_structures_of_unknown_types():
 
 @pytest.fixture
 def stores():
-    pytest.importorskip("tensorstore")
     from olympus.experimental.array_serialization import (  # needs tensorstore
         pytree_serialization,
         serialization,

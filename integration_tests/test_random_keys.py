@@ -98,3 +98,10 @@ def test_shardings_of_values_outside_of_meshes_ask_for_nothing():
     np.testing.assert_array_equal(drawn, random.bernoulli(KEY, 0.5, (3,)))
     drawn = olympus.vmap(lambda key: random.normal(key, (3,), out_sharding=outside))(KEYS)
     np.testing.assert_array_equal(drawn, [random.normal(key, (3,)) for key in KEYS])
+
+
+def test_references_to_keys():
+    ref = olympus.new_ref(KEY)
+    ref[...] = random.split(ref[...], 2)[1]
+    assert ref[...].dtype == KEY.dtype
+    np.testing.assert_array_equal(data(ref[...]), data(random.split(KEY, 2)[1]))

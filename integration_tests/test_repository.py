@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from olympus_ir import errors
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml"))
 SOURCE_PATTERNS = (
@@ -167,3 +169,14 @@ def test_links_between_documents_lead_somewhere() -> None:
             if not re.match(r"[a-z]+:", target) and not (path.parent / target).exists():
                 broken.append(f"{relative(path)}: {target}")
     assert broken == []
+
+
+# JaxRuntimeError is jaxlib's own.
+ERRORS = {each.__name__ for each in vars(errors).values() if isinstance(each, type)}
+
+
+@pytest.mark.parametrize("error", sorted(ERRORS & {*errors.__all__} - {"JaxRuntimeError"}))
+def test_each_error_has_a_section(error: str) -> None:
+    text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    assert f"({error.lower()})=" in text
+    assert f"`{error}`" in text

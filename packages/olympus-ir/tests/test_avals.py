@@ -21,7 +21,6 @@ from olympus_ir.avals import (
     typematch,
 )
 from olympus_ir.config import enable_x64
-from olympus_ir.placement import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 from olympus_ir.shape_struct import ShapeDtypeStruct
 
 
@@ -99,23 +98,6 @@ class TestShapedArray:
     def test_shapes_are_checked(self, shape):
         with pytest.raises(TypeError):
             ShapedArray(shape, np.float32)
-
-    def test_placement_is_part_of_the_type(self):
-        pytest.importorskip("olympus_sharding")  # which gives shardings their behaviour
-        mesh = AbstractMesh((2,), ("x",), (AxisType.Explicit,))
-        rows = NamedSharding(mesh, PartitionSpec("x"))
-        plain = ShapedArray((4, 2), np.float32)
-        placed = ShapedArray((4, 2), np.float32, sharding=rows)
-        assert placed is not plain
-        assert placed is ShapedArray((4, 2), np.float32, sharding=rows)
-        assert str(placed) == "float32[4@x,2]"
-        assert placed.update(sharding=None) is plain
-        assert (
-            ShapedArray((4, 2), np.float32, sharding=NamedSharding(mesh, PartitionSpec())) is plain
-        )
-        assert placed.sharding.spec == PartitionSpec("x", None)
-        assert plain.sharding.spec == PartitionSpec(None, None)
-        assert plain.sharding.mesh.empty
 
 
 def test_canonicalize_shape():

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-import pathlib
 import pickle
 
 import pytest
@@ -134,18 +133,3 @@ def test_errors_pickle(error):
     assert type(copy) is error
     assert str(copy) == str(instance)
     assert copy.__notes__ == ["a note"]
-
-
-def documentation():
-    for folder in pathlib.Path(__file__).parents:
-        if (folder / "docs" / "errors.md").is_file():
-            return (folder / "docs" / "errors.md").read_text("utf-8")
-    return None
-
-
-@pytest.mark.skipif(documentation() is None, reason="the package is tested without the repository")
-@pytest.mark.parametrize("error", ERRORS)
-def test_each_error_has_a_section(error):
-    text = documentation()
-    assert f"({error.__name__.lower()})=" in text
-    assert f"`{error.__name__}`" in text

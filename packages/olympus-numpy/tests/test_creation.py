@@ -229,23 +229,6 @@ def test_scalars_made_under_a_trace_are_literals():
     assert make_olympuspr(lambda: jnp.array(1.5).at[()].set(2.0))().out_avals[0].weak_type
 
 
-def test_device():
-    x = jnp.zeros(3)
-    if not hasattr(x, "devices"):
-        pytest.skip("the reference evaluator knows of no devices")
-    (device,) = x.devices()
-    for made in (
-        jnp.array([1, 2], device=device),
-        jnp.asarray(x, device=device),
-        jnp.zeros(3, device=device),
-        jnp.full(3, 2.0, device=device),
-        jnp.arange(3, device=device),
-        jnp.linspace(0, 1, 3, device=device),
-        jnp.zeros_like(x, device=device),
-    ):
-        assert made.devices() == {device}
-
-
 def test_sizes_and_axes_may_be_concrete_arrays():
     two, one = jnp.asarray(2), jnp.asarray(1)
     x = jnp.arange(6)

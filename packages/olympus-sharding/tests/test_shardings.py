@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
+from olympus_ir.avals import ShapedArray
 from olympus_ir.placement import AbstractMesh
 from olympus_sharding import (
     AxisType,
@@ -186,3 +187,18 @@ def test_unconstrained_needs_an_automatic_axis(mesh):
 
 def test_types_outside_of_meshes_are_fully_replicated():
     assert NamedSharding(AbstractMesh((), ()), P(None)).is_fully_replicated
+
+
+def test_placement_is_part_of_the_type():
+    mesh = AbstractMesh((2,), ("x",), (AxisType.Explicit,))
+    rows = NamedSharding(mesh, P("x"))
+    plain = ShapedArray((4, 2), np.float32)
+    placed = ShapedArray((4, 2), np.float32, sharding=rows)
+    assert placed is not plain
+    assert placed is ShapedArray((4, 2), np.float32, sharding=rows)
+    assert str(placed) == "float32[4@x,2]"
+    assert placed.update(sharding=None) is plain
+    assert ShapedArray((4, 2), np.float32, sharding=NamedSharding(mesh, P())) is plain
+    assert placed.sharding.spec == P("x", None)
+    assert plain.sharding.spec == P(None, None)
+    assert plain.sharding.mesh.empty

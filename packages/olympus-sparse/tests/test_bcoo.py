@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as scipy_sparse
 from sparse_layouts import dense, layouts, same, scattered
 
 from olympus_batching import vmap
@@ -416,7 +417,6 @@ def test_batches_are_scanned_row_by_row():
 
 
 def test_scipy_arrays():
-    scipy_sparse = pytest.importorskip("scipy.sparse")
     expected = dense((3, 4))
     for kind in (scipy_sparse.csr_matrix, scipy_sparse.coo_array, scipy_sparse.csc_array):
         same(BCOO.from_scipy_sparse(kind(expected)), expected)

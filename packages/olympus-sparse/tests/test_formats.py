@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as scipy_sparse
 from sparse_layouts import dense, same, scattered
 
 import olympus_numpy as jnp
@@ -234,7 +235,6 @@ def test_compressed_rows_need_two_sparse_dimensions():
 
 
 def test_scipy_matrices():
-    scipy_sparse = pytest.importorskip("scipy.sparse")
     expected = dense((3, 4))
     same(BCSR.from_scipy_sparse(scipy_sparse.coo_matrix(expected)).todense(), expected)
     with pytest.raises(NotImplementedError, match="nonzero n_dense/n_batch"):

@@ -120,7 +120,6 @@ def test_the_command(tmp_path, monkeypatch):
 
 
 def test_tensorflow_is_wanted():
-    pytest.importorskip("olympus_xla")
     try:
         import tensorflow  # noqa: F401
     except ImportError:

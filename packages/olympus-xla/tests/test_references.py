@@ -52,12 +52,6 @@ class TestEager:
         assert ref.committed in (True, False) and ref.sharding.num_devices == 1
         assert ref.block_until_ready() is ref
 
-    def test_typed_keys(self):
-        random = pytest.importorskip("olympus_random")
-        ref = new_ref(random.key(0))
-        ref[...] = random.split(ref[...], 2)[1]
-        assert ref[...].dtype == random.key(0).dtype
-
 
 class TestJit:
     def test_arguments(self):

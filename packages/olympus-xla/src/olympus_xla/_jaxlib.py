@@ -18,7 +18,7 @@ import sys
 import types
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import jaxlib.version
 import numpy as np
@@ -27,30 +27,6 @@ from jaxlib.utils import absl_set_min_log_level
 
 from olympus_ir import config_states
 from olympus_ir.avals import ShapedArray
-
-if TYPE_CHECKING:  # see `_LATER`
-    from jaxlib._profile_data import ProfileData, ProfileEvent, ProfilePlane
-    from jaxlib._profiler import (
-        ProfileOptions,
-        ProfilerSession,
-        TraceMe,
-        get_profiled_instructions_proto,
-        register_subprocess,
-        start_server,
-    )
-    from jaxlib.xla_client import (
-        generate_pjrt_gpu_plugin_options,
-        initialize_pjrt_plugin,
-        make_c_api_client,
-        make_cpu_client,
-        pjrt_plugin_loaded,
-        register_custom_call_as_batch_partitionable,
-        register_custom_call_handler,
-        register_custom_call_partitioner,
-        register_custom_call_target,
-        register_custom_type,
-        register_custom_type_handler,
-    )
 
 __all__ = [
     "INCLUDE_DIR",
@@ -77,14 +53,8 @@ __all__ = [
     "OpSharding",
     "PjitFunction",
     "PjitFunctionCache",
-    "ProfileData",
-    "ProfileEvent",
-    "ProfileOptions",
-    "ProfilePlane",
-    "ProfilerSession",
     "Sharding",
     "SingleDeviceSharding",
-    "TraceMe",
     "array_result_handler",
     "assemble_array",
     "batched_block_until_ready",
@@ -102,41 +72,27 @@ __all__ = [
     "encode_inspect_sharding_callback",
     "export_dlpack",
     "garbage_collection_guard_level",
-    "generate_pjrt_gpu_plugin_options",
-    "get_profiled_instructions_proto",
     "global_transfer_guard_state",
     "gloo_collectives",
     "hlo_module_cost_analysis",
     "hlo_without_metadata",
     "ifrt_programs",
     "import_dlpack",
-    "initialize_pjrt_plugin",
     "ir_tree_registry",
     "is_description",
     "load_pjrt_plugin",
-    "make_c_api_client",
-    "make_cpu_client",
     "pjit_function",
-    "pjrt_plugin_loaded",
     "prime",
     "prime_profile_data",
     "refuse_jax",
     "register_compiler_pass",
-    "register_custom_call_as_batch_partitionable",
-    "register_custom_call_handler",
-    "register_custom_call_partitioner",
-    "register_custom_call_target",
-    "register_custom_type",
-    "register_custom_type_handler",
     "register_kernel_dialect",
-    "register_subprocess",
     "run_mlir_passes",
     "serialize_executable",
     "serialize_portable_artifact",
     "set_effort",
     "sharded_to_numpy",
     "stablehlo_functions",
-    "start_server",
     "transfer_guard_level",
     "transfer_guard_state",
     "xla_computation",
