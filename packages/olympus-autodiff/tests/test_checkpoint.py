@@ -15,6 +15,7 @@ from olympus_autodiff import (
     vjp,
 )
 from olympus_autodiff.policies import Offloadable, Recompute, Saveable
+from olympus_autodiff.saved_residuals import saved_residuals
 from olympus_batching import vmap
 from olympus_ir import ShapedArray, lax, pytrees
 from olympus_ir.errors import TracerBoolConversionError
@@ -168,29 +169,59 @@ def test_own_policy():
         grad(checkpoint(twice_sine, policy=lambda *args, **params: None))(0.5)
 
 
-def test_offloading_is_refused_in_words():
-    policies = (
-        checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host"),
-        checkpoint_policies.save_and_offload_only_these_names(
-            names_which_can_be_saved=[],
-            names_which_can_be_offloaded=["inner"],
-            offload_src="device",
-            offload_dst="pinned_host",
-        ),
+def test_values_are_moved_to_another_memory():
+    policy = checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host")
+    assert policy(lax.dot_general_p, dimension_numbers=(((1,), (0,)), ((), ()))) == Offloadable(
+        src="device", dst="pinned_host"
     )
-    for policy in policies:
-        with pytest.raises(NotImplementedError, match="memory 'pinned_host'"):
-            vjp(checkpoint(no_index, policy=policy), M)
-    assert policies[0](
-        lax.dot_general_p, dimension_numbers=(((1,), (0,)), ((), ()))
-    ) == Offloadable(src="device", dst="pinned_host")
-    with pytest.raises(ValueError, match="must be disjoint"):
+    names = checkpoint_policies.save_and_offload_only_these_names(
+        names_which_can_be_saved=["kept"],
+        names_which_can_be_offloaded=["moved"],
+        offload_src="device",
+        offload_dst="pinned_host",
+    )
+
+    def named(x):
+        kept = checkpoint_name(lax.sin(x), "kept")
+        return lax.sin(checkpoint_name(lax.sin(kept), "moved"))
+
+    f = checkpoint(named, policy=names)
+    np.testing.assert_allclose(grad(f)(0.5), grad(named)(0.5), rtol=1e-6)
+    found = [aval.str_short() for aval, _ in saved_residuals(f, 0.5)]
+    assert found == ["float32[]", "float32[]", "float32<host>[]"]
+    with pytest.raises(ValueError, match="should not intersect"):
         checkpoint_policies.save_and_offload_only_these_names(
             names_which_can_be_saved=["a"],
             names_which_can_be_offloaded=["a"],
             offload_src="device",
             offload_dst="pinned_host",
         )
+
+
+def sines_in_loops(x):
+    def step(carry, _):
+        return lax.sin(checkpoint_name(lax.sin(carry), "inner")), None
+
+    def steps(carry, _):
+        return lax.scan(step, carry, None, length=2)[0], None
+
+    return lax.scan(steps, x, None, length=3)[0]
+
+
+def test_policies_look_into_loops():
+    f = checkpoint(sines_in_loops, policy=checkpoint_policies.save_only_these_names("inner"))
+    found = sorted(aval.str_short() for aval, _ in saved_residuals(f, 0.5))
+    assert found == ["float32[3,2]", "float32[]"]
+    np.testing.assert_allclose(grad(f)(0.5), grad(sines_in_loops)(0.5), rtol=1e-6)
+    nothing = checkpoint(sines_in_loops, policy=checkpoint_policies.dots_saveable)
+    assert [aval.str_short() for aval, _ in saved_residuals(nothing, 0.5)] == ["float32[]"]
+
+
+def test_static_argnums_are_places_of_arguments():
+    with pytest.raises(ValueError, match=r"can only take integer values .* got \(4,\)"):
+        checkpoint(lambda x, y: x, static_argnums=(4,))(1.0, 2.0)
+    with pytest.raises(TypeError, match="must be an int or a tuple of ints"):
+        checkpoint(lambda x: x, static_argnums=True)
 
 
 def test_reprs_of_policies():

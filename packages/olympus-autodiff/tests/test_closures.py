@@ -53,5 +53,5 @@ def test_closure_convert():
     assert converted(3.0) == 6.0
     with pytest.raises(TypeError, match="takes 1 arguments and 0 values"):
         converted(3.0, 4.0)
-    with pytest.raises(TypeError, match="traced for arguments of structure"):
+    with pytest.raises(TypeError, match="must have the same Pytree structure"):
         converted((3.0,))

@@ -214,7 +214,7 @@ def good_forward(x, y):
         (good_forward, lambda r, ct: (ct, (ct, ct)), TypeError, "same container"),
         (good_forward, lambda r, ct: 3.0, TypeError, "same container"),
         (good_forward, lambda r, ct: (ct, np.ones(3, np.float32)), ValueError, "shapes do not"),
-        (good_forward, lambda r, ct: (np.float16(1), ct), ValueError, "output.0.*dtypes do not"),
+        (good_forward, lambda r, ct: (np.complex64(1), ct), ValueError, "output.0.*dtypes do not"),
         (lambda x, y: lax.mul(x, y), lambda r, ct: (ct, ct), TypeError, "must produce a pair"),
     ],
 )
@@ -230,3 +230,17 @@ def test_other_structure_than_the_function():
     f.defvjp(lambda x: ((x,), f(x)), lambda r, ct: ct)
     with pytest.raises(TypeError, match="structure that <lambda"):
         grad(jit(f))(1.0)
+
+
+def test_cotangents_of_another_precision():
+    f = custom_vjp(lambda x: x)
+    f.defvjp(lambda x: (x, None), lambda _, ct: (np.float16(3),))
+    assert grad(f)(2.0).dtype == np.float16
+
+
+def test_arguments_that_do_not_fit():
+    f = custom_vjp(lambda x, y: x)
+    f.defvjp(lambda x, y: (x, None), lambda _, ct: (ct, None))
+    for call in (f, grad(f)):
+        with pytest.raises(TypeError, match=r"custom_vjp-decorated function .* could not be"):
+            call(1.0)

@@ -9,7 +9,14 @@ from typing import Any
 
 from olympus_ir.flattening import function_name
 
-__all__ = ["OutTree", "name_of", "non_differentiated", "positional_arguments", "positional_count"]
+__all__ = [
+    "OutTree",
+    "call_unlifted",
+    "name_of",
+    "non_differentiated",
+    "positional_arguments",
+    "positional_count",
+]
 
 
 class OutTree:
@@ -35,9 +42,15 @@ def name_of(fun: Any) -> str:
 
 
 def positional_arguments(
-    fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], what: str = "custom_vjp"
 ) -> tuple[Any, ...]:
     """All arguments by position, defaults included.
+
+    Args:
+      fun: the function.
+      args: its arguments.
+      kwargs: its keyword arguments.
+      what: what the function has been decorated with.
 
     Raises:
       TypeError: where they do not fit the signature, or some can be given by keyword only.
@@ -51,18 +64,44 @@ def positional_arguments(
                 f"position; got the keywords {sorted(kwargs)}"
             ) from None
         return tuple(args)
-    bound = signature.bind(*args, **kwargs)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{_unresolved(fun, what)}{error}") from None
     kinds = {name: signature.parameters[name].kind for name in bound.arguments}
     keyword_only = [
         name for name, kind in kinds.items() if kind.name in ("KEYWORD_ONLY", "VAR_KEYWORD")
     ]
     if keyword_only:
         raise TypeError(
-            f"the arguments of {name_of(fun)} must be possible to give by position, so that its "
-            f"derivative rule can take them so; {keyword_only} are keyword-only"
+            f"{_unresolved(fun, what)}{keyword_only} are keyword-only, and derivative rules take "
+            "all arguments by position"
         )
     bound.apply_defaults()
     return bound.args
+
+
+def _unresolved(fun: Callable[..., Any], what: str) -> str:
+    return (
+        f"The input arguments to the {what}-decorated function {name_of(fun)} could not be "
+        "resolved to positional-only arguments. Binding failed with the error:\n"
+    )
+
+
+def call_unlifted(
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], what: str
+) -> Any:
+    """Calls a decorated function where nothing is being transformed.
+
+    Raises:
+      TypeError: where arguments do not fit the signature, as `positional_arguments` says it.
+    """
+    try:
+        return fun(*args, **kwargs)
+    except TypeError as error:
+        if error.__traceback__ is not None and error.__traceback__.tb_next is None:
+            positional_arguments(fun, args, kwargs, what)
+        raise
 
 
 def positional_count(fun: Callable[..., Any]) -> int | None:

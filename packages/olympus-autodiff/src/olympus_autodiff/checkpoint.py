@@ -8,15 +8,12 @@ from typing import Any
 
 from olympus_ir import config, lax, pytrees
 from olympus_ir.config_flags import log_checkpoint_residuals
-from olympus_ir.effects import reference_effects
 from olympus_ir.errors import ConcretizationTypeError
-from olympus_ir.evaluation import bind_equation, eval_olympuspr
+from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.flattening import FlatFunction, debug_info_of_tree
 from olympus_ir.function_caches import FunctionCache
 from olympus_ir.olympuspr import (
     ClosedOlympuspr,
-    Equation,
-    Literal,
     Olympuspr,
     Var,
     constants_as_inputs,
@@ -28,8 +25,9 @@ from olympus_ir.tracing import Tracer, current
 from olympus_ir.wrapping import wraps
 
 from .memory import remembered
-from .policies import Offloadable, Recompute, checkpoint_name, checkpoint_policies, decide
+from .policies import checkpoint_name, checkpoint_policies
 from .programs import ResidualCollector, close_over_used, record_linearization
+from .recomputation import eval_inlined, recomputation
 from .tangent_trace import lift_constants, live_equations
 from .zeros import aval_of
 
@@ -91,6 +89,11 @@ def checkpoint(
             "ensure_compile_time_eval for computations on static values."
         )
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    if any(type(number) is not int for number in numbers):
+        raise TypeError(
+            "the `static_argnums` argument to `checkpoint` / `remat` must be an int or a tuple of "
+            f"ints, but got value {static_argnums!r}"
+        )
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
 
     @wraps(fun)
@@ -149,7 +152,13 @@ def _without_static(
     if not numbers and not names:
         return fun, (), args, kwargs
     count = len(args)
-    places = sorted({number % count for number in numbers if -count <= number < count})
+    if not all(-count <= number < count for number in numbers):
+        raise ValueError(
+            "the `static_argnums` argument to `checkpoint` / `remat` can only take integer values "
+            "greater than or equal to `-len(args)` and less than `len(args)`, but got "
+            f"{tuple(numbers)}, while `len(args)` = {count}"
+        )
+    places = sorted({number % count for number in numbers})
     static_args = tuple((place, args[place]) for place in places)
     static_kwargs = tuple((name, kwargs[name]) for name in sorted(names) if name in kwargs)
     statics: tuple | None = (static_args, static_kwargs)
@@ -260,7 +269,7 @@ def checkpoint_linearization(
         recording.tangent_outvars,
         collector.lift,
     )
-    frontier, recomputed = _recomputation(staged, collector.sources, policy)
+    frontier, recomputed, forward_equations = recomputation(staged, collector.sources, policy)
     if log_checkpoint_residuals.value:
         _log_residuals(closed, staged, frontier)
 
@@ -301,7 +310,7 @@ def checkpoint_linearization(
         closed.debug_info,
     )
     forward = close_over_used(
-        staged, forward_outvars, live_equations(staged.equations, forward_outvars)
+        staged, forward_outvars, live_equations(forward_equations, forward_outvars)
     )
     return CheckpointPlan(forward, linear, recording.nonzero_out, places)
 
@@ -320,84 +329,3 @@ def _log_residuals(closed: ClosedOlympuspr, staged: Any, frontier: Sequence[Var]
         closed.debug_info.func_src_info,
         "\n".join(lines) or "  nothing",
     )
-
-
-def _recomputation(
-    staged: Any, residuals: Sequence[Var], policy: Any
-) -> tuple[list[Var], list[Equation]]:
-    """What to save, and the equations that compute the residuals from it.
-
-    Goes backward from the residuals and stops at inputs, constants and results that are kept.
-    """
-    producers = {var: equation for equation in staged.equations for var in equation.outvars}
-    decisions: dict[int, Any] = {}
-    frontier: list[Var] = []
-    needed: set[int] = set()
-    pending, seen = list(residuals), set()
-    while pending:
-        var = pending.pop()
-        if var in seen:
-            continue
-        seen.add(var)
-        equation = producers.get(var)
-        if equation is None:
-            frontier.append(var)
-            continue
-        if equation.effects and reference_effects.filter_in(equation.effects):
-            frontier.append(var)  # what a reference holds may be something else later
-            continue
-        if id(equation) not in decisions:
-            decisions[id(equation)] = _decision(policy, equation)
-        if decisions[id(equation)] is not Recompute:
-            frontier.append(var)
-            continue
-        needed.add(id(equation))
-        pending += [atom for atom in equation.invars if atom.__class__ is not Literal]
-    order: dict[Var, int] = {}
-    for var in (*staged.invars, *staged.constvars, *producers):
-        order[var] = len(order)
-    return (
-        sorted(frontier, key=order.__getitem__),
-        [equation for equation in staged.equations if id(equation) in needed],
-    )
-
-
-def _decision(policy: Any, equation: Equation) -> Any:
-    decision = decide(policy, equation)
-    if isinstance(decision, Offloadable):
-        raise NotImplementedError(
-            f"the checkpoint policy {policy!r} wants to keep the result of "
-            f"`{equation.primitive.name}` in the memory {decision.dst!r}, but placement of values "
-            "in a memory other than the device's is not supported yet. Use a policy that saves, "
-            "such as save_only_these_names or dots_saveable."
-        )
-    return decision
-
-
-def eval_inlined(olympuspr: Olympuspr, constants: Sequence[Any], *args: Any) -> list[Any]:
-    """Runs a program with the calls in it written out, so that a policy sees what they compute."""
-    environment: dict[Any, Any] = dict(zip(olympuspr.constvars, constants, strict=True))
-    environment.update(zip(olympuspr.invars, args, strict=True))
-    saved_source = current.source
-    try:
-        for equation in olympuspr.eqns:
-            operands = [
-                atom.val if isinstance(atom, Literal) else environment[atom]
-                for atom in equation.invars
-            ]
-            current.source = equation.source_info
-            key = _INLINED.get(equation.primitive)
-            if key is None:
-                results = bind_equation(equation, operands)
-            else:
-                inner = equation.params[key]
-                results = eval_inlined(inner.jaxpr, inner.consts, *operands)
-            environment.update(zip(equation.outvars, results, strict=True))
-    finally:
-        current.source = saved_source
-    return [
-        atom.val if isinstance(atom, Literal) else environment[atom] for atom in olympuspr.outvars
-    ]
-
-
-_INLINED = {lax.jit_p: "jaxpr", lax.closed_call_p: "call_jaxpr"}

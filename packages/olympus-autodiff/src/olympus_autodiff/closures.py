@@ -37,7 +37,8 @@ class _TracedClosure:
         leaves, tree = pytrees.tree_flatten((args, {}))
         if tree != self.in_tree:
             raise TypeError(
-                f"the function was traced for arguments of structure {self.in_tree}, got {tree}"
+                "The inputs to the closure must have the same Pytree structure as the example "
+                f"arguments that it was made with. Expected {self.in_tree}, but got {tree}"
             )
         results = eval_olympuspr(self.olympuspr, closed_over, *leaves)
         return pytrees.tree_unflatten(self.out_tree, results)

@@ -16,7 +16,14 @@ from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import current, evaluation_trace
 from olympus_ir.wrapping import update_wrapper
 
-from .calling import OutTree, name_of, non_differentiated, positional_arguments, positional_count
+from .calling import (
+    OutTree,
+    call_unlifted,
+    name_of,
+    non_differentiated,
+    positional_arguments,
+    positional_count,
+)
 from .jvp import tangent_aval_of
 from .zeros import SymbolicZero, Zero, aval_of, instantiate
 
@@ -115,9 +122,9 @@ class custom_jvp:
             )
         trace = current.trace
         if trace is evaluation_trace:
-            return self.fun(*args, **kwargs)
+            return call_unlifted(self.fun, args, kwargs, "custom_jvp")
         if kwargs or len(args) != self._positional_count():
-            args = positional_arguments(self.fun, args, kwargs)
+            args = positional_arguments(self.fun, args, kwargs, "custom_jvp")
         fixed, differentiated = split_arguments(args, self.nondiff_argnums)
         leaves, in_tree = pytrees.tree_flatten(differentiated)
         for leaf in leaves:
@@ -215,8 +222,8 @@ class FlatJvp:
         pair = self._function.jvp(*self._fixed, primals, tangents)  # type: ignore[misc]
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise TypeError(
-                f"{self._described()} must produce a pair (list or tuple of length two) of the "
-                f"result and its tangent, but got {pair!r}."
+                f"{self._described()} must produce a pair (list or tuple of length two) "
+                f"representing primal and tangent outputs, but got {pair!r}."
             )
         results, tree = pytrees.tree_flatten(pair[0])
         result_tangents, tangent_tree = pytrees.tree_flatten(pair[1])
@@ -241,10 +248,11 @@ class FlatJvp:
         given = tangent.aval if tangent.__class__ is SymbolicZero else tangent_aval_of(tangent)
         if given.shape != expected.shape or given.dtype != expected.dtype:
             raise TypeError(
-                f"{self._described()} must produce primal and tangent outputs with corresponding "
+                "Custom JVP rule must produce primal and tangent outputs with corresponding "
                 f"shapes and dtypes. Expected {expected.str_short()} (tangent type of "
                 f"{aval_of(result).str_short()}) but got {given.str_short()}."
-                + _dtype_hint(given, expected)
+                f"{_dtype_hint(given, expected)} It is the rule {self.__name__} of "
+                f"{name_of(self._function)}."
             )
 
     def _described(self) -> str:

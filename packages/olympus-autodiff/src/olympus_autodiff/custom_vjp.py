@@ -7,6 +7,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from olympus_ir import dtypes, pytrees
 from olympus_ir.errors import UnexpectedTracerError
 from olympus_ir.lax.calls import custom_vjp_call_p
@@ -14,7 +16,14 @@ from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import Tracer, current, evaluation_trace
 from olympus_ir.wrapping import update_wrapper
 
-from .calling import OutTree, name_of, non_differentiated, positional_arguments, positional_count
+from .calling import (
+    OutTree,
+    call_unlifted,
+    name_of,
+    non_differentiated,
+    positional_arguments,
+    positional_count,
+)
 from .custom import FlatCall, split_arguments
 from .jvp import tangent_aval_of
 from .zeros import SymbolicZero, Zero, as_result, aval_of
@@ -144,9 +153,9 @@ class custom_vjp:
             )
         trace = current.trace
         if trace is evaluation_trace:
-            return self.fun(*args, **kwargs)
+            return call_unlifted(self.fun, args, kwargs, "custom_vjp")
         if kwargs or len(args) != self._positional_count():
-            args = positional_arguments(self.fun, args, kwargs)
+            args = positional_arguments(self.fun, args, kwargs, "custom_vjp")
         fixed, differentiated = split_arguments(args, self.nondiff_argnums)
         for place, value in fixed:
             self._check_not_traced(place, value)
@@ -323,24 +332,33 @@ class FlatBackward:
         if expected.dtype == dtypes.float0:
             return Zero(expected)  # whatever is returned for integers has no effect
         given = tangent_aval_of(cotangent)
-        if given.shape != expected.shape or given.dtype != expected.dtype:
+        if given.shape != expected.shape or not _same_kind(given.dtype, expected.dtype):
             differs = "shapes" if given.shape != expected.shape else "dtypes"
             raise ValueError(
-                f"Custom VJP bwd rule {self.__name__} must produce an output with the same type as "
+                "Custom VJP bwd rule must produce an output with the same type as "
                 f"the args tuple of the primal function, but at output[{position}] the bwd rule "
                 f"produced an output of type {given.str_short()} corresponding to an input of type "
-                f"{aval.str_short()}, so the {differs} do not match"
+                f"{aval.str_short()}, so the {differs} do not match. It is the rule "
+                f"{self.__name__}."
             )
         return cotangent
 
     def _raise_structure(self, returned: Any) -> None:
         raise TypeError(
-            f"Custom VJP bwd rule {self.__name__} must produce an output with the same container "
+            "Custom VJP bwd rule must produce an output with the same container "
             "(pytree) structure as the args tuple of the primal function, and in particular must "
             "produce a tuple of length equal to the number of arguments to the primal function, "
             f"but got bwd output structure {pytrees.tree_structure(returned)} for primal input "
-            f"structure {self._in_tree}."
+            f"structure {self._in_tree}. It is the rule {self.__name__}."
         )
+
+
+def _same_kind(given: Any, expected: Any) -> bool:
+    """Whether cotangents of one dtype may stand for those of another: of any precision."""
+    return given == expected or any(
+        dtypes.issubdtype(given, kind) and dtypes.issubdtype(expected, kind)
+        for kind in (np.floating, np.complexfloating)
+    )
 
 
 def _is_none(value: Any) -> bool:

@@ -278,8 +278,8 @@ def save_and_offload_only_these_names(
     offloaded = frozenset(names_which_can_be_offloaded)
     if saved & offloaded:
         raise ValueError(
-            "names_which_can_be_saved and names_which_can_be_offloaded must be disjoint, both have "
-            f"{sorted(saved & offloaded)}"
+            "The names should be exclusive and should not intersect in `names_which_can_be_saved` "
+            f"and `names_which_can_be_offloaded`, but both have {sorted(saved & offloaded)}"
         )
     return SaveAndOffloadOnlyTheseNames(saved, offloaded, offload_src, offload_dst)
 

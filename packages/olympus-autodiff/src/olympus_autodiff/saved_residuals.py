@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from olympus_ir import pytrees
+from olympus_ir import lax, pytrees
 from olympus_ir.avals import AbstractValue
 from olympus_ir.flattening import debug_info_of_tree
 from olympus_ir.olympuspr import Var
@@ -54,7 +54,9 @@ def saved_residuals(
     for equation in olympuspr.eqns:
         line = summarize(equation.source_info)
         what = f"output of {equation.primitive.name}"
-        if equation.primitive is name_p:
+        if equation.primitive is lax.jit_p:
+            what = f"output of jitted function '{equation.params['name']}'"
+        elif equation.primitive is name_p:
             what = f"named '{equation.params['name']}'"
         for var in equation.outvars:
             origins[var] = f"{what} from {line}"

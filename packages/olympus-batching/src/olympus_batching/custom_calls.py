@@ -15,6 +15,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.source_info import function_name
 
 from .dimensions import BatchDim, batched_aval, materialize, shape_of, unbatched_aval
 
@@ -43,6 +44,10 @@ class BatchedFunction:
         self.fun = fun
         self.dims = dims
         self.out_dims: Sequence[BatchDim] | None = None
+
+    @property
+    def __name__(self) -> str:
+        return function_name(self.fun)
 
     def __call__(self, *args: Any) -> list[Any]:
         outs, self.out_dims = self.trace.call(self.fun, args, self.dims)
@@ -111,6 +116,10 @@ class BatchedBackward:
         self.trace = trace
         self.bwd = bwd
         self.forward = forward
+
+    @property
+    def __name__(self) -> str:
+        return function_name(self.bwd)
 
     def __call__(self, *residuals_and_cotangents: Any) -> list[Any]:
         dims = self.forward.out_dims

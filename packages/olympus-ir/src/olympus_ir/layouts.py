@@ -16,6 +16,7 @@ from typing import Any
 
 from . import config_states
 from .errors import ShardingTypeError
+from .memory_spaces import space_of_kind
 from .placement import (
     UNCONSTRAINED,
     AbstractMesh,
@@ -198,6 +199,9 @@ def placed(aval: Any, sharding: Any) -> Any:
       aval: the type but for its layout.
       sharding: the sharding over devices.
     """
+    space = space_of_kind(getattr(sharding, "_memory_kind", None))
+    if aval.memory_space is not space:
+        aval = aval.update(memory_space=space)
     if type(sharding) is NamedSharding:
         return _placed(aval, sharding.mesh, sharding.spec)
     return aval if aval.layout is None else aval.update(sharding=None)

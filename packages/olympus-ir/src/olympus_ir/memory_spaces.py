@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
+from typing import Any
 
 
 class MemorySpace(enum.Enum):
@@ -23,3 +25,60 @@ class MemorySpace(enum.Enum):
 
     def __format__(self, spec: str) -> str:
         return format(self.name.lower(), spec)  # as the types of values show it
+
+
+# What the devices call the memories.
+MEMORY_KINDS = {MemorySpace.Device: "device", MemorySpace.Host: "pinned_host"}
+
+
+def space_of_kind(kind: str | None) -> MemorySpace | None:
+    """The memory in the type of values in a kind of memory: None for the device's own.
+
+    Args:
+      kind: the kind, as devices call it.
+
+    Example:
+      >>> space_of_kind("pinned_host"), space_of_kind("device")
+      (MemorySpace.Host, None)
+    """
+    return MemorySpace.Host if kind == "pinned_host" else None
+
+
+def on_host(avals: Sequence[Any]) -> bool:
+    """Whether one of some types is of values in the host's memory."""
+    return any(getattr(aval, "memory_space", None) is MemorySpace.Host for aval in avals)
+
+
+def results_on_host(primitive: Any, avals: Sequence[Any], results: tuple) -> tuple:
+    """The types of what is computed of values of which some are in the host's memory.
+
+    Scalars go where the others are.
+
+    Args:
+      primitive: the operation.
+      avals: the types of its operands.
+      results: those of its results but for their memory.
+
+    Raises:
+      ValueError: where other operands are in the device's memory.
+    """
+    arrays = [aval for aval in avals if getattr(aval, "shape", ())]
+    there = [aval for aval in arrays if aval.memory_space is MemorySpace.Host]
+    if not there:
+        return tuple(_moved(aval, None) for aval in results)
+    if len(there) < len(arrays):
+        if primitive.multiple_results:
+            return results
+        other = next(aval for aval in arrays if aval.memory_space is not MemorySpace.Host)
+        raise ValueError(
+            f"memory_space of all inputs passed to `{primitive.name}` must be the same. Got one "
+            f"operand with type: {there[0].str_short()} and another operand with type: "
+            f"{other.str_short()}. Move one of them with device_put."
+        )
+    return tuple(_moved(aval, MemorySpace.Host) for aval in results)
+
+
+def _moved(aval: Any, space: MemorySpace | None) -> Any:
+    if getattr(aval, "memory_space", space) is space:
+        return aval
+    return aval.update(memory_space=space)

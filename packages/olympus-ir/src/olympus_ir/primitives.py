@@ -8,6 +8,7 @@ from typing import Any
 
 from .avals import AbstractValue, ShapedArray, get_aval, varying_axes
 from .effects import no_effects
+from .memory_spaces import on_host, results_on_host
 from .tracing import Trace, current, evaluation_trace
 
 _INFERENCE_CACHE_SIZE = 4096
@@ -39,6 +40,8 @@ class Primitive:
     # Whether results vary over the mesh axes that any operand varies over. Not so where the types
     # of the results are those of a program, and for collectives that end (or begin) variation.
     spreads_varying: bool = True
+    # Whether results are in the host's memory where operands are; as for variation.
+    follows_memory: bool = True
     # Whether references may be operands: of calls and control flow they may.
     takes_refs: bool = False
     call_primitive: bool = False
@@ -218,6 +221,13 @@ class Primitive:
         self, avals: tuple[AbstractValue, ...], params: dict[str, Any]
     ) -> tuple[tuple[AbstractValue, ...], frozenset]:
         """The types of results, of operands without layouts."""
+        if self.follows_memory and self.spreads_varying and on_host(avals):
+            plain = tuple(
+                aval.update(memory_space=None) if isinstance(aval, ShapedArray) else aval
+                for aval in avals
+            )
+            results, effects = self._infer_plain(plain, params)
+            return results_on_host(self, avals, results), effects
         if self.spreads_varying:
             varying = varying_axes(avals)
             if varying:

@@ -13,14 +13,17 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import phases
+from olympus_ir import lax, phases
 from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.config_flags import captured_constants_warn_bytes, dump_ir_to
 from olympus_ir.dead_code import dce_olympuspr
 from olympus_ir.effects import allocation_effect
+from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.layouts import placed
+from olympus_ir.memory_spaces import MEMORY_KINDS, MemorySpace, on_host, space_of_kind
 from olympus_ir.olympuspr import ClosedOlympuspr, DebugInfo
 from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.staging import trace_to_olympuspr
 
 from . import backends
 from ._jaxlib import ArrayImpl, GSPMDSharding, JaxRuntimeError, NamedSharding, is_description
@@ -110,6 +113,8 @@ def lower(
         from olympus_ir.refs.discharge import discharge_closed  # only for programs with references
 
         closed = discharge_closed(closed).closed
+    if placement is not None and placement.out_shardings:
+        closed = _with_results_in_memories(closed, placement.out_shardings)
     olympuspr = closed.jaxpr
     in_avals, out_avals = olympuspr.in_avals, olympuspr.out_avals
     is_symbolic = has_symbolic_shapes(in_avals)
@@ -155,6 +160,11 @@ def lower(
         result_attributes = _annotate(
             attributes, operand_values, kept_avals, kept_shardings, placement, out_avals
         )
+    if on_host(kept_avals):
+        _annotate_memories(attributes[len(operand_vars) :], kept_avals)
+    if on_host(out_avals):
+        result_attributes = result_attributes or [{} for _ in out_avals]
+        _annotate_memories(result_attributes, out_avals)
     shown = f"jit({name})"
     phases.note(
         "Compiling %s with global shapes and types %s. Argument mapping: %s.",
@@ -272,6 +282,40 @@ def _annotate(
         {} if sharding is None else {"sdy.sharding": sharding_attribute(sharding, aval)}
         for sharding, aval in zip(placement.out_shardings, out_avals, strict=True)
     ]
+
+
+def _annotate_memories(attributes: Sequence[dict[str, Any]], avals: Sequence[Any]) -> None:
+    """Says which operands, or results, are in the host's memory."""
+    for each, aval in zip(attributes, avals, strict=True):
+        if getattr(aval, "memory_space", None) is MemorySpace.Host:
+            each["mhlo.memory_kind"] = mlir.string(MEMORY_KINDS[MemorySpace.Host])
+
+
+def _with_results_in_memories(closed: ClosedOlympuspr, shardings: Sequence[Any]) -> ClosedOlympuspr:
+    """The program with its results in the memories that shardings ask for."""
+    spaces = [
+        getattr(aval, "memory_space", None)
+        if sharding is None
+        else space_of_kind(sharding.memory_kind)
+        for aval, sharding in zip(closed.out_avals, shardings, strict=True)
+    ]
+    if all(
+        getattr(aval, "memory_space", space) is space
+        for aval, space in zip(closed.out_avals, spaces, strict=True)
+    ):
+        return closed
+
+    def function(*operands: Any) -> list[Any]:
+        results = eval_olympuspr(closed.jaxpr, closed.consts, *operands)
+        return [
+            result
+            if getattr(aval, "memory_space", space) is space
+            else lax.device_put(result, space or MemorySpace.Device)
+            for result, aval, space in zip(results, closed.out_avals, spaces, strict=True)
+        ]
+
+    olympuspr, constants = trace_to_olympuspr(function, closed.in_avals, closed.jaxpr.debug_info)
+    return ClosedOlympuspr(olympuspr, constants)
 
 
 def _used_constants(olympuspr: Any, closed: ClosedOlympuspr) -> list[tuple[Any, Any]]:
@@ -403,7 +447,9 @@ def compile_lowered(
     ]
     in_avals = [aval for aval, keep in zip(lowered.in_avals, lowered.kept, strict=True) if keep]
     in_shardings = [
-        placement.operand_sharding(position) for position, keep in enumerate(lowered.kept) if keep
+        _in_memory_of(lowered.in_avals[position], placement.operand_sharding(position))
+        for position, keep in enumerate(lowered.kept)
+        if keep
     ]
     out_shardings = _result_shardings(loaded, lowered, placement)
     wrapped = Executable(
@@ -425,6 +471,13 @@ def _placed_aval(aval: Any, sharding: Any) -> Any:
     return placed(aval, sharding) if isinstance(aval, ShapedArray) else aval
 
 
+def _in_memory_of(aval: Any, sharding: Any) -> Any:
+    """The sharding of a value, in the memory that its type tells."""
+    if getattr(aval, "memory_space", None) is not MemorySpace.Host:
+        return sharding
+    return sharding.with_memory_kind(MEMORY_KINDS[MemorySpace.Host])
+
+
 def _spans_processes(devices: Sequence[Any]) -> bool:
     first = devices[0].process_index
     return any(device.process_index != first for device in devices)
@@ -433,7 +486,10 @@ def _spans_processes(devices: Sequence[Any]) -> bool:
 def _result_shardings(loaded: Any, lowered: Lowered, placement: Placement) -> list[Any]:
     """Where the results lie: as asked for, else as the compiler reports."""
     if placement.mesh is None:
-        return [placement.replicated] * len(lowered.out_avals)
+        replicated = placement.replicated
+        if not on_host(lowered.out_avals):
+            return [replicated] * len(lowered.out_avals)
+        return [_in_memory_of(aval, replicated) for aval in lowered.out_avals]
     # On one device there is nothing to report.
     reported = loaded.get_output_shardings() if len(placement.devices) > 1 else None
     if reported is not None:
@@ -444,12 +500,13 @@ def _result_shardings(loaded: Any, lowered: Lowered, placement: Placement) -> li
         if asked is not None:
             shardings.append(asked)
         elif reported is None:
-            shardings.append(placement.replicated)
+            shardings.append(_in_memory_of(aval, placement.replicated))
         else:
             hlo = hlo_from_proto(reported[position])
             sharding = _result_sharding(hlo, placement, mlir.physical_aval(aval))
             typed = _as_typed(sharding, placement, aval)
-            shardings.append(typed or _in_users_words(sharding, lowered, placement, aval))
+            sharding = typed or _in_users_words(sharding, lowered, placement, aval)
+            shardings.append(_in_memory_of(aval, sharding))
     return shardings
 
 

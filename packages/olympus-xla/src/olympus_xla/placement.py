@@ -13,6 +13,7 @@ from typing import Any
 from olympus_ir import pytrees
 from olympus_ir.extended_arrays import plain_array
 from olympus_ir.jit import JitOptions
+from olympus_ir.memory_spaces import MEMORY_KINDS, MemorySpace, space_of_kind
 from olympus_ir.placement import PartitionSpec
 from olympus_ir.pytree_prefix import spread_prefix
 from olympus_ir.shape_struct import ShapeDtypeStruct
@@ -201,6 +202,7 @@ def _resolve_shardings(
     avals_in, avals_out = closed.in_avals[len(closed.in_avals) - count :], closed.out_avals
     in_given = _flat_shardings(asked.get("in_shardings"), program.in_tree, count, "in")
     out_given = _flat_shardings(asked.get("out_shardings"), program.out_tree, len(avals_out), "out")
+    _check_memories(in_given, avals_in)
     in_shardings: list[Any] = []
     known: list[tuple[str, Any]] = []
     for position, (own, given) in enumerate(zip(shardings, in_given, strict=True)):
@@ -223,7 +225,9 @@ def _resolve_shardings(
             known.append((f"a constant {constant.aval.str_short()}", constant._sharding))
     mesh, devices = _common_devices(mesh, what, known)
     if len(devices) == 1 and (mesh is None or mesh.is_scalar):
-        return on_one_device(devices[0], True)
+        if all(given is None or space_of_kind(given.memory_kind) is None for given in out_given):
+            return on_one_device(devices[0], True)
+        return Placement(devices, None, (), tuple(out_given), True)
     if mesh is None:
         raise ValueError(
             f"the operands lie on {len(devices)} devices without a mesh, in {known[0][1]}; put one "
@@ -251,6 +255,19 @@ def _resolve_shardings(
     _check_divisible("operand", placed_in, avals_in)
     _check_divisible("result", placed_out, avals_out)
     return Placement(devices, mesh, tuple(placed_in), tuple(placed_out), True)
+
+
+def _check_memories(in_given: Sequence[Any], avals: Sequence[Any]) -> None:
+    """Raises ValueError where an operand is in another memory than its sharding asks for."""
+    for given, aval in zip(in_given, avals, strict=True):
+        space = getattr(aval, "memory_space", None)
+        if given is not None and space_of_kind(given.memory_kind) is not space:
+            raise ValueError(
+                "Memory kinds passed to olympus.jit does not match memory kind on the respective "
+                f"arg. Got jit memory kind: {given.memory_kind}, arg memory kind: "
+                f"{MEMORY_KINDS[space or MemorySpace.Device]} for arg type: {aval.str_short()}. "
+                "Move it with device_put."
+            )
 
 
 def _common_devices(mesh: Any, what: str, known: Sequence[tuple[str, Any]]) -> tuple[Any, tuple]:
@@ -292,7 +309,8 @@ def _typed_sharding(mesh: Any, aval: Any) -> Any:
     if layout is not None:
         mesh = mesh_like(mesh, layout.mesh)
     spec = PartitionSpec(*(None,) * getattr(aval, "ndim", 0)) if layout is None else layout.spec
-    return NamedSharding(mesh, spec)
+    kind = None if getattr(aval, "memory_space", None) is None else MEMORY_KINDS[aval.memory_space]
+    return NamedSharding(mesh, spec, memory_kind=kind)
 
 
 def _check_divisible(what: str, shardings: Sequence[Any], avals: Sequence[Any]) -> None:

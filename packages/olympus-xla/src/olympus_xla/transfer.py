@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.avals import ShapedArray, get_aval
-from olympus_ir.extended_arrays import ExtendedArray, logical_aval
+from olympus_ir.extended_arrays import ExtendedArray, logical_aval, plain_array
 from olympus_ir.lax import device_put_p
 from olympus_ir.layouts import mesh_in_force, placed
+from olympus_ir.memory_spaces import MEMORY_KINDS, MemorySpace
 from olympus_ir.placement import PartitionSpec
 from olympus_ir.pytree_prefix import structure_mismatch
 from olympus_ir.pytrees import tree_flatten, tree_leaves, tree_map, tree_unflatten
@@ -118,6 +119,16 @@ def _check_default_layout(layout: Any) -> None:
         )
 
 
+def _in_memory(value: Any, space: MemorySpace) -> Any:
+    """The place where a value is, in another memory; None where it need not move."""
+    kind = MEMORY_KINDS.get(space)
+    if kind is None:
+        return None
+    value = plain_array(value)
+    own: Any = value._sharding if type(value) is ArrayImpl else default_sharding()
+    return own.with_memory_kind(kind)
+
+
 # ---- one value ----
 
 
@@ -129,8 +140,8 @@ def put_leaf(
     Args:
       value: an array, a NumPy array or scalar, a Python scalar, or a value whose type has an entry
         in `put_handlers`.
-      place: a device, a sharding or a partition spec, to which the result is committed; where None,
-        an array stays where it is and others go to the default device, uncommitted.
+      place: a device, a sharding, a partition spec or a memory, to which the result is committed;
+        where None, an array stays where it is and others go to the default device, uncommitted.
       donate: whether the memory of ``value`` may be taken; it cannot be used afterwards.
       may_alias: False never to share memory with ``value``, True to share it even where ``value``
         is a NumPy array, None to share that of arrays only.
@@ -140,6 +151,8 @@ def put_leaf(
     """
     if type(place) is Format and place.sharding is None:
         place = None
+    if type(place) is MemorySpace:
+        place = _in_memory(value, place)
     if type(value) is ArrayImpl:
         return _move(value, place, _copy_semantics(donate, may_alias))
     handler = put_handlers.get(type(value))
@@ -147,6 +160,8 @@ def put_leaf(
         return handler(value, place)
     aval: Any = get_aval(value)
     sharding = sharding_of_place(place)
+    if place is not None:
+        aval = placed(aval, sharding)
     value = _host_operand(value)
     if type(sharding) is NamedSharding and sharding.spec.unreduced:
         return _put_as_terms(value, sharding)
@@ -339,8 +354,8 @@ def device_put(
 
     Args:
       x: a pytree of arrays, NumPy arrays and scalars.
-      device: a device, sharding, partition spec or format, or a tree of them that is a prefix of
-        ``x``.
+      device: a device, sharding, partition spec, format or memory (`memory.Space`), or a tree of
+        them that is a prefix of ``x``.
         Arrays that are already there are not copied. Where None, arrays stay where they are and
         other values go to the default device, without being committed to it.
       src: where ``x`` lies; arrays know this by themselves.
@@ -406,6 +421,15 @@ def _evaluate_device_put(
 
 
 device_put_p.eager = _evaluate_device_put
+
+
+def _mesh_asked_for(params: dict[str, Any]) -> Any:
+    """The mesh over which a program's equation puts values, or None."""
+    meshes = [place.mesh for place in params["devices"] if type(place) is NamedSharding]
+    return meshes[0] if meshes else None
+
+
+device_put_p.placement_mesh = _mesh_asked_for  # type: ignore[attr-defined]
 
 
 def _is_none(value: Any) -> bool:

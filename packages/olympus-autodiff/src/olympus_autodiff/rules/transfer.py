@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.memory_spaces import MemorySpace
 
 from ..tables import jvp_rules, transpose_rules
 from ..zeros import Zero, is_undefined_primal
@@ -14,6 +15,13 @@ from ..zeros import Zero, is_undefined_primal
 
 def _chosen(values: Sequence[Any], flags: Sequence[bool]) -> tuple[Any, ...]:
     return tuple(value for value, flag in zip(values, flags, strict=True) if flag)
+
+
+def _origin(src: Any, operand: Any, device: Any) -> Any:
+    """Where a cotangent goes: to where the operand came from, in the memory of its type."""
+    if src is not None or type(device) is not MemorySpace or not is_undefined_primal(operand):
+        return src
+    return operand.aval.memory_space or MemorySpace.Device
 
 
 @jvp_rules.define(lax.device_put_p)
@@ -44,7 +52,7 @@ def _device_put_transpose(
     moved = iter(
         lax.device_put_p.bind(
             *_chosen(cotangents, wanted),
-            devices=_chosen(srcs, wanted),
+            devices=_chosen(tuple(map(_origin, srcs, operands, devices)), wanted),
             srcs=_chosen(devices, wanted),
             copy_semantics=_chosen(copy_semantics, wanted),
         )

@@ -126,6 +126,7 @@ custom_vjp_call_p = add_to_instruction_set(_CustomVJPCall("custom_vjp_call"))
 # of a backward pass.
 checkpoint_p = instruction("remat2", multiple_results=True, family="calls", cache_inference=False)
 optimization_barrier_p = instruction("optimization_barrier", multiple_results=True, family="calls")
+optimization_barrier_p.follows_memory = False
 
 Types = tuple[list[AbstractValue], frozenset]
 

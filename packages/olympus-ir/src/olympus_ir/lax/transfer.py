@@ -9,6 +9,7 @@ from typing import Any
 from .._jaxlib import ArrayCopySemantics
 from ..avals import AbstractValue
 from ..layouts import placed
+from ..memory_spaces import MemorySpace, space_of_kind
 from ..placement import AbstractMesh, NamedSharding
 from ..primitives import instruction
 from ..resharding import asked_sharding, bind_reshard
@@ -20,6 +21,7 @@ __all__ = ["device_put", "device_put_p", "reshard"]
 # sharding, or None to leave it where it is; `copy_semantics` whether it may share memory.
 device_put_p = instruction("device_put", multiple_results=True, family="transfer")
 device_put_p.linear_in = True
+device_put_p.follows_memory = False
 
 
 @device_put_p.def_abstract_eval
@@ -29,12 +31,17 @@ def _device_put_shape(
     srcs: Sequence[Any],
     copy_semantics: Sequence[Any],
 ) -> tuple[AbstractValue, ...]:
-    if all(type(device) is not NamedSharding for device in devices):
-        return operands
-    return tuple(
-        aval if device is None else placed(aval, device)
-        for aval, device in zip(operands, devices, strict=True)
-    )
+    return tuple(map(_put, operands, devices))
+
+
+def _put(aval: Any, device: Any) -> Any:
+    """The type of a value that has been put somewhere."""
+    if type(device) is MemorySpace:
+        return aval.update(memory_space=None if device is MemorySpace.Device else device)
+    if type(device) is NamedSharding:
+        return placed(aval, device)
+    kind = getattr(device, "_memory_kind", None)
+    return aval if kind is None else aval.update(memory_space=space_of_kind(kind))
 
 
 def device_put(x: ArrayLike, device: Any = None) -> Array:
@@ -42,7 +49,7 @@ def device_put(x: ArrayLike, device: Any = None) -> Array:
 
     Args:
       x: an array or scalar.
-      device: a device or a sharding; None to leave an array where it is.
+      device: a device, a sharding or a memory; None to leave an array where it is.
 
     Example:
       >>> from olympus_ir import lax

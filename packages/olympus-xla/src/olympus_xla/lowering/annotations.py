@@ -9,16 +9,13 @@ from typing import Any
 from olympus_ir import lax
 from olympus_ir.lax.compute_types import attributes_of_compute_type
 from olympus_ir.marks import attribute_text
-from olympus_ir.memory_spaces import MemorySpace
+from olympus_ir.memory_spaces import MEMORY_KINDS, MemorySpace
 
 from . import mlir
 from .calls import call_program
 from .context import LoweringContext
 from .marks import annotate
 from .tables import lowering_rules
-
-# What the compiler calls the memories.
-_MEMORIES = {MemorySpace.Device: "device", MemorySpace.Host: "pinned_host"}
 
 
 @lowering_rules.define(lax.xla_metadata_value_p)
@@ -61,24 +58,24 @@ def _xla_metadata_call(
 
 def _placed(context: LoweringContext, values: Sequence[Any], spaces: Sequence[Any]) -> list[Any]:
     """The values, each in the memory that is asked for."""
-    placed = []
-    for value, space in zip(values, spaces, strict=True):
-        memory = _MEMORIES.get(space)
-        if memory is not None:
-            (value,) = context.custom_call(
-                "annotate_device_placement",
-                [value.type],
-                [value],
-                has_side_effect=True,
-                api_version=1,
-                attributes={
-                    "mhlo.frontend_attributes": mlir.dictionary(
-                        {"_xla_buffer_placement": mlir.string(memory)}
-                    )
-                },
-            )
-        placed.append(value)
-    return placed
+    return [
+        in_memory(context, value, space) if space in MEMORY_KINDS else value
+        for value, space in zip(values, spaces, strict=True)
+    ]
+
+
+def in_memory(context: LoweringContext, value: Any, space: MemorySpace) -> Any:
+    """A value in one of the memories."""
+    placement = {"_xla_buffer_placement": mlir.string(MEMORY_KINDS[space])}
+    (result,) = context.custom_call(
+        "annotate_device_placement",
+        [value.type],
+        [value],
+        has_side_effect=True,
+        api_version=1,
+        attributes={"mhlo.frontend_attributes": mlir.dictionary(placement)},
+    )
+    return result
 
 
 @lowering_rules.define(lax.compute_on_p)

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.memory_spaces import MemorySpace
 
 from .._jaxlib import NamedSharding
 from ..spec_search import spec_of_hlo
 from . import mlir
+from .annotations import in_memory
 from .context import LoweringContext
 from .shardings import spec_attribute
 from .tables import lowering_rules
@@ -20,12 +22,25 @@ from .tables import lowering_rules
 def _device_put(
     context: LoweringContext, *operands: Any, devices: Sequence[Any], **params: Any
 ) -> list[Any]:
+    moved = list(map(_in_memory_of_type(context), operands, context.avals_in, context.avals_out))
     if len(operands) > 1:  # of several operands, as of several results, each keeps its place
-        return list(operands)
+        return moved
     return [
         constrain(context, operand, place) if type(place) is NamedSharding else operand
-        for operand, place in zip(operands, devices, strict=True)
+        for operand, place in zip(moved, devices, strict=True)
     ]
+
+
+def _in_memory_of_type(context: LoweringContext) -> Callable[[Any, Any, Any], Any]:
+    # One CPU has one memory, whatever it is called.
+    is_one_cpu = context.platforms == ("cpu",) and context.module.num_partitions == 1
+
+    def moved(operand: Any, before: Any, after: Any) -> Any:
+        if before.memory_space is after.memory_space or is_one_cpu:
+            return operand
+        return in_memory(context, operand, after.memory_space or MemorySpace.Device)
+
+    return moved
 
 
 def constrain(context: LoweringContext, operand: Any, sharding: Any) -> Any:
