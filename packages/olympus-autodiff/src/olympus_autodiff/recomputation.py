@@ -87,13 +87,13 @@ def recomputation(staged: StagingTrace, residuals: Sequence[Var], policy: Any) -
             first, second = loop
             second, _ = dead_code_rules.rules[lax.scan_p](second, used)
             again.append(second)
-            needed.update(atom for atom in second.invars if atom.__class__ is Var)
+            needed.update([atom for atom in second.invars if isinstance(atom, Var)])
             extra = first.outvars[len(equation.outvars) :]
             saved += [var for var in reversed(extra) if var in needed]
             equation = first
         else:
             again.append(equation)
-            needed.update([atom for atom in second.invars if isinstance(atom, Var)])
+            needed.update([atom for atom in equation.invars if isinstance(atom, Var)])
         forward.append(equation)
     saved += [var for var in reversed((*staged.invars, *staged.constvars)) if var in needed]
     return Recomputation(saved[::-1], again[::-1], forward[::-1])
