@@ -105,3 +105,34 @@ def test_references_to_keys():
     ref[...] = random.split(ref[...], 2)[1]
     assert ref[...].dtype == KEY.dtype
     np.testing.assert_array_equal(data(ref[...]), data(random.split(KEY, 2)[1]))
+
+
+def test_keys_as_fill_values():
+    keys = random.split(random.key(0), (2, 3))
+    data = np.asarray(random.key_data(keys))
+    taken = random.key_data(jnp.take(keys, jnp.array([2, 0]), axis=1))
+    np.testing.assert_array_equal(taken, data[:, [2, 0]])
+    outside = random.key_data(keys.at[5].get(mode="fill"))
+    np.testing.assert_array_equal(outside, np.full((3, 2), 2**32 - 1, np.uint32))
+    for filled in (jnp.full((4,), keys[0, 1]), jnp.full_like(keys[0], keys[0, 1])):
+        assert filled.dtype == keys.dtype
+        np.testing.assert_array_equal(
+            random.key_data(filled), np.broadcast_to(data[0, 1], (*filled.shape, 2))
+        )
+    np.testing.assert_array_equal(random.key_data(jnp.full((2, 3), keys[0])), data[[0, 0]])
+
+
+def test_parts_of_arrays_of_keys():
+    keys = random.split(random.key(0), (4, 3))
+    assert olympus.device_get([keys])[0] is keys
+    (shard,) = keys.addressable_shards
+    assert shard.index == (slice(None), slice(None))
+    np.testing.assert_array_equal(random.key_data(shard.data), random.key_data(keys))
+    place = olympus.sharding.SingleDeviceSharding(olympus.devices()[0])
+    parts = [
+        olympus.make_array_from_single_device_arrays((4, 3), place, [keys]),
+        olympus.make_array_from_callback((4, 3), place, lambda index: keys[index]),
+    ]
+    for whole in parts:
+        assert whole.dtype == keys.dtype
+        np.testing.assert_array_equal(random.key_data(whole), random.key_data(keys))

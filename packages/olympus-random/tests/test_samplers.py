@@ -12,6 +12,7 @@ import olympus_random as random
 from olympus_autodiff import grad
 from olympus_batching import vmap
 from olympus_ir import config, lax
+from olympus_ir.errors import TypePromotionError
 from olympus_ir.jit import jit
 
 KEY = random.key(0)
@@ -211,7 +212,7 @@ def test_derivatives_by_parameters():
         (
             lambda: random.truncated_normal(KEY, np.zeros(3), 1.0, (2,)),
             ValueError,
-            "truncated_normal requires shape argument",
+            "Incompatible shapes for broadcasting",
         ),
         (lambda: random.bernoulli(KEY, 2), TypeError, "`p` must have a floating dtype, got int32"),
         (
@@ -279,3 +280,54 @@ def test_derivatives_by_parameters():
 def test_arguments_that_do_not_fit(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+# ---- dtypes of parameters and of samples ----
+
+
+def test_parameters_that_would_lose_digits():
+    doubles = np.array([1.0, 2.0])
+    with config.enable_x64(True):
+        for draw in (random.t, random.chisquare, random.rayleigh, random.wald, random.pareto):
+            with pytest.raises(TypePromotionError, match="cannot safely cast argument"):
+                draw(KEY, doubles, dtype=np.float32)
+    assert random.t(KEY, np.ones(2, np.float32)).shape == (2,)
+    assert random.t(KEY, 2.0, (3,), np.float16).dtype == np.float16
+
+
+def test_counts_are_drawn_in_the_dtype_of_probabilities():
+    p = np.array([0.3, 0.6], np.float32)
+    single = random.binomial(KEY, 20, p)
+    with config.enable_x64(True):
+        double = random.binomial(KEY, 20, p)
+    assert double.dtype == np.float64
+    np.testing.assert_array_equal(single, double)
+    np.testing.assert_array_equal(random.binomial(KEY, 20, p, dtype=np.float16), single)
+    counts = random.multinomial(KEY, 10, np.full(4, 0.25, np.float32))
+    integers = random.multinomial(KEY, 10, np.full(4, 0.25, np.float32), dtype=np.int8)
+    assert integers.dtype == np.int8
+    np.testing.assert_array_equal(counts, integers)
+
+
+def test_normal_vectors_take_the_dtype_of_their_parameters():
+    mean, cov = np.zeros(2, np.float32), np.eye(2, dtype=np.float32)
+    with config.enable_x64(True):
+        assert random.multivariate_normal(KEY, mean, cov).dtype == np.float32
+        assert random.multivariate_normal(KEY, mean, np.eye(2)).dtype == np.float64
+    assert random.multivariate_normal(KEY, mean, cov, dtype=np.float16).dtype == np.float32
+
+
+def test_complex_lognormal_numbers():
+    samples = np.asarray(random.lognormal(KEY, 0.5, (2000,), np.complex64))
+    logarithms = np.log(np.abs(samples))  # the real part has half the variance
+    assert samples.dtype == np.complex64
+    assert abs(logarithms.std() - 0.5 / np.sqrt(2)) < 0.03
+
+
+def test_parameters_of_weibull_broadcast_with_the_shape():
+    assert random.weibull_min(KEY, np.ones(3, np.float32), 2.0).shape == (3,)
+    assert random.weibull_min(KEY, np.ones((2, 1), np.float32), 2.0, (3,)).shape == (2, 3)
+
+
+def test_signs_as_booleans_are_not_zero():
+    assert np.asarray(random.rademacher(KEY, (4,), bool)).all()

@@ -199,6 +199,23 @@ class ExtendedArray(ArrayBase):
         physical = self.physical.addressable_data(index)
         return ExtendedArray(physical, logical_aval(physical.aval, self._aval.dtype))
 
+    @property
+    def addressable_shards(self) -> list[Any]:
+        """The parts of the array on devices of this process."""
+        return [self._own_shard(shard) for shard in self.physical.addressable_shards]
+
+    @property
+    def global_shards(self) -> list[Any]:
+        """The parts of the array on all devices."""
+        return [self._own_shard(shard) for shard in self.physical.global_shards]
+
+    def _own_shard(self, shard: Any) -> Any:
+        index = shard.index[: self._aval.ndim]
+        own = shard.of_array(shard.device, index, shard.replica_id, self, None)
+        if (part := shard.data) is not None:
+            own._data = ExtendedArray(part, logical_aval(part.aval, self._aval.dtype))
+        return own
+
     # ---- text ----
 
     def __repr__(self) -> str:

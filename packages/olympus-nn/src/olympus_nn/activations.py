@@ -451,8 +451,8 @@ def log1mexp(x: Any) -> Array:
 log1mexp.defjvps(lambda t, ans, x: onp.divide(t, onp.expm1(x)))
 
 
-def default_float(dtype: Any) -> np.dtype:
+def default_float(dtype: Any, name: str = "initializer") -> np.dtype:
     """A dtype as the configuration has it; the default floating one for None."""
     if dtype is None:
         return dtypes.default_float_dtype()
-    return dtypes.canonicalize_dtype(dtype)
+    return dtypes.check_and_canonicalize_user_dtype(dtype, name, 4)

@@ -12,7 +12,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_batching import vmap
 from olympus_ir import dtypes, lax
-from olympus_numpy.promotion import check_arraylike, convert, ensure_array
+from olympus_numpy.promotion import convert
 
 from .normalization import logsumexp, softmax
 
@@ -74,8 +74,7 @@ def dot_product_attention(
         raise ValueError(
             f"Unsupported implementation option: {implementation!r}. Expected 'xla' or None."
         )
-    check_arraylike("dot_product_attention", query, key, value)
-    query, key, value = ensure_array(query), ensure_array(key), ensure_array(value)
+    query, key, value = onp.asarray(query), onp.asarray(key), onp.asarray(value)
     result_shape = query.shape
     if query.ndim == 3:
         query, key, value = (
@@ -120,11 +119,11 @@ def dot_product_attention(
 
 
 def _with_batch(x: Any) -> Any:
-    """An operand of the logits with its axis of batches."""
+    """An operand of the logits with its axes of batches and of heads."""
     if x is None:
         return None
-    x = ensure_array(x)
-    return onp.expand_dims(x, 0) if x.ndim == 3 else x
+    x = onp.asarray(x)
+    return onp.expand_dims(x, tuple(range(4 - x.ndim))) if x.ndim < 4 else x
 
 
 def _check_operands(query: Any, key: Any, value: Any) -> None:
@@ -160,7 +159,7 @@ def _check_logits_operand(name: str, x: Any, shape: tuple[int, ...]) -> None:
 def _lengths(name: str, lengths: Any, batches: int) -> Any:
     if lengths is None:
         return None
-    lengths = ensure_array(lengths)
+    lengths = onp.asarray(lengths)
     if lengths.shape != (batches,):
         raise ValueError(f"{name} shape should be [{batches}]: but got {lengths.shape}")
     if lengths.dtype != np.int32:
@@ -169,13 +168,15 @@ def _lengths(name: str, lengths: Any, batches: int) -> Any:
 
 
 def _window(size: int | tuple[int, int] | None) -> tuple[int, int] | None:
-    if size is None or isinstance(size, tuple):
-        if size is not None and len(size) != 2:
-            raise ValueError(
-                f"local_window_size should be one number or a pair (left, right): but got {size}"
-            )
-        return size
-    return size, size
+    if size is None:
+        return None
+    if not isinstance(size, tuple | list):
+        return size, size
+    if len(size) != 2:
+        raise ValueError(
+            f"local_window_size should be one number or a pair (left, right): but got {size}"
+        )
+    return tuple(size)
 
 
 def _split_heads(x: Any, groups: int, group_size: int) -> Any:
@@ -225,16 +226,12 @@ def _attend(
 
 def _logits(query: Any, key: Any) -> Any:
     """Products of queries and keys, in shape (B, N, T, S), accumulated in at least float32."""
-    precision = None
-    if query.dtype == dtypes.bfloat16:
-        precision = lax.DotAlgorithmPreset.BF16_BF16_F32
-    elif query.dtype == np.float16:
-        precision = lax.DotAlgorithmPreset.F16_F16_F32
+    bfloats = query.dtype == dtypes.bfloat16
     return lax.dot_general(
         query,
         key,
         (((3,), (3,)), ((0, 2), (0, 2))),
-        precision=precision,
+        precision=lax.DotAlgorithmPreset.BF16_BF16_F32 if bfloats else None,
         preferred_element_type=onp.promote_types(query.dtype, np.float32),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import warnings
 from typing import Any
 
 import numpy as np
@@ -203,9 +204,16 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> A
       >>> one_hot(np.array([2, 0]), 3).tolist()
       [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
-    check_arraylike("one_hot", x)
+    x = onp.asarray(x)
+    if not onp.issubdtype(x.dtype, onp.integer):
+        warnings.warn(
+            f"one_hot was given numbers of classes of dtype {x.dtype}; other dtypes than integers "
+            "are deprecated. Convert them with astype(int).",
+            DeprecationWarning,
+            stacklevel=2,
+        )
     num_classes = num_classes if type(num_classes) is int else integer_or_dim(num_classes)
-    return _one_hot(x, num_classes=num_classes, dtype=default_float(dtype), axis=axis)
+    return _one_hot(x, num_classes=num_classes, dtype=default_float(dtype, "one_hot"), axis=axis)
 
 
 @functools.partial(jit, static_argnames=("num_classes", "dtype", "axis"))

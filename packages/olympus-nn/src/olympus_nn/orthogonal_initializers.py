@@ -88,11 +88,10 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
         shape = canonicalize_shape(shape)
         if len(shape) not in (3, 4, 5):
             raise ValueError("Delta orthogonal initializer requires a 3D, 4D or 5D shape.")
-        inputs, outputs = shape[-2:]
-        if outputs < inputs:
+        if shape[-1] < shape[-2]:
             raise ValueError("`fan_in` must be less or equal than `fan_out`. ")
-        square = orthogonal(scale, column_axis, dtype)(key, (outputs, outputs))
+        matrix = orthogonal(scale, column_axis, dtype)(key, shape[-2:])
         centre = tuple((size - 1) // 2 for size in shape[:-2])
-        return onp.zeros(shape, dtype).at[centre].set(square[:inputs])
+        return onp.zeros(shape, dtype).at[centre].set(matrix)
 
     return init

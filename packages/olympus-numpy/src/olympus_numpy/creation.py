@@ -395,7 +395,7 @@ def _filled(
 ) -> Any:
     """A value spread over a shape."""
     if dtypes.is_extended(dtype):
-        return lax.full(shape, value, dtype)
+        return spread(value, shape) if np.ndim(value) else lax.full(shape, value, dtype)
     if out_sharding is not None and not np.ndim(value):
         return lax.broadcast(convert(value, dtype, weak_type), shape, out_sharding=out_sharding)
     return as_array(spread(convert(value, dtype, weak_type), shape))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from olympus_ir import dtypes, lax
 
 from .arithmetic import multiply, subtract
+from .axes import canonical_axis
 from .complex_parts import real
 from .logic import less, not_equal
 from .promotion import check_arraylike, convert, ensure_array, promote_dtypes_inexact
@@ -87,4 +87,4 @@ def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     axes = (axis,) if not isinstance(axis, (tuple, list)) else axis
-    return tuple(operator.index(axis) % ndim if ndim else operator.index(axis) for axis in axes)
+    return tuple(canonical_axis(axis, ndim) for axis in axes)

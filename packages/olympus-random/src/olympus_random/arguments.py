@@ -13,10 +13,12 @@ from olympus_ir import config, dtypes
 from olympus_ir.arrays import Array
 from olympus_ir.avals import canonicalize_shape, get_aval
 from olympus_ir.config_states import LegacyPrngKeyState
+from olympus_ir.errors import TypePromotionError
 from olympus_ir.extended_arrays import ExtendedArray, logical_aval
 from olympus_ir.jit import jit
 from olympus_ir.lax.axes import integer_or_dim
 from olympus_ir.lax.broadcasting import broadcast_shapes
+from olympus_ir.promotion import result_type
 from olympus_ir.tracing import current, evaluation_trace
 
 from .implementations import KeyType, PRNGImpl, default_implementation
@@ -121,14 +123,33 @@ def checked_shape(name: str, shape: tuple[int, ...], *parameter_shapes: tuple[in
     """
     try:
         broadcast = broadcast_shapes(shape, *parameter_shapes)
-    except ValueError:
-        broadcast = None
+    except ValueError as error:
+        raise ValueError(
+            f"{name} parameter shapes must be broadcast-compatible with shape argument: {error}"
+        ) from None
     if broadcast != shape:
         shown = ", ".join(map(str, parameter_shapes))
         raise ValueError(
-            f"{name} requires shape argument to be broadcast-compatible with the shapes of its "
-            f"parameters ({shown}), of at least their shape; got {shape}"
+            f"{name} parameter shapes must be broadcast-compatible with shape argument, and give "
+            f"it: got parameters of shapes {shown}, which broadcast to {broadcast}, for shape "
+            f"argument {shape}"
         )
+
+
+def check_safe_casts(name: str, dtype: Any, *parameters: Any) -> None:
+    """Checks that parameters are of dtypes that promote to that of the samples.
+
+    Raises:
+      TypePromotionError: where one does not, and would lose digits or a part.
+    """
+    for parameter in parameters:
+        if parameter.__class__ not in (int, float) and result_type(parameter, dtype) != dtype:
+            given = get_aval(parameter).dtype
+            raise TypePromotionError(
+                f"In arguments to {name}, cannot safely cast argument of type "
+                f"{dtypes.name_of(given)} to {dtypes.name_of(dtype)}: give dtype="
+                f"{dtypes.name_of(given)}, or convert the argument"
+            )
 
 
 def float_dtype(name: str, dtype: Any, *, complex_too: bool = False) -> Any:

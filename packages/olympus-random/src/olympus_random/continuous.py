@@ -11,7 +11,14 @@ from olympus_ir import config_flags, dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.resharding import laid_out
 
-from .arguments import check_key, checked_shape, compiled, float_dtype, sample_shape
+from .arguments import (
+    check_key,
+    check_safe_casts,
+    checked_shape,
+    compiled,
+    float_dtype,
+    sample_shape,
+)
 from .uniform import _uniform, two_keys
 
 __all__ = [
@@ -108,8 +115,14 @@ def truncated_normal(
     return _truncated_normal(key, lower, upper, shape=shape, dtype=dtype)
 
 
-def parameters_shape(name: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
-    """The shape of samples, given by the user or else by the parameters."""
+def parameters_shape(name: str, shape: Any, *parameters: Any, dtype: Any = None) -> tuple[int, ...]:
+    """The shape of samples, given by the user or else by the parameters.
+
+    Where ``dtype`` is given, that of the samples, it is checked that parameters convert to it
+    without loss.
+    """
+    if dtype is not None:
+        check_safe_casts(name, dtype, *parameters)
     shapes = [np.shape(parameter) for parameter in parameters]
     if shape is None:
         return lax.broadcast_shapes(*shapes)
@@ -150,18 +163,19 @@ def lognormal(
       key: a key.
       sigma: the standard deviations of the logarithms, a scalar or an array.
       shape: the shape of the result, to which ``sigma`` broadcasts; that of ``sigma`` if not given.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float or complex dtype; the default float if not given.
       out_sharding: how the result is laid out.
     """
     key, _ = check_key("lognormal", key)
-    dtype = float_dtype("lognormal", dtype)
-    return _lognormal(key, sigma, shape=parameters_shape("lognormal", shape, sigma), dtype=dtype)
+    dtype = float_dtype("lognormal", dtype, complex_too=True)
+    shape = parameters_shape("lognormal", shape, sigma, dtype=dtype)
+    return _lognormal(key, sigma, shape=shape, dtype=dtype)
 
 
 @compiled("shape", "dtype")
 def _lognormal(key: Any, sigma: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     sigma = in_rank_of(lax.convert_element_type(sigma, dtype), shape)
-    return lax.exp(lax.mul(_normal_real(key, shape=shape, dtype=dtype), sigma))
+    return lax.exp(lax.mul(_normal(key, shape=shape, dtype=dtype), sigma))
 
 
 # ---- exponential and what comes from it ----

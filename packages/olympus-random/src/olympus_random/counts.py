@@ -15,6 +15,7 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import get_aval
+from olympus_ir.promotion import result_type
 from olympus_ir.resharding import laid_out
 from olympus_ir.tracing import current, evaluation_trace
 
@@ -211,9 +212,10 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
                 f"binomial requires the shapes of its parameters, {shapes[0]} and {shapes[1]}, to "
                 f"broadcast to shape={shape}"
             )
-    return sample_binomial(
-        key, spread(as_dtype(n, dtype), shape), spread(as_dtype(p, dtype), shape)
-    )
+    # Trials are counted in the dtype of the probabilities, whatever that of the result.
+    own: Any = dtypes.to_inexact_dtype(get_aval(p).dtype)
+    samples = sample_binomial(key, spread(as_dtype(n, own), shape), spread(as_dtype(p, own), shape))
+    return as_dtype(samples, dtype)
 
 
 def sample_binomial(key: Any, n: Any, p: Any) -> Any:
@@ -418,14 +420,14 @@ def multinomial(
       p: the probabilities of the outcomes, along the last axis.
       shape: the shape of the result, to which ``p`` broadcasts, and ``n`` but for the last axis;
         theirs if not given.
-      dtype: a float dtype; the default one if not given.
+      dtype: the dtype of the result; the default float if not given.
       unroll: how many outcomes one step of the compiled loop draws.
 
     Returns:
-      Floats with integral values, whose sums along the last axis are ``n``.
+      Integral values, whose sums along the last axis are ``n``.
 
     Raises:
-      ValueError: where ``dtype`` is not a float dtype or the shapes do not fit.
+      ValueError: where the shapes do not fit.
 
     Example:
       >>> import numpy as np
@@ -435,12 +437,17 @@ def multinomial(
     """
     key, _ = check_key("multinomial", key)
     check_arraylike("multinomial", n, p)
-    dtype = float_dtype("multinomial", dtype)
+    result_dtype = (
+        dtypes.default_float_dtype()
+        if dtype is None
+        else dtypes.check_and_canonicalize_user_dtype(dtype, "multinomial")
+    )
     if not np.ndim(p):
         raise ValueError(
             "multinomial: axis -1 is out of bounds for array of dimension 0; p holds the "
             "probabilities of outcomes along its last axis"
         )
+    dtype = dtypes.to_inexact_dtype(result_type(n, p))
     n, p = as_dtype(n, dtype), as_dtype(p, dtype)
     if shape is None:
         shape = (*lax.broadcast_shapes(np.shape(n), np.shape(p)[:-1]), np.shape(p)[-1])
@@ -461,7 +468,7 @@ def multinomial(
     keys = random_split_p.bind(key, shape=(shape[-1],))
 
     counts = _now_or_inline(_draw_outcomes, keys, n, ratios, unroll=unroll)
-    return lax.transpose(counts, (*range(1, len(shape)), 0))
+    return as_dtype(lax.transpose(counts, (*range(1, len(shape)), 0)), result_dtype)
 
 
 @compiled("unroll")

@@ -92,6 +92,8 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: An
 def _rademacher(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     half = np.asarray(0.5, dtypes.default_float_dtype())
     heads = _bernoulli(key, half, shape=shape, mode="low")
+    if dtype == np.bool_:
+        return lax.full(shape, True)  # neither sign is zero
     doubled = lax.mul(np.asarray(2, dtype), lax.convert_element_type(heads, dtype))
     return lax.sub(doubled, np.asarray(1, dtype))
 

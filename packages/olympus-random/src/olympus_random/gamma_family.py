@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def beta(
     """
     key, _ = check_key("beta", key)
     dtype = float_dtype("beta", dtype)
-    return _beta(key, a, b, shape=parameters_shape("beta", shape, a, b), dtype=dtype)
+    return _beta(key, a, b, shape=parameters_shape("beta", shape, a, b, dtype=dtype), dtype=dtype)
 
 
 @compiled("shape", "dtype")
@@ -147,7 +148,9 @@ def chisquare(
     """
     key, _ = check_key("chisquare", key)
     dtype = float_dtype("chisquare", dtype)
-    return _chisquare(key, df, shape=parameters_shape("chisquare", shape, df), dtype=dtype)
+    return _chisquare(
+        key, df, shape=parameters_shape("chisquare", shape, df, dtype=dtype), dtype=dtype
+    )
 
 
 @compiled("shape", "dtype")
@@ -188,7 +191,7 @@ def f(
     """
     key, _ = check_key("f", key)
     dtype = float_dtype("f", dtype)
-    shape = parameters_shape("f", shape, dfnum, dfden)
+    shape = parameters_shape("f", shape, dfnum, dfden, dtype=dtype)
     return _f(key, dfnum, dfden, shape=shape, dtype=dtype)
 
 
@@ -205,13 +208,15 @@ def _f(key: Any, dfnum: Any, dfden: Any, *, shape: tuple[int, ...], dtype: Any) 
 
 
 @laid_out
-def t(key: Any, df: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def t(
+    key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Samples Student's t distribution.
 
     Args:
       key: a key.
       df: the degrees of freedom, a scalar or an array.
-      shape: the shape of the result, to which ``df`` broadcasts; that of ``df`` if None.
+      shape: the shape of the result, to which ``df`` broadcasts; that of ``df`` if not given.
       dtype: a float dtype; the default one if not given.
       out_sharding: how the result is laid out.
 
@@ -225,7 +230,7 @@ def t(key: Any, df: Any, shape: Any = (), dtype: Any = None, *, out_sharding: An
     """
     key, _ = check_key("t", key)
     dtype = float_dtype("t", dtype)
-    return _t(key, df, shape=parameters_shape("t", shape, df), dtype=dtype)
+    return _t(key, df, shape=parameters_shape("t", shape, df, dtype=dtype), dtype=dtype)
 
 
 @compiled("shape", "dtype")
@@ -316,7 +321,7 @@ def ball(
     """
     key, _ = check_key("ball", key)
     dtype = float_dtype("ball", dtype)
-    return _ball(key, p, d=int(d), shape=sample_shape(shape), dtype=dtype)
+    return _ball(key, p, d=operator.index(d), shape=sample_shape(shape), dtype=dtype)
 
 
 @compiled("d", "shape", "dtype")

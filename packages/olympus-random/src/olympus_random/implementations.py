@@ -49,6 +49,13 @@ class PRNGImpl:
 _implementations: dict[str, PRNGImpl] = {}
 
 
+def _all_implementations() -> dict[str, PRNGImpl]:
+    """Those that are registered, after the rarer ones are."""
+    from . import wide_generators  # noqa: F401 - registers its generators
+
+    return _implementations
+
+
 def register_prng(implementation: PRNGImpl) -> PRNGImpl:
     """Makes a bit generator available under its name.
 
@@ -69,7 +76,7 @@ def find_implementation(choice: Any) -> PRNGImpl:
       TypeError: where ``choice`` is something else.
     """
     if isinstance(choice, str):
-        found = _implementations.get(choice)
+        found = _implementations.get(choice) or _all_implementations().get(choice)
         if found is None:
             known = ", ".join(f'"{name}"' for name in _implementations)
             raise ValueError(
@@ -113,7 +120,7 @@ class KeyType(ExtendedDType):
 
     @classmethod
     def from_name(cls, name: str) -> KeyType | None:
-        kinds = map(cls, _implementations.values())
+        kinds = map(cls, _all_implementations().values())
         return next((kind for kind in kinds if kind.name == name), None)
 
     @property

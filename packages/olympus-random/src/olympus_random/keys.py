@@ -93,7 +93,11 @@ def _chosen(impl: Any, dtype: Any) -> PRNGImpl:
 
 
 def _key(name: str, seed: Any, implementation: PRNGImpl) -> Any:
+    if seed is None:
+        raise ValueError("None is not a valid value for jnp.array: a seed is an integer")
     seed = _as_array(seed)
+    if dtypes.is_extended(seed.dtype):
+        raise TypeError(f"{name} accepts a scalar seed, but was given a PRNG key.")
     if np.ndim(seed):
         raise TypeError(
             f"{name} accepts a scalar seed, but was given an array of shape {np.shape(seed)} != "

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import lax
+from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import get_aval
+from olympus_ir.promotion import promote_types, result_type
 from olympus_ir.resharding import laid_out
 
 from .arguments import check_key, checked_shape, compiled, float_dtype, sample_shape
@@ -40,7 +41,8 @@ def multivariate_normal(
       cov: the covariances, positive semidefinite matrices.
       shape: the batch dimensions of the result, to which those of ``mean`` and ``cov`` broadcast;
         these if not given.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; that of ``mean`` and ``cov`` if not given. The result has it, promoted
+        with theirs.
       method: how a square root of the covariance is found: ``"cholesky"``, ``"eigh"`` or ``"svd"``,
         the first of which takes positive definite matrices only.
       out_sharding: how the result is laid out.
@@ -51,7 +53,8 @@ def multivariate_normal(
       (2, 3)
     """
     key, _ = check_key("multivariate_normal", key)
-    dtype = float_dtype("multivariate_normal", dtype)
+    own = dtypes.to_inexact_dtype(result_type(mean, cov))
+    dtype = float_dtype("multivariate_normal", own if dtype is None else dtype)
     if method not in _METHODS:
         raise ValueError(f"method must be one of {{'svd', 'eigh', 'cholesky'}}, got {method!r}")
     mean_shape, cov_shape = get_aval(mean).shape, get_aval(cov).shape
@@ -73,17 +76,17 @@ def multivariate_normal(
     else:
         shape = sample_shape(shape)
         checked_shape("multivariate_normal", shape, *batches)
-    return _multivariate_normal(key, mean, cov, shape=shape, dtype=dtype, method=method)
+    return _multivariate_normal(key, mean, cov, shape=shape, dtype=dtype, own=own, method=method)
 
 
-@compiled("shape", "dtype", "method")
+@compiled("shape", "dtype", "own", "method")
 def _multivariate_normal(
-    key: Any, mean: Any, cov: Any, *, shape: tuple[int, ...], dtype: Any, method: str
+    key: Any, mean: Any, cov: Any, *, shape: tuple[int, ...], dtype: Any, own: Any, method: str
 ) -> Any:
     # Factors of matrices are rarely wanted: they are loaded here, and not with the package.
     from olympus_ir.lax import linalg
 
-    mean, cov = (lax.convert_element_type(each, dtype) for each in (mean, cov))
+    mean, cov = (lax.convert_element_type(each, own) for each in (mean, cov))
     if method == "cholesky":
         factor = linalg.cholesky(cov)
     else:
@@ -95,6 +98,8 @@ def _multivariate_normal(
         roots = lax.broadcast_in_dim(lax.sqrt(values), vectors.shape, (*range(ndim - 2), ndim - 1))
         factor = lax.mul(vectors, roots)
     draws = _normal(key, shape=(*shape, mean.shape[-1]), dtype=dtype)
+    wide = promote_types(own, dtype)
+    mean, factor, draws = (lax.convert_element_type(each, wide) for each in (mean, factor, draws))
     last = len(shape)
     if factor.ndim == 2:
         moved = lax.dot_general(draws, factor, (((last,), (1,)), ((), ())))

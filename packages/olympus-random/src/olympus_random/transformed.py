@@ -56,7 +56,7 @@ def pareto(
     """
     key, _ = check_key("pareto", key)
     dtype = float_dtype("pareto", dtype)
-    return _pareto(key, b, shape=parameters_shape("pareto", shape, b), dtype=dtype)
+    return _pareto(key, b, shape=parameters_shape("pareto", shape, b, dtype=dtype), dtype=dtype)
 
 
 @compiled("shape", "dtype")
@@ -80,7 +80,9 @@ def rayleigh(
     """
     key, _ = check_key("rayleigh", key)
     dtype = float_dtype("rayleigh", dtype)
-    return _rayleigh(key, scale, shape=parameters_shape("rayleigh", shape, scale), dtype=dtype)
+    return _rayleigh(
+        key, scale, shape=parameters_shape("rayleigh", shape, scale, dtype=dtype), dtype=dtype
+    )
 
 
 @compiled("shape", "dtype")
@@ -97,9 +99,9 @@ def weibull_min(
 
     Args:
       key: a key.
-      scale: the scales, a scalar or an array that broadcasts to ``shape``.
+      scale: the scales, a scalar or an array.
       concentration: the concentrations, likewise.
-      shape: the shape of the result.
+      shape: the shape of what is drawn; the parameters broadcast with it.
       dtype: a float dtype; the default one if not given.
     """
     key, _ = check_key("weibull_min", key)
@@ -113,7 +115,9 @@ def _weibull_min(
 ) -> Any:
     e = _exponential(key, shape=shape, dtype=dtype)
     power = lax.div(_scalar(1, dtype), lax.convert_element_type(concentration, dtype))
-    return lax.mul(lax.pow(e, _spread(power, shape, dtype)), _spread(scale, shape, dtype))
+    shape = lax.broadcast_shapes(shape, np.shape(scale), np.shape(power))
+    e, power, scale = (_spread(each, shape, dtype) for each in (e, power, scale))
+    return lax.mul(lax.pow(e, power), scale)
 
 
 @laid_out
@@ -191,7 +195,7 @@ def triangular(
     """
     key, _ = check_key("triangular", key)
     dtype = float_dtype("triangular", dtype)
-    shape = parameters_shape("triangular", shape, left, mode, right)
+    shape = parameters_shape("triangular", shape, left, mode, right, dtype=dtype)
     return _triangular(key, left, mode, right, shape=shape, dtype=dtype)
 
 
@@ -223,7 +227,7 @@ def wald(
     """
     key, _ = check_key("wald", key)
     dtype = float_dtype("wald", dtype)
-    return _wald(key, mean, shape=parameters_shape("wald", shape, mean), dtype=dtype)
+    return _wald(key, mean, shape=parameters_shape("wald", shape, mean, dtype=dtype), dtype=dtype)
 
 
 @compiled("shape", "dtype")

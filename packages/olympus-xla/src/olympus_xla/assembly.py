@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.avals import ShapedArray, canonicalize_shape
+from olympus_ir.extended_arrays import ExtendedArray, logical_aval
 from olympus_ir.layouts import placed
 from olympus_ir.pytrees import tree_map
 from olympus_sharding.shardings import shard_indices
@@ -47,6 +48,8 @@ def make_array_from_single_device_arrays(
     """
     shape = canonicalize_shape(shape)
     _check_sharding(sharding)
+    if any(isinstance(array, ExtendedArray) for array in arrays):
+        return _of_extended_parts(shape, sharding, arrays)
     devices = sharding._addressable_device_assignment
     for array in arrays:
         if type(array) is not ArrayImpl:
@@ -86,6 +89,19 @@ def make_array_from_single_device_arrays(
     _check_parts(shape, found, sharding, parts)
     aval = placed(ShapedArray(shape, found), sharding)
     return assemble_array(aval, sharding, parts, committed=True)
+
+
+def _of_extended_parts(shape: tuple[int, ...], sharding: Any, arrays: Sequence[Any]) -> Any:
+    """An array of an extended dtype, of parts such as typed random keys."""
+    dtypes = {array.dtype for array in arrays}
+    if len(dtypes) != 1:
+        raise ValueError(f"Input buffers to `Array` must have matching dtypes. Got {dtypes}")
+    (dtype,) = dtypes
+    whole = (*shape, *dtype.physical_element_aval().shape)
+    physical = make_array_from_single_device_arrays(
+        whole, sharding, [array.physical for array in arrays]
+    )
+    return ExtendedArray(physical, logical_aval(physical.aval, dtype))
 
 
 def _check_sharding(sharding: Any) -> None:

@@ -455,7 +455,8 @@ def device_get(x: Any) -> Any:
     """Copies the arrays of a pytree to the host, as NumPy arrays.
 
     Args:
-      x: a pytree; tracers and leaves without an ``__array__`` method are returned as they are.
+      x: a pytree; tracers, typed random keys and leaves without an ``__array__`` method are
+        returned as they are.
 
     Returns:
       ``x`` with read-only NumPy arrays in place of arrays.
@@ -472,7 +473,9 @@ def device_get(x: Any) -> Any:
 def _get_leaf(leaf: Any) -> Any:
     if type(leaf) is ArrayImpl:
         return host_value(leaf)
-    convert = None if isinstance(leaf, Tracer) else getattr(leaf, "__array__", None)
+    if isinstance(leaf, Tracer | ExtendedArray):
+        return leaf
+    convert = getattr(leaf, "__array__", None)
     return leaf if convert is None else convert()
 
 

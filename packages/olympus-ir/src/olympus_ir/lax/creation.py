@@ -122,8 +122,12 @@ def _is_of_types(sharding: Any) -> bool:
 
 
 def _full_extended(shape: Sequence[int], fill_value: ArrayLike, dtype: Any) -> Array:
-    """Elements that are represented by one number again and again."""
+    """One element again and again, or elements that are represented by one number alone."""
+    if isinstance(fill_value, Array) and fill_value.dtype == dtype:
+        return broadcast(fill_value, shape)
     element = dtype.physical_element_aval()
+    if isinstance(fill_value, int):
+        fill_value = np.asarray(fill_value, element.dtype)
     return to_edtype(full((*shape, *element.shape), fill_value, element.dtype), dtype)
 
 
