@@ -272,3 +272,23 @@ print("fine")
 
 def test_private_names_that_libraries_look_up() -> None:
     assert run_compat(PRIVATE_NAMES) == "fine"
+
+
+MESSAGES = """
+import jax, jax.numpy as jnp
+
+def said(function):
+    try:
+        function()
+    except Exception as error:
+        return str(error)
+
+assert "is not a valid JAX type" in said(lambda: jax.grad(jnp.sin)("text"))
+assert "JAX arrays are immutable" in said(lambda: jnp.ones(3).__setitem__(0, 1))
+assert "arguments to jax.jvp must be tuples" in said(lambda: jax.jvp(jnp.sin, 1.0, 1.0))
+assert "jax_enable_x64" in said(lambda: jnp.asarray(2**40))
+"""
+
+
+def test_messages_name_the_library_that_programs_were_written_for():
+    run_compat(MESSAGES)

@@ -180,7 +180,7 @@ def test_wrong_options():
         grad(3)
     with pytest.raises(TypeError, match="argnums=2 requires at least 3"):
         grad(product, argnums=2)(1.0, 2.0)
-    with pytest.raises(TypeError, match="argnums=-3 requires at least 3"):
+    with pytest.raises(ValueError, match="argnums=-3 requires at least 3"):
         grad(product, argnums=-3)(1.0, 2.0)
     with pytest.raises(TypeError, match="interpreted as an integer"):
         grad(product, argnums="a")

@@ -101,7 +101,7 @@ def test_wrong_arguments(primals, tangents, error, message):
 
 
 def test_not_a_function():
-    with pytest.raises(TypeError, match="expects a function, got 3"):
+    with pytest.raises(TypeError, match="Expected a callable value, got 3"):
         jvp(3, (1.0,), (1.0,))
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from olympus_batching import vmap
-from olympus_ir import lax
+from olympus_ir import config, lax
 from olympus_ir.errors import (
     ConcretizationTypeError,
+    LeakedTracerError,
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
@@ -222,3 +223,37 @@ def test_arguments_that_are_not_mapped_may_be_anything():
     np.testing.assert_array_equal(result, [3, 3])
     with pytest.raises(TypeError, match="is not a valid OLYMPUS type"):
         vmap(lambda x, f: x)(rows, len)
+
+
+# ---- messages ----
+
+
+def test_keyword_arguments_are_named_as_such():
+    with pytest.raises(ValueError, match=r"axis 0 of kwargs\['y'\]\['w'\] of type float32\[4\]"):
+        vmap(lambda x, y: x)(X3, y={"w": X4})
+
+
+def test_an_empty_call_shows_what_was_given():
+    with pytest.raises(ValueError, match=r"empty \*args=\(\{\},\) and \*\*kwargs=\{\}"):
+        vmap(lambda x: x)({})
+
+
+def test_a_mapped_output_names_the_axis():
+    with pytest.raises(ValueError, match=r"mapped output \(axis_name=rows\) but out_axes is None"):
+        vmap(lambda x: x, out_axes=None, axis_name="rows")(X3)
+
+
+def test_leaks_are_found_and_what_holds_them():
+    kept = {}
+
+    def keep(x):
+        kept["hi"] = [lambda: x]
+        return x
+
+    with config.checking_leaks():
+        vmap(lambda x: lax.mul(x, x))(X3)
+        with pytest.raises(
+            LeakedTracerError, match=r"(?s)created on line:.*BatchTracer \d+> is ref"
+        ) as e:
+            vmap(keep)(X3)
+    assert "closed-over variable x" in str(e.value) and "['hi']" in str(e.value)

@@ -63,21 +63,25 @@ def test_portable_names():
     [
         (
             errors.TracerBoolConversionError,
-            "Attempted boolean conversion of traced array",
+            "Attempted boolean conversion of traced",
             "olympus.lax.cond",
         ),
         (
             errors.TracerArrayConversionError,
-            "__array__() was called on traced array",
+            "conversion method __array__() was called",
             "olympus.numpy",
         ),
         (
             errors.TracerIntegerConversionError,
-            "__index__() method was called on traced array",
+            "The __index__() method was called on",
             "static_argnames",
         ),
-        (errors.NonConcreteBooleanIndexError, "boolean array", "where(mask, x, fill)"),
-        (errors.ConcretizationTypeError, "Abstract tracer value encountered", "See docs"),
+        (
+            errors.NonConcreteBooleanIndexError,
+            "boolean indices must be concrete",
+            "where(mask, x, fill)",
+        ),
+        (errors.ConcretizationTypeError, "where concrete value is expected", "See docs"),
     ],
 )
 def test_errors_about_tracers_name_type_origin_and_repair(error, what, repair):

@@ -143,7 +143,9 @@ class TestStaticArguments:
         def fun(x, y):
             return x
 
-        with pytest.raises(ValueError, match=r"invalid argnums.*only accepts 2 positional"):
+        with pytest.raises(
+            ValueError, match=r"static_argnums=\(2,\), but only accepts 2 positional"
+        ):
             jit_options(fun, static_argnums=2)
         with pytest.raises(ValueError, match=r"invalid argnames.*'z'"):
             jit_options(fun, static_argnames="z")
@@ -151,16 +153,44 @@ class TestStaticArguments:
             jit_options(fun, static_argnums="x")
         with pytest.raises(TypeError, match="static_argnames must be a str"):
             jit_options(fun, static_argnames=[1])
-        with pytest.raises(ValueError, match="both static and donated"):
+        with pytest.raises(ValueError, match="static_argnames and donate_argnames cannot inters"):
             jit_options(fun, static_argnums=1, donate_argnums=1)
+        with pytest.raises(ValueError, match="static_argnums and donate_argnums cannot intersect"):
+            jit_options(lambda *xs: xs, static_argnums=1, donate_argnums=1)
         with pytest.raises(TypeError, match="Expected a callable value, got 3"):
             jit_options(3)
 
         def generator(x):
             yield x
 
-        with pytest.raises(TypeError, match="generator"):
+        with pytest.raises(TypeError, match="got a generator function"):
             jit_options(generator)
+        with pytest.raises(TypeError, match="staticmethod arguments are not supported"):
+            jit_options(staticmethod(fun))
+
+    def test_names_are_those_of_parameters_that_can_be_given_by_name(self):
+        def fun(a, /, b, *args, **kwargs):
+            return b
+
+        jit_options(fun, static_argnames=("b", "c"))
+        for name in ("a", "args"):
+            with pytest.raises(ValueError, match="These are positional-only"):
+                jit_options(fun, donate_argnames=name)
+
+    def test_functions_without_signature(self):
+        class Unsigned:
+            __signature__ = 3
+
+            def __call__(self, x):
+                return x
+
+        jit_options(Unsigned(), static_argnames="x")
+        with pytest.raises(ValueError, match="Pass donate_argnums instead of donate_argnames"):
+            jit_options(Unsigned(), donate_argnames="x")
+
+    def test_arguments_that_are_too_large_are_named(self):
+        with pytest.raises(OverflowError, match="argument path is big"):
+            jit(lambda small, big: big)(1, 2**40)
 
 
 class TestArguments:

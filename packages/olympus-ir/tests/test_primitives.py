@@ -62,7 +62,7 @@ def test_parameters_of_other_primitives_need_not_be_hashable():
 
 
 def test_a_primitive_without_shape_rule_says_so():
-    with pytest.raises(NotImplementedError, match="Abstract evaluation of `bare`"):
+    with pytest.raises(NotImplementedError, match="Abstract evaluation for 'bare' not implemented"):
         Primitive("bare").infer((F32,), {})
 
 
@@ -154,3 +154,11 @@ def test_the_star_imports_rare_names_and_no_modules():
     names = set(run_python(code))
     assert {"ragged_dot", "fft", "sin"} <= names
     assert not {"ragged", "elementwise", "later"} & names
+
+
+@pytest.mark.parametrize("multiple_results", [False, True])
+def test_shape_rules_return_several_types_where_there_are_several_results(multiple_results):
+    primitive = Primitive("odd", multiple_results=multiple_results)
+    primitive.def_abstract_eval(lambda x: x if multiple_results else [x])
+    with pytest.raises(ValueError, match=r"odd.abstract_eval\(\) method should return a tuple or"):
+        primitive.infer((F32,), {})

@@ -156,7 +156,7 @@ class TestLeaks:
         message = str(error.value)
         assert "type float32[]" in message
         assert "leaking at " in message
-        assert "created by `sin` on line" in message
+        assert "was created on line" in message and "by `sin`" in message
         assert "test_staging.py" in message
 
     def test_a_leaked_tracer_cannot_be_evaluated(self):
@@ -179,7 +179,7 @@ class TestLeaks:
         kept = []
         with checking_leaks():
             make_olympuspr(lambda x: jit(lambda y: lax.mul(lax.sin(y), x))(x))(1.0)
-            with pytest.raises(LeakedTracerError, match="created by `cos` on line"):
+            with pytest.raises(LeakedTracerError, match="(?s)created on line.*by `cos`"):
                 make_olympuspr(lambda x: kept.append(lax.cos(x)) or x)(1.0)
 
     def test_programs_do_not_keep_functions_alive(self):

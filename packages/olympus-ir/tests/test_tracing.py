@@ -103,12 +103,23 @@ class TestValuesAreNotKnown:
         def my_function(a, b):
             return action(b["weight"])
 
+        kind = np.int32 if error is TracerIntegerConversionError else np.float32
         with pytest.raises(error) as caught:
-            make_olympuspr(my_function)(1.0, {"weight": np.float32(2)})
+            make_olympuspr(my_function)(1.0, {"weight": kind(2)})
         message = str(caught.value)
         assert "my_function at " in message
         assert "test_tracing.py" in message
         assert "depends on the value of the argument b['weight']." in message
+
+    @pytest.mark.parametrize("action", [int, float, complex])
+    def test_only_scalars_are_numbers(self, action):
+        with pytest.raises(TypeError, match="Only scalar arrays can be converted to Python sca"):
+            make_olympuspr(action)(np.ones(2, np.int32))
+
+    @pytest.mark.parametrize("value", [np.ones(1, np.int32), np.float32(1)])
+    def test_only_integer_scalars_are_indices(self, value):
+        with pytest.raises(TypeError, match="Only integer scalar arrays can be converted"):
+            make_olympuspr(range)(value)
 
     def test_errors_name_several_arguments(self):
         with pytest.raises(

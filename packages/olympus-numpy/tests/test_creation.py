@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import enum
 import warnings
 
 import ml_dtypes
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import olympus_numpy as jnp
-from olympus_ir import config, make_olympuspr
+from olympus_ir import config, dtypes, make_olympuspr
 from olympus_ir.jit import jit
 
 
@@ -97,12 +98,12 @@ def test_an_array_is_kept_or_copied():
     [
         (None, ValueError, "None is not a valid value"),
         ([None], ValueError, "None is not a valid value"),
-        ("text", TypeError, "only arrays of numbers"),
-        (["text"], TypeError, "only arrays of numbers"),
-        (b"abc", TypeError, "only arrays of numbers"),
-        ({}, TypeError, "only arrays of numbers"),
-        (object(), TypeError, "only arrays of numbers"),
-        (np.datetime64("2020-01-01"), TypeError, "only arrays of numbers"),
+        ("text", TypeError, "Only arrays of numeric types"),
+        (["text"], TypeError, "Only arrays of numeric types"),
+        (b"abc", TypeError, "Only arrays of numeric types"),
+        ({}, TypeError, "Only arrays of numeric types"),
+        (object(), TypeError, "Only arrays of numeric types"),
+        (np.datetime64("2020-01-01"), TypeError, "Only arrays of numeric types"),
         ([[1, 2], [3]], ValueError, "inhomogeneous"),
         (2**40, OverflowError, "int32"),
     ],
@@ -237,3 +238,24 @@ def test_sizes_and_axes_may_be_concrete_arrays():
     assert jnp.transpose(x.reshape(2, 3), (one, one - 1)).shape == (3, 2)
     with pytest.raises(TypeError, match="Shapes must be 1D sequences"):
         x.reshape((2.0, 3))
+
+
+def test_kinds_of_numbers_are_weak_as_numbers_are():
+    class Colour(enum.IntEnum):
+        RED = 3
+
+    for value in (Colour.RED, type("Length", (float,), {})(2.5)):
+        array = jnp.asarray(value)
+        assert array == value and array.weak_type
+
+
+def test_arrays_of_foreign_objects():
+    np.testing.assert_array_equal(jnp.array([Convertible(), Convertible()]), [[0, 1, 2]] * 2)
+
+
+def test_tangents_of_integers_are_left_as_they_are():
+    zeros = np.zeros(2, dtypes.float0)
+    assert jnp.asarray(zeros) is zeros
+    for function in (jnp.sin, jnp.negative, lambda x: jnp.add(1.0, x), lambda x: jnp.equal(x, x)):
+        with pytest.raises(TypeError, match="float0s do not support any operations by design"):
+            function(zeros)

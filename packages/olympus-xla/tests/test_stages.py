@@ -225,3 +225,14 @@ olympus_xla.jit(lambda x: lax.sin(x))(np.ones(3, np.float32))
     names = [path.name for path in tmp_path.iterdir()]
     assert any("jit__lambda" in name and "before_optimizations.txt" in name for name in names)
     assert any("jit__lambda" in name and "after_optimizations.txt" in name for name in names)
+
+
+def test_results_are_described_with_the_shardings_asked_for():
+    place = device_put(X).sharding
+    function = jit(lambda x: (x, lax.neg(x)), out_shardings=(place, None))
+    for first, second in (
+        function.eval_shape(X),
+        function.trace(X).out_info,
+        function.lower(X).out_info,
+    ):
+        assert first.sharding == place and second.sharding is None

@@ -6,6 +6,7 @@ import pytest
 
 from olympus_ir import config
 from olympus_ir.avals import ShapedArray
+from olympus_ir.dtypes import float0
 from olympus_ir.jit import jit
 from olympus_sharding import (
     AxisType,
@@ -302,3 +303,8 @@ def test_formats(mesh):
     assert not first.committed and device_put(first, Format()) is first
     with pytest.raises(ValueError, match="the default layout only"):
         device_put(array, Format(Layout((1, 0)), sharding))
+
+
+def test_arrays_without_elements_stay_on_the_host():
+    zeros = np.zeros(3, float0)
+    assert device_put(zeros) is zeros

@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import dtypes
 from olympus_ir.flattening import function_name
+from olympus_ir.naming import naming
 
 from .zeros import aval_of
 
@@ -42,12 +43,13 @@ def argument_numbers(argnums: Any, count: int) -> tuple[int, ...]:
 
     Raises:
       TypeError: where there are not as many arguments.
+      ValueError: likewise, of numbers that count from the end.
     """
     numbers = argnums if isinstance(argnums, tuple | list) else (argnums,)
     for number in numbers:
         if not -count <= number < count:
             needed = number + 1 if number >= 0 else -number
-            raise TypeError(
+            raise (TypeError if number >= 0 else ValueError)(
                 f"differentiating with respect to argnums={argnums} requires at least {needed} "
                 f"positional arguments to be passed by the caller, but got only {count} positional "
                 "arguments."
@@ -83,7 +85,7 @@ def check_input(leaf: Any, holomorphic: bool, allow_int: bool, name: str) -> Non
         dtype = aval.dtype
     except TypeError:
         raise TypeError(
-            f"Argument {leaf!r} of type {type(leaf)} is not a valid OLYMPUS type"
+            f"Argument {leaf!r} of type {type(leaf)} is not a valid {naming.library} type"
         ) from None
     if not holomorphic and dtype in _DIFFERENTIABLE_DTYPES:
         return

@@ -12,6 +12,7 @@ import numpy as np
 from olympus_batching import vmap
 from olympus_ir import dtypes, lax, pytrees
 from olympus_ir.flattening import function_name
+from olympus_ir.naming import naming
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.wrapping import wraps
 
@@ -225,7 +226,7 @@ def _check_forward_input(leaf: Any, holomorphic: bool) -> None:
         dtype = aval_of(leaf).dtype
     except TypeError:
         raise TypeError(
-            f"Argument {leaf!r} of type {type(leaf)} is not a valid OLYMPUS type"
+            f"Argument {leaf!r} of type {type(leaf)} is not a valid {naming.library} type"
         ) from None
     if holomorphic:
         if not dtypes.issubdtype(dtype, np.complexfloating):

@@ -11,6 +11,7 @@ from olympus_ir.avals import ShapedArray
 from olympus_ir.errors import UnexpectedTracerError
 from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.expansion import expansion_rules
+from olympus_ir.naming import naming
 from olympus_ir.olympuspr import ClosedOlympuspr
 from olympus_ir.primitives import Primitive
 from olympus_ir.source_info import TransformationName
@@ -278,17 +279,18 @@ def jvp(
       (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
     if not callable(fun):
-        raise TypeError(f"jvp expects a function, got {fun!r} of type {type(fun).__name__}")
+        raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun).__name__}")
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise TypeError(
-            "primal and tangent arguments to jvp must be tuples or lists; found "
+            f"primal and tangent arguments to {naming.module}.jvp must be tuples or lists; found "
             f"{type(primals).__name__} and {type(tangents).__name__}."
         )
     primal_leaves, tree = pytrees.tree_flatten(primals)
     tangent_leaves, tangent_tree = pytrees.tree_flatten(tangents)
     if tree != tangent_tree:
         raise TypeError(
-            "primal and tangent arguments to jvp must have the same tree structure; primals have "
+            f"primal and tangent arguments to {naming.module}.jvp must have the same tree "
+            "structure; primals have "
             f"tree structure {tree} whereas tangents have tree structure {tangent_tree}."
         )
     trace = JVPTrace(current.trace)
@@ -319,7 +321,8 @@ def _checked_tangent(primal: Any, tangent: Any) -> Any:
     expected = aval.to_tangent_aval()
     if tangent_aval.dtype != expected.dtype:
         raise TypeError(
-            "primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of "
+            f"primal and tangent arguments to {naming.module}.jvp do not match; dtypes must be "
+            "equal, or in case of "
             "int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
             f"{dtypes.name_of(aval.dtype)} and so expected tangent dtype "
             f"{dtypes.name_of(expected.dtype)}, but got tangent dtype "

@@ -322,7 +322,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
       Array(6., dtype=float32, weak_type=True)
     """
     if not callable(fun):
-        raise TypeError(f"linearize expects a function, got {fun!r} of type {type(fun).__name__}")
+        raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun).__name__}")
     leaves, tree = pytrees.tree_flatten(primals)
     trace = LinearizeTrace(current.trace)
     inputs = [trace.new_input(leaf) for leaf in leaves]

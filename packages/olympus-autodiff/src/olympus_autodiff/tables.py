@@ -68,8 +68,14 @@ class DerivativeTable(RuleTable):
         return super().define(primitive, rule, derived=derived)
 
 
-jvp_rules: DerivativeTable = DerivativeTable("jvp", package="olympus_autodiff")
-transpose_rules: DerivativeTable = DerivativeTable("transpose", package="olympus_autodiff")
+jvp_rules: DerivativeTable = DerivativeTable(
+    "jvp", package="olympus_autodiff", missing="Differentiation rule for '{}' not implemented"
+)
+transpose_rules: DerivativeTable = DerivativeTable(
+    "transpose",
+    package="olympus_autodiff",
+    missing="Transpose rule (for reverse-mode differentiation) for '{}' not implemented",
+)
 linearize_rules: DerivativeTable = DerivativeTable("linearize", package="olympus_autodiff")
 
 _loaded = False

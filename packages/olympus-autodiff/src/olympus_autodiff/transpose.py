@@ -124,8 +124,9 @@ def _missing_rule(primitive: Primitive) -> MissingRuleError:
     if primitive.linear_in:
         return transpose_rules.missing(primitive)
     return MissingRuleError(
-        f"`{primitive.name}` has no transpose rule, because it is not linear. A function that is "
-        f"transposed, and the tangent that a custom_jvp rule returns, must be linear; here "
+        "Transpose rule (for reverse-mode differentiation) for "
+        f"'{primitive.name}' not implemented, because it is not linear. A function that is "
+        "transposed, and the tangent that a custom_jvp rule returns, must be linear; here "
         f"`{primitive.name}` is applied to a value that depends on the input or the tangent."
     )
 
@@ -327,6 +328,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
             f"linear_transpose(..., reduce_axes={reduce_axes!r}): reduce_axes is not supported any "
             "more; apply psum inside the function."
         )
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun).__name__}")
     leaves, tree = pytrees.tree_flatten((primals, {}))
     in_avals = [_abstract(leaf) for leaf in leaves]
     flat = FlatFunction(fun, tree)
@@ -341,16 +344,28 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
             "functions from and to integer arrays, but the arguments have the types "
             f"{_types(in_avals)} and the results {_types(olympuspr.out_avals)}"
         )
+    return pytrees.Partial(_Transposed(olympuspr, out_tree, args_tree), consts)
+
+
+class _Transposed:
+    """The transpose of a program: a function of its constants and the cotangent of its result."""
+
+    __slots__ = ("args_tree", "olympuspr", "out_tree")
+
+    def __init__(self, olympuspr: Olympuspr, out_tree: Any, args_tree: Any) -> None:
+        self.olympuspr = olympuspr
+        self.out_tree = out_tree
+        self.args_tree = args_tree
 
     @api_boundary
-    def transposed(cotangent: Any) -> Any:
+    def __call__(self, consts: Sequence[Any], cotangent: Any) -> Any:
         given, given_tree = pytrees.tree_flatten(cotangent)
-        if given_tree != out_tree:
+        if given_tree != self.out_tree:
             raise TypeError(
                 "cotangent tree does not match function output, expected "
-                f"{out_tree} but got {given_tree}"
+                f"{self.out_tree} but got {given_tree}"
             )
-        for value, expected in zip(given, olympuspr.out_avals, strict=True):
+        for value, expected in zip(given, self.olympuspr.out_avals, strict=True):
             found, aval = aval_of(value), cast(ShapedArray, expected)
             if found.shape != aval.shape or found.dtype != aval.dtype:
                 raise TypeError(
@@ -358,10 +373,9 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
                     f"{aval.str_short()} but got {found.str_short()}"
                 )
         load_rules()
-        results = transpose_program(olympuspr, consts, [True] * len(in_avals), (), given)
-        return pytrees.tree_unflatten(args_tree, [as_result(result) for result in results])
-
-    return transposed
+        linear = [True] * len(self.olympuspr.invars)
+        results = transpose_program(self.olympuspr, consts, linear, (), given)
+        return pytrees.tree_unflatten(self.args_tree, [as_result(result) for result in results])
 
 
 def _vector_space(aval: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from olympus_ir import dtypes, pytrees
 from olympus_ir.flattening import function_name
 from olympus_ir.jit import jit
+from olympus_ir.naming import naming
 from olympus_ir.olympuspr import Atom, Equation, Literal, Olympuspr, Var
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import current, set_current_trace, transforming
@@ -223,7 +224,8 @@ def _checked_cotangent(cotangent: Any, expected: Any) -> Any:
         cotangent, same_layout = laid_out_as(cotangent, expected), True  # it is whole everywhere
     if given.shape != expected.shape or given.dtype != expected.dtype or not same_layout:
         raise ValueError(
-            "unexpected array type (e.g. shape/dtype) for argument to a function returned by "
+            f"unexpected {naming.library} type (e.g. shape/dtype) for argument to a function "
+            "returned by "
             f"`vjp`: got {given.str_short()}, but expected {expected.str_short()} because the "
             "corresponding output of the differentiated function has that type"
         )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir.avals import get_aval
+from olympus_ir.config_states import check_tracer_leaks
 from olympus_ir.expansion import expansion_rules
 from olympus_ir.flattening import function_source
 from olympus_ir.primitives import Primitive
@@ -263,10 +264,16 @@ def call_batched(
     try:
         with set_current_trace(trace):
             outs = fun(*trace.wrap(args, dims))
-        return trace.unwrap(outs)
+        results = trace.unwrap(outs)
     finally:
         current.axes = saved_axes
         trace.finished = True
+    if source is not None and check_tracer_leaks.value:
+        from olympus_ir.leaks import check_leaks  # only needed while looking for leaks
+
+        outs = None  # nothing of ours may refer to the trace now
+        check_leaks(trace)
+    return results
 
 
 def extended_axes(axes: AxisEnvironment, axis: BatchAxis) -> AxisEnvironment:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
@@ -11,6 +12,8 @@ from olympus_ir.avals import get_aval
 from olympus_ir.flattening import FlatFunction, debug_info_of_tree, result_paths
 from olympus_ir.lax.control_flow.scanning import install_vectorizer
 from olympus_ir.layouts import axes_of_entry, entries_of
+from olympus_ir.naming import naming
+from olympus_ir.pytree_prefix import specification_mismatch
 from olympus_ir.source_info import TransformationName
 from olympus_ir.tracing import transforming
 from olympus_ir.wrapping import update_wrapper
@@ -194,12 +197,7 @@ def _flat_axes(name: str, tree: Any, axes: Any) -> list[Any]:
     try:
         return pytrees.spread_prefix(axes, full, is_leaf=lambda axis: axis is None)
     except ValueError:
-        errors = pytrees.prefix_errors(axes, full, is_leaf=lambda axis: axis is None)
-        details = "\n".join(f"  {error(name)}" for error in errors)
-        raise ValueError(
-            f"{name} specification must be a tree prefix of the corresponding value; \n"
-            f"  Mismatch details ({len(errors)} found):\n{details}"
-        ) from None
+        raise specification_mismatch(name, axes, full, lambda axis: axis is None) from None
 
 
 def _mapped_axis(
@@ -230,9 +228,10 @@ def _mapped_axis(
         _raise_inconsistent(fun, in_tree, leaves, dims, axis_size)
     if size is None:
         if not leaves:
+            args, kwargs = pytrees.tree_unflatten(in_tree, leaves)
             raise ValueError(
                 "vmap wrapped function must be passed at least one argument containing an array or "
-                "axis_size must be specified, got empty *args=() and **kwargs={}"
+                f"axis_size must be specified, got empty *args={args} and **kwargs={kwargs}"
             )
         raise ValueError(
             "vmap must have at least one non-None value in in_axes or axis_size must be specified"
@@ -301,7 +300,7 @@ def _shape(leaf: Any) -> tuple[int, ...]:
         return get_aval(leaf).shape  # type: ignore[attr-defined]
     except TypeError as error:
         raise TypeError(
-            f"Argument {leaf!r} of type {type(leaf)} is not a valid OLYMPUS type"
+            f"Argument {leaf!r} of type {type(leaf)} is not a valid {naming.library} type"
         ) from error
 
 
@@ -336,8 +335,14 @@ def _raise_inconsistent(
 
     def described(position: int) -> str:
         name = _argument_name(fun, in_tree, position)
+        by_name = len(leaves) - in_tree.children()[1].num_leaves
+        if position >= by_name:
+            keyword, rest = re.match(r"(\w+)(.*)", name, re.DOTALL).groups()  # type: ignore[union-attr]
+            name = f"kwargs[{keyword!r}]{rest}"
+        else:
+            name = f"argument {name}"
         aval = get_aval(leaves[position])
-        return f"axis {dims[position]} of argument {name} of type {aval.str_short()}"
+        return f"axis {dims[position]} of {name} of type {aval.str_short()}"
 
     lines = [] if axis_size is None else [f"the `axis_size` argument was {axis_size}"]
     groups = sorted(by_size.items(), key=lambda item: -len(item[1]))
@@ -383,6 +388,12 @@ def _placed(
         return move_dim(out, dim, _axis_in(target, out.ndim))
     if sum_match:
         return lax.reduce_sum(out, (dim,))
+    if axis.name is not None:
+        raise ValueError(
+            f"vmap has mapped output (axis_name={axis.name}) but out_axes is None: the output was "
+            f"batched on axis {dim}. Say which axis the examples shall be in, or return a value "
+            "that is the same for all of them."
+        )
     path = "" if out_axes is None else result_paths(out_tree)[position].removeprefix("result")
     raise ValueError(
         f"at vmap out_axes{path}, got axis spec None but output was batched on axis {dim}. Say "
@@ -395,8 +406,8 @@ def _output_ndim(out: Any) -> int:
         return get_aval(out).ndim  # type: ignore[attr-defined]
     except TypeError as error:
         raise TypeError(
-            f"Output from batched function {out!r} with type {type(out)} is not a valid OLYMPUS "
-            "type"
+            f"Output from batched function {out!r} with type {type(out)} is not a valid "
+            f"{naming.library} type"
         ) from error
 
 

@@ -11,13 +11,15 @@ import math
 import operator
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from . import config, dtypes, layouts
 from .errors import OlympusError
+from .memory_spaces import MemorySpace
+from .naming import naming
 
 Shape: TypeAlias = tuple[int, ...]
 DType: TypeAlias = Any  # np.dtype or an extended dtype
@@ -45,6 +47,7 @@ class AbstractValue:
 _interned: dict[tuple, weakref.ref] = {}
 _interning_lock = threading.Lock()
 _NO_AXES: frozenset = frozenset()
+_OWN_MEMORY = (None, MemorySpace.Device)
 
 
 class ShapedArray(AbstractValue):
@@ -222,7 +225,7 @@ class ShapedArray(AbstractValue):
           mesh_axis_types: whether the types of the mesh's axes are shown as well.
         """
         name = dtypes.short_name(self.dtype) if short_dtypes else dtypes.name_of(self.dtype)
-        space = "" if self.memory_space is None else f"<{self.memory_space}>"
+        space = "" if self.memory_space in _OWN_MEMORY else f"<{self.memory_space}>"
         if self.layout is None and not self.vma:
             text = f"{name}{space}[{','.join(map(str, self.shape))}]"
         else:
@@ -350,7 +353,7 @@ def get_aval(value: Any) -> Any:
     for name in ("__olympus_array__", "__jax_array__"):
         if hasattr(value, name):
             return get_aval(getattr(value, name)())
-    raise TypeError(f"Value {value!r} of type {type(value)} is not a valid OLYMPUS type")
+    raise TypeError(f"Value {value!r} of type {type(value)} is not a valid {naming.library} type")
 
 
 def argument_aval(value: Any) -> Any:
@@ -375,6 +378,23 @@ def is_valid_value(value: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def operand_avals(operation: str, operands: Sequence[Any]) -> tuple[Any, ...]:
+    """The abstract values of an operation's operands.
+
+    Raises:
+      TypeError: where one is no array; says which.
+    """
+    try:
+        return tuple([get_aval(operand) for operand in operands])
+    except TypeError as error:
+        position = next(i for i, operand in enumerate(operands) if not is_valid_value(operand))
+        raise TypeError(
+            f"Error interpreting argument to {operation} as {naming.a_library} value. The "
+            f"problematic value is of type {type(operands[position])} and was passed to "
+            f"{operation} at position {position}. {error}"
+        ) from error
 
 
 def _numpy_aval(value: Any) -> ShapedArray:

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from ._jaxlib import Config, config_unset
+from .naming import naming
 
 __all__ = [
     "NO_DEFAULT",
@@ -91,12 +92,17 @@ class Flag(Config):
         self._validators: tuple[Callable[[Any], None], ...] = ()
         self._global_hooks: tuple[Callable[[Any], None], ...] = ()
 
+    @property
+    def shown_name(self) -> str:
+        """The full name as messages give it."""
+        return f"{naming.module}_{self.__name__}"
+
     def parse(self, value: Any) -> Any:
         """Returns ``value`` in the flag's type, or raises an error that says what is accepted."""
         try:
             value = self.kind.parse(value)
         except ValueError as error:
-            raise ValueError(f"{self.flag_name} {error}") from None
+            raise ValueError(f"{self.shown_name} {error}") from None
         for validate in self._validators:
             validate(value)
         return value

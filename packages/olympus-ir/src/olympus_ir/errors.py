@@ -110,7 +110,7 @@ class ConcretizationTypeError(OlympusTypeError):
         super().__init__(
             _lines(
                 "Abstract tracer value encountered where concrete value is expected: traced array "
-                f"with type {tracer.aval.str_short()}, which is known; its value is not.",
+                f"with shape {tracer.aval.str_short()}. Its type is known, its value is not.",
                 context,
                 tracer._origin_message(),
             )
@@ -128,9 +128,9 @@ class TracerBoolConversionError(ConcretizationTypeError):
         OlympusTypeError.__init__(
             self,
             _lines(
-                "Attempted boolean conversion of traced array with type "
-                f"{tracer.aval.str_short()}, as by `if`, `while`, `assert`, `and`, `or` and "
-                "`not`; its value is not known while the function is traced.",
+                "Attempted boolean conversion of traced array with shape "
+                f"{tracer.aval.str_short()}. `if`, `while`, `assert`, `and`, `or` and `not` need "
+                "its value, which is not known while the function is traced.",
                 tracer._origin_message(),
                 "To choose between values, use `olympus.numpy.where`, `olympus.lax.cond` or "
                 "`olympus.lax.while_loop`. To choose while tracing, make the argument static with "
@@ -150,7 +150,7 @@ class TracerArrayConversionError(OlympusTypeError):
         super().__init__(
             _lines(
                 "The numpy.ndarray conversion method __array__() was called on traced array with "
-                f"type {tracer.aval.str_short()}. NumPy is not traced: while the function is, the "
+                f"shape {tracer.aval.str_short()}. NumPy is not traced: while the function is, the "
                 "elements are not known, or what depends on them would not be.",
                 tracer._origin_message(),
                 "Use the function of `olympus.numpy` in place of NumPy's. If NumPy itself must "
@@ -169,9 +169,9 @@ class TracerIntegerConversionError(OlympusTypeError):
     def __init__(self, tracer: Tracer):
         super().__init__(
             _lines(
-                "The __index__() method was called on traced array with type "
-                f"{tracer.aval.str_short()}, as list indices, `range` and shapes do; its value is "
-                "not known while the function is traced.",
+                "The __index__() method was called on traced array with shape "
+                f"{tracer.aval.str_short()}. List indices, `range` and shapes need its value, "
+                "which is not known while the function is traced.",
                 tracer._origin_message(),
                 "Index an array and not a list or NumPy array (convert it with "
                 "`olympus.numpy.asarray`), loop with `olympus.lax.fori_loop`, or make the argument "
@@ -190,9 +190,10 @@ class NonConcreteBooleanIndexError(OlympusIndexError):
     def __init__(self, tracer: Tracer):
         super().__init__(
             _lines(
-                f"Attempted to index by a traced boolean array of type {tracer.aval.str_short()}: "
-                "the number of its true elements, which is the size of the result, is not known "
-                "while the function is traced.",
+                f"Array boolean indices must be concrete; got {tracer.aval.str_short()}. The "
+                "number "
+                "of its true elements, which is the size of the result, is not known while the "
+                "function is traced.",
                 tracer._origin_message(),
                 "Use `olympus.numpy.where(mask, x, fill)` with three arguments to keep the shape, "
                 "`olympus.numpy.nonzero(mask, size=...)` to bound it, or `x.at[...]` with "

@@ -10,6 +10,7 @@ from . import layouts
 from .arrays import ArrayBase, register_array_class
 from .avals import ShapedArray, register_value_type
 from .dtypes import is_extended
+from .naming import naming
 from .placement import NamedSharding, PartitionSpec
 from .primitives import instruction
 
@@ -159,7 +160,8 @@ class ExtendedArray(ArrayBase):
 
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
         raise TypeError(
-            "OLYMPUS arrays are immutable and do not support in-place item assignment. Instead of "
+            f"{naming.library} arrays are immutable and do not support in-place item assignment. "
+            "Instead of "
             "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: docs/quickstart.md "
             "shows how."
         )

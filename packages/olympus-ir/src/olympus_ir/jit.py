@@ -15,7 +15,7 @@ from typing import Any
 
 from . import phases, pytrees
 from ._jaxlib import config_trace_context
-from .avals import AbstractValue, argument_aval, get_aval
+from .avals import AbstractValue, argument_aval, aval_getters, get_aval
 from .config_states import explain_cache_misses, no_tracing
 from .evaluation import evaluator
 from .flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
@@ -128,25 +128,26 @@ def jit_options(
         raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun).__name__}")
     if inspect.isgeneratorfunction(fun):
         raise TypeError(
-            f"Expected a function, got the generator function {function_name(fun)}: generators "
+            f"Expected a function, got a generator function: {function_name(fun)}. Generators "
             "cannot be traced; return the values as a list or use lax.scan."
+        )
+    if isinstance(fun, staticmethod):
+        raise TypeError(
+            f"staticmethod arguments are not supported, got {fun!r}. Compile the function, and "
+            "make the compiled function a static method."
         )
     if static_argnums is static_argnames is donate_argnums is donate_argnames is None:
         static_numbers = static_names = donated_numbers = donated_names = ()
     else:
-        parameters = _parameters(fun)
+        parameters = _parameters(fun, donate_argnames)
         static_numbers, static_names = _complete(
             parameters, static_argnums, static_argnames, "static"
         )
         donated_numbers, donated_names = _complete(
             parameters, donate_argnums, donate_argnames, "donate"
         )
-        both = set(static_numbers) & set(donated_numbers) or set(static_names) & set(donated_names)
-        if both:
-            raise ValueError(
-                f"arguments {sorted(both)} are both static and donated; a static argument has no "
-                "memory to donate"
-            )
+        _check_disjoint("argnames", static_names, donated_names)
+        _check_disjoint("argnums", static_numbers, donated_numbers)
     return JitOptions(
         static_numbers,
         static_names,
@@ -160,22 +161,42 @@ def jit_options(
     )
 
 
-def _parameters(fun: Callable[..., Any]) -> tuple[list[str], set[str], bool, bool] | None:
-    """Names of positional and of keyword parameters, and whether there may be more of each."""
+def _check_disjoint(kind: str, static: tuple, donated: tuple) -> None:
+    both = set(static) & set(donated)
+    if both:
+        raise ValueError(
+            f"static_{kind} and donate_{kind} cannot intersect: {sorted(both)} are in both. A "
+            "static argument has no memory to donate."
+        )
+
+
+def _parameters(
+    fun: Callable[..., Any], donate_argnames: Any
+) -> tuple[list[str], set[str], str | None, bool] | None:
+    """Names of positional and keyword parameters, that of further ones, whether there are others.
+
+    None of a function that does not tell them.
+    """
     if type(fun) is types.FunctionType and not fun.__dict__:
         # What `inspect.signature` says of such a function, at a tenth of its time, which counts for
         # libraries of compiled functions: benchmark "import the NumPy interface".
         code = fun.__code__
         count = code.co_argcount
+        all_named = count + code.co_kwonlyargcount
         return (
             list(code.co_varnames[:count]),
-            set(code.co_varnames[code.co_posonlyargcount : count + code.co_kwonlyargcount]),
-            bool(code.co_flags & inspect.CO_VARARGS),
+            set(code.co_varnames[code.co_posonlyargcount : all_named]),
+            code.co_varnames[all_named] if code.co_flags & inspect.CO_VARARGS else None,
             bool(code.co_flags & inspect.CO_VARKEYWORDS),
         )
     try:
         parameters = inspect.signature(fun).parameters.values()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
+        if donate_argnames:  # which stand for positions, too
+            raise ValueError(
+                f"Getting the signature of function {fun} failed. Pass donate_argnums instead of "
+                "donate_argnames."
+            ) from error
         return None
     kinds = inspect.Parameter
     return (
@@ -185,7 +206,7 @@ def _parameters(fun: Callable[..., Any]) -> tuple[list[str], set[str], bool, boo
             for each in parameters
             if each.kind in (kinds.KEYWORD_ONLY, kinds.POSITIONAL_OR_KEYWORD)
         },
-        any(each.kind is kinds.VAR_POSITIONAL for each in parameters),
+        next((each.name for each in parameters if each.kind is kinds.VAR_POSITIONAL), None),
         any(each.kind is kinds.VAR_KEYWORD for each in parameters),
     )
 
@@ -196,20 +217,27 @@ def _complete(parameters: Any, argnums: Any, argnames: Any, what: str) -> tuple[
     names = _strings(argnames, f"{what}_argnames")
     if parameters is None or (not numbers and not names):
         return tuple(n for n in numbers if n >= 0) if parameters is None else numbers, names
-    positional, keyword, takes_more, takes_any_name = parameters
+    positional, keyword, variadic, takes_any_name = parameters
+    without_name = {*positional, variadic} - keyword
     count = len(positional)
     for number in numbers:
-        if not takes_more and not -count <= number < count:
+        if variadic is None and not -count <= number < count:
             raise ValueError(
-                f"jitted function has invalid argnums {{{number}}} in {what}_argnums. "
-                f"Function only accepts {count} positional arguments."
+                f"Jitted function has {what}_argnums={numbers}, but only accepts {count} "
+                "positional arguments."
             )
     for name in names:
-        if not takes_any_name and name not in keyword:
-            raise ValueError(
-                f"jitted function has invalid argnames {{{name!r}}} in {what}_argnames. Function "
-                f"does not take these args; it takes {sorted(keyword) or 'none by name'}."
+        if name in without_name:
+            problem = "These are positional-only."
+        elif not takes_any_name and name not in keyword:
+            problem = (
+                f"Function does not take these args; it takes {sorted(keyword) or 'none by name'}."
             )
+        else:
+            continue
+        raise ValueError(
+            f"Jitted function has invalid argnames {{{name!r}}} in {what}_argnames. {problem}"
+        )
     resolved = tuple(number % count if number < 0 and count else number for number in numbers)
     completed_names = names
     completed_numbers = resolved
@@ -406,8 +434,19 @@ def argument_avals(
     Raises:
       TypeError: where a leaf is not an array; names the argument.
     """
+    avals: list[AbstractValue] = []
     try:
-        return tuple([get_aval(leaf) for leaf in leaves])
+        for leaf in leaves:
+            getter = aval_getters.get(leaf.__class__)
+            avals.append(get_aval(leaf) if getter is None else getter(leaf))
+        return tuple(avals)
+    except OverflowError as error:
+        names = debug_info_of_tree("jit", fun, in_tree, positions).arg_names or ()
+        name = names[len(avals)] if len(avals) < len(names) else f"argument {len(avals)}"
+        raise OverflowError(
+            "An overflow was encountered while parsing an argument to a jitted computation, whose "
+            f"argument path is {name}. {error}"
+        ) from None
     except TypeError:
         if not abstract:
             _raise_bad_argument(fun, in_tree, leaves, positions, get_aval)

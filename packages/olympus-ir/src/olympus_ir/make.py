@@ -76,6 +76,7 @@ def make_olympuspr(
         closed = ClosedOlympuspr(olympuspr, constants)
         return (closed, _structs(closed, out_tree)) if return_shape else closed
 
+    olympuspr_maker.__doc__ = getattr(fun, "__doc__", None)
     olympuspr_maker.__name__ = f"make_olympuspr({function_name(fun)})"
     olympuspr_maker.__qualname__ = (
         f"make_olympuspr({getattr(fun, '__qualname__', function_name(fun))})"

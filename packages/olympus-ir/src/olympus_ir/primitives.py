@@ -149,11 +149,21 @@ class Primitive:
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Sets the shape rule: from abstract operands and parameters to the results' types."""
         self._inferred.clear()
-        if self.multiple_results:
-            self._shape_rule = lambda *avals, **params: (tuple(rule(*avals, **params)), no_effects)
-        else:
-            self._shape_rule = lambda *avals, **params: ((rule(*avals, **params),), no_effects)
+
+        def shape_rule(*avals: Any, **params: Any) -> Any:
+            return self._several(rule(*avals, **params)), no_effects
+
+        self._shape_rule = shape_rule
         return rule
+
+    def _several(self, results: Any) -> tuple[AbstractValue, ...]:
+        """What a shape rule returns, as a tuple of types."""
+        if isinstance(results, tuple | list) is not self.multiple_results:
+            raise ValueError(
+                f"{self.name}.abstract_eval() method should return a tuple or a list iff "
+                f"{self.name}.multiple_results, which is {self.multiple_results}; got {results!r}."
+            )
+        return tuple(results) if self.multiple_results else (results,)
 
     def def_effectful_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Sets a shape rule that returns the results' types and the set of effects."""
@@ -161,7 +171,7 @@ class Primitive:
 
         def shape_rule(*avals: Any, **params: Any) -> Any:
             out, effects = rule(*avals, **params)
-            return (tuple(out) if self.multiple_results else (out,)), frozenset(effects)
+            return self._several(out), frozenset(effects)
 
         self._shape_rule = shape_rule
         return rule
@@ -189,12 +199,16 @@ class Primitive:
         self._inferred[key] = inferred
         return inferred
 
+    def forget_types(self) -> None:
+        """Empties the cache of inferred types: what they depend on has changed."""
+        self._inferred.clear()
+
     def _infer_anew(
         self, avals: tuple[AbstractValue, ...], params: dict[str, Any]
     ) -> tuple[tuple[AbstractValue, ...], frozenset]:
         if self._shape_rule is None:
             raise NotImplementedError(
-                f"Abstract evaluation of `{self.name}` is not defined. "
+                f"Abstract evaluation for '{self.name}' not implemented. "
                 f"Give it a shape rule with `{self.name}_p.def_abstract_eval`."
             )
         if not self.takes_refs:

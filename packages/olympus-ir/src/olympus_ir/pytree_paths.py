@@ -73,6 +73,9 @@ def tree_leaves_with_path(
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
+_leaf = object()
+
+
 def tree_map_with_path(
     f: Callable[..., Any],
     tree: Any,
@@ -101,10 +104,10 @@ def tree_map_with_path(
             columns.append(treedef.flatten_up_to(other))
         except ValueError as error:
             # Which subtrees are leaves may depend on paths, so compare a tree of plain leaves.
-            prefix = treedef.unflatten([None] * len(leaves))
+            prefix = treedef.unflatten([_leaf] * len(leaves))
             name = "tree_map_with_path tree"
             raise structure_mismatch(
-                name, prefix, other, lambda subtree: subtree is None, error
+                name, prefix, other, lambda subtree: subtree is _leaf, error
             ) from None
     return treedef.unflatten(map(f, *columns))
 
@@ -128,7 +131,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], A
     """
     flat = pytree_registry.flatten_one_level_with_keys(tree)
     if flat is None:
-        raise ValueError(f"A leaf of type {type(tree)} has no children; expected a node.")
+        raise ValueError(f"can't tree-flatten type: {type(tree)} is that of a leaf.")
     pairs, metadata = flat
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
         # jaxlib gives all fields of a namedtuple the first one's name.

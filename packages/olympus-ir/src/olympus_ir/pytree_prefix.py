@@ -17,6 +17,7 @@ __all__ = [
     "equality_errors",
     "equality_errors_of_structures",
     "prefix_errors",
+    "specification_mismatch",
     "spread_prefix",
     "structure_mismatch",
     "tree_broadcast",
@@ -104,6 +105,18 @@ def structure_mismatch(
     return explanations[0](name) if explanations else error
 
 
+def specification_mismatch(
+    name: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None
+) -> ValueError:
+    """Returns the error about a user's option that is no prefix: lists all places."""
+    errors = prefix_errors(prefix_tree, full_tree, is_leaf)
+    details = "\n".join(f"  {error(name)}" for error in errors)
+    return ValueError(
+        f"{name} specification must be a tree prefix of the corresponding value; \n"
+        f"  Mismatch details ({len(errors)} found):\n{details}"
+    )
+
+
 def prefix_errors(
     prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None
 ) -> list[Callable[[str], ValueError]]:
@@ -166,10 +179,10 @@ def _node_mismatch(prefix: Any, node: _Node, full_node: _Node) -> tuple[str, str
             "different numbers of pytree children",
             (
                 f"has a subtree of type\n    {kind}\n"
-                f"with {length} children, at the keys\n    {' '.join(map(_key_text, keys))}\n"
-                f"where the full pytree has {full_length}, at\n"
+                f"with {length} child keys\n    {' '.join(map(_key_text, keys))}\n"
+                f"where the full pytree has {full_length} child keys\n"
                 f"    {' '.join(map(_key_text, full_keys))}\n"
-                f"One of them only has\n    {' '.join(only_one_has)}"
+                f"so the symmetric difference on key sets is\n    {' '.join(only_one_has)}"
             ),
         )
     if not _same_metadata(metadata, full_metadata):
@@ -249,6 +262,10 @@ def _describe(tree: Any, is_leaf: bool) -> str:
     return "pytree leaf" if is_leaf else f"{type(tree)}"
 
 
+def _count(children: list[Any]) -> str:
+    return f"{len(children)} child{'ren' * (len(children) != 1)}"
+
+
 def _equality_errors(
     path: tuple[Any, ...], first: Any, second: Any, is_leaf: IsLeaf | None
 ) -> Iterator[tuple[tuple[Any, ...], str, str, str]]:
@@ -279,11 +296,17 @@ def _equality_errors(
         )
         return
     if len(children) != len(other_children):
+        only_one_has = ", ".join(
+            sorted(repr(_key_text(key)) for key in set(keys) ^ set(second_node[0]))
+        )
         yield (
             path,
-            f"{type(first)} with {len(children)} children",
-            f"{type(second)} with {len(other_children)} children",
-            "the numbers of children do not match",
+            f"{type(first)} with {_count(children)}",
+            f"{type(second)} with {_count(other_children)}",
+            (
+                "the numbers of children do not match, with the symmetric difference of key sets: "
+                f"{{{only_one_has}}}"
+            ),
         )
         return
     if not _same_metadata(metadata, other_metadata):

@@ -201,8 +201,8 @@ def register_dataclass(
     """
     if (data_fields is None) != (meta_fields is None):
         raise TypeError(
-            "register_dataclass needs both data_fields and meta_fields or neither, got "
-            f"data_fields={data_fields!r} and meta_fields={meta_fields!r}."
+            "register_dataclass: data_fields and meta_fields must both be specified when either is "
+            f"specified. Got {data_fields=} {meta_fields=}."
         )
     import dataclasses  # here: it takes a millisecond, which programs without them can save
 
@@ -210,8 +210,8 @@ def register_dataclass(
     if data_fields is None or meta_fields is None:
         if not is_dataclass:
             raise TypeError(
-                f"register_dataclass needs data_fields and meta_fields, because {nodetype!r} is "
-                "not a dataclass."
+                "register_dataclass: data_fields and meta_fields are required when nodetype is not "
+                f"a dataclass. Got {nodetype=}."
             )
         fields = [f for f in dataclasses.fields(nodetype) if f.init and f.name not in drop_fields]
         data_fields = [f.name for f in fields if not f.metadata.get("static", False)]
@@ -244,14 +244,15 @@ def _check_fields(
     given = {*data_fields, *meta_fields}
     if missing := expected - given:
         raise ValueError(
-            f"register_dataclass: the constructor of {nodetype.__name__} takes the fields "
-            f"{sorted(missing)}, which are in neither data_fields nor meta_fields. Add them to one "
-            "of these, or to drop_fields."
+            "register_dataclass: data_fields and meta_fields must include all dataclass fields "
+            f"that the constructor of {nodetype.__name__} takes. Missing fields: {missing}. Add "
+            "them to one of these, or to drop_fields."
         )
     if unexpected := given - expected:
         raise ValueError(
-            f"register_dataclass: the constructor of {nodetype.__name__} takes no fields "
-            f"{sorted(unexpected)}."
+            "register_dataclass: data_fields and meta_fields must include all dataclass fields "
+            f"that the constructor of {nodetype.__name__} takes, and no others. Unexpected fields: "
+            f"{unexpected}."
         )
 
 

@@ -334,7 +334,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
     """
     flat = pytree_registry.flatten_one_level(tree)
     if flat is None:
-        raise ValueError(f"A leaf of type {type(tree)} has no children; expected a node.")
+        raise ValueError(f"can't tree-flatten type: {type(tree)} is that of a leaf.")
     return flat
 
 

@@ -26,6 +26,7 @@ class RuleTable(Generic[Rule]):
       name: what the rules are, as a noun, such as ``"batching"``.
       package: the import name of the package that keeps the rules.
       folder: where in the package the rule files lie.
+      missing: what is said of a primitive without a rule, with ``{}`` for its name.
 
     Example:
       >>> from olympus_ir import lax
@@ -35,8 +36,11 @@ class RuleTable(Generic[Rule]):
       1
     """
 
-    def __init__(self, name: str, *, package: str, folder: str = "rules") -> None:
+    def __init__(
+        self, name: str, *, package: str, folder: str = "rules", missing: str | None = None
+    ) -> None:
         self.name = name
+        self._missing = missing or f"{name.capitalize()} rule for '{{}}' not implemented"
         self.package = package
         self.folder = folder
         self.rules: dict[Primitive, Rule] = {}
@@ -115,15 +119,19 @@ class RuleTable(Generic[Rule]):
 
     def missing(self, primitive: Primitive) -> MissingRuleError:
         """The error for a primitive without a rule: says what to do."""
+        what = self._missing.format(primitive.name)
         reason = self.exemptions.get(primitive)
         if reason:
-            return MissingRuleError(f"`{primitive.name}` has no {self.name} rule: {reason}.")
+            return MissingRuleError(
+                f"{what}: `{primitive.name}` has no {self.name} rule: {reason}."
+            )
         if primitive.family:
             where = f"Add one to {self.package}/{self.folder}/{primitive.family}.py"
         else:
             where = f"Define one with {self.package}'s `{self.name}_rules.define`"
         return MissingRuleError(
-            f"`{primitive.name}` has no {self.name} rule. {where} or exempt it with a reason."
+            f"{what}: `{primitive.name}` has no {self.name} rule. {where} or exempt it with a "
+            "reason."
         )
 
     def holes(self, primitives: Any) -> list[str]:

@@ -155,9 +155,9 @@ def _over_mesh_in_force(spec: PartitionSpec) -> NamedSharding:
     if mesh is None:
         mesh = mesh_in_force()
     if mesh.empty:
-        raise ValueError(
-            f"ShapeDtypeStruct has the PartitionSpec {spec}, and no mesh is in force. Set one with "
-            "olympus.set_mesh, or use NamedSharding."
+        raise TypeError(
+            f"ShapeDtypeStruct has the PartitionSpec {spec}, and the context mesh cannot be empty. "
+            "Set one with olympus.set_mesh, or use NamedSharding."
         )
     return NamedSharding(mesh, spec)
 

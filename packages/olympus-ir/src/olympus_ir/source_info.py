@@ -96,9 +96,10 @@ def summarize(source: SourceInfo, frames: int = 1) -> str:
 
 def function_name(fun: Any) -> str:
     """The name of a function as programs show it."""
-    while isinstance(fun, functools.partial):
+    name = getattr(fun, "__name__", None)  # which a partial application may have been given
+    while name is None and isinstance(fun, functools.partial):
         fun = fun.func
-    name = getattr(fun, "__name__", None)
+        name = getattr(fun, "__name__", None)
     if isinstance(name, str):
         return name
     return getattr(type(fun), "__name__", "<unnamed function>")

@@ -9,9 +9,9 @@ from typing import Any
 from . import config, source_info
 from .avals import AbstractValue, get_aval, is_valid_value, varying_axes
 from .effects import NamedAxisEffect
-from .errors import LeakedTracerError
 from .flattening import result_paths
 from .name_stacks import marks_of
+from .naming import naming
 from .olympuspr import (
     Atom,
     ClosedOlympuspr,
@@ -137,7 +137,8 @@ class StagingTrace(Trace):
             if isinstance(value, Tracer):
                 raise
             raise TypeError(
-                f"Error interpreting argument to {primitive.name} as an OLYMPUS value. The "
+                f"Error interpreting argument to {primitive.name} as {naming.a_library} value. "
+                "The "
                 f"problematic value is of type {type(value)} and was passed to {primitive.name} at "
                 f"position {position}."
             ) from error
@@ -229,7 +230,8 @@ class StagingTrace(Trace):
                 raise TypeError(
                     f"function {self.debug_info.func_src_info} traced for "
                     f"{self.debug_info.traced_for} returned a value of type {type(output)}"
-                    f"{where if path != 'result' else ''}, which is not a valid OLYMPUS type"
+                    f"{where if path != 'result' else ''}, which is not a valid {naming.library} "
+                    "type"
                 ) from None
 
     def _check_returned_ref(self, position: int, atom: Any, out_tree: Any) -> None:
@@ -346,8 +348,8 @@ def _origin_of(trace: Any, atom: Any) -> str:
     if trace.finished and id(atom) in producers:
         equation = producers[id(atom)]
         return (
-            f"{prefix}\nThe leaked intermediate value was created by `{equation.primitive.name}` "
-            f"on line {source_info.summarize(equation.source_info)}."
+            f"{prefix}\nThe leaked intermediate value was created on line "
+            f"{source_info.summarize(equation.source_info)}, by `{equation.primitive.name}`."
         )
     if arguments:
         names = debug_info.arg_names or ()
@@ -417,6 +419,8 @@ def trace_to_olympuspr(
         trace.finish()
     if config.check_tracer_leaks.value:
         tracers = outputs = None  # nothing of ours may refer to the trace now
+        from .leaks import check_leaks  # only needed while looking for leaks
+
         check_leaks(trace)
     if config.enable_checks.value:
         from .checker import check_olympuspr  # it knows all primitives, which know this module
@@ -497,29 +501,6 @@ def backward_with_constants(bwd: Callable[..., Any], count: int) -> Callable[...
 
     bwd_of_constants_too.__name__ = function_name(bwd)
     return bwd_of_constants_too
-
-
-def check_leaks(trace: Trace) -> None:
-    """Raises where tracers of a finished trace are still alive.
-
-    Raises:
-      LeakedTracerError: names the tracers and the lines that made them.
-    """
-    import gc  # only needed while looking for leaks
-
-    if not _tracers_of(trace, gc):
-        return
-    gc.collect()  # some may wait in a cycle, after an exception for example
-    tracers = _tracers_of(trace, gc)
-    if tracers:
-        leaked = "\n".join(
-            f"Leaked tracer: {tracer!r}. {tracer._origin_message()}" for tracer in tracers[:5]
-        )
-        raise LeakedTracerError(f"Leaked trace {trace!r}. Leaked tracer(s):\n{leaked}")
-
-
-def _tracers_of(trace: Trace, gc: Any) -> list[Tracer]:
-    return [referrer for referrer in gc.get_referrers(trace) if isinstance(referrer, Tracer)]
 
 
 def varying_alike(args: Sequence[Any]) -> Sequence[Any]:

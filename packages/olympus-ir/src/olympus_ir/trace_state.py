@@ -9,7 +9,6 @@ from typing import Any
 from . import tracing
 from .avals import AbstractValue, ShapedArray
 from .layouts import layout_over, mesh_in_force, with_dimension, without_dimension
-from .staging import check_leaks
 from .tracing import Trace, current, evaluation_trace
 
 __all__ = [
@@ -103,6 +102,8 @@ class set_current_trace(tracing.set_current_trace):
     def __exit__(self, *exception: Any) -> None:
         super().__exit__(*exception)
         if self.check_leaks:
+            from .leaks import check_leaks  # only needed while looking for leaks
+
             check_leaks(self.trace)
 
 

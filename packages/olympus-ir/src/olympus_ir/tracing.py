@@ -28,6 +28,7 @@ from .errors import (
     UnexpectedTracerError,
 )
 from .name_stacks import NameStack, no_names
+from .naming import naming
 
 if TYPE_CHECKING:
     from .primitives import Primitive
@@ -459,18 +460,35 @@ class Tracer(ArrayBase):
             else "The truth value of an empty array is ambiguous. Use `array.size > 0`."
         )
 
+    def _check_scalar(self) -> None:
+        aval = self.aval
+        if getattr(aval, "shape", ()) != ():
+            raise TypeError(
+                "Only scalar arrays can be converted to Python scalars; got "
+                f"{aval.str_short()} with ndim={len(aval.shape)}."
+            )
+
     def __int__(self) -> int:
-        return int(self._concrete(needs_a_value("int() was called on", "x.astype(int)")))
+        self._check_scalar()
+        return int(self._concrete(needs_a_value("int() was called on", "`x.astype(int)`")))
 
     def __float__(self) -> float:
-        return float(self._concrete(needs_a_value("float() was called on", "x.astype(float)")))
+        self._check_scalar()
+        return float(self._concrete(needs_a_value("float() was called on", "`x.astype(float)`")))
 
     def __complex__(self) -> complex:
+        self._check_scalar()
         return complex(
-            self._concrete(needs_a_value("complex() was called on", "x.astype(complex)"))
+            self._concrete(needs_a_value("complex() was called on", "`x.astype(complex)`"))
         )
 
     def __index__(self) -> int:
+        aval = self.aval
+        if getattr(aval, "shape", ()) != () or not np.issubdtype(aval.dtype, np.integer):
+            raise TypeError(
+                "Only integer scalar arrays can be converted to a scalar index; got "
+                f"{aval.str_short()}."
+            )
         return operator.index(self._concrete(TracerIntegerConversionError))
 
     def item(self, *args: Any) -> Any:
@@ -484,8 +502,8 @@ class Tracer(ArrayBase):
 
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
         raise TypeError(
-            f"OLYMPUS arrays are immutable, and {type(self).__name__} does not support item "
-            "assignment. Instead of ``x[idx] = y``, use ``x = x.at[idx].set(y)`` or another "
+            f"{naming.library} arrays are immutable, and {type(self).__name__} does not support "
+            "item assignment. Instead of ``x[idx] = y``, use ``x = x.at[idx].set(y)`` or another "
             ".at[] method: docs/quickstart.md shows how."
         )
 
@@ -519,7 +537,7 @@ class Tracer(ArrayBase):
 
 def needs_a_value(what: str, instead: str) -> Callable[[Tracer], Exception]:
     return lambda tracer: ConcretizationTypeError(
-        tracer, f"{what} a traced array, whose value is not known; use {instead} instead."
+        tracer, f"{what} a traced array, whose value is not known; try using {instead} instead."
     )
 
 
@@ -549,16 +567,17 @@ def reject_tracers(primitive: Primitive, args: Sequence[Any]) -> None:
 def escaped_tracer_error(tracer: Tracer, detail: str = "") -> UnexpectedTracerError:
     """The error for a tracer used after, or outside of, the tracing that made it."""
     return UnexpectedTracerError(
-        "Encountered an unexpected tracer. A function transformed by OLYMPUS had a side effect, "
+        f"Encountered an unexpected tracer. A function transformed by {naming.library} had a side "
+        "effect, "
         f"allowing for a reference to an intermediate value with type {tracer.aval.str_short()} "
-        "wrapped in a "
-        f"{type(tracer).__name__} to escape the scope of the transformation"
+        f"wrapped in a {type(tracer).__name__} to escape the scope of the transformation"
         f"{'; it ' + detail if detail else ''}.\n"
-        "OLYMPUS transformations require that functions explicitly return their outputs, and "
-        "disallow saving intermediate values to global state.\n"
+        f"{naming.library} transformations require that functions explicitly return their outputs, "
+        "and disallow saving intermediate values to global state.\n"
         f"{tracer._origin_message()}\n"
-        "To catch the leak earlier, set the environment variable OLYMPUS_CHECK_TRACER_LEAKS or use "
-        "the `olympus.checking_leaks` context manager."
+        "To catch the leak earlier, set the environment variable "
+        f"{naming.module.upper()}_CHECK_TRACER_LEAKS or use the `{naming.module}.checking_leaks` "
+        "context manager."
     )
 
 

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from olympus_ir import Array, ShapedArray, Tracer, lax, trace_to_olympuspr, typeof
+from olympus_ir import Array, ShapedArray, Tracer, config, dtypes, lax, trace_to_olympuspr, typeof
 from olympus_ir.lax.conversion import convert_dtype
 from olympus_ir.lax.values import as_array, cast, shape_of, typed_scalar
 
@@ -120,3 +120,26 @@ def test_conversions_that_change_nothing_give_the_array_itself():
     weak = convert_dtype(x, weak_type=True)
     assert weak.weak_type
     assert not lax.convert_element_type(weak, np.float32).weak_type
+
+
+def test_large_integers_become_floats():
+    assert lax.convert_element_type(2**100, np.float32) == np.float32(2.0**100)
+    with pytest.raises(OverflowError):
+        lax.convert_element_type(2**100, np.int32)
+
+
+def test_sums_in_half_precision_can_be_forbidden():
+    x = np.ones((3, 1), np.float16)
+    assert lax.reduce_sum(x, (0,)).dtype == np.float16
+    with config.allow_f16_reductions(False):
+        with pytest.raises(ValueError, match=r"f16\[3,1\] is not allowed when .*=False"):
+            lax.reduce_sum(x, (0,))
+        lax.reduce_sum(x, (1,))  # adds nothing
+        lax.reduce_sum(x.astype(np.float32), (0,))
+    assert lax.reduce_sum(x, (0,)).shape == (1,)
+
+
+@pytest.mark.parametrize("operation", [lax.sin, lax.neg, lambda x: lax.add(x, x)])
+def test_tangents_of_integers_take_no_part_in_arithmetic(operation):
+    with pytest.raises(TypeError, match="float0s do not support any operations by design"):
+        operation(np.zeros(2, dtypes.float0))

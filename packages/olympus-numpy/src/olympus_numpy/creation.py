@@ -12,9 +12,10 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
-from olympus_ir.avals import ShapedArray, canonicalize_shape, get_aval
+from olympus_ir.avals import ShapedArray, canonicalize_shape, get_aval, is_valid_value
 from olympus_ir.lax.creation import layout_like, place_like
 from olympus_ir.lax.values import as_array
+from olympus_ir.naming import naming
 from olympus_ir.resharding import asked_sharding
 
 from .compilation import compiled, inlined
@@ -147,6 +148,10 @@ def _make(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
     for name in ("__olympus_array__", "__jax_array__"):
         if hasattr(value, name):
             return _make(function, getattr(value, name)(), dtype, must_copy)
+    if isinstance(value, int | float | complex):
+        # As jitted functions take enumerations and other kinds of numbers.
+        base: Any = next(kind for kind in (int, float, complex) if isinstance(value, kind))
+        return _from_scalar(base(value), dtype)
     if value is None:
         raise ValueError(f"None is not a valid value for olympus.numpy.{function}")
     if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
@@ -182,16 +187,22 @@ def _host_scalar(value: Any, dtype: Any) -> np.ndarray:
 def from_host(value: Any, dtype: Any = None, original: Any = None) -> Any:
     """The array of a NumPy array or scalar; 64-bit values are narrowed as configured."""
     if dtype is None:
+        if value.dtype == dtypes.float0:
+            return value  # has no elements that a device could hold
         dtype = dtypes.canonicalize_dtype(value.dtype)
         if not dtypes.is_valid_dtype(dtype):
-            raise TypeError(
-                f"Value {value if original is None else original!r} with dtype {value.dtype} is "
-                "not a valid array type: only arrays of numbers are supported."
-            )
+            raise TypeError(_not_numbers(value if original is None else original, value.dtype))
     if value.dtype != dtype:
         with np.errstate(over="ignore", invalid="ignore"):
             value = value.astype(dtype)
     return held(value, ShapedArray(value.shape, dtype))
+
+
+def _not_numbers(value: Any, dtype: Any) -> str:
+    return (
+        f"Value {value!r} with dtype {dtype} is not a valid {naming.library} array type. Only "
+        f"arrays of numeric types are supported by {naming.library}."
+    )
 
 
 def _from_sequence(function: str, values: Any, dtype: Any) -> Any:
@@ -216,7 +227,14 @@ def _collect_leaves(function: str, values: Any, leaves: list[Any]) -> None:
         elif value is None:
             raise ValueError(f"None is not a valid value for olympus.numpy.{function}")
         else:
-            leaves.append(value)
+            leaves.append(_with_type(value))
+
+
+def _with_type(value: Any) -> Any:
+    """What is to tell the dtype of an element: of foreign objects, what they are as arrays."""
+    if hasattr(value, "__array__") and not is_valid_value(value):
+        return np.asarray(value)
+    return value
 
 
 def _from_host_sequence(values: Any, leaves: list[Any], kinds: set[type], dtype: Any) -> Any:
@@ -224,10 +242,7 @@ def _from_host_sequence(values: Any, leaves: list[Any], kinds: set[type], dtype:
     if dtype is None and leaves:
         for leaf in leaves:
             if isinstance(leaf, str | bytes):
-                raise TypeError(
-                    f"Value {leaf!r} with dtype {np.asarray(leaf).dtype} is not a valid array "
-                    "type: only arrays of numbers are supported."
-                )
+                raise TypeError(_not_numbers(leaf, np.asarray(leaf).dtype))
         if kinds <= _python_scalars:
             widest = complex if complex in kinds else float if float in kinds else None
             widest = widest or (int if int in kinds else bool)

@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.naming import naming
 from olympus_ir.tracing import Tracer, concrete_or_error
 
 from .arithmetic import remainder
@@ -272,7 +273,7 @@ def take_along_axis(
 
 def _refuse_inplace(name: str) -> NoReturn:
     raise ValueError(
-        f"olympus.numpy.{name} cannot modify arrays in-place, because OLYMPUS arrays are "
+        f"olympus.numpy.{name} cannot modify arrays in-place, because {naming.library} arrays are "
         "immutable. Pass inplace=False to instead return an updated array."
     )
 

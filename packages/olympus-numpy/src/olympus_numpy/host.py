@@ -13,6 +13,7 @@ import numpy as np
 from olympus_ir import dtypes
 from olympus_ir.arrays import Array
 from olympus_ir.avals import is_valid_value
+from olympus_ir.naming import naming
 from olympus_ir.tracing import concrete_or_error
 
 from .axes import canonical_axes
@@ -123,7 +124,7 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
 def _refuse_impure(name: str) -> NoReturn:
     raise NotImplementedError(
         f"olympus.numpy.{name}() is not implemented because it may be non-pure and thus unsafe for "
-        "use with JIT and other OLYMPUS transformations. Consider using "
+        f"use with JIT and other {naming.library} transformations. Consider using "
         f"olympus.numpy.asarray(np.{name}(...)) instead, outside of transformed functions."
     )
 

@@ -19,6 +19,7 @@ import numpy as np
 from olympus_ir import dtypes
 from olympus_ir.arrays import Array
 from olympus_ir.errors import NonConcreteBooleanIndexError
+from olympus_ir.naming import naming
 from olympus_ir.sizes import max_dim, min_dim
 from olympus_ir.tracing import Tracer, is_constant_dim
 
@@ -298,7 +299,7 @@ def _as_index_array(part: Any) -> Any:
     if part.__class__ is list or part.__class__ is tuple:
         return _list_as_array(part)
     if isinstance(part, str | bytes):
-        raise TypeError(f"OLYMPUS does not support string indexing; got idx={part!r}")
+        raise TypeError(f"{naming.library} does not support string indexing; got idx={part!r}")
     for name in ("__olympus_array__", "__jax_array__"):
         if hasattr(part, name):
             return getattr(part, name)()

@@ -11,6 +11,7 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import canonicalize_shape
+from olympus_ir.naming import naming
 
 from .axes import canonical_axis, hashable_axis, refuse_out, requested_dtype
 from .compilation import compiled, outlined
@@ -338,8 +339,8 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     """
     if inplace:
         raise NotImplementedError(
-            "olympus.numpy.fill_diagonal cannot modify arrays in-place, because OLYMPUS arrays are "
-            "immutable. Pass inplace=False to instead return an updated array."
+            f"olympus.numpy.fill_diagonal cannot modify arrays in-place, because {naming.library} "
+            "arrays are immutable. Pass inplace=False to instead return an updated array."
         )
     if wrap:
         raise NotImplementedError("wrap=True is not implemented, must use wrap=False")

@@ -208,6 +208,8 @@ class Promotion:
 def _check_extended(function: str, avals: Sequence[ShapedArray]) -> None:
     """Raises TypeError where an operation takes elements of an extended dtype with others."""
     found = {aval.dtype for aval in avals}
+    if dtypes.float0 in found and function != "promote_dtypes":
+        dtypes.refuse_float0(function)
     if function != "promote_dtypes" and len(found) > 1 and any(map(dtypes.is_extended, found)):
         shown = ", ".join(dtypes.name_of(aval.dtype) for aval in avals)
         raise TypeError(f"{function} does not accept dtypes {shown}.")

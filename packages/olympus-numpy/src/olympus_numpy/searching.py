@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.naming import naming
 from olympus_ir.tracing import concrete_or_error
 
 from .compilation import compiled
@@ -50,7 +51,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
             np.asarray,
             a,
             "The size argument of olympus.numpy.nonzero must be statically specified to use "
-            "olympus.numpy.nonzero within OLYMPUS transformations.",
+            f"olympus.numpy.nonzero within {naming.library} transformations.",
         )
         from .creation import asarray  # which knows how arrays are made
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from olympus_ir import ShapeDtypeStruct, dtypes, eval_shape, lax
 from olympus_ir.arrays import Array
+from olympus_ir.naming import naming
 
 from .axes import requested_dtype
 from .compilation import compiled
@@ -273,7 +274,8 @@ class ufunc:
         """
         if inplace:
             raise NotImplementedError(
-                "Because OLYMPUS arrays are immutable, olympus.numpy ufunc.at() cannot operate "
+                f"Because {naming.library} arrays are immutable, olympus.numpy ufunc.at() cannot "
+                "operate "
                 "inplace like NumPy's: call it with inplace=False and use what it returns."
             )
         check_arraylike(f"{self.__name__}.at", a)

@@ -13,6 +13,7 @@ from olympus_ir import config, dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import get_aval, is_valid_value
 from olympus_ir.config import config_states
+from olympus_ir.naming import naming
 from olympus_ir.promotion import lattice_result_type
 from olympus_ir.resharding import with_out_sharding
 from olympus_ir.tracing import current, evaluation_trace
@@ -127,8 +128,8 @@ def _as_values(values: Any, dtype: Any) -> Any:
     warnings.warn(
         "scatter inputs have incompatible types: cannot safely cast value from "
         f"dtype={dtypes.name_of(own)} to dtype={dtypes.name_of(dtype)} with "
-        f"olympus_numpy_dtype_promotion={getattr(mode, 'value', mode)}. In future OLYMPUS releases "
-        "this will result in an error. Convert the values first, with astype.",
+        f"olympus_numpy_dtype_promotion={getattr(mode, 'value', mode)}. In future {naming.library} "
+        "releases this will result in an error. Convert the values first, with astype.",
         FutureWarning,
         stacklevel=4,
     )

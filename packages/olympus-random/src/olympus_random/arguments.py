@@ -18,6 +18,7 @@ from olympus_ir.extended_arrays import ExtendedArray, logical_aval
 from olympus_ir.jit import jit
 from olympus_ir.lax.axes import integer_or_dim
 from olympus_ir.lax.broadcasting import broadcast_shapes
+from olympus_ir.naming import naming
 from olympus_ir.promotion import result_type
 from olympus_ir.tracing import current, evaluation_trace
 
@@ -45,7 +46,8 @@ def check_keys(key: Any) -> tuple[Any, bool]:
         return key, False
     if not all(hasattr(key, name) for name in ("ndim", "shape", "dtype")):
         raise TypeError(
-            "OLYMPUS encountered invalid PRNG key data: expected key_data to have ndim, shape, and "
+            f"{naming.library} encountered invalid PRNG key data: expected key_data to have ndim, "
+            "shape, and "
             f"dtype attributes. Got {key!r}. Make a key of a seed with olympus.random.key(seed)."
         )
     if config.legacy_prng_key.value != LegacyPrngKeyState.ALLOW:
@@ -87,14 +89,14 @@ def wrap(data: Any, implementation: PRNGImpl) -> Any:
     """
     if not (dtypes.is_extended(data.dtype) or np.dtype(data.dtype) == np.uint32):
         raise TypeError(
-            "OLYMPUS encountered invalid PRNG key data: expected key_data.dtype = uint32; got "
-            f"dtype={dtypes.name_of(data.dtype)}"
+            f"{naming.library} encountered invalid PRNG key data: expected key_data.dtype = "
+            f"uint32; got dtype={dtypes.name_of(data.dtype)}"
         )
     key_shape = implementation.key_shape
     if data.shape[data.ndim - len(key_shape) :] != key_shape or data.ndim < len(key_shape):
         raise TypeError(
-            "OLYMPUS encountered invalid PRNG key data: expected key_data.shape to end with "
-            f"{key_shape}; got shape={data.shape} for impl={implementation.name}"
+            f"{naming.library} encountered invalid PRNG key data: expected key_data.shape to end "
+            f"with {key_shape}; got shape={data.shape} for impl={implementation.name}"
         )
     if current.trace is evaluation_trace and isinstance(data, Array):
         aval: Any = get_aval(data)

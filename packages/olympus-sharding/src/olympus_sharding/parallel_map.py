@@ -179,8 +179,8 @@ class _Mapping:
             if not -count <= number < count:
                 raise ValueError(
                     f"pmapped function has static_broadcasted_argnums={self.static_argnums} but "
-                    f"was called with only {count} positional arguments. All static broadcasted "
-                    "arguments must be passed positionally."
+                    f"was called with only {count} positional argument{'s' * (count != 1)}. All "
+                    "static broadcasted arguments must be passed positionally."
                 )
         positions = sorted({number % count for number in self.static_argnums})
         for position in positions:

@@ -18,6 +18,7 @@ import numpy as np
 
 from olympus_ir.arrays import register_array_class
 from olympus_ir.avals import ShapedArray, register_value_type
+from olympus_ir.naming import naming
 from olympus_sharding.shardings import NamedSharding, SingleDeviceSharding
 
 from . import printing, shards
@@ -236,7 +237,8 @@ def _rows(array: ArrayImpl, sharding: SingleDeviceSharding) -> Iterator[ArrayImp
 
 def _setitem(self: ArrayImpl, index: Any, value: Any) -> NoReturn:
     raise TypeError(
-        "OLYMPUS arrays are immutable and do not support in-place item assignment. Instead of "
+        f"{naming.library} arrays are immutable and do not support in-place item assignment. "
+        "Instead of "
         "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: docs/quickstart.md shows "
         "how."
     )

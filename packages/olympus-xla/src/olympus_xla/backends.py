@@ -356,7 +356,7 @@ def _check_not_in_use(flag: Any) -> Callable[[Any], None]:
     def check(value: Any) -> None:
         if _current is not None and value != flag.value:
             raise RuntimeError(
-                f"{flag.flag_name} config should be updated before backends are initialized i.e. "
+                f"{flag.shown_name} config should be updated before backends are initialized i.e. "
                 "before any OLYMPUS operation is executed. You should initialize this config "
                 "immediately after `import olympus`."
             )

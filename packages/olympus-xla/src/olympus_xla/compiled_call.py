@@ -13,6 +13,7 @@ from typing import Any
 from olympus_ir import pytrees
 from olympus_ir.avals import get_aval
 from olympus_ir.jit import TracedProgram
+from olympus_ir.naming import naming
 from olympus_ir.tracing import Tracer
 
 from .compilation import Compiled
@@ -61,8 +62,8 @@ def _check_arguments(
     for leaf in leaves:
         if isinstance(leaf, Tracer):
             raise TypeError(
-                "Cannot apply OLYMPUS transformations to a function lowered and compiled for a "
-                "particular signature. Detected argument of Tracer type "
+                f"Cannot apply {naming.library} transformations to a function lowered and compiled "
+                "for a particular signature. Detected argument of Tracer type "
                 f"{type(leaf)}. Transform the function before lowering it."
             )
     if given_tree != in_tree:

@@ -23,6 +23,7 @@ from olympus_ir.config_cache_flags import compilation_cache_dir
 from olympus_ir.config_states import no_execution
 from olympus_ir.dtypes import float0
 from olympus_ir.extended_arrays import array_of_type, plain_array, plain_aval
+from olympus_ir.naming import naming
 
 from . import backends, effect_tokens
 from ._jaxlib import (
@@ -345,8 +346,8 @@ class Executable:
         """Runs the executable on the operands that it takes; puts them in place first."""
         if no_execution.value:
             raise RuntimeError(
-                f"OLYMPUS tried to execute the function {self.loaded.hlo_modules()[0].name}, but "
-                "the no_execution config option is set"
+                f"{naming.library} tried to execute the function "
+                f"{self.loaded.hlo_modules()[0].name}, but the no_execution config option is set"
             )
         if self.spans_processes and backends.distributed_runtime is not None:
             backends.distributed_runtime.check_no_failure()

@@ -11,7 +11,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from olympus_ir import config
-from olympus_ir.avals import get_aval
+from olympus_ir.avals import operand_avals
 from olympus_ir.jit import JitOptions, TracedProgram
 from olympus_ir.lax import callbacks, jit_p
 from olympus_ir.olympuspr import ClosedOlympuspr
@@ -64,13 +64,18 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
         for arg in args:
             if isinstance(arg, Tracer):
                 raise escaped_tracer_error(arg, f"was passed to `{primitive.name}`")
-        avals = tuple([get_aval(arg) for arg in args])
+        avals = operand_avals(primitive.name, args)
         if any(aval.is_ref for aval in avals):
             results = _evaluate_with_refs(primitive, args, avals, params, programs)
             return (results if primitive.multiple_results else results[0]), None
         key = (avals, tuple(params.items()), config.trace_context())
         program = programs.get(key)
         if program is None:
+            if primitive._shape_rule is None:
+                raise NotImplementedError(
+                    f"Evaluation rule for '{primitive.name}' not implemented: it has neither one "
+                    f"(`{primitive.name}_p.def_impl`) nor rules to be compiled by."
+                )
             program = _program(primitive, avals, params)
             if len(programs) > 4096:
                 programs.clear()

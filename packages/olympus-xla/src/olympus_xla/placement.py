@@ -336,6 +336,12 @@ def _flat_shardings(given: Any, tree: Any, count: int, what: str) -> list[Any]:
     return [_concrete_sharding(each, what) for each in flat]
 
 
+def asked_out_shardings(options: JitOptions, program: Any) -> list[Any]:
+    """The shardings that the user asked for, one a leaf of the result; None where for none."""
+    given = dict(options.placement).get("out_shardings")
+    return _flat_shardings(given, program.out_tree, program.out_tree.num_leaves, "out")
+
+
 def prefix_of_shardings(given: tuple[Any, Sequence[Any]], target: Any, what: str) -> list[Any]:
     """The leaf of a tree of shardings that each leaf of a target comes under.
 

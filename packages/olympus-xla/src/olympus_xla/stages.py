@@ -20,7 +20,7 @@ from ._jaxlib import hlo_module_cost_analysis, xla_computation
 from .compiled_call import make_compiled_call
 from .layouts import Format, Layout
 from .lowering import mlir
-from .placement import Placement, committed_sharding, resolve_placement
+from .placement import Placement, asked_out_shardings, committed_sharding, resolve_placement
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
 
@@ -117,12 +117,6 @@ class Stage:
         donated = self._program.params["donated_invars"]
         return tuple(position for position, given in enumerate(donated) if given)
 
-    @property
-    def out_info(self) -> Any:
-        """Shapes and dtypes of the results, in their structure."""
-        structs = [ShapeDtypeStruct(a.shape, a.dtype) for a in self._program.closed.out_avals]
-        return pytrees.tree_unflatten(self._program.out_tree, structs)
-
 
 class Traced(Stage):
     """A function traced for given types of arguments."""
@@ -162,10 +156,16 @@ class Traced(Stage):
 
     @property
     def out_info(self) -> Any:
-        """Shapes, dtypes and weak types of the results, in their structure."""
+        """Shapes, dtypes, weak types and known shardings of the results, in their structure."""
+        asked = asked_out_shardings(self._options, self._program)
         structs = [
-            ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
-            for aval in self._program.closed.out_avals
+            ShapeDtypeStruct(
+                aval.shape,
+                aval.dtype,
+                weak_type=aval.weak_type,
+                sharding=aval.layout if sharding is None else sharding,
+            )
+            for aval, sharding in zip(self._program.closed.out_avals, asked, strict=True)
         ]
         return pytrees.tree_unflatten(self._program.out_tree, structs)
 
@@ -229,6 +229,11 @@ class Lowered(Stage):
     """A program lowered to StableHLO."""
 
     __slots__ = ("_lowered", "_placement", "_traced")
+
+    @property
+    def out_info(self) -> Any:
+        """Shapes, dtypes, weak types and known shardings of the results, in their structure."""
+        return self._traced.out_info
 
     def __init__(self, traced: Traced, lowered: compilation.Lowered, placement: Placement) -> None:
         self._placement = placement

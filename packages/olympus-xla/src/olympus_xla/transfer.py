@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.dtypes import float0
 from olympus_ir.extended_arrays import ExtendedArray, logical_aval, plain_array
 from olympus_ir.lax import device_put_p
 from olympus_ir.layouts import mesh_in_force, placed
 from olympus_ir.memory_spaces import MEMORY_KINDS, MemorySpace
+from olympus_ir.naming import naming
 from olympus_ir.placement import PartitionSpec
-from olympus_ir.pytree_prefix import structure_mismatch
+from olympus_ir.pytree_prefix import specification_mismatch
 from olympus_ir.pytrees import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from olympus_ir.tracing import Tracer, current, evaluation_trace
 from olympus_sharding.context import concrete_mesh_in_force, get_mesh
@@ -159,6 +161,8 @@ def put_leaf(
     if handler is not None:
         return handler(value, place)
     aval: Any = get_aval(value)
+    if aval.dtype == float0:
+        return value  # has no elements that a device could hold
     sharding = sharding_of_place(place)
     if place is not None:
         aval = placed(aval, sharding)
@@ -188,8 +192,8 @@ def _host_operand(value: Any) -> Any:
     array = np.asarray(value)
     if array.dtype == object:
         raise TypeError(
-            f"{value!r} of type {type(value)} is not a valid OLYMPUS value here: it has a type and "
-            "no contents. Functions of types alone are what olympus.eval_shape is for."
+            f"{value!r} of type {type(value)} is not a valid {naming.library} value here: it has a "
+            "type and no contents. Functions of types alone are what olympus.eval_shape is for."
         )
     return array
 
@@ -443,8 +447,8 @@ def _broadcast(name: str, prefix: Any, tree: Any, count: int) -> Sequence[Any]:
         return (prefix,) * count
     try:
         subtrees = prefix_structure.flatten_up_to(tree)
-    except ValueError as error:
-        raise structure_mismatch(f"device_put {name}", prefix, tree, None, error) from None
+    except ValueError:
+        raise specification_mismatch(f"device_put {name}", prefix, tree, _is_none) from None
     result: list[Any] = []
     for leaf, subtree in zip(prefix_leaves, subtrees, strict=True):
         result += [leaf] * len(tree_leaves(subtree))

@@ -12,6 +12,7 @@ from ..avals import AbstractValue, get_aval
 from ..errors import UnexpectedTracerError
 from ..evaluation import eval_olympuspr
 from ..flattening import FlatFunction, debug_info_of_tree
+from ..naming import naming
 from ..olympuspr import ClosedOlympuspr
 from ..primitives import instruction
 from ..staging import trace_to_closed
@@ -80,7 +81,8 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
         closed = trace_to_closed(flat, avals, debug_info_of_tree("composite", decomposition, tree))
         if any(isinstance(value, Tracer) for value in closed.consts):
             raise UnexpectedTracerError(
-                "Found an OLYMPUS Tracer as a constant in the decomposition for the composite op "
+                f"Found {naming.a_library} Tracer as a constant in the decomposition for the "
+                "composite op "
                 f"'{name}'. This means that the decomposition function closes over a value that is "
                 "involved in a transformation. Any values that aren't explicitly known at compile "
                 "time must be explicitly passed as arguments to the composite."

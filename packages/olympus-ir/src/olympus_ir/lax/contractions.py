@@ -137,7 +137,7 @@ def _dot_general_shape(
         rhs_sizes = tuple(rhs.shape[dimension] for dimension in rhs_dims)
         if lhs_sizes != rhs_sizes:
             raise ShapeError(
-                f"dot_general requires lhs and rhs {what} to have the same shape, got "
+                f"dot_general requires {what} to have the same shape, got "
                 f"{lhs_sizes} and {rhs_sizes} (lhs {lhs.str_short(short_dtypes=True)}, rhs "
                 f"{rhs.str_short(short_dtypes=True)}, {what} {lhs_dims} and {rhs_dims})."
             )

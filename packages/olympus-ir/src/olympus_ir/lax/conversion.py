@@ -152,7 +152,12 @@ def convert_dtype(
       weak_type: whether the result's dtype gives way to other operands'.
       sharding: how the result is laid out; as the operand where it is None.
     """
-    aval = operand.aval if isinstance(operand, Tracer) else array_aval(operand)
+    try:
+        aval = operand.aval if isinstance(operand, Tracer) else array_aval(operand)
+    except OverflowError:
+        if new_dtype is None or not dtypes.issubdtype(new_dtype, np.inexact):
+            raise
+        return convert_dtype(float(operand), new_dtype, weak_type, sharding)  # of a large integer
     if not aval.shape and not isinstance(operand, Array) and sharding is None:
         dtype = aval.dtype if new_dtype is None else new_dtype
         check_conversion(aval.dtype, dtype)

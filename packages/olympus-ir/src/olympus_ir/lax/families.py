@@ -38,6 +38,8 @@ def check_dtype(name: str, aval: ShapedArray, accepted: Sequence[type], position
     if not any(dtypes.issubdtype(aval.dtype, kind) for kind in accepted):
         kinds = ", ".join(kind.__name__.rstrip("_") for kind in accepted)
         where = "" if position < 0 else f" at position {position}"
+        if aval.dtype == dtypes.float0:
+            dtypes.refuse_float0(f"{name}{where and ','}{where}{where and ','}")
         raise TypeError(
             f"{name} does not accept dtype {dtypes.name_of(aval.dtype)}{where}. Accepted dtypes"
             f"{where} are subtypes of {kinds}."
@@ -188,14 +190,17 @@ def axis_reduction(
     result: DTypeRule | None = None,
     family: str = "reductions",
     linear_in: tuple[int, ...] | bool = (),
+    check: Callable[[ShapedArray, Sequence[int]], None] | None = None,
 ) -> Primitive:
-    """Declares a primitive that reduces one array over ``axes``."""
+    """Declares a primitive that reduces one array over ``axes``; ``check`` may refuse operands."""
     primitive = instruction(name, family=family)
     primitive.linear_in = linear_in
 
     def shape_rule(operand: ShapedArray, *, axes: tuple, **params: Any) -> ShapedArray:
         check_dtype(name, operand, accepted)
         shape = reduced_shape(name, operand, axes)
+        if check is not None:
+            check(operand, axes)
         dtype = operand.dtype if result is None else result(operand.dtype, **params)
         return ShapedArray(shape, dtype, operand.weak_type, vma=operand.vma)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import dtypes, pytrees
 from ..avals import ShapedArray
+from ..config_states import allow_f16_reductions
 from ..errors import ShapeError
 from ..primitives import Primitive, instruction
 from ..resharding import asked_sharding
@@ -61,7 +62,21 @@ __all__ = [
     "reduce_xor_p",
 ]
 
-reduce_sum_p = axis_reduction("reduce_sum", (np.number,), linear_in=True)
+_halves = frozenset({np.dtype(np.float16), np.dtype(dtypes.bfloat16)})
+
+
+def _check_sum_in_half_precision(operand: ShapedArray, axes: Sequence[int]) -> None:
+    if operand.dtype in _halves and not allow_f16_reductions.value:
+        if any(operand.shape[axis] != 1 for axis in axes):
+            raise ValueError(
+                f"reduce_sum on operand {operand.str_short(short_dtypes=True)} is not allowed when "
+                f"{allow_f16_reductions.shown_name}=False. Convert it to float32 first."
+            )
+
+
+reduce_sum_p = axis_reduction(
+    "reduce_sum", (np.number,), linear_in=True, check=_check_sum_in_half_precision
+)
 reduce_prod_p = axis_reduction("reduce_prod", (np.number,))
 reduce_max_p = axis_reduction("reduce_max", Anything)
 reduce_min_p = axis_reduction("reduce_min", Anything)
@@ -464,3 +479,11 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
       Array([0.], dtype=float32)
     """
     return cumlogsumexp_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
+
+
+def _forget_types_of_sums(_: Any) -> None:
+    reduce_sum_p.forget_types()  # what was allowed under another setting
+
+
+allow_f16_reductions.add_local_hook(_forget_types_of_sums)
+allow_f16_reductions.add_global_hook(_forget_types_of_sums)

@@ -12,6 +12,7 @@ import numpy as np
 from .. import dtypes
 from ..arrays import ArrayBase, register_array_class
 from ..avals import ShapedArray, register_value_type
+from ..naming import naming
 from ..olympuspr import register_literal_type
 
 __all__ = ["ReferenceArray", "elements_of", "physical_of"]
@@ -163,7 +164,8 @@ class ReferenceArray(ArrayBase):
 
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
         raise TypeError(
-            "OLYMPUS arrays are immutable and do not support in-place item assignment. Instead of "
+            f"{naming.library} arrays are immutable and do not support in-place item assignment. "
+            "Instead of "
             "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: docs/quickstart.md "
             "shows how."
         )

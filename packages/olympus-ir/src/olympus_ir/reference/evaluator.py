@@ -15,6 +15,7 @@ from ..expansion import expansion_rules
 from ..extended_arrays import ExtendedArray, physical_aval
 from ..jit import JitOptions, call_under_trace, jit_options, trace_call
 from ..lax.values import array_aval, as_array
+from ..naming import naming
 from ..primitives import Primitive
 from ..tracing import Tracer, current, evaluation_trace, reject_tracers, set_current_trace
 from ..wrapping import wraps
@@ -92,7 +93,8 @@ def _elements(primitive: Primitive, position: int, value: Any) -> tuple[np.ndarr
         aval = array_aval(value)
     except TypeError as error:
         raise TypeError(
-            f"Error interpreting argument to {primitive.name} as an OLYMPUS value. The problematic "
+            f"Error interpreting argument to {primitive.name} as {naming.a_library} value. The "
+            "problematic "
             f"value is of type {type(value)} and was passed to {primitive.name} at position "
             f"{position}."
         ) from error

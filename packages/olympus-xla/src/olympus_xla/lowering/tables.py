@@ -21,7 +21,10 @@ LoweringRule = Callable[..., Any]
 # From a primitive to `rule(context, *operands, **params)`, which builds operations and returns the
 # value of its result, or the list of values where the primitive has several results.
 lowering_rules: RuleTable[LoweringRule] = RuleTable(
-    "lowering", package="olympus_xla", folder="lowering"
+    "lowering",
+    package="olympus_xla",
+    folder="lowering",
+    missing="MLIR translation rule for primitive '{}' not found",
 )
 
 # Rules for primitives that few short programs have. Importing them brings in derivatives,

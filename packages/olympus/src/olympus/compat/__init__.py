@@ -22,6 +22,7 @@ from types import ModuleType
 import olympus
 from olympus import version
 from olympus_ir.config import config
+from olympus_ir.naming import naming
 
 from .finder import AliasFinder
 from .private_modules import private_modules
@@ -78,6 +79,7 @@ def install(*, subprocesses: bool = True) -> ModuleType:
         return olympus
     _refuse_imported_jax()
     config.answer_to("jax_")
+    naming.library, naming.a_library, naming.module = "JAX", "a JAX", "jax"
     olympus.__version__ = version.__version__ = JAX_VERSION
     olympus.__version_info__ = version.__version_info__ = version.version_info(JAX_VERSION)
     sys.meta_path.insert(0, AliasFinder(JAX_VERSION, private_modules()))

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What messages call the library and its main module.
+
+Programs that were written for another name of the library look for that name in messages, so it is
+a setting; `olympus.compat` changes it.
+"""
+
+from __future__ import annotations
+
+__all__ = ["naming"]
+
+
+class Naming:
+    """The names in force.
+
+    Attributes:
+      library: the library, as prose names it.
+      a_library: the same with its article.
+      module: the package that users import.
+    """
+
+    __slots__ = ("a_library", "library", "module")
+
+    def __init__(self) -> None:
+        self.library, self.a_library = "OLYMPUS", "an OLYMPUS"
+        self.module = "olympus"
+
+
+naming = Naming()

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of primitives and operands that cannot be evaluated."""
+
+import numpy as np
+import pytest
+
+from olympus_ir import lax
+from olympus_ir.primitives import Primitive
+from olympus_xla import jit
+
+
+def test_a_primitive_without_any_rule():
+    bare = Primitive("bare")
+    with pytest.raises(NotImplementedError, match="^Evaluation rule for 'bare' not implemented"):
+        bare.bind(1.0)
+    with pytest.raises(NotImplementedError, match="^Abstract evaluation for 'bare' not implemen"):
+        jit(bare.bind)(1.0)
+
+
+def test_a_primitive_without_a_lowering_rule():
+    unlowered = Primitive("unlowered")
+    unlowered.def_abstract_eval(lambda x: x)
+    with pytest.raises(NotImplementedError, match="rule for primitive 'unlowered' not found"):
+        jit(unlowered.bind)(1.0)
+
+
+def test_operands_that_are_no_arrays_are_named():
+    with pytest.raises(TypeError, match=r"type <class 'numpy.ndarray'> and was passed to add at"):
+        lax.add(1, np.array("hello"))
