@@ -92,8 +92,9 @@ def load_rules() -> None:
     """Imports the rule files. Done when something is batched first, not at import."""
     global _loaded
     if not _loaded:
-        _loaded = True
         from . import rules  # noqa: F401 - the rules import this module, and cost import time
+
+        _loaded = True  # now: other threads wait for the import
 
 
 def define_axis_rule(primitive: Primitive, rule: BatchingRule | None = None) -> Any:
