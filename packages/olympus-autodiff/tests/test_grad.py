@@ -196,7 +196,8 @@ def test_wrong_options():
 
 def test_functions_without_derivative():
     with pytest.raises(
-        NotImplementedError, match="`nextafter` has no jvp rule: its result differs"
+        NotImplementedError,
+        match="Differentiation rule for 'nextafter' not implemented: .* its result differs",
     ):
         grad(lambda x: lax.nextafter(x, 2.0))(1.0)
 
@@ -212,5 +213,5 @@ def test_numpy_does_not_lose_derivatives(function):
 
 def test_values_that_are_asked_for_are_known():
     seen = []
-    grad(lambda x: (seen.append((float(x), int(x), x.item(), bool(x))), x)[1])(2.0)
-    assert seen == [(2.0, 2, 2.0, True)]
+    grad(lambda x: (seen.append((int(x), x.item(), bool(x))), x)[1])(2.0)
+    assert seen == [(2, 2.0, True)]

@@ -7,6 +7,7 @@ import pytest
 
 from olympus_autodiff import jvp, jvp_olympuspr
 from olympus_ir import ShapedArray, dtypes, lax
+from olympus_ir.errors import ConcretizationTypeError
 from olympus_ir.staging import trace_to_closed
 
 ZERO0 = np.zeros((), dtypes.float0)
@@ -124,3 +125,19 @@ def test_program():
     )
     assert jvp_olympuspr(closed, (True, False))[0] is derived
     assert jvp_olympuspr(closed, (True, False), True)[1] == (True, True)
+
+
+@pytest.mark.parametrize("convert", [float, complex])
+def test_numbers_of_python_are_not_made_of_what_is_differentiated(convert):
+    # What is computed from them would have no derivative, without a word.
+    with pytest.raises(ConcretizationTypeError, match=f"{convert.__name__}\\(\\) was called"):
+        jvp(lambda x: x * convert(x), (1.0,), (1.0,))
+
+
+def test_second_derivative_of_atanh_far_away():
+    def first(x):
+        return jvp(lax.atanh, (x,), (1.0,))[1]
+
+    for x in (np.inf, -np.inf):
+        assert float(jvp(first, (x,), (1.0,))[1]) == 0.0
+    assert np.allclose(jvp(first, (0.5,), (1.0,))[1], 2 * 0.5 / (1 - 0.25) ** 2)

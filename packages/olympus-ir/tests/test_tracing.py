@@ -196,7 +196,7 @@ class TestAxisEnvironment:
         assert AxisEnvironment({"i": 2}) != AxisEnvironment({"i": 3})
 
     def test_unbound_names(self):
-        with pytest.raises(NameError, match=r"unbound axis name: 'k' \(bound axis names: 'i'\)"):
+        with pytest.raises(NameError, match=r"unbound axis name: k \(bound axis names: 'i'\)"):
             AxisEnvironment({"i": 2}).size("k")
         with pytest.raises(NameError, match="unbound axis name"):
             AxisEnvironment().size([])

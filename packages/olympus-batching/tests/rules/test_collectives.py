@@ -142,5 +142,10 @@ def test_groups_of_indices():
 
 
 def test_an_axis_that_is_not_there():
-    with pytest.raises(NameError, match="unbound axis name: 'j'"):
+    with pytest.raises(NameError, match="unbound axis name: j"):
         vmap(lambda x: lax.psum(x, "j"), axis_name="i")(X)
+
+
+def test_places_of_a_permutation_are_on_the_axis():
+    with pytest.raises(ValueError, match="axis 'i' of size 3.*outside of the axis"):
+        vmap(lambda x: lax.ppermute(x, "i", [(0, 3)]), axis_name="i")(np.arange(3.0))

@@ -228,8 +228,11 @@ class MissingRuleError(OlympusError, NotImplementedError):
     """A primitive has no rule in the table of the transformation that met it."""
 
 
-class ShapeError(OlympusTypeError):
-    """Operands have shapes that an operation does not take."""
+class ShapeError(OlympusTypeError, ValueError):
+    """Operands have shapes that an operation does not take.
+
+    It is a TypeError, as a shape is part of an array's type, and a ValueError, as in NumPy.
+    """
 
 
 class ShardingTypeError(OlympusTypeError):

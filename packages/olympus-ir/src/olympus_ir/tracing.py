@@ -228,8 +228,8 @@ class AxisEnvironment:
         except (KeyError, TypeError):
             bound = ", ".join(map(repr, self.sizes)) or "none"
             raise NameError(
-                f"unbound axis name: {name!r} (bound axis names: {bound}). Name the axis with "
-                "`vmap(..., axis_name=...)` or `shard_map` around the function that uses it."
+                f"Found an unbound axis name: {name} (bound axis names: {bound}). Name the axis "
+                "with `vmap(..., axis_name=...)` or `shard_map` around the function that uses it."
             ) from None
 
     def __contains__(self, name: object) -> bool:
@@ -472,15 +472,14 @@ class Tracer(ArrayBase):
         self._check_scalar()
         return int(self._concrete(needs_a_value("int() was called on", "`x.astype(int)`")))
 
-    def __float__(self) -> float:
+    # As with NumPy's functions below: what comes of the number would have no derivative.
+    def __float__(self) -> NoReturn:
         self._check_scalar()
-        return float(self._concrete(needs_a_value("float() was called on", "`x.astype(float)`")))
+        raise needs_a_value("float() was called on", "`x.astype(float)`")(self)
 
-    def __complex__(self) -> complex:
+    def __complex__(self) -> NoReturn:
         self._check_scalar()
-        return complex(
-            self._concrete(needs_a_value("complex() was called on", "`x.astype(complex)`"))
-        )
+        raise needs_a_value("complex() was called on", "`x.astype(complex)`")(self)
 
     def __index__(self) -> int:
         aval = self.aval

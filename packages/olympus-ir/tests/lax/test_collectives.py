@@ -50,7 +50,7 @@ class TestAxes:
         ],
     )
     def test_unbound_names(self, fun):
-        with pytest.raises(NameError, match=r"unbound axis name: 'k' \(bound axis names: 'i', 'j'"):
+        with pytest.raises(NameError, match=r"unbound axis name: k \(bound axis names: 'i', 'j'"):
             traced(fun)
 
     def test_programs_depend_on_the_axes(self):

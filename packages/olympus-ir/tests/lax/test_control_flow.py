@@ -302,6 +302,20 @@ class TestForiLoop:
 
 
 class TestScan:
+    def test_a_weak_bound_takes_the_dtype_of_the_other(self):
+        def count(n):
+            return lax.fori_loop(np.int8(1), n, lambda i, total: lax.add(total, i), np.int8(0))
+
+        assert int(jit(count)(4)) == 6
+        with pytest.raises(TypeError, match="must have equal types, got int8 and int16"):
+            jit(count)(np.int16(4))
+
+    def test_bounds_that_are_no_integers(self):
+        def count(n):
+            return lax.fori_loop(0.5, n, lambda i, total: lax.add(total, i), 0.0)
+
+        assert float(jit(count)(3.0)) == 0.5 + 1.5 + 2.5
+
     def test_carry_and_results(self, run):
         def fun(xs):
             return lax.scan(lambda c, x: (lax.add(c, x), lax.mul(c, x)), np.float32(1), xs)
@@ -490,7 +504,7 @@ class TestAssociativeScan:
     def test_errors(self):
         with pytest.raises(TypeError, match="fn argument should be callable"):
             lax.associative_scan(1, VECTOR)
-        with pytest.raises(ValueError, match=r"same size along the dimension 0.*\(3,\), \(2,\)"):
+        with pytest.raises(ValueError, match=r"same first dimension.*\(3,\), \(2,\)"):
             lax.associative_scan(lax.add, (VECTOR, VECTOR[:2]))
 
 
@@ -520,3 +534,36 @@ def test_effects_of_branches_and_bodies_are_those_of_the_equation():
         olympuspr, _ = trace_to_olympuspr(fun, [F32])
         check_olympuspr(olympuspr)
         assert [str(effect) for effect in olympuspr.effects] == ["Debug"]
+
+
+def test_loops_without_jit_leave_arrays_of_numpy_alone():
+    start = np.array(1.0, np.float32)
+
+    def body(carry):
+        x, total = carry
+        x += 1
+        return x, lax.add(total, x)
+
+    with disable_jit():
+        x, total = lax.while_loop(lambda carry: carry[0] < 3, body, (start, start))
+    assert (float(x), float(total), float(start)) == (3.0, 6.0, 1.0)
+    assert x.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("choose", "message"),
+    [
+        (lambda: lax.cond(len, len, len, 1), "Pred type must be either boolean or number, got <b"),
+        (lambda: lax.switch(len, [len, len], 1), "Index type must be an integer, got <built-in"),
+        (lambda: lax.switch("a", [len, len], 1), "Index type must be an integer, got a"),
+        (lambda: lax.switch((1, 1), [len, len]), r"must be scalar, got \(1, 1\) of shape \(2,\)"),
+    ],
+)
+def test_what_chooses_is_a_scalar(choose, message):
+    with pytest.raises(TypeError, match=message):
+        choose()
+
+
+def test_unrolling_is_known():
+    with pytest.raises(ConcretizationTypeError, match="`unroll` argument to `scan` expects"):
+        jit(lambda n: lax.scan(lambda c, x: (c, x), 0, VECTOR, unroll=n))(2)

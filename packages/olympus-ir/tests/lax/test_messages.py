@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olympus_ir import lax
+from olympus_ir import ShapeDtypeStruct, lax
 from olympus_ir.errors import OlympusError, ShapeError
 from olympus_ir.make import make_olympuspr
 
@@ -65,9 +65,19 @@ ROWS = lax.GatherDimensionNumbers((1,), (0,), (0,))
             r"select cases must have the same shapes, got .* olympus\.numpy\.where broadcasts",
         ),
         (
-            lambda: lax.broadcast_in_dim(X, (4, 3), (1, 0)),
+            lambda: lax.broadcast_in_dim(X, (4, 3), (1, 1)),
             ShapeError,
-            r"must increase strictly, got \(1, 0\); use lax\.transpose",
+            r"must not contain duplicates, got \(1, 1\)",
+        ),
+        (
+            lambda: lax.broadcast_in_dim(X, (4,), (0, 1)),
+            ShapeError,
+            "target broadcast shape must have equal or higher rank to the operand shape",
+        ),
+        (
+            lambda: lax.squeeze(np.ones((1, 1)), (0, -2)),
+            ValueError,
+            "dimensions are not unique",
         ),
         (
             lambda: lax.reshape(X, (5,)),
@@ -92,7 +102,7 @@ ROWS = lax.GatherDimensionNumbers((1,), (0,), (0,))
         (
             lambda: lax.argmax(X[:0], 0, np.int32),
             ValueError,
-            r"argmax requires a non-empty reduced dimension, got axis=0 of f32\[0,4\]",
+            r"require non-empty reduced dimension; argmax got axis=0 of f32\[0,4\]",
         ),
         (
             lambda: lax.full((2,), V),
@@ -171,8 +181,94 @@ def test_message(fun, error, message):
         fun()
 
 
-def test_shape_errors_are_type_errors_and_ours():
+GATHER = {"offset_dims": (1,), "collapsed_slice_dims": (0,), "start_index_map": (0,)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"offset_dims": (2,)}, "Offset dimension 0 in gather op is out of bounds"),
+        ({"offset_dims": (1, 0)}, "offset_dims in gather op must be sorted"),
+        ({"offset_dims": (1, 1)}, "offset_dims in gather op must not repeat"),
+        ({"offset_dims": ()}, "must either be a offset dimension or explicitly collapsed"),
+        ({"collapsed_slice_dims": (3,)}, "Invalid collapsed_slice_dims set in gather op"),
+        ({"start_index_map": (0, 1)}, "has 2 elements in start_index_map and the bound of dim"),
+        ({"start_index_map": (5,)}, "Invalid start_index_map mapping in gather op"),
+        ({"operand_batching_dims": (0,)}, "collapsed_slice_dims and operand_batching_dims .* disj"),
+        (
+            {"collapsed_slice_dims": (), "operand_batching_dims": (0,)},
+            "start_index_map and operand_batching_dims in gather op must be disjoint",
+        ),
+        (
+            {"start_indices_batching_dims": (1,)},
+            "Gather op cannot have the index vector dimension as a batching dimension",
+        ),
+        (
+            {"operand_batching_dims": (1,), "offset_dims": ()},
+            "Gather op requires equal numbers of operand_batching_dims and start_indices_b",
+        ),
+        (
+            {"operand_batching_dims": (1,), "start_indices_batching_dims": (0,), "offset_dims": ()},
+            r"batching dimensions to have the same shape, got \[4\] and \[2\]",
+        ),
+    ],
+)
+def test_dimension_numbers_of_gather(changes, message):
+    numbers = lax.GatherDimensionNumbers(**(GATHER | changes))
+    with pytest.raises(TypeError, match=message):
+        lax.gather(X, np.zeros((2, 1), np.int32), numbers, (1, 4))
+
+
+def test_windows_of_gather():
+    with pytest.raises(TypeError, match="one slice size for every input dimension"):
+        lax.gather(X, np.zeros((2, 1), np.int32), ROWS, (4,))
+    with pytest.raises(TypeError, match="bound 1, but bound is 2 for index 0 at position 0"):
+        lax.gather(X, np.zeros((2, 1), np.int32), ROWS, (2, 4))
+
+
+SCATTER = {
+    "update_window_dims": (1,),
+    "inserted_window_dims": (0,),
+    "scatter_dims_to_operand_dims": (0,),
+}
+
+
+@pytest.mark.parametrize("operation", [lax.scatter, lax.scatter_add])
+@pytest.mark.parametrize(
+    ("shape", "changes", "message"),
+    [
+        ((2, 5), {}, r"Bounds of the window dimensions .* got \[5\] and \[4\]"),
+        ((1, 4), {}, r"Bounds of the scatter dimensions .* got \[1\] and \[2\]"),
+        ((2, 4, 1), {}, "Updates tensor must be of rank 2; got 3"),
+        ((2, 4), {"inserted_window_dims": ()}, "window of size 1; doesn't match operand of rank 2"),
+        ((2, 4), {"update_window_dims": (2,)}, "Invalid update_window_dims set in scatter op"),
+        (
+            (2, 4),
+            {"scatter_dims_to_operand_dims": (0, 1)},
+            "Scatter op has 2 elements in scatter_dims_to_operand_dims and the bound of dimension",
+        ),
+        (
+            (2, 4),
+            {"operand_batching_dims": (0,)},
+            "inserted_window_dims and operand_batching_dims in scatter op must be disjoint",
+        ),
+    ],
+)
+def test_dimension_numbers_of_scatter(operation, shape, changes, message):
+    numbers = lax.ScatterDimensionNumbers(**(SCATTER | changes))
+    with pytest.raises(TypeError, match=message):
+        operation(X, np.zeros((2, 1), np.int32), np.ones(shape, np.float32), numbers)
+
+
+def test_indices_of_top_k_fit_their_dtype():
+    huge = ShapeDtypeStruct((2**31,), np.int8)
+    with pytest.raises(ValueError, match="int32 indices, which will overflow"):
+        make_olympuspr(lambda x: lax.top_k(x, 2))(huge)
+
+
+def test_shape_errors_are_type_errors_value_errors_and_ours():
     assert issubclass(ShapeError, TypeError)
+    assert issubclass(ShapeError, ValueError)
     assert issubclass(ShapeError, OlympusError)
 
 

@@ -143,3 +143,9 @@ def test_sums_in_half_precision_can_be_forbidden():
 def test_tangents_of_integers_take_no_part_in_arithmetic(operation):
     with pytest.raises(TypeError, match="float0s do not support any operations by design"):
         operation(np.zeros(2, dtypes.float0))
+
+
+def test_dimensions_are_broadcast_in_any_order():
+    x = np.arange(6).reshape(2, 3)
+    result = lax.broadcast_in_dim(x, (3, 5, 2), (2, 0))
+    np.testing.assert_array_equal(result, np.broadcast_to(x.T[:, None], (3, 5, 2)))

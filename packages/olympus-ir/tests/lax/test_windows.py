@@ -159,10 +159,15 @@ def test_several_operands():
         (TypeError, "must be a sequence of integers", {"window_dimensions": 2}),
         (TypeError, "must be a sequence of integers", {"window_strides": (1.0, 1.0)}),
         (RuntimeError, "Unrecognized padding type", {"padding": "SOME"}),
-        (TypeError, "sequence of pairs", {"padding": None}),
+        (ValueError, r"padding argument.*\(low, high\) pairs", {"padding": None}),
         (ValueError, "negative padding", {"padding": [(-5, -4), (0, 0)]}),
         (TypeError, r"init_values have shapes \[\(1,\)\]", {"init_value": np.zeros(1, np.float32)}),
         (TypeError, "inconsistent dtypes", {"init_value": np.int32(3)}),
+        (
+            TypeError,
+            "got int32 and the initial value 0.5",
+            {"operand": X.astype(np.int32), "init_value": 0.5},
+        ),
         (ValueError, "same tree structure as init_values", {"init_value": (0.0,)}),
         (ValueError, "same tree structure as the operands", {"computation": lambda x, y: (x, y)}),
         (

@@ -99,7 +99,7 @@ _from_output = {
     lax.cosh_p: lambda t, y, x: product(t, lax.sinh_p.bind(x)),
     lax.asinh_p: lambda t, y, x: product(t, rsqrt(one_plus(square(x)))),
     lax.acosh_p: lambda t, y, x: product(t, _acosh_derivative(x)),
-    lax.atanh_p: lambda t, y, x: div(t, product(one_plus(x), one_minus(x))),
+    lax.atanh_p: lambda t, y, x: div(div(t, one_minus(x)), one_plus(x)),
     lax.sqrt_p: lambda t, y, x: product(t, div(constant(0.5, y), y)),
     lax.rsqrt_p: lambda t, y, x: product(t, scaled(-0.5, div(y, x))),
     lax.cbrt_p: lambda t, y, x: product(t, scaled(1 / 3, lax.integer_pow_p.bind(y, y=-2))),

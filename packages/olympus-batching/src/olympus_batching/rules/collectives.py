@@ -305,6 +305,11 @@ def _ppermute(axis: BatchAxis, args: Any, batch_dims: Any, *, axis_name: Any, pe
     if axis_name != (axis.name,):
         raise several_axes("ppermute", axis_name, axis)
     operand = materialize(args[0], axis.size, batch_dims[0])
+    if any(not 0 <= place < axis.size for pair in perm for place in pair):
+        raise ValueError(
+            f"ppermute over axis {axis.name!r} of size {axis.size}: the permutation {list(perm)} "
+            "has places outside of the axis"
+        )
     source_of = {destination: source for source, destination in perm}
     sources = [source_of.get(place, 0) for place in range(axis.size)]
     out = _take(operand, sources, 0)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,17 +39,25 @@ def _broadcast_in_dim_shape(
             "broadcast_in_dim broadcast_dimensions must have length equal to operand ndim; got "
             f"broadcast_dimensions {broadcast_dimensions} for operand ndim {operand.ndim}."
         )
+    if len(shape) < operand.ndim:
+        raise ShapeError(
+            "broadcast_in_dim target broadcast shape must have equal or higher rank to the operand "
+            f"shape; got operand shape {operand.shape} and target broadcast shape {shape}."
+        )
     if not all(0 <= dimension < len(shape) for dimension in broadcast_dimensions):
         raise ShapeError(
             "broadcast_in_dim broadcast_dimensions must be a subset of output dimensions, got "
             f"{broadcast_dimensions} for operand ndim {operand.ndim} and shape {shape}."
         )
-    if len(set(broadcast_dimensions)) != len(broadcast_dimensions) or list(
-        broadcast_dimensions
-    ) != sorted(broadcast_dimensions):
+    if len(set(broadcast_dimensions)) != len(broadcast_dimensions):
         raise ShapeError(
-            f"broadcast_in_dim broadcast_dimensions must increase strictly, got "
-            f"{broadcast_dimensions}; use lax.transpose to change the order of dimensions."
+            "broadcast_in_dim broadcast_dimensions must not contain duplicates, got "
+            f"{broadcast_dimensions}."
+        )
+    if list(broadcast_dimensions) != sorted(broadcast_dimensions):
+        raise ShapeError(
+            "broadcast_in_dim broadcast_dimensions of the primitive must increase, got "
+            f"{broadcast_dimensions}; lax.broadcast_in_dim orders dimensions."
         )
     for size, dimension in zip(operand.shape, broadcast_dimensions, strict=True):
         if size not in (1, shape[dimension]):
@@ -74,7 +83,7 @@ def broadcast_in_dim(
       operand: an array or scalar.
       shape: the result's shape.
       broadcast_dimensions: for each dimension of the operand, the dimension of the result that it
-        becomes, in increasing order. Sizes are equal, or the operand's is one.
+        becomes. Sizes are equal, or the operand's is one.
       out_sharding: how the result is laid out.
 
     Example:
@@ -89,6 +98,13 @@ def broadcast_in_dim(
     if out_sharding is None and isinstance(operand, Array) and operand.ndim == len(shape):
         if operand.shape == shape and dimensions == tuple(range(len(shape))):
             return operand
+    if any(first > second for first, second in itertools.pairwise(dimensions)):
+        if len(set(dimensions)) == len(dimensions) == len(shape_of(operand)):
+            order = sorted(range(len(dimensions)), key=dimensions.__getitem__)
+            from .shaping import transpose  # shaping is made of broadcasting
+
+            operand = transpose(operand, order)
+            dimensions = tuple(sorted(dimensions))
     return broadcast_in_dim_p.bind(
         operand,
         shape=shape,

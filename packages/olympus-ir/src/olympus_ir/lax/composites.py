@@ -71,6 +71,12 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     version = operator.index(version)
 
     def of_arguments(*args: Any, **attributes: Any) -> Any:
+        if any(isinstance(value, Tracer) for value in pytrees.tree_leaves(attributes)):
+            raise UnexpectedTracerError(
+                f"Found an OLYMPUS Tracer among the attributes of the composite op '{name}'. "
+                "Attributes are known when the program is compiled. Note: If you are passing "
+                "olympus arrays as attributes, use numpy arrays instead."
+            )
         leaves, tree = pytrees.tree_flatten((args, {}))
         avals = tuple([get_aval(leaf) for leaf in leaves])
 

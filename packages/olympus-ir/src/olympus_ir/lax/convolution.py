@@ -59,8 +59,8 @@ def _conv_shape(
     check_same_dtypes(_NAME, (lhs, rhs))
     if lhs.ndim != rhs.ndim or lhs.ndim < 2:
         raise ShapeError(
-            "convolution requires lhs and rhs ndim to be equal and at least 2 (batch and features "
-            f"of lhs, output and input features of rhs), got {lhs.ndim} and {rhs.ndim} (lhs "
+            f"{_NAME} lhs and rhs must have the same number of dimensions, at least 2 (batch and "
+            f"features of lhs, features of rhs), got {lhs.ndim} and {rhs.ndim} (lhs "
             f"{lhs.str_short(short_dtypes=True)}, rhs {rhs.str_short(short_dtypes=True)})."
         )
     _check_permutations(dimension_numbers, lhs.ndim)

@@ -97,6 +97,8 @@ _modes: dict[str | None, GatherScatterMode] = {
 gather_p = instruction("gather", family="indexing")
 gather_p.linear_in = (0,)
 
+_GATHER_NAMES = ("collapsed_slice_dims", "start_index_map", "start_indices_batching_dims")
+
 
 # ---- shape rules ----
 
@@ -110,29 +112,30 @@ def check_sorted_dimensions(
     _check_distinct(operation, what, dimensions, ndim)
 
 
-def _check_distinct(operation: str, what: str, dimensions: Sequence[int], ndim: int) -> None:
+def _check_distinct(
+    operation: str, what: str, dimensions: Sequence[int], ndim: int, kind: str = "set"
+) -> None:
     if len(set(dimensions)) != len(dimensions):
         raise ShapeError(f"{what} in {operation} op must not repeat; got {tuple(dimensions)}")
     for dimension in dimensions:
         if not 0 <= dimension < ndim:
             raise ShapeError(
-                f"Invalid {what} in {operation} op; valid range is [0, {ndim}); got {dimension}"
+                f"Invalid {what} {kind} in {operation} op; valid range is [0, {ndim}); got "
+                f"{dimension}"
             )
 
 
 def check_index_vectors(
-    operation: str, operand: ShapedArray, indices: ShapedArray, index_map: Sequence[int]
+    operation: str, operand: ShapedArray, indices: ShapedArray, index_map: Sequence[int], what: str
 ) -> None:
     """Raises where the indices do not hold vectors of integers for the operand's dimensions."""
-    if indices.ndim < 1:
-        raise ShapeError(f"{operation} indices must have at least one dimension, got a scalar")
     if len(index_map) != indices.shape[-1]:
         raise ShapeError(
-            f"{operation} op has {len(index_map)} elements in the map from index vectors to "
-            f"operand dimensions, but the last dimension of the indices is {indices.shape[-1]}; "
-            "these must be equal"
+            f"{operation.capitalize()} op has {len(index_map)} elements in {what} and the bound of "
+            f"dimension index_vector_dim={indices.ndim - 1} of indices is {indices.shape[-1]}. "
+            "These two numbers must be equal."
         )
-    _check_distinct(operation, "map from index vectors", index_map, operand.ndim)
+    _check_distinct(operation, what, index_map, operand.ndim, "mapping")
     if not dtypes.issubdtype(indices.dtype, np.integer):
         raise ValueError(
             f"{operation} indices must have an integer type, got {dtypes.name_of(indices.dtype)}"
@@ -143,25 +146,47 @@ def check_batching(
     operation: str,
     operand: ShapedArray,
     indices: ShapedArray,
-    operand_dims: Sequence[int],
-    index_dims: Sequence[int],
-    collapsed: Sequence[int],
-    index_map: Sequence[int],
+    numbers: Any,
+    names: tuple[str, str, str],
 ) -> None:
-    """Raises ShapeError where the batching dimensions of operand and indices do not agree."""
+    """Raises ShapeError where the batching dimensions of operand and indices do not agree.
+
+    Args:
+      operation: its name.
+      operand: the type of the operand.
+      indices: the type of the indices.
+      numbers: the dimension numbers.
+      names: of those that windows lack, of those that are indexed, and of the indices' batching
+        dimensions.
+    """
+    if indices.ndim < 1:
+        raise ShapeError(f"{operation} indices must have at least one dimension, got a scalar")
+    operand_dims = numbers.operand_batching_dims
+    index_dims = getattr(numbers, names[2])
     check_sorted_dimensions(operation, "operand_batching_dims", operand_dims, operand.ndim)
-    _check_distinct(operation, "batching dimensions of the indices", index_dims, indices.ndim - 1)
-    if set(operand_dims) & (set(collapsed) | set(index_map)):
+    for what in names[:2]:
+        if set(operand_dims) & set(getattr(numbers, what)):
+            raise ShapeError(
+                f"{what} and operand_batching_dims in {operation} op must be disjoint, got "
+                f"{getattr(numbers, what)} and {operand_dims}"
+            )
+    _check_distinct(operation, names[2], index_dims, indices.ndim)
+    if indices.ndim - 1 in index_dims:
         raise ShapeError(
-            f"operand_batching_dims {tuple(operand_dims)} of {operation} op must be neither "
-            f"collapsed or inserted ({tuple(collapsed)}) nor indexed ({tuple(index_map)})"
+            f"{operation.capitalize()} op cannot have the index vector dimension as a batching "
+            f"dimension; got {names[2]} {index_dims} for indices of shape {indices.shape}"
+        )
+    if len(operand_dims) != len(index_dims):
+        raise ShapeError(
+            f"{operation.capitalize()} op requires equal numbers of operand_batching_dims and "
+            f"{names[2]}, got {operand_dims} and {index_dims}"
         )
     sizes = [operand.shape[dimension] for dimension in operand_dims]
     index_sizes = [indices.shape[dimension] for dimension in index_dims]
     if sizes != index_sizes:
         raise ShapeError(
-            f"batching dimensions of {operation} op must have equal sizes in operand and indices, "
-            f"got {sizes} and {index_sizes}"
+            f"{operation.capitalize()} op requires operand batching dimensions and indices "
+            f"batching dimensions to have the same shape, got {sizes} and {index_sizes}"
         )
 
 
@@ -178,24 +203,33 @@ def _gather_shape(
     fill_value: Any,
 ) -> ShapedArray:
     numbers = dimension_numbers
-    check_index_vectors("gather", operand, indices, numbers.start_index_map)
-    result_ndim = len(numbers.offset_dims) + indices.ndim - 1
-    check_sorted_dimensions("gather", "offset_dims", numbers.offset_dims, result_ndim)
-    collapsed = numbers.collapsed_slice_dims
+    offset, collapsed = numbers.offset_dims, numbers.collapsed_slice_dims
+    result_ndim = len(offset) + indices.ndim - 1
+    if list(offset) != sorted(offset):
+        raise ShapeError(f"offset_dims in gather op must be sorted; got {offset}")
+    if len(set(offset)) != len(offset):
+        raise ShapeError(f"offset_dims in gather op must not repeat; got {offset}")
+    for place, dimension in enumerate(offset):
+        if not 0 <= dimension < result_ndim:
+            raise ShapeError(
+                f"Offset dimension {place} in gather op is out of bounds; got {dimension}, but "
+                f"should have been in [0, {result_ndim})"
+            )
     check_sorted_dimensions("gather", "collapsed_slice_dims", collapsed, operand.ndim)
-    check_batching(
-        "gather",
-        operand,
-        indices,
-        numbers.operand_batching_dims,
-        numbers.start_indices_batching_dims,
-        collapsed,
-        numbers.start_index_map,
-    )
+    check_batching("gather", operand, indices, numbers, _GATHER_NAMES)
+    check_index_vectors("gather", operand, indices, numbers.start_index_map, "start_index_map")
     if len(slice_sizes) != operand.ndim:
         raise ShapeError(
-            "gather op must have one slice size for every dimension of the operand; got "
-            f"slice_sizes {slice_sizes} for operand shape {operand.shape}"
+            "Gather op must have one slice size for every input dimension; got slice_sizes "
+            f"{slice_sizes} for operand shape {operand.shape}"
+        )
+    removed = {*collapsed, *numbers.operand_batching_dims}
+    if operand.ndim - len(removed) != len(offset):
+        raise ShapeError(
+            "All components of the offset index in a gather op must either be a offset dimension "
+            f"or explicitly collapsed/batching; got slice_sizes {slice_sizes}, offset_dims "
+            f"{offset}, collapsed_slice_dims {collapsed} and operand_batching_dims "
+            f"{numbers.operand_batching_dims}"
         )
     for dimension, (size, full_size) in enumerate(zip(slice_sizes, operand.shape, strict=True)):
         if not 0 <= size <= full_size:
@@ -203,20 +237,19 @@ def _gather_shape(
                 f"Slice size at index {dimension} in gather op is out of range, must be within "
                 f"[0, {full_size}], got {size}."
             )
-    removed = {*collapsed, *numbers.operand_batching_dims}
-    for dimension in removed:
+    for place, dimension in enumerate(collapsed):
         if slice_sizes[dimension] > 1:
             raise ShapeError(
-                "gather op can only collapse slice dims with bound 1, but bound is "
-                f"{slice_sizes[dimension]} for dimension {dimension}."
+                "Gather op can only collapse slice dims with bound 1, but bound is "
+                f"{slice_sizes[dimension]} for index {dimension} at position {place}."
+            )
+    for place, dimension in enumerate(numbers.operand_batching_dims):
+        if slice_sizes[dimension] > 1:
+            raise ShapeError(
+                "Gather op can only have operand batching dims with bound 0/1, but bound is "
+                f"{slice_sizes[dimension]} for index {dimension} at position {place}."
             )
     window = [size for dimension, size in enumerate(slice_sizes) if dimension not in removed]
-    if len(window) != len(numbers.offset_dims):
-        raise ShapeError(
-            f"gather op has {len(numbers.offset_dims)} offset_dims for windows of "
-            f"{len(window)} dimensions (slice_sizes {slice_sizes} without {sorted(removed)}); "
-            "these must be equally many"
-        )
     window_sizes, batch_sizes = iter(window), iter(indices.shape[:-1])
     shape = tuple(
         next(window_sizes) if dimension in numbers.offset_dims else next(batch_sizes)

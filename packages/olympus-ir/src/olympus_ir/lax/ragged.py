@@ -161,9 +161,10 @@ def _check_ragged(
         _check_group_dimension(name, rhs, group_sizes, numbers)
     prefix = tuple(lhs.shape[dim] for dim in prefix_dimensions(numbers))
     if group_sizes.ndim > 1 and group_sizes.shape[:-1] != prefix:
+        wanted = (*prefix, group_sizes.shape[-1])
         raise TypeError(
-            f"{name}: group_sizes must have shape (number of groups,), or {prefix} before it, as "
-            f"the dimensions of lhs that come before the ragged one; got {group_sizes.shape}."
+            f"{name}: expected group_sizes to have shape {wanted}, got {group_sizes.shape}. It is "
+            "the number of groups, alone or after the dimensions of lhs before the ragged one."
         )
 
 
@@ -180,8 +181,8 @@ def _check_group_dimension(
     (group,) = groups
     if not 0 <= group < rhs.ndim or group in (*rhs_contracting, *rhs_batch):
         raise TypeError(
-            f"{name} requires the rhs group dimension to be one of rhs that is neither contracting "
-            f"nor batch, got {group} for rhs of rank {rhs.ndim}."
+            f"{name} requires rhs group dimension numbers to be distinct from contracting and "
+            f"batch dimensions, and dimensions of rhs; got {group} for rhs of rank {rhs.ndim}."
         )
     if rhs.shape[group] != group_sizes.shape[-1]:
         raise TypeError(

@@ -109,7 +109,7 @@ def _define_argument_reduction(primitive: Primitive) -> None:
             raise ValueError(f"{name}: Invalid axis {axis} for operand shape {operand.shape}")
         if operand.shape[axis] == 0:
             raise ValueError(
-                f"{name} requires a non-empty reduced dimension, got axis={axis} of "
+                f"argmin and argmax require non-empty reduced dimension; {name} got axis={axis} of "
                 f"{operand.str_short(short_dtypes=True)}"
             )
         return ShapedArray(reduced_shape(name, operand, axes), index_dtype, vma=operand.vma)
@@ -283,7 +283,7 @@ def _reduce_shape(
     for operand, init_value in zip(operands, init_values, strict=True):
         if init_value.shape:
             raise ValueError(
-                f"the init_values of reduce must be scalars, got shape {init_value.shape}"
+                f"reduce found non-scalar initial value: init_values have shape {init_value.shape}"
             )
         if operand.dtype != init_value.dtype:
             raise TypeError(

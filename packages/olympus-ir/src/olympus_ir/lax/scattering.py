@@ -63,6 +63,13 @@ class ScatterDimensionNumbers(NamedTuple):
     scatter_indices_batching_dims: tuple[int, ...] = ()
 
 
+_SCATTER_NAMES = (
+    "inserted_window_dims",
+    "scatter_dims_to_operand_dims",
+    "scatter_indices_batching_dims",
+)
+
+
 def _scatter_shape(
     name: str,
     operand: ShapedArray,
@@ -78,43 +85,39 @@ def _scatter_shape(
 ) -> ShapedArray:
     numbers = dimension_numbers
     check_same_dtypes(name, (operand, updates))
-    check_index_vectors(name, operand, indices, numbers.scatter_dims_to_operand_dims)
-    check_sorted_dimensions(name, "update_window_dims", numbers.update_window_dims, updates.ndim)
-    inserted = numbers.inserted_window_dims
-    check_sorted_dimensions(name, "inserted_window_dims", inserted, operand.ndim)
-    check_batching(
-        name,
-        operand,
-        indices,
-        numbers.operand_batching_dims,
-        numbers.scatter_indices_batching_dims,
-        inserted,
-        numbers.scatter_dims_to_operand_dims,
-    )
-    expected_ndim = indices.ndim - 1 + len(numbers.update_window_dims)
+    # Sums, products and extremes are scatters, too: their messages speak of those.
+    op = "scatter"
+    window_dims, inserted = numbers.update_window_dims, numbers.inserted_window_dims
+    check_sorted_dimensions(op, "update_window_dims", window_dims, updates.ndim)
+    check_sorted_dimensions(op, "inserted_window_dims", inserted, operand.ndim)
+    check_batching(op, operand, indices, numbers, _SCATTER_NAMES)
+    mapping = numbers.scatter_dims_to_operand_dims
+    check_index_vectors(op, operand, indices, mapping, "scatter_dims_to_operand_dims")
+    expected_ndim = indices.ndim - 1 + len(window_dims)
     if updates.ndim != expected_ndim:
         raise ShapeError(
-            f"{name}: updates must be of rank {expected_ndim} for indices of shape "
-            f"{indices.shape} and update_window_dims {numbers.update_window_dims}; got shape "
-            f"{updates.shape}."
+            f"Updates tensor must be of rank {expected_ndim}; got {updates.ndim}. That is for "
+            f"indices of shape {indices.shape} and update_window_dims {window_dims}."
         )
     removed = {*inserted, *numbers.operand_batching_dims}
-    bounds = [size for dimension, size in enumerate(operand.shape) if dimension not in removed]
-    window = [updates.shape[dimension] for dimension in numbers.update_window_dims]
-    if len(window) != len(bounds) or any(map(operator.gt, window, bounds)):
+    size = len(window_dims) + len(removed)
+    if size != operand.ndim:
         raise ShapeError(
-            f"{name}: the window dimensions of updates, {window}, must not exceed the window "
-            f"bounds of the operand, {bounds}"
+            f"Scatter op has window of size {size}; doesn't match operand of rank {operand.ndim}."
         )
-    batch = [
-        size
-        for dimension, size in enumerate(updates.shape)
-        if dimension not in numbers.update_window_dims
-    ]
+    bounds = [size for dimension, size in enumerate(operand.shape) if dimension not in removed]
+    window = [updates.shape[dimension] for dimension in window_dims]
+    if any(map(operator.gt, window, bounds)):
+        raise ShapeError(
+            "Bounds of the window dimensions of updates must not exceed the bounds of the "
+            f"corresponding dimensions of operand; got {window} and {bounds}."
+        )
+    batch = [size for dimension, size in enumerate(updates.shape) if dimension not in window_dims]
     if batch != list(indices.shape[:-1]):
         raise ShapeError(
-            f"{name}: the scatter dimensions of updates, {batch}, must be the batch dimensions of "
-            f"the indices, {list(indices.shape[:-1])}"
+            "Bounds of the scatter dimensions of updates must be the same as the bounds of the "
+            f"corresponding dimensions of scatter indices; got {batch} and "
+            f"{list(indices.shape[:-1])}."
         )
     varying = operand.vma | indices.vma | updates.vma
     return ShapedArray(operand.shape, operand.dtype, operand.weak_type, vma=varying)

@@ -193,7 +193,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     ndim = len(shape_of(array))
     axes = [canonical_axis(dimension, ndim) for dimension in dimensions]
     if len(set(axes)) != len(axes):
-        raise ValueError(f"duplicate value in the dimensions of squeeze: {tuple(dimensions)}")
+        raise ValueError(f"squeeze dimensions are not unique: {tuple(dimensions)}")
     if not axes and isinstance(array, Array):
         return array
     return squeeze_p.bind(array, dimensions=tuple(sorted(axes)))

@@ -102,6 +102,10 @@ def _top_k_shape(operand: ShapedArray, *, k: int, axis: int) -> list[ShapedArray
             "k argument to top_k must be no larger than size along axis; got "
             f"k={k} with shape={list(operand.shape)} and axis={axis}"
         )
+    if isinstance(size := operand.shape[axis], int) and size > np.iinfo(np.int32).max:
+        raise ValueError(
+            f"top_k returns int32 indices, which will overflow for array dimensions of size {size}."
+        )
     shape = (*operand.shape[:axis], k, *operand.shape[axis + 1 :])
     return [
         ShapedArray(shape, dtype, operand.weak_type, vma=operand.vma)

@@ -86,7 +86,8 @@ def padtype_to_pads(
             f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}."
         )
     pads = []
-    for size, window, stride in zip(in_shape, window_shape, window_strides):
+    sizes = [map(integer_or_dim, each) for each in (in_shape, window_shape, window_strides)]
+    for size, window, stride in zip(*sizes):
         if stride < 1:
             raise ValueError(f"window strides must be positive, got {tuple(window_strides)}")
         count = -(-size // stride)
@@ -115,14 +116,14 @@ def integer_pairs(name: str, values: Any) -> Padding:
     """A padding that is a sequence of pairs of integers.
 
     Raises:
-      TypeError: where it is none.
+      ValueError: where it is none.
     """
     try:
         return tuple([(integer_or_dim(low), integer_or_dim(high)) for low, high in values])
     except (TypeError, ValueError):
-        raise TypeError(
-            f"{name} padding must be 'SAME', 'SAME_LOWER', 'VALID' or a sequence of pairs (before, "
-            f"after) of integers, one a dimension, got {values!r}"
+        raise ValueError(
+            f"padding argument to {name} should be 'SAME', 'SAME_LOWER', 'VALID' or a sequence of "
+            f"(low, high) pairs of integers, one a dimension, got {values!r}"
         ) from None
 
 

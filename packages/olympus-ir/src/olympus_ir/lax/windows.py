@@ -308,13 +308,22 @@ def reduce_window(
         monoid = _monoid_reduction(computation, operands[0], init_values[0])
         if monoid is not None:
             return pytrees.tree_unflatten(tree, [monoid.bind(operands[0], **window)])
-    init_values = [
-        convert_dtype(init, dtype_of(x)) if dtypes.is_python_scalar(init) else init
-        for init, x in zip(init_values, operands, strict=True)
-    ]
+    init_values = [_as_element(init, dtype_of(x)) for init, x in zip(init_values, operands)]
     closed = traced_reduction(name, computation, operand, init_values)
     results = reduce_window_p.bind(*operands, *init_values, jaxpr=closed, consts=(), **window)
     return pytrees.tree_unflatten(tree, results)
+
+
+def _as_element(init_value: Any, dtype: Any) -> Any:
+    """An initial value that is a number of Python in the dtype of the operand, where it fits."""
+    if not dtypes.is_python_scalar(init_value):
+        return init_value
+    if not isinstance(init_value, int) and not dtypes.issubdtype(dtype, np.inexact):
+        raise TypeError(
+            "reduce_window requires operands and init_values of the same dtypes, got "
+            f"{dtypes.name_of(dtype)} and the initial value {init_value!r}"
+        )
+    return convert_dtype(init_value, dtype)
 
 
 def _monoid_reduction(computation: Any, operand: Any, init_value: Any) -> Primitive | None:
@@ -329,7 +338,11 @@ def _monoid_reduction(computation: Any, operand: Any, init_value: Any) -> Primit
     ):
         return None
     value = np.asarray(init_value)
-    if value == infinity or cast(value, dtype) == np.asarray(neutral_element(dtype)).astype(dtype):
+    if value == infinity:
+        return primitive
+    if not dtypes.issubdtype(dtype, np.inexact) and value % 1 != 0:
+        return None  # would be cut off to an integer
+    if cast(value, dtype) == np.asarray(neutral_element(dtype)).astype(dtype):
         return primitive
     return None
 

@@ -218,7 +218,7 @@ def _axis_index(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
     for name in names if isinstance(names, tuple | list) else (names,):
         if name not in core.places:
             raise NameError(
-                f"unbound axis name: {name!r} (axes here: {', '.join(map(repr, core.places))})"
+                f"unbound axis name: {name} (axes here: {', '.join(map(repr, core.places))})"
             )
         index = index * core.sizes[name] + core.places[name]
     return np.asarray(index, np.int32)

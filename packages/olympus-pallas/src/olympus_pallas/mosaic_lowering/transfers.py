@@ -173,7 +173,7 @@ def device_number(builder: MosaicBuilder, device_id: Any, kind: DeviceIdType) ->
             place[name] = index
         else:
             raise NameError(
-                f"unbound axis name: {name!r} (axes of the mesh: "
+                f"unbound axis name: {name} (axes of the mesh: "
                 f"{', '.join(map(repr, sizes)) or 'none'})"
             )
     number = None
@@ -194,7 +194,7 @@ def mesh_index(builder: MosaicBuilder, name: Any) -> Any:
     names = [axis for axis, _ in kernel.mesh_axes]
     if name not in names:
         known = ", ".join(map(repr, [*names, *kernel.core_axes])) or "none"
-        raise NameError(f"unbound axis name: {name!r} (axes known in the kernel: {known})")
+        raise NameError(f"unbound axis name: {name} (axes known in the kernel: {known})")
     position = names.index(name)
     stride = math.prod(size for _, size in kernel.mesh_axes[position + 1 :])
     number = builder.create("tpu.device_id", element_type(INT32))

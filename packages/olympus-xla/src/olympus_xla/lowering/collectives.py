@@ -52,8 +52,8 @@ class AxisContext:
         except ValueError:
             bound = ", ".join(map(repr, self.axis_names)) or "none"
             raise NameError(
-                f"unbound axis name: {name!r} (axes of the mesh: {bound}). Collectives over an "
-                "axis of a mesh run inside shard_map or pmap."
+                f"Found an unbound axis name: {name} (axes of the mesh: {bound}). Collectives over "
+                "an axis of a mesh run inside shard_map or pmap."
             ) from None
 
     def stride_and_size(self, name: Any) -> tuple[int, int]:

@@ -15,7 +15,6 @@ import numpy as np
 
 from olympus_ir import pytrees
 from olympus_ir.avals import AbstractToken, get_aval
-from olympus_ir.errors import MissingRuleError
 from olympus_ir.expansion import expansion_rules
 from olympus_ir.extended_arrays import ExtendedArray
 from olympus_ir.name_stacks import name_stack_text
@@ -525,9 +524,10 @@ class LoweringContext:
             platform_rules.get(platform, {}).get(primitive, rule) for platform in self.platforms
         ]
         if all(each is special[0] for each in special):
-            if special[0] is None:
-                raise MissingRuleError(str(lowering_rules.missing(primitive)))
-            return special[0]
+            if special[0] is not None:
+                return special[0]
+            if primitive in lowering_rules.exemptions:
+                raise lowering_rules.missing(primitive)
         return rule_by_platform(special, self.platforms, primitive)
 
     def literal(self, literal: Any) -> Any:

@@ -31,8 +31,6 @@ for _name, _operation in {
     "expm1": "stablehlo.exponential_minus_one",
     "tanh": "stablehlo.tanh",
     "logistic": "stablehlo.logistic",
-    "sin": "stablehlo.sine",
-    "cos": "stablehlo.cosine",
     "tan": "stablehlo.tan",
     "asin": "chlo.asin",
     "acos": "chlo.acos",
@@ -238,9 +236,51 @@ def _exp2(context: LoweringContext, operand: Any, **params: Any) -> Any:
 
 @lowering_rules.define(lax.square_p)
 def _square(context: LoweringContext, operand: Any, **params: Any) -> Any:
-    return context.create(
-        "stablehlo.multiply", mlir.aval_type(context.aval_out), (operand, operand)
-    )
+    kind = mlir.aval_type(context.aval_out)
+    if dtypes.issubdtype(context.aval_out.dtype, np.complexfloating):
+        # Of large parts, the difference of the squares overflows where their product does not.
+        return context.create("chlo.square", kind, (operand,))
+    return context.create("stablehlo.multiply", kind, (operand, operand))
+
+
+def _sine_of_complex(z: Any, **params: Any) -> Any:
+    x, (cosh, sinh) = lax.real(z), _hyperbolic(lax.imag(z))
+    imag = lax.mul(lax.cos(x), sinh)
+    real = lax.select(lax.eq(x, lax.full_like(x, 0)), x, lax.mul(lax.sin(x), cosh))
+    return lax.complex(real, imag)
+
+
+def _cosine_of_complex(z: Any, **params: Any) -> Any:
+    x, y = lax.real(z), lax.imag(z)
+    cosh, sinh = _hyperbolic(y)
+    is_zero = lax.eq(x, lax.full_like(x, 0))
+    imag = lax.select(is_zero, lax.full_like(x, 0), lax.neg(lax.mul(lax.sin(x), sinh)))
+    return lax.complex(lax.mul(lax.cos(x), cosh), imag)
+
+
+def _hyperbolic(y: Any) -> tuple[Any, Any]:
+    """Hyperbolic cosine and sine, exact near zero."""
+    half = lax.full_like(y, 0.5)
+    up, down = lax.expm1(y), lax.expm1(lax.neg(y))
+    cosh = lax.add(lax.mul(half, lax.add(up, down)), lax.full_like(y, 1))
+    return cosh, lax.mul(half, lax.sub(up, down))
+
+
+def _trigonometric(operation: str, of_complex: Any) -> Any:
+    """Sine or cosine; the compiler's own lose the signs of zeros of complex numbers, and NaNs
+    appear for infinities on the imaginary axis."""
+    plain = nary(operation)
+
+    def rule(context: LoweringContext, operand: Any, **params: Any) -> Any:
+        if dtypes.issubdtype(context.aval_out.dtype, np.complexfloating):
+            return context.inline_function(of_complex, (operand,), {})
+        return plain(context, operand, **params)
+
+    return rule
+
+
+lowering_rules.define(lax.sin_p, _trigonometric("stablehlo.sine", _sine_of_complex))
+lowering_rules.define(lax.cos_p, _trigonometric("stablehlo.cosine", _cosine_of_complex))
 
 
 @lowering_rules.define(lax.conj_p)

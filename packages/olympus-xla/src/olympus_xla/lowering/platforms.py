@@ -75,8 +75,10 @@ def rule_by_platform(
     missing = [platform for platform, rule in zip(platforms, rules, strict=True) if rule is None]
     if missing:
         raise MissingRuleError(
-            f"`{primitive.name}` has no lowering rule for {', '.join(missing)}. Define one with "
-            "olympus_xla's `define_for_platform`, or lower for other platforms."
+            f"MLIR translation rule for primitive '{primitive.name}' not found for platform "
+            f"{', '.join(missing)}. Define one with "
+            "olympus_xla's `lowering_rules.define` or `define_for_platform`, or lower for other "
+            "platforms."
         )
     of_platform: dict[str, Any] = dict(zip(platforms, rules, strict=True))
 

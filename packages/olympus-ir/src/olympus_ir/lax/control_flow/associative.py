@@ -58,8 +58,8 @@ def associative_scan(
     size = shapes[0][axis]
     if any(len(shape) <= axis or shape[axis] != size for shape in shapes):
         raise ValueError(
-            "Array inputs to associative_scan must have the same size along the dimension "
-            f"{axis}. (saw: {shapes})"
+            "Array inputs to associative_scan must have the same "
+            f"{f'size along dimension {axis}' if axis else 'first dimension'}. (saw: {shapes})"
         )
 
     def combine(first: list[Any], second: list[Any]) -> list[Any]:

@@ -104,6 +104,8 @@ def _predicate(pred: Any) -> Any:
     try:
         aval = get_aval(pred)
     except TypeError:
+        if callable(pred):
+            raise TypeError(f"Pred type must be either boolean or number, got {pred}.") from None
         raise TypeError(f"Pred must be a scalar, got {pred} of type {type(pred)}") from None
     if aval.shape:
         raise TypeError(f"Pred must be a scalar, got {pred} of shape {aval.shape}.")
@@ -154,7 +156,14 @@ def switch(
                 f"operand={operand} and positional operands {operands}"
             )
         operands = (operand,)
-    aval = get_aval(index)
+    try:
+        aval = get_aval(index)
+    except TypeError:
+        if isinstance(index, tuple | list):
+            raise TypeError(
+                f"Branch index must be scalar, got {index} of shape {np.shape(index)}."
+            ) from None
+        raise TypeError(f"Index type must be an integer, got {index}.") from None
     if aval.shape:
         raise TypeError(f"Branch index must be scalar, got {index} of shape {aval.shape}.")
     dtype = aval.dtype

@@ -13,8 +13,10 @@ from ...avals import AbstractValue, get_aval
 from ...function_caches import FunctionCache
 from ...olympuspr import Olympuspr, Var, close_olympuspr
 from ...tracing import Tracer, is_constant_dim
+from ..conversion import convert_element_type
 from ..elementwise import add
 from ..logic import lt
+from ..values import as_array
 from .carries import promote_carry, promoted_carry_avals, unchanged_result
 from .primitives import while_p
 from .scanning import scan
@@ -66,7 +68,8 @@ def while_loop(
     if not callable(body_fun) or not callable(cond_fun):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
     if config_states.disable_jit.value:
-        return _while_in_python(cond_fun, body_fun, init_val)
+        # Of arrays that cannot change: functions may write into those of NumPy.
+        return _while_in_python(cond_fun, body_fun, pytrees.tree_map(as_array, init_val))
     leaves, tree = pytrees.tree_flatten(init_val)
     avals = tuple([get_aval(leaf) for leaf in leaves])
     loop = _while_program(cond_fun, body_fun, tree, avals)
@@ -254,24 +257,21 @@ def fori_loop(
     """
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
-    lower_dtype, upper_dtype = _bound_dtype(lower, upper), _bound_dtype(upper, lower)
-    if lower_dtype != upper_dtype:
-        raise TypeError(
-            "lower and upper arguments to fori_loop must have equal types, got "
-            f"{lower_dtype.name} and {upper_dtype.name}"
-        )
+    lower_dtype = get_aval(lower).dtype
+    if lower_dtype != get_aval(upper).dtype:
+        lower, upper = _of_one_type(lower, upper)
+        lower_dtype = get_aval(lower).dtype
     known_lower, known_upper = _known(lower), _known(upper)
     if known_lower is not None and known_upper is not None:
-        lower, upper = int(known_lower), int(known_upper)
         if config_states.disable_jit.value:
-            for count in range(lower, upper):
+            for count in range(int(known_lower), int(known_upper)):
                 init_val = body_fun(np.asarray(count, lower_dtype), init_val)
             return init_val
         (_, result), _ = scan(
             _counting_bodies.derive(body_fun, _scan_body),
-            (lower, init_val),
+            (int(known_lower), init_val),
             None,
-            length=max(upper - lower, 0),
+            length=max(int(known_upper) - int(known_lower), 0),
             unroll=1 if unroll is None else unroll,
         )
         return result
@@ -291,13 +291,19 @@ def _known(bound: Any) -> Any:
     return bound if is_constant_dim(bound) else None
 
 
-def _bound_dtype(bound: Any, other: Any) -> Any:
-    """The dtype of a bound; a Python integer takes the other bound's."""
-    if type(bound) is int:
-        other_aval = get_aval(other)
-        if np.issubdtype(other_aval.dtype, np.integer):
-            return other_aval.dtype
-    return get_aval(bound).dtype
+def _of_one_type(lower: Any, upper: Any) -> tuple[Any, Any]:
+    """The bounds of a loop; a weakly typed integer takes the other's dtype."""
+    avals = get_aval(lower), get_aval(upper)
+    if all(np.issubdtype(aval.dtype, np.integer) for aval in avals):
+        lower_is_weak, upper_is_weak = (aval.weak_type for aval in avals)
+        if lower_is_weak and not upper_is_weak:
+            return convert_element_type(lower, avals[1].dtype), upper
+        if upper_is_weak and not lower_is_weak:
+            return lower, convert_element_type(upper, avals[0].dtype)
+    raise TypeError(
+        "lower and upper arguments to fori_loop must have equal types, got "
+        f"{avals[0].dtype.name} and {avals[1].dtype.name}"
+    )
 
 
 def _below_upper(loop_carry: tuple) -> Any:
@@ -323,7 +329,7 @@ def _while_body(body_fun: Callable[[], Callable[..., Any]]) -> Callable[..., Any
 
 def _one_like(count: Any) -> Any:
     aval = get_aval(count)
-    return 1 if aval.weak_type else np.ones((), aval.dtype)
+    return np.ones((), aval.dtype).item() if aval.weak_type else np.ones((), aval.dtype)
 
 
 _counting_bodies = FunctionCache()

@@ -8,9 +8,10 @@ from typing import Any
 
 from ... import config_states, pytrees
 from ...avals import AbstractValue, get_aval
+from ...errors import ConcretizationTypeError
 from ...function_caches import FunctionCache
 from ...olympuspr import close_olympuspr
-from ...tracing import concrete_or_error
+from ...tracing import Tracer, concrete_or_error
 from ..broadcasting import expand_dims
 from ..indexing import index_in_dim, slice
 from ..shaping import concatenate, reshape
@@ -148,6 +149,10 @@ def _scan_length(leaves: list[Any], avals: list[Any], length: Any) -> int:
 
 
 def _checked_unroll(unroll: int | bool, length: int) -> int:
+    if isinstance(unroll, Tracer):
+        raise ConcretizationTypeError(
+            unroll, "The `unroll` argument to `scan` expects a concrete `int` or `bool` value."
+        )
     if isinstance(unroll, bool):
         return max(length, 1) if unroll else 1
     if not isinstance(unroll, int) or unroll < 0:

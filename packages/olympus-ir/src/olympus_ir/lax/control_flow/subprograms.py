@@ -146,7 +146,7 @@ def type_difference(first: AbstractValue, second: AbstractValue) -> str:
         differences.append("the shardings do not match")
     if first.memory_space != second.memory_space:
         differences.append("the memory spaces do not match")
-    return " and ".join(differences)
+    return ", and ".join(differences)
 
 
 def listed(differences: Sequence[str]) -> str:
