@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import olympus_numpy as jnp
-from olympus_ir import lax
+from olympus_ir import lax, make_olympuspr
 from olympus_ir.jit import jit
 from olympus_ir.shape_struct import ShapeDtypeStruct
 from olympus_pallas import BlockSpec, Element, ds, num_programs, pallas_call, program_id, when
@@ -275,3 +275,20 @@ def test_loops_do_not_exchange_references():
 
     with pytest.raises(ValueError, match="mutable array references cannot be returned"):
         run(kernel, struct((5,)), np.arange(5, dtype=F32))
+
+
+def test_kernels_hold_what_they_need():
+    def kernel(x_ref, o_ref):
+        x_ref[...] + program_id(0)
+
+        def step(i, total):
+            x_ref[i]
+            return total + 1.0
+
+        o_ref[0] = lax.fori_loop(0, 3, step, 0.0)
+
+    call = pallas_call(kernel, struct((5,)), grid=(1,), interpret=True)
+    (equation,) = make_olympuspr(call)(np.zeros(5, F32)).eqns
+    names = [each.primitive.name for each in equation.params["jaxpr"].eqns]
+    assert names == ["scan", "swap"]
+    assert len(equation.params["jaxpr"].eqns[0].params["jaxpr"].eqns) == 1

@@ -20,6 +20,8 @@ import olympus_random as random
 from olympus_batching import vmap
 from olympus_ir import ShapeDtypeStruct, lax
 from olympus_pallas import tpu, triton
+from olympus_pallas.lowering.building import KernelLoweringError
+from olympus_pallas.mosaic_lowering.mathematics import _nextafter
 from olympus_xla import jit
 
 DATA = pathlib.Path(__file__).parent / "data"
@@ -212,7 +214,47 @@ FLOAT_FUNCTIONS = {
     "broadcast": lambda x: x + pl.broadcast_to(jnp.sum(x, 0, keepdims=True), (8, 128)),
     "reshaped": lambda x: x.reshape(4, 2, 128).reshape(8, 128),
     "narrow": lambda x: jnp.exp(x.astype(jnp.bfloat16)).astype(F32),
+    "angle": lambda x: jnp.arctan2(x, 2 * x), "next": lambda x: jnp.nextafter(x, 2 * x),
+    "split": lambda x: sum(jnp.split(x, 4, 1)).repeat(4, 1),
 }  # fmt: skip
+
+
+TPU_FUNCTIONS = {
+    "padded": lambda x: jnp.pad(x[:4], ((1, 3), (0, 0)), constant_values=2),
+    "tiled": lambda x: jnp.tile(x[:4], (2, 1)),
+    "stacked": lambda x: jnp.stack([x, x], axis=1).sum(1),
+}
+
+
+@pytest.mark.parametrize("name", TPU_FUNCTIONS)
+def test_functions_of_floats_for_tpus(name):
+    def kernel(x_ref, o_ref):
+        o_ref[...] = TPU_FUNCTIONS[name](x_ref[...])
+
+    assert "tpu.concatenate" in kernel_text("tpu", kernel, X)
+
+
+def test_neighbours_of_floats():
+    # What Mosaic computes, here by array programs.
+    x = np.float32([0, -0.0, 1, -1, 1e-45, -1e-45, np.inf, 3.4e38, np.nan, 2, 2])
+    for y in (*np.float32([-np.inf, -1, 0, 1, 2, np.inf, np.nan]), x[3]):
+        with np.errstate(all="ignore"):
+            expected = np.nextafter(x, y)
+        result = np.asarray(_nextafter(x, np.full_like(x, y)))
+        np.testing.assert_array_equal(result.view(np.int32), expected.view(np.int32))
+
+
+@pytest.mark.parametrize(("dtype", "name"), [("int4", "extsi"), ("uint4", "extui")])
+def test_narrow_integers_share_bytes(dtype, name):
+    def kernel(x_ref, o_ref):
+        o_ref[...] = x_ref[...].astype(np.int8)
+
+    x = np.zeros((8, 128), dtype)
+    module = kernel_text("cuda", kernel, x, out=ShapeDtypeStruct(x.shape, np.int8))
+    assert "!tt.ptr<i4>" not in module and "arith.shrui" in module and f"arith.{name}" in module
+    with pytest.raises(KernelLoweringError, match="share bytes"):
+        copied = pl.pallas_call(lambda x_ref, o_ref: o_ref.set(x_ref[...]), x)
+        lowered("cuda", copied, x)
 
 
 @pytest.mark.parametrize("platform", ["cuda", "tpu"])

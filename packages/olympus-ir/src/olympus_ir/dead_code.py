@@ -10,7 +10,6 @@ from . import lax
 from .effects import AccumEffect, NamedAxisEffect, RefEffect, WriteEffect
 from .olympuspr import (
     ClosedOlympuspr,
-    DropVar,
     Equation,
     Olympuspr,
     Var,
@@ -66,8 +65,6 @@ def dce_olympuspr(
         if not any(used_results) and not has_lasting_effects(equation, live):
             continue
         rule = dead_code_rules.rules.get(equation.primitive)
-        if not all(used_results):
-            equation = _without_unused_names(equation, used_results)
         if rule is not None:
             reduced_equation, _ = rule(equation, used_results)
             if reduced_equation is None:  # a library's rule may say that nothing is left
@@ -146,14 +143,6 @@ def has_lasting_effects(equation: Equation, live: Container[Any]) -> bool:
             # That a named axis must be bound is no reason to compute what nobody needs.
             return True
     return False
-
-
-def _without_unused_names(equation: Equation, used_results: Flags) -> Equation:
-    outvars = [
-        var if used or var.__class__ is DropVar else DropVar(var.aval)
-        for var, used in zip(equation.outvars, used_results, strict=True)
-    ]
-    return equation.replace(outvars=outvars)
 
 
 def _reduced(

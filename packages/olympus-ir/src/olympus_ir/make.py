@@ -18,7 +18,7 @@ from .jit import (
     trace_call,
 )
 from .name_stacks import NameStack
-from .olympuspr import ClosedOlympuspr, DropVar, Olympuspr
+from .olympuspr import ClosedOlympuspr
 from .shape_struct import ShapeDtypeStruct
 from .staging import trace_to_olympuspr
 from .tracing import current, extend_axes
@@ -72,7 +72,6 @@ def make_olympuspr(
             from .refs.aliasing import check_aliases  # loaded already where there are references
 
             check_aliases(info, constants, leaves)
-        drop_unused_results(olympuspr)
         closed = ClosedOlympuspr(olympuspr, constants)
         return (closed, _structs(closed, out_tree)) if return_shape else closed
 
@@ -92,19 +91,6 @@ def _dynamic_part(
         return fun, args, kwargs, None
     called, args, kwargs, _, positions = bind_statics(fun, options, args, kwargs)
     return called, args, kwargs, positions
-
-
-def drop_unused_results(olympuspr: Olympuspr) -> None:
-    """Marks those results of a new program's equations that nothing uses: they print as ``_``."""
-    used = set(olympuspr.outvars)
-    for equation in olympuspr.eqns:
-        used.update(equation.invars)
-    for place, equation in enumerate(olympuspr.eqns):
-        if any(var not in used for var in equation.outvars):
-            # A new equation: the trace's own is what leaked tracers are explained by.
-            olympuspr.eqns[place] = equation.replace(
-                outvars=[var if var in used else DropVar(var.aval) for var in equation.outvars]
-            )
 
 
 def _structs(closed: ClosedOlympuspr, out_tree: Any) -> Any:

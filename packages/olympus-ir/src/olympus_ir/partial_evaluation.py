@@ -10,7 +10,6 @@ from .avals import AbstractValue, get_aval
 from .dead_code import dce_olympuspr
 from .evaluation import eval_olympuspr
 from .lax.calls import closed_call_p, jit_p
-from .make import drop_unused_results
 from .olympuspr import DebugInfo, Olympuspr, unknown_debug_info
 from .primitives import Primitive
 from .staging import StagingTrace, StagingTracer, trace_to_olympuspr
@@ -235,7 +234,6 @@ def trace_to_olympuspr_nounits(
     olympuspr, results, constants = partially_evaluate(
         fun.call_wrapped, pvals, instantiate, fun.debug_info
     )
-    drop_unused_results(olympuspr)
     return olympuspr, results, tuple(constants)
 
 
@@ -271,5 +269,4 @@ def trace_to_olympuspr_dynamic(
         values = dict(zip(olympuspr.constvars, constants, strict=True))
         olympuspr, _ = dce_olympuspr(olympuspr, [True] * len(olympuspr.outvars), instantiate=True)
         constants = [values[var] for var in olympuspr.constvars]
-    drop_unused_results(olympuspr)
     return olympuspr, olympuspr.out_avals, constants

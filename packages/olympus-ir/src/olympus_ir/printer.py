@@ -74,6 +74,7 @@ def format_olympuspr(
     )
     if isinstance(olympuspr, ClosedOlympuspr):
         olympuspr = olympuspr.jaxpr
+    printer.hide_unused(olympuspr)
     return layout(printer.program_with_shared(olympuspr), **_defined(layout_options))
 
 
@@ -143,6 +144,18 @@ class Printer:
                 name = next(self._spellings)
             self._names[var] = name
         return name
+
+    def hide_unused(self, olympuspr: Olympuspr) -> None:
+        """Shows those results of a program's equations that nothing uses as ``_``."""
+        used = {atom for atom in olympuspr.outvars if isinstance(atom, Var)}
+        for equation in olympuspr.eqns:
+            used.update(atom for atom in equation.invars if isinstance(atom, Var))
+        for equation in olympuspr.eqns:
+            self._names.update({var: "_" for var in equation.outvars if var not in used})
+
+    def is_hidden(self, var: Var) -> bool:
+        """Whether a variable is shown as ``_``."""
+        return var.__class__ is DropVar or self._names.get(var) == "_"
 
     def adopt_names(self, olympuspr: Olympuspr, equation: Equation) -> None:
         """Gives a program's inputs and results the names of the equation's, where it can."""

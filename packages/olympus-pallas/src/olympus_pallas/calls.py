@@ -12,6 +12,7 @@ import numpy as np
 
 from olympus_ir import dtypes, pytrees
 from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.dead_code import dce_olympuspr
 from olympus_ir.effects import reference_effects
 from olympus_ir.flattening import FlatFunction, function_source
 from olympus_ir.jit import jit
@@ -380,7 +381,6 @@ class _Call:
         }
         with inside_grid(mapping.grid), extend_axes(sizes):
             olympuspr, consts = trace_to_olympuspr(flat, avals, info)
-        olympuspr = with_program_ids(olympuspr, names)
         if olympuspr.outvars or flat.out_tree != pytrees.tree_structure(None):
             raise ValueError(
                 f"The kernel function in the pallas_call {self.source} should return None. It "
@@ -392,6 +392,7 @@ class _Call:
                 f"The kernel function in the pallas_call {self.source} captures constants "
                 f"[{shown}]. You should pass them as inputs."
             )
+        olympuspr, _ = dce_olympuspr(with_program_ids(olympuspr, names), [], instantiate=True)
         if debug:
             print(f"\nThe kernel olympuspr for pallas_call {self.source}:")
             print(olympuspr)

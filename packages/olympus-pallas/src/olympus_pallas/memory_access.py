@@ -21,7 +21,7 @@ from olympus_ir import dtypes, lax, pytrees
 from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.documents import Concatenation, Document, Nest, Text
 from olympus_ir.effects import read_effect, write_effect
-from olympus_ir.olympuspr import DropVar, Equation
+from olympus_ir.olympuspr import Equation
 from olympus_ir.primitives import Primitive
 from olympus_ir.refs.indexing import NDIndexer, known_integer
 from olympus_ir.refs.transforms import transformed_aval
@@ -332,7 +332,7 @@ def _print_swap(equation: Equation, printer: Any) -> Document:
     (previous,) = equation.outvars
     place = shown_view(printer, ref, transforms)
     shown_mask = [] if mask is None else [Text(" mask="), printer.atom(mask)]
-    binders = Text("_") if isinstance(previous, DropVar) else printer.binders([previous])
+    binders = Text("_") if printer.is_hidden(previous) else printer.binders([previous])
     arrow = Text(" <- ", annotations=printer.annotations(equation))
     return Concatenation(
         [

@@ -29,7 +29,7 @@ from .. import dtypes
 from ..avals import AbstractValue, ShapedArray, get_aval
 from ..documents import Concatenation, Document, Nest, Text
 from ..effects import accum_effect, allocation_effect, read_effect, write_effect
-from ..olympuspr import Atom, DropVar, Equation
+from ..olympuspr import Atom, Equation
 from ..primitives import instruction
 from ..refs.indexing import NDIndexer, known_integer
 from ..refs.transforms import flatten_transforms, transformed_aval, unflatten_transforms
@@ -390,7 +390,7 @@ def _print_swap(equation: Equation, printer: Printer) -> Document:
     (previous,) = equation.outvars
     place = _shown_ref(printer, ref, leaves, equation.params["tree"])
     arrow = Text(" <- ", annotations=printer.annotations(equation))
-    if isinstance(previous, DropVar):
+    if printer.is_hidden(previous):
         return Concatenation([place, arrow, printer.atom(value)])
     results = [Nest(2, printer.binders([previous])), Text(", "), place]
     return Concatenation([*results, arrow, place, Text(", "), printer.atom(value)])

@@ -35,8 +35,8 @@ class KernelLoweringError(OlympusError, NotImplementedError):
 def element_type(dtype: Any) -> Any:
     """The MLIR type of an element: integers have no sign, operations do."""
     dtype = np.dtype(dtype)
-    if dtype.kind == "u":
-        dtype = np.dtype(f"i{dtype.itemsize}")
+    if is_unsigned(dtype) and dtype != BOOL:
+        dtype = np.dtype(dtype.name.removeprefix("u"))
     return mlir.element_type(dtype)
 
 
@@ -311,7 +311,7 @@ def is_float(dtype: Any) -> bool:
 
 def is_unsigned(dtype: Any) -> bool:
     """Whether integers are compared and divided without sign; booleans are."""
-    return np.dtype(dtype).kind in "ub"
+    return np.dtype(dtype) == BOOL or dtypes.issubdtype(dtype, np.unsignedinteger)
 
 
 def bit_width(dtype: Any) -> int:

@@ -112,12 +112,12 @@ def cast(builder: KernelBuilder, value: Any, old: Any, new: Any) -> Any:
         name = "arith.extf" if old.itemsize < new.itemsize else "arith.truncf"
         return builder.create(name, target, (value,))
     if is_float(old):
-        name = "arith.fptoui" if new.kind == "u" else "arith.fptosi"
+        name = "arith.fptoui" if is_unsigned(new) else "arith.fptosi"
         return builder.create(name, target, (value,))
     if is_float(new):
         if old == BOOL:
             value, old = cast(builder, value, old, INT32), INT32
-        name = "arith.uitofp" if old.kind == "u" else "arith.sitofp"
+        name = "arith.uitofp" if is_unsigned(old) else "arith.sitofp"
         return builder.create(name, target, (value,))
     if bit_width(old) == bit_width(new):
         return value

@@ -70,6 +70,7 @@ _define(lax.tanh_p, "math.tanh")
 _define(lax.floor_p, "math.floor")
 _define(lax.ceil_p, "math.ceil")
 _define(lax.erf_p, "math.erf")
+_define(lax.atan2_p, "math.atan2")
 
 _round_away = in_single_precision("math.round")
 _round_to_even = in_single_precision("math.roundeven")
@@ -128,6 +129,28 @@ def _cbrt(x: Any) -> Any:
     return lax.select_n(nonzero, x, lax.mul(lax.sign(x), better))
 
 
+def _nextafter(x: Any, y: Any) -> Any:
+    # By bits, of which those of negative numbers are in reverse order: numbers next to zero count.
+    lowest = np.int32(-(2**31))
+    zero = np.int32(0)
+
+    def rank(value: Any) -> Any:
+        bits = lax.bitcast_convert_type(value, np.int32)
+        return lax.select_n(lax.lt(bits, zero), bits, lax.sub(lowest, bits))
+
+    here, there = rank(x), rank(y)
+    ones = lax.full_like(here, 1)
+    moved = lax.add(here, lax.select_n(lax.lt(there, here), ones, lax.neg(ones)))
+    # On the way up to zero the sign stays.
+    is_negative = lax.bitwise_or(
+        lax.lt(moved, zero), lax.bitwise_and(lax.eq(moved, zero), lax.lt(here, zero))
+    )
+    bits = lax.select_n(is_negative, moved, lax.sub(lowest, moved))
+    result = lax.select_n(lax.eq(here, there), lax.bitcast_convert_type(bits, np.float32), y)
+    unordered = lax.bitwise_or(lax.ne(x, x), lax.ne(y, y))
+    return lax.select_n(unordered, result, lax.full_like(x, np.nan))
+
+
 # The polynomials of M. Giles, "Approximating the erfinv function" (2010): near the middle, beyond.
 _NEAR = (
     *(2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087),
@@ -162,6 +185,18 @@ mosaic_rules.define(lax.expm1_p, by_formula(_expm1))
 mosaic_rules.define(lax.sinh_p, by_formula(_sinh))
 mosaic_rules.define(lax.cosh_p, by_formula(_cosh))
 mosaic_rules.define(lax.cbrt_p, by_formula(_cbrt))
+
+
+@mosaic_rules.define(lax.nextafter_p)
+def _next_after(builder: MosaicBuilder, x: Any, y: Any) -> Any:
+    if builder.aval_out.dtype != _FLOAT32:
+        raise KernelLoweringError(
+            f"`nextafter` in Mosaic is of float32, got {builder.aval_out.dtype}; neighbours among "
+            "narrower numbers are others"
+        )
+    return builder.inline(_nextafter, (x, y))
+
+
 mosaic_rules.define(lax.erfc_p, by_formula(lambda x: lax.sub(np.float32(1), lax.erf(x))))
 
 

@@ -101,9 +101,51 @@ def _slice(
 
 @mosaic_rules.define(lax.concatenate_p)
 def _concatenate(builder: MosaicBuilder, *operands: Any, dimension: int) -> Any:
-    attributes = {"dimension": mlir.i32(dimension)}
-    kind = builder.value_type(builder.aval_out)
-    return builder.create("tpu.concatenate", kind, operands, attributes)
+    return _joined(builder, operands, dimension)
+
+
+def _joined(builder: MosaicBuilder, pieces: Sequence[Any], axis: int) -> Any:
+    """Arrays next to one another."""
+    if len(pieces) == 1:
+        return pieces[0]
+    shapes = [builder.shape_of(piece) for piece in pieces]
+    shape = list(shapes[0])
+    shape[axis] = sum(own[axis] for own in shapes)
+    kind = builder.shaped_type(shape, element_of(pieces[0]))
+    return builder.create("tpu.concatenate", kind, pieces, {"dimension": mlir.i32(axis)})
+
+
+@mosaic_rules.define(lax.stack_p)
+def _stack(builder: MosaicBuilder, *operands: Any, axis: int) -> Any:
+    shape = list(builder.aval_out.shape)
+    shape[axis] = 1
+    return _joined(builder, [builder.reshape(operand, shape) for operand in operands], axis)
+
+
+@mosaic_rules.define(lax.tile_p)
+def _tile(builder: MosaicBuilder, x: Any, *, reps: Sequence[int]) -> Any:
+    for axis, count in enumerate(reps):
+        x = _joined(builder, [x] * count, axis)
+    return x
+
+
+@mosaic_rules.define(lax.pad_p)
+def _pad(builder: MosaicBuilder, x: Any, value: Any, *, padding_config: Any) -> Any:
+    for axis, (low, high, interior) in enumerate(padding_config):
+        if min(low, high) < 0 or interior:
+            raise KernelLoweringError(
+                "padding in Mosaic is around an array, by positive numbers, got "
+                f"{(low, high, interior)} for dimension {axis}"
+            )
+
+        shape = list(builder.shape_of(x))
+        pieces = [x]
+        for size, place in ((low, 0), (high, 2)):
+            if size:
+                border = builder.broadcast_to(value, [*shape[:axis], size, *shape[axis + 1 :]])
+                pieces.insert(place, border)
+        x = _joined(builder, pieces, axis)
+    return x
 
 
 @mosaic_rules.define(lax.split_p)

@@ -75,6 +75,8 @@ def load_places(
             other = cast(builder, other, dtype, stored)
             if places.shape and not builder.shape_of(other):
                 other = builder.splat(other, places.shape)
+            if places.shifts is not None:
+                other = builder.binary("arith.shli", other, places.shifts)
         operands.append(other)
     present = 0 if mask is None else 1
     attributes = {
@@ -84,6 +86,8 @@ def load_places(
         "operandSegmentSizes": i32_array((1, present, present)),
     }
     value = builder.create("tt.load", kind, operands, attributes)
+    if places.shifts is not None:
+        value = builder.binary("arith.shrui", value, places.shifts)
     return cast(builder, value, stored, dtype)
 
 
@@ -96,6 +100,11 @@ def store_places(
     eviction_policy: str | None = None,
 ) -> None:
     """Writes elements at places."""
+    if places.shifts is not None:
+        raise KernelLoweringError(
+            f"elements of {dtype} share bytes, and cannot be written by kernels for GPUs; have the "
+            "kernel write int8, and convert the result."
+        )
     value = cast(builder, value, dtype, storage_dtype(dtype))
     mask = _and(builder, mask, places.inside)
     operands = [places.pointers, value] + ([] if mask is None else [mask])

@@ -81,6 +81,30 @@ def _concatenate(builder: TritonBuilder, *operands: Any, dimension: int) -> Any:
     return builder.reshape(transpose(builder, joined, [*range(rank - 1), rank, rank - 1]), shape)
 
 
+@triton_rules.define(lax.split_p)
+def _split(builder: TritonBuilder, x: Any, *, sizes: Sequence[int], axis: int) -> list[Any]:
+    if len(set(sizes)) > 1 or len(sizes) & (len(sizes) - 1):
+        raise KernelLoweringError(
+            "lax.split in Triton cuts arrays into equal pieces, a power of two of them, got pieces "
+            f"of sizes {tuple(sizes)}. Read parts of a reference."
+        )
+    pieces = [x]
+    while len(pieces) < len(sizes):
+        pieces = [half for piece in pieces for half in _halves(builder, piece, axis)]
+    return pieces
+
+
+def _halves(builder: TritonBuilder, x: Any, axis: int) -> list[Any]:
+    # [..., 2 n, ...] -> [..., 2, n, ...] -> [..., n, ..., 2]
+    shape = builder.shape_of(x)
+    half = [*shape[:axis], shape[axis] // 2, *shape[axis + 1 :]]
+    apart = builder.reshape(x, [*shape[:axis], 2, *half[axis:]])
+    order = [dim for dim in range(len(shape) + 1) if dim != axis]
+    apart = transpose(builder, apart, [*order, axis])
+    kind = builder.shaped_type(half, element_of(x))
+    return list(builder.operation("tt.split", [kind, kind], (apart,)).results)
+
+
 _INPUT_PRECISION_TF32, _INPUT_PRECISION_TF32X3, _INPUT_PRECISION_IEEE = 0, 1, 2
 
 

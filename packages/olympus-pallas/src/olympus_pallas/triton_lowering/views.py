@@ -13,7 +13,14 @@ from olympus_ir.refs.indexing import NDIndexer, Slice
 from olympus_ir.refs.transforms import TransposeTransform
 from olympus_ir.refs.windows import layout
 
-from ..lowering.building import BOOL, INT32, KernelLoweringError, element_type, product
+from ..lowering.building import (
+    BOOL,
+    INT32,
+    KernelLoweringError,
+    bit_width,
+    element_type,
+    product,
+)
 from ..lowering.elementwise import cast
 from .builder import TritonBuilder, pointer_type
 
@@ -23,8 +30,8 @@ _INT64 = np.dtype(np.int64)
 
 
 def storage_dtype(dtype: Any) -> Any:
-    """The dtype of elements in memory, where booleans take a byte."""
-    return np.dtype(np.int8) if dtype == BOOL else np.dtype(dtype)
+    """The dtype of elements in memory, where booleans take a byte, and narrow numbers share one."""
+    return np.dtype(np.int8) if dtype == BOOL or bit_width(dtype) < 8 else np.dtype(dtype)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,11 +84,14 @@ class Places:
       pointers: one an element.
       inside: which of them lie inside of the array; None where all do.
       shape: the shape of what is read or written.
+      shifts: by how many bits elements are shifted in the bytes that they share, as numbers of
+        eight bits; None where each has bytes of its own.
     """
 
     pointers: Any
     inside: Any
     shape: tuple[int, ...]
+    shifts: Any = None
 
 
 def _sum(builder: TritonBuilder, left: Any, right: Any) -> Any:
@@ -255,6 +265,20 @@ def _pointers(
                 spread = None if origin is None else builder.splat(origin, shape)
                 check(_sum(builder, spread, along), dimension.limit)
     pointers = ref.pointer
+    bits = 8 if ref.dtype == BOOL else bit_width(ref.dtype)
+    if bits < 8:
+        spread = base if base is None or not shape else builder.splat(base, shape)
+        numbers = _sum(builder, spread, offsets)
+        index = _INT64 if ref.is_large else INT32
+        if numbers is None:
+            numbers = builder.full(0, shape, index)
+        count = builder.full(8 // bits, shape, index)
+        offsets = builder.binary("arith.divui", numbers, count)
+        rest = builder.binary("arith.remui", numbers, count)
+        shifts = builder.multiply(rest, builder.full(bits, shape, index))
+        pointers = builder.splat(pointers, shape) if shape else pointers
+        pointers = builder.create("tt.addptr", pointers.type, (pointers, offsets))
+        return Places(pointers, inside, shape, cast(builder, shifts, index, np.int8))
     if base is not None:
         pointers = builder.create("tt.addptr", pointers.type, (pointers, base))
     if shape:
