@@ -73,10 +73,8 @@ def refusal(case):
         return TypeError, "can't apply forward-mode autodiff"
     if case.primitive in _SMOOTH_IN_LAST_ONLY:
         return ValueError, "cannot be differentiated with respect to"
-    if case.primitive in (linalg.qr_p, linalg.svd_p):
+    if case.primitive is linalg.svd_p:
         rows, columns = case.args[0].shape[-2:]
-        if rows < columns and case.primitive is linalg.qr_p:
-            return NotImplementedError, "derivative of a QR decomposition"
         if rows != columns and case.params["full_matrices"] and case.params.get("compute_uv", True):
             return NotImplementedError, "full_matrices"
     # Traces differentiate what brings a rule of its own.

@@ -146,6 +146,7 @@ def test_singular_matrices():
     assert [float(each) for each in linalg.slogdet(singular)] == [0, -np.inf]
     assert not np.isfinite(np.asarray(linalg.inv(singular))).any()
     assert float(linalg.cond(np.zeros((2, 2)), 1)) == np.inf
+    assert linalg.cond(np.zeros((0, 2, 2))).shape == (0,)
     assert np.isnan(float(linalg.cond(np.full((2, 2), np.nan), 1)))
 
 

@@ -320,3 +320,19 @@ def test_bad_input(name):
     function, error, message = BAD[name]
     with pytest.raises(error, match=message):
         function()
+
+
+@pytest.mark.parametrize("method", ["qdwh", "svd"])
+def test_polar_factors_of_several_matrices(method):
+    matrices = np.random.default_rng(3).normal(size=(2, 4, 3)).astype(np.float32)
+    unitary, hermitian = linalg.polar(matrices, method=method)
+    for found, wanted in zip((unitary, hermitian), zip(*map(scipy.linalg.polar, matrices))):
+        np.testing.assert_allclose(found, np.stack(wanted), rtol=1e-4, atol=1e-4)
+    assert linalg.polar(matrices[:0], method=method)[0].shape == (0, 4, 3)
+    with pytest.raises(ValueError, match="at least a 2-D array"):
+        linalg.polar(matrices[0, 0])
+
+
+def test_exponentials_of_half_precision_are_refused():
+    with pytest.raises(TypeError, match="A.dtype=float16 is not supported"):
+        linalg.expm(np.eye(2, dtype=np.float16))

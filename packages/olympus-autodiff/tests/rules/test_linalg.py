@@ -84,12 +84,22 @@ def test_singular_vectors_of_any_shape(shape, kind):
         check_grads(fun, [draw(shape, kind)], order=2, jvp=jvp, vjp=vjp)
 
 
+@pytest.mark.parametrize("kind", ["real", "complex"])
+@pytest.mark.parametrize("pivoting", [False, True])
+@pytest.mark.parametrize("full_matrices", [False, True])
+@pytest.mark.parametrize("shape", [(4, 2), (2, 4), (3, 3), (2, 4, 3)])
+def test_orthogonal_factors_of_any_shape(shape, full_matrices, pivoting, kind):
+    def factors(x):
+        return linalg.qr(x, full_matrices=full_matrices, pivoting=pivoting)[:2]
+
+    with config.enable_x64(True):
+        check_grads(factors, [draw(shape, kind)], order=2, jvp=jvp, vjp=vjp)
+
+
 def test_derivatives_that_there_are_not():
     x, tangent = np.zeros((3, 2), np.float32), np.ones((3, 2), np.float32)
     with pytest.raises(NotImplementedError, match="not implemented for full matrices"):
         jvp(linalg.svd, (x,), (tangent,))
-    with pytest.raises(NotImplementedError, match="derivative of a QR decomposition"):
-        jvp(linalg.qr, (x,), (tangent,))
     square = np.eye(3, dtype=np.float32)
     with pytest.raises(NotImplementedError, match="enable_eigvec_derivs=True"):
         jvp(linalg.eig, (square,), (square,))

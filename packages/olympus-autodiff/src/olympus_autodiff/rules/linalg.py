@@ -196,19 +196,37 @@ def _qr_jvp(
     full_matrices: bool,
     use_magma: bool | None,
 ) -> Any:
-    rows, columns = aval_of(primals[0]).shape[-2:]
-    if rows < columns or (full_matrices and rows != columns):
-        raise NotImplementedError(
-            "the derivative of a QR decomposition is defined for square matrices, and with "
-            f"full_matrices=False for those with more rows than columns; got {rows} rows and "
-            f"{columns} columns with full_matrices={full_matrices}"
-        )
     q, r, *pivots = linalg.qr_p.bind(
         *primals, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma
     )
     dx = instantiate(tangents[0])
     if pivoting:
         dx = swap_last(permute_rows(swap_last(dx), pivots[0]))
+    rows, columns = aval_of(dx).shape[-2:]
+    size = min(rows, columns)
+    thin = _column_range(q, 0, size)
+    dq, dr = _thin_qr_tangents(thin, _fitted(r, size, size), _column_range(dx, 0, size))
+    if columns > rows:
+        # The further columns of r are those of q.H @ x.
+        product = matmul(matmul(adjoint(dq), q), _column_range(r, size, columns))
+        further = lax.add(product, matmul(adjoint(q), _column_range(dx, size, columns)))
+        dr = lax.concatenate([dr, further], aval_of(dr).ndim - 1)
+    elif full_matrices and rows > columns:
+        dq = _complete_qr_tangent(q, dq)
+        dr = _fitted(dr, rows, columns)
+    return [q, r, *pivots], [dq, dr, *map(Zero.of, pivots)]
+
+
+def _column_range(x: Any, start: int, stop: int) -> Any:
+    return lax.slice_in_dim(x, start, stop, axis=aval_of(x).ndim - 1)
+
+
+def _row_range(x: Any, start: int, stop: int) -> Any:
+    return lax.slice_in_dim(x, start, stop, axis=aval_of(x).ndim - 2)
+
+
+def _thin_qr_tangents(q: Any, r: Any, dx: Any) -> tuple[Any, Any]:
+    """The tangents of factors of which ``r`` is square."""
     # With s = dx @ inv(r): q.H @ s = q.H @ dq + dr @ inv(r), skew-Hermitian plus upper triangular
     # with a real diagonal.
     s = linalg.triangular_solve(r, dx, left_side=False, lower=False)
@@ -219,8 +237,29 @@ def _qr_jvp(
         real = lax.convert_element_type(lax.real(projected), aval_of(projected).dtype)
         skew = lax.add(skew, lax.mul(identity_like(skew), lax.sub(projected, real)))
     dq = lax.add(matmul(q, lax.sub(skew, projected)), s)
-    dr = matmul(lax.sub(projected, skew), r)
-    return [q, r, *pivots], [dq, triu(dr), *map(Zero.of, pivots)]
+    return dq, triu(matmul(lax.sub(projected, skew), r))
+
+
+def _complete_qr_tangent(q: Any, dq: Any) -> Any:
+    """The tangent of a square q, of that of its first columns.
+
+    As a product of reflections, q is one - v @ t @ v.H with as many columns in v as reflections.
+    So its first columns determine the others: with blocks named by rows and columns, first and
+    last, z = q_lf @ inv(q_ff - 1), they are the last columns of one plus (q_f - 1_f) @ z.H.
+    """
+    rows, size = aval_of(dq).shape[-2:]
+    first, last = _column_range(q, 0, size), _column_range(q, size, rows)
+    corner = _row_range(first, 0, size)
+    shifted = adjoint(lax.sub(corner, identity_like(corner)))
+    packed, _, permutation = linalg.lu_p.bind(shifted)
+    solved = permute_rows(adjoint(_row_range(first, size, rows)), permutation)
+    solved = linalg.triangular_solve(packed, solved, left_side=True, lower=True, unit_diagonal=True)
+    z_adjoint = linalg.triangular_solve(packed, solved, left_side=True, lower=False)
+    z = adjoint(z_adjoint)
+    # (q_f - 1_f) @ inv(q_ff - 1).H is -(q_f + q_l @ z), since q is unitary.
+    change = lax.sub(_row_range(dq, size, rows), matmul(z, _row_range(dq, 0, size)))
+    turned = matmul(lax.add(first, matmul(last, z)), adjoint(change))
+    return lax.concatenate([dq, lax.sub(matmul(dq, z_adjoint), turned)], aval_of(dq).ndim - 1)
 
 
 # ---- reflections: the derivative of the algorithm ----

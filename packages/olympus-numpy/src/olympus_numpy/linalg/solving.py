@@ -384,7 +384,7 @@ def cond(x: Any, p: Any = None) -> Array:
     shape = np.shape(x)
     if len(shape) < 2:
         raise ValueError(f"jnp.linalg.cond: input array must be at least 2D; got arr.shape={shape}")
-    if 0 in shape:
+    if 0 in shape[-2:]:
         raise ValueError(f"jnp.linalg.cond: input array must not be empty; got arr.shape={shape}")
     if p not in (None, 2, -2) and shape[-1] != shape[-2]:
         raise ValueError(f"jnp.linalg.cond: for {p=}, array must be square; got arr.shape={shape}")

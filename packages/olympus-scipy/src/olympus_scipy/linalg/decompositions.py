@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as jnp
+from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.arrays import Array
 from olympus_ir.lax import linalg as lax_linalg
@@ -339,8 +340,10 @@ def _polar_of(
     (a,) = floating("polar", a)
     if side not in ("right", "left"):
         raise ValueError("The argument `side` must be either 'right' or 'left'.")
-    if a.ndim != 2:
-        raise ValueError(f"The input `a` must be a 2-D array, got shape {a.shape}.")
+    if a.ndim < 2:
+        raise ValueError(f"The input `a` must be at least a 2-D array, got shape {a.shape}.")
+    if a.ndim > 2:
+        return vmap(lambda each: _polar_of(each, side, method, eps, max_iterations))(a)
     rows, columns = a.shape
     if method == "svd":
         left, values, right = jnp.linalg.svd(a, full_matrices=False)
@@ -376,7 +379,7 @@ def polar(
     """Polar decomposition: ``a = u @ p``, ``u`` with orthonormal columns, ``p`` Hermitian.
 
     Args:
-      a: a matrix.
+      a: matrices.
       side: ``"right"``, or ``"left"`` for ``a = p @ u``.
       method: ``"qdwh"``, an iteration that suits accelerators, or ``"svd"``.
       eps: the precision of the iteration.

@@ -122,6 +122,8 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
     (a,) = floating("expm", A)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise ValueError(f"Expected A to be a (batched) square matrix, got A.shape={a.shape}.")
+    if a.dtype.char not in "fdFD":
+        raise TypeError(f"A.dtype={a.dtype} is not supported: convert A to float32 or float64")
     return _compiled_expm(bool(upper_triangular), int(max_squarings))(a)
 
 
