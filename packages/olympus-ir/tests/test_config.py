@@ -95,7 +95,7 @@ def test_unknown_names_suggest_known_ones():
         config.update("jax_enable_x64", True)
     with pytest.raises(AttributeError, match="'olympus_debug_nans'"):
         config.read("debug_nans")
-    with pytest.raises(AttributeError, match="no configuration flag 'olympus_qqqqqqqq'"):
+    with pytest.raises(AttributeError, match="Unrecognized config option: olympus_qqqqqqqq"):
         _ = config.olympus_qqqqqqqq
     assert not hasattr(config, "olympus_nothing")
 
@@ -103,17 +103,17 @@ def test_unknown_names_suggest_known_ones():
 def test_flags_are_not_assigned():
     with pytest.raises(AttributeError, match=r"config.update\('olympus_enable_x64', True\)"):
         config.olympus_enable_x64 = True
-    with pytest.raises(AttributeError, match="no configuration flag"):
+    with pytest.raises(AttributeError, match="Unrecognized config option"):
         config.olympus_nothing = True
 
 
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("numpy_rank_promotion", "foo", r"one of \['allow', 'warn', 'raise'\], got 'foo'"),
+        ("numpy_rank_promotion", "foo", r"in \['allow', 'warn', 'raise'\], got 'foo'"),
         ("numpy_rank_promotion", None, "got None"),
-        ("numpy_dtype_promotion", "foo", r"one of \['standard', 'strict'\]"),
-        ("default_matmul_precision", "foo", "None or one of .*'BF16_BF16_F32'"),
+        ("numpy_dtype_promotion", "foo", r"in \['standard', 'strict'\]"),
+        ("default_matmul_precision", "foo", "None or in .*'BF16_BF16_F32'"),
         ("default_prng_impl", "foo", "threefry2x32"),
         ("transfer_guard", "foo", "disallow_explicit"),
         ("explicit_x64_dtypes", "foo", r"\['warn', 'error', 'allow'\]"),
@@ -126,7 +126,7 @@ def test_flags_are_not_assigned():
     ],
 )
 def test_values_of_the_wrong_kind_are_refused(name, value, message):
-    with pytest.raises(ValueError, match=f"olympus_{name} must be.*{message}"):
+    with pytest.raises(ValueError, match=f"olympus_{name}: .*must be.*{message}"):
         config.update(f"olympus_{name}", value)
 
 
@@ -378,7 +378,7 @@ def test_environment_variables():
     [
         ("OLYMPUS_ENABLE_X64", "maybe", "must be a truth value"),
         ("OLYMPUS_NUM_CPU_DEVICES", "many", "OLYMPUS_NUM_CPU_DEVICES is 'many'"),
-        ("OLYMPUS_NUMPY_RANK_PROMOTION", "foo", "must be one of ['allow', 'warn', 'raise']"),
+        ("OLYMPUS_NUMPY_RANK_PROMOTION", "foo", "must be in ['allow', 'warn', 'raise']"),
     ],
 )
 def test_environment_variables_are_checked(variable, text, message):

@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 from jaxlib.mlir import ir
 
-from olympus_ir import config
-from olympus_ir.avals import ShapedArray
+from olympus_ir import config, lax
+from olympus_ir.avals import ShapedArray, abstract_token
+from olympus_ir.make import eval_shape
 from olympus_ir.pytrees import tree_structure
 from olympus_sharding import NamedSharding
 from olympus_sharding import PartitionSpec as P
-from olympus_xla import _jaxlib, device_put
+from olympus_xla import _jaxlib, device_put, jit
 from olympus_xla.arrays import ArrayImpl
 from olympus_xla.backends import device_sharding
 from olympus_xla.dispatch import Executable, compile_module, make_cpp_function
@@ -160,3 +161,15 @@ def test_compiler_options(devices):
         compile_module(parse(ADD), devices[:1], compiler_options={"xla_dump_to": [1]})
     with pytest.raises(_jaxlib.JaxRuntimeError, match="No such compile option"):
         compile_module(parse(ADD), devices[:1], compiler_options={"xla_no_such_flag": 1})
+
+
+def test_tokens_are_operands_results_and_constants():
+    token = lax.create_token()
+    after = jit(lambda x, given: (lax.neg(x), lax.after_all(given)))
+    for _ in range(2):
+        result, token = after(np.float32(2), token)
+        assert result == -2 and isinstance(token, lax.tokens.Token)
+    token.block_until_ready()
+    assert isinstance(jit(lambda x: (x, token))(1.0)[1], lax.tokens.Token)
+    assert isinstance(jit(lax.create_token)(1.0), lax.tokens.Token)
+    assert eval_shape(lambda given: given, token) is abstract_token

@@ -15,6 +15,7 @@ from typing import Any
 
 from ._jaxlib import Config
 from .configuration import Kind, declare_state, member_of, one_of, truth
+from .naming import naming
 
 # --- Types ---------------------------------------------------------------------------------------
 
@@ -158,8 +159,8 @@ def _device(value: Any) -> Any:
     if value is None or isinstance(value, str) or hasattr(value, "platform"):
         return value
     raise ValueError(
-        "must be None, a device (e.g. `olympus.devices('cpu')[0]`) or the name of a platform "
-        f"such as 'cpu' or 'gpu', got {value!r}"
+        f"must be passed either a Device object (e.g. `{naming.module}.devices('cpu')[0]`) or a "
+        f"platform name string like 'cpu' or 'gpu', got: {value!r}"
     )
 
 

@@ -102,7 +102,7 @@ class Flag(Config):
         try:
             value = self.kind.parse(value)
         except ValueError as error:
-            raise ValueError(f"{self.shown_name} {error}") from None
+            raise ValueError(f"{self.shown_name}: {error}") from None
         for validate in self._validators:
             validate(value)
         return value
@@ -405,7 +405,7 @@ class Configuration:
         stems = {known.removeprefix(PREFIX): known for known in self._flags}
         near = [stems[match] for match in difflib.get_close_matches(stem, stems, n=3)]
         suggestion = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-        return f"There is no configuration flag {name!r}.{suggestion}"
+        return f"Unrecognized config option: {name}.{suggestion}"
 
 
 class Kind:
@@ -450,8 +450,9 @@ def typed(expected: type, default: Any) -> Kind:
         if expected is float and isinstance(value, int):
             return float(value)
         raise ValueError(
-            f"must be None or of type {expected.__name__}, got {value!r} of type "
-            f"{type(value).__name__}"
+            f"new {'string' if expected is str else expected.__name__} config value must be None "
+            f"or of type {expected.__name__}, "
+            f"got {value!r} of type {type(value).__name__}"
         )
 
     return Kind(parse, expected)
@@ -465,7 +466,8 @@ def one_of(choices: tuple[str, ...], *, optional: bool = False) -> Kind:
         if (isinstance(value, str) and value in accepted) or (optional and value is None):
             return value
         raise ValueError(
-            f"must be {'None or ' if optional else ''}one of {list(choices)}, got {value!r}"
+            f"new enum value must be {'None or ' if optional else ''}in {list(choices)}, got "
+            f"{value!r} of type {type(value)}."
         )
 
     return Kind(parse, choices=choices)
@@ -481,7 +483,8 @@ def member_of(enumeration: type[enum.Enum]) -> Kind:
         if isinstance(value, str) and value in members:
             return members[value]
         raise ValueError(
-            f"must be one of {list(members)} or a member of {enumeration.__name__}, got {value!r}"
+            f"new enum value must be in {list(members)} or a member of {enumeration.__name__}; "
+            f"{value!r} is not a valid {enumeration.__name__}."
         )
 
     return Kind(parse, choices=tuple(members))

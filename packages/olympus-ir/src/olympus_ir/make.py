@@ -8,6 +8,7 @@ from contextlib import ContextDecorator
 from typing import Any
 
 from . import pytrees
+from .avals import ShapedArray
 from .flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
 from .jit import (
     JitOptions,
@@ -98,7 +99,7 @@ def _structs(closed: ClosedOlympuspr, out_tree: Any) -> Any:
         out_tree,
         [
             aval
-            if getattr(aval, "is_high", False)
+            if not isinstance(aval, ShapedArray)
             else ShapeDtypeStruct(
                 aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=aval.layout
             )

@@ -485,6 +485,18 @@ host_ids = process_indices
 # ---- the default device ----
 
 _default_device_state = config_states.default_device
+
+
+def _check_platform(value: Any) -> None:
+    names = {*_platforms, *ALIASES, *(name for names in ALIASES.values() for name in names)}
+    if isinstance(value, str) and value not in names:
+        raise ValueError(
+            f"{_default_device_state.shown_name} must be passed either a Device object or a "
+            f"platform name string, one of {sorted(names)}, got: {value!r}"
+        )
+
+
+_default_device_state.add_validator(_check_platform)
 # The sharding of each device, made once: the same object makes comparisons in C++ cheap.
 _device_shardings: dict[Device, SingleDeviceSharding] = {}
 

@@ -19,6 +19,7 @@ from olympus_ir.config_flags import captured_constants_warn_bytes, dump_ir_to
 from olympus_ir.dead_code import dce_olympuspr
 from olympus_ir.effects import allocation_effect
 from olympus_ir.evaluation import eval_olympuspr
+from olympus_ir.lax.tokens import Token
 from olympus_ir.layouts import placed
 from olympus_ir.memory_spaces import MEMORY_KINDS, MemorySpace, on_host, space_of_kind
 from olympus_ir.olympuspr import ClosedOlympuspr, DebugInfo
@@ -343,7 +344,7 @@ def _warn_of_large_constants(constants: Sequence[tuple[Any, Any]]) -> None:
 
 
 def _is_inline(value: Any) -> bool:
-    if type(value) in constant_handlers:
+    if type(value) in constant_handlers or type(value) is Token:
         return True
     if type(value) is ArrayImpl and value._sharding.num_devices > 1:
         return False  # its parts stay where they are

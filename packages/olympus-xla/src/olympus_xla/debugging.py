@@ -49,13 +49,13 @@ def check_results(program: TracedProgram, leaves: Sequence[Any], results: Sequen
             where = None if any(donated) else _culprit(program.closed, leaves)
             name = program.params.get("name", "a computation")
             raise FloatingPointError(
-                f"invalid value ({complaint}) encountered in {name}"
-                + (f": {where}" if where else "")
+                f"invalid value ({complaint}) encountered in {where or name}"
+                + (f", of the computation {name}" if where else "")
             )
 
 
 def _culprit(closed: ClosedOlympuspr, leaves: Sequence[Any]) -> str | None:
-    """The first operation with a bad result, and the user's line that it comes from."""
+    """The first operation with a bad result and the user's line that it comes from."""
     environment: dict[Any, Any] = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
     environment.update(zip(closed.jaxpr.invars, leaves, strict=True))
     with _debug_nans(False), _debug_infs(False):
@@ -76,5 +76,5 @@ def _culprit(closed: ClosedOlympuspr, leaves: Sequence[Any]) -> str | None:
                 if found:
                     return found
             line = source_info.summarize(equation.source_info)
-            return f"the first such result is that of `{equation.primitive.name}` at {line}"
+            return f"{equation.primitive.name} at {line}"
     return None

@@ -18,11 +18,12 @@ import numpy as np
 
 from olympus_ir import config_flags, phases
 from olympus_ir._jaxlib import pytree_registry
-from olympus_ir.avals import ShapedArray
+from olympus_ir.avals import ShapedArray, abstract_token
 from olympus_ir.config_cache_flags import compilation_cache_dir
 from olympus_ir.config_states import no_execution
 from olympus_ir.dtypes import float0
 from olympus_ir.extended_arrays import array_of_type, plain_array, plain_aval
+from olympus_ir.lax.tokens import Token
 from olympus_ir.naming import naming
 
 from . import backends, effect_tokens
@@ -261,21 +262,25 @@ _COLLECTIVES = (
 
 
 # Arrays of dtype float0, the tangents of integers, have no contents. A program has arrays of bools
-# in their place.
+# in their place. A token crosses the boundary of a computation as an empty array.
 
 
 def _is_trivial(aval: Any) -> bool:
-    return aval.dtype == float0
+    return aval is abstract_token or aval.dtype == float0
 
 
 def _carrier(aval: Any) -> Any:
     """The type of the array that comes out of an executable for a result of a type."""
+    if aval is abstract_token:
+        return effect_tokens.carrier
     if _is_trivial(aval):
         return ShapedArray(aval.shape, np.dtype(np.bool_))
     return plain_aval(aval)
 
 
 def _put_operand(operand: Any, sharding: Any) -> Any:
+    if type(operand) is Token:
+        operand = operand._buf
     operand = plain_array(operand)
     if type(operand) is not ArrayImpl and getattr(operand, "dtype", None) == float0:
         operand = np.zeros(operand.shape, np.bool_)
@@ -283,6 +288,8 @@ def _put_operand(operand: Any, sharding: Any) -> Any:
 
 
 def _result_of_type(array: Any, aval: Any) -> Any:
+    if aval is abstract_token:
+        return Token(array)
     return np.zeros(aval.shape, float0) if _is_trivial(aval) else array_of_type(array, aval)
 
 

@@ -25,7 +25,7 @@ _pending: list[Any] = []
 _MOST_PENDING = 1024
 
 # A token crosses the boundary of a computation as an empty array.
-_TOKEN_AVAL = ShapedArray((0,), np.dtype(np.bool_))
+carrier = ShapedArray((0,), np.dtype(np.bool_))
 
 
 def _place(devices: tuple) -> Any:
@@ -45,7 +45,7 @@ def take(effects: Sequence[Any], devices: tuple) -> list[Any]:
             if token is not None:
                 token.block_until_ready()  # what came before ran on other devices
             shards = [np.zeros(0, np.bool_) for _ in devices]
-            token = batched_device_put(_TOKEN_AVAL, place, shards, list(devices), enable_x64=False)
+            token = batched_device_put(carrier, place, shards, list(devices), enable_x64=False)
         tokens.append(token)
     return tokens
 
@@ -53,7 +53,7 @@ def take(effects: Sequence[Any], devices: tuple) -> list[Any]:
 def handlers(effects: Sequence[Any], devices: tuple) -> list[Any]:
     """Result handlers for the tokens that a computation returns."""
     place = _place(devices)
-    return [array_result_handler(_TOKEN_AVAL, place, True) for _ in effects]
+    return [array_result_handler(carrier, place, True) for _ in effects]
 
 
 def give(effects: Sequence[Any], tokens: Sequence[Any]) -> None:

@@ -536,6 +536,8 @@ class LoweringContext:
     def constant_value(self, value: Any) -> Any:
         """A constant of the program as a value of this block."""
         aval = get_aval(value)
+        if is_token(aval):  # it stands for the past, on which everything depends
+            return self.create("stablehlo.create_token", mlir.token_type(), ())
         handler = constant_handlers.get(type(value))
         array = handler(value) if handler is not None else np.asarray(value)
         physical = mlir.physical_aval(aval)
