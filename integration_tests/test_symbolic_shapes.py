@@ -439,6 +439,136 @@ CASES = [
         constraints=("a>=3",),
     ),
     Case("quantile", lambda x: jnp.quantile(x, 0.5), ["a"], [(5,)], "float32[]"),
+    # Slices with bounds and steps that are symbolic, or not known to lie in the array.
+    Case("idx1", lambda x: (x[1], x[5]), ["a,b"], [(6, 2)], "float32[b]; float32[b]"),
+    Case("idx1far", lambda x: x[5], ["a,b"], [(3, 2)], "float32[b]"),
+    Case(
+        "slices",
+        lambda x, y: (x[: y.shape[0] : 2], x[2::-1], x[-4:], x[:0], x[:: y.shape[0]]),
+        ["a", "b"],
+        [(5,), (3,)],
+        "float32[floordiv(min(a, b) + 1, 2)]; float32[min(a - 1, 2) + 1]; "
+        "float32[- max(0, a - 4) + a]; float32[0]; float32[floordiv(b + a - 1, b)]",
+    ),
+    Case(
+        "slices-small",
+        lambda x, y: (x[: y.shape[0] : 2], x[2::-1], x[-4:], x[:: y.shape[0]]),
+        ["a", "b"],
+        [(1,), (4,)],
+        "float32[floordiv(min(a, b) + 1, 2)]; float32[min(a - 1, 2) + 1]; "
+        "float32[- max(0, a - 4) + a]; float32[floordiv(b + a - 1, b)]",
+    ),
+    Case(
+        "slices-mixed",
+        lambda x, y: x[np.array([0, 1]), : y.shape[0] : 2],
+        ["2, a", "b"],
+        [(2, 5), (3,)],
+        "float32[2,floordiv(min(a, b) + 1, 2)]",
+    ),
+    Case(
+        "arange-steps",
+        lambda x: (jnp.arange(0, x.shape[0] - 3, 2), jnp.arange(10, 0, -x.shape[0])),
+        ["a"],
+        [(6,)],
+        "int32[floordiv(max(0, a - 2), 2)]; int32[floordiv(a + 9, a)]",
+    ),
+    # Windows, of which none may fit.
+    Case(
+        "windows",
+        lambda x: lax.reduce_window(x, 0.0, lax.add, (4,), (2,), "VALID"),
+        ["a"],
+        [(3,)],
+        "float32[max(floordiv(a - 4, 2) + 1, 0)]",
+    ),
+    Case(
+        "dynamic",
+        lambda x: lax.dynamic_slice(x, (-1,), (x.shape[0] - 1,)),
+        ["a"],
+        [(4,)],
+        "float32[a - 1]",
+    ),
+    Case(
+        "split",
+        lambda x: jnp.split(x, (x.shape[0] - 2,)),
+        ["a + 4"],
+        [(9,)],
+        "float32[a + 2]; float32[2]",
+    ),
+    Case(
+        "diagonal",
+        lambda x: (jnp.diagonal(x), jnp.trace(x)),
+        ["a, a"],
+        [(3, 3)],
+        "float32[a]; float32[]",
+    ),
+    Case("tril-k", lambda x: jnp.tril(x, x.shape[1] - 3), ["a,b"], [(3, 4)], "float32[a,b]"),
+    Case("pad-all", lambda x: jnp.pad(x, x.shape[0]), ["a,b"], [(3, 4)], "float32[3*a,b + 2*a]"),
+    Case(
+        "ramp",
+        lambda x: jnp.pad(x, (x.shape[0], 1), mode="linear_ramp"),
+        ["a"],
+        [(3,)],
+        "float32[2*a + 1]",
+    ),
+    Case("is-in", lambda x, y: jnp.isin(x, y), ["a", "b"], [(3,), (2,)], "bool[a]"),
+    Case(
+        "segments",
+        lambda x, y: olympus.ops.segment_sum(x, jnp.zeros(x.shape[0], int), y.shape[0]),
+        ["a", "b"],
+        [(3,), (2,)],
+        "float32[b]",
+    ),
+    Case(
+        "solve",
+        lambda x: jnp.linalg.solve(x + 4 * jnp.eye(x.shape[0]), x),
+        ["a,a"],
+        [(3, 3)],
+        "float32[a,a]",
+    ),
+    Case("determinant", jnp.linalg.det, ["a,a"], [(3, 3)], "float32[]"),
+    Case(
+        "singular",
+        lambda x: jnp.linalg.svd(x, compute_uv=False),
+        ["a,b"],
+        [(3, 4)],
+        "float32[min(a, b)]",
+    ),
+    Case(
+        "q",
+        lambda x: jnp.abs(jnp.linalg.qr(x)[0]),
+        ["a,b"],
+        [(4, 3)],
+        "float32[a,b]",
+        constraints=("b <= a",),
+    ),
+    Case(
+        "fold-in",
+        lambda x: (
+            x[0]
+            + olympus.random.key_data(
+                olympus.random.fold_in(olympus.random.key(0), x.shape[0])
+            ).astype("float32")
+        ),
+        ["a,2"],
+        [(3, 2)],
+        "float32[2]",
+    ),
+    Case(
+        "even",
+        lambda x: x.reshape(2, -1),
+        ["a"],
+        [(4,)],
+        "float32[2,floordiv(a, 2)]",
+        constraints=("mod(a, 2) == 0",),
+    ),
+    Case(
+        "two-slices",
+        lambda x, y: x[: y.shape[0]] + y[2:],
+        ["a", "b"],
+        [(3,), (5,)],
+        "float32[b - 2]",
+        constraints=("b >= 2", "min(a, b) == b - 2"),
+    ),
 ]
 
 
@@ -458,3 +588,45 @@ def test_against_jax_and_concrete_shapes(case):
     for left, right in zip(found, expected, strict=True):
         assert left.dtype == right.dtype
         np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "function, kind, message",
+    [
+        (lambda x: x.reshape(2, -1), olympus.errors.InconclusiveDimensionOperation, "evenly"),
+        (lambda x: jnp.arange(0, x.shape[0], 0), ValueError, "step == 0"),
+        (
+            lambda x: jnp.arange(0, x.shape[0], x.shape[0] - 2),
+            olympus.errors.InconclusiveDimensionOperation,
+            "> 0 or < 0",
+        ),
+        (lambda x: jnp.squeeze(x), ValueError, "axis=None is not supported"),
+        (lambda x: jnp.split(x, x.shape[0]), ValueError, "symbolic number of sections"),
+        (lambda x: jnp.fft.fft(x), NotImplementedError, "symbolic size"),
+        (lambda x: jnp.pad(x, 1, mode="reflect"), ValueError, "Shape polymorphism is supported"),
+        (
+            lambda x: olympus.random.permutation(olympus.random.key(0), x),
+            NotImplementedError,
+            "shape polymorphism for `permutation`",
+        ),
+        (lambda x: list(x), olympus.errors.InconclusiveDimensionOperation, "requires a constant"),
+    ],
+)
+def test_what_needs_known_sizes(function, kind, message):
+    (a,) = export.symbolic_shape("a")
+    with pytest.raises(kind, match=message):
+        olympus.jit(function).eval_shape(olympus.ShapeDtypeStruct((a,), "float32"))
+
+
+def test_dimensions_mean_nothing_outside_of_programs():
+    (a,) = export.symbolic_shape("a")
+    with pytest.raises(Exception, match="Encountered dimension variable 'a'"):
+        jnp.ones((a,))
+
+
+def test_constraints_on_variables_that_an_equality_replaces():
+    spec = export.symbolic_shape("a, b", constraints=["max(a, b) == 4", "a == b"])
+    exported = export.export(olympus.jit(lambda x: x))(olympus.ShapeDtypeStruct(spec, "float32"))
+    exported.call(np.ones((4, 4), "float32"))
+    with pytest.raises(ValueError, match=r"'max\(a, b\) - 4' to be equal to 0, but found -1"):
+        exported.call(np.ones((3, 3), "float32"))

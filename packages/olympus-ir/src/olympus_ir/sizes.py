@@ -3,11 +3,27 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
+from .errors import InconclusiveDimensionOperation
 from .tracing import is_constant_dim
 
-__all__ = ["max_dim", "min_dim"]
+__all__ = ["as_size", "is_at_most", "max_dim", "min_dim"]
+
+
+def as_size(value: Any) -> Any:
+    """A size that a user gives: a Python integer, or a symbolic dimension.
+
+    Raises:
+      TypeError: where it is neither an integer nor a symbolic dimension.
+
+    Example:
+      >>> import numpy as np
+      >>> as_size(np.int32(3))
+      3
+    """
+    return operator.index(value) if is_constant_dim(value) else value
 
 
 def max_dim(d1: Any, d2: Any) -> Any:
@@ -31,3 +47,20 @@ def min_dim(d1: Any, d2: Any) -> Any:
     from .symbolic import min_dim as symbolic_min  # as above
 
     return symbolic_min(d1, d2)
+
+
+def is_at_most(d1: Any, d2: Any) -> bool:
+    """Whether a size is known to be at most another one: for all values of symbolic dimensions.
+
+    Example:
+      >>> from olympus_ir.symbolic import symbolic_shape
+      >>> a, b = symbolic_shape("a, b")
+      >>> is_at_most(a, a + 1), is_at_most(a, b)
+      (True, False)
+    """
+    if is_constant_dim(d1) and is_constant_dim(d2):
+        return d1 <= d2
+    try:
+        return bool(d1 <= d2)
+    except InconclusiveDimensionOperation:
+        return False

@@ -432,7 +432,7 @@ class Tracer(ArrayBase):
         if not self.aval.shape:
             raise TypeError("iteration over a 0-d array")
         get = type(self).__getitem__  # type: ignore[attr-defined]  # attached with the operators
-        return (get(self, index) for index in range(self.aval.shape[0]))
+        return (get(self, index) for index in range(int(self.aval.shape[0])))
 
     # ---- what only a value would know ----
 

@@ -322,3 +322,81 @@ def test_programs_have_symbolic_shapes():
     assert "dim_as_value[dim=2*a]" in text
     with pytest.raises(TypeError, match="reshape"):
         make_olympuspr(lambda x: lax.reshape(x, (A, A)))(x)
+
+
+# ---- what users write ----
+
+
+def test_negative_numbers_in_operations_are_shown_as_in_sums():
+    (a,) = symbolic_shape("a")
+    assert str(a % -2) == "mod(a, - 2)"
+    assert symbolic_shape(str(-3 // a), scope=a.scope) == (-3 // a,)
+
+
+def test_specifications_begin_with_either_sign():
+    a, b = symbolic_shape("+ a - b, -a + b")
+    assert a == -b
+
+
+@pytest.mark.parametrize(
+    "spec, like, message",
+    [
+        ("3", (4,), "different size 3 for known dimension"),
+        ("b, 3", (None, 4), "in dimension 1: different size 3"),
+        ("_", (None,), "unexpected placeholder for unknown dimension"),
+        ("b, 6, c, _", (4, 6, 7), "because we parsed 3 already and 'like' shape has only 3"),
+        ("b, 7, c, ...", (4, 7), "different size 7|because we parsed 3 already"),
+    ],
+)
+def test_shapes_must_be_like(spec, like, message):
+    with pytest.raises(ValueError, match=f"syntax error in symbolic shape .*({message})"):
+        symbolic_shape(spec, like=like)
+
+
+def test_scalar_arrays_and_booleans_are_integers():
+    (a,) = symbolic_shape("a")
+    assert a + np.array(2) == a + 2
+    assert np.int64(2) * a == 2 * a
+    assert a - True == a - 1
+    assert max_dim(a, np.array(1)) == a
+    with pytest.raises(TypeError):
+        max_dim(a, 2.5)
+    with pytest.raises(ValueError, match="cannot be raised to non-integer powers"):
+        a**1.5
+
+
+# ---- constraints ----
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        ("a <= a - 1",),
+        ("a <= 0",),
+        ("a >= c + 1", "c >= 4", "a <= d + 2", "d <= 2"),
+        ("a >= c + 1", "c >= b + 4", "a <= d + 2", "d <= b + 2"),
+        ("max(a, b) == 5", "min(a, b) == 6"),
+    ],
+)
+def test_constraints_that_contradict_each_other(constraints):
+    with pytest.raises(ValueError, match="Unsatisfiable.*"):
+        a, b, _, _ = symbolic_shape("a, b, c, d", constraints=constraints)
+        a >= b  # noqa: B015 - is decided, and finds it
+
+
+def test_bounds_of_terms_in_constraints_are_whole_numbers():
+    a, b = symbolic_shape("a, b", constraints=["2*a + 3*b <= 10"])
+    # 3*b <= 8, so b <= 2 and 2*b - a <= 3.
+    assert b <= 2 and 2 * b - a <= 3
+
+
+def test_equalities_of_extremes_bound_their_operands():
+    a, b, c, d = symbolic_shape("a, b, c, d", constraints=["max(a, b) == c", "min(a, b) == d"])
+    assert c >= a and c >= b and d <= a and d <= b
+
+
+def test_multiples_of_a_number_are_multiples_of_the_opposite_one():
+    (a,) = symbolic_shape("a", constraints=["mod(a + mod(a, 2), -2) == 0"])
+    quotient, remainder = divmod(a + a % 2, 2)
+    assert remainder == 0
+    assert 2 * quotient == a + a % 2

@@ -210,13 +210,17 @@ def _are_numbers(part: slice) -> bool:
     return all(map(is_constant_dim, (part.start, part.stop, part.step)))
 
 
-def symbolic_slice(part: slice, size: Any, position: int) -> tuple[Any, Any, int]:
+def symbolic_slice(part: slice, size: Any, position: int) -> tuple[Any, Any, Any]:
     """Start, number of elements and step of a slice, where sizes may be symbolic.
 
     Of slices that run backwards the start is the last element they reach.
     """
+    for value in (part.start, part.stop, part.step):
+        if isinstance(value, Tracer):
+            _slice_indices(part, 0, position)  # raises
     step = 1 if part.step is None else part.step
-    if not isinstance(step, int | np.integer) or step == 0:
+    is_integer = isinstance(step, int | np.integer) or not is_constant_dim(step)
+    if not is_integer or step == 0:
         raise IndexError(
             f"the step of a slice must be an integer other than zero, got {part} at position "
             f"{position} of the index of a dimension of size {size}"
@@ -225,20 +229,23 @@ def symbolic_slice(part: slice, size: Any, position: int) -> tuple[Any, Any, int
     def bound(value: Any, default: Any, lowest: Any, highest: Any) -> Any:
         if value is None:
             return default
-        if isinstance(value, Tracer):
-            return _slice_indices(part, 0, position)  # raises
         if value < 0:
-            return max_dim(value + size, lowest)
+            return max_dim(lowest, value + size)
         return min_dim(highest, value)
 
+    step = int(step) if is_constant_dim(step) else step
     if step > 0:
         start, stop = bound(part.start, 0, 0, size), bound(part.stop, size, 0, size)
-        count = max_dim((stop - start + step - 1) // step, 0)
-        return start, count, int(step)
+        count = max_dim(0, stop - start + step - 1) // step
+        return (start, count, step) if _may_be_some(count) else (0, 0, 1)
     start = bound(part.start, size - 1, -1, size - 1)
     stop = bound(part.stop, -1, -1, size - 1)
-    count = max_dim((start - stop - step - 1) // -step, 0)
-    return start + (count - 1) * step, count, int(step)
+    count = max_dim(0, start - stop - step - 1) // -step
+    return (start + (count - 1) * step, count, step) if _may_be_some(count) else (0, 0, 1)
+
+
+def _may_be_some(count: Any) -> bool:
+    return not is_constant_dim(count) or count > 0
 
 
 def _slice_indices(part: slice, size: int, position: int) -> tuple[int, int, int]:

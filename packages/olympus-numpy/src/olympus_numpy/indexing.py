@@ -15,8 +15,9 @@ from olympus_ir import dtypes, lax
 from olympus_ir.config_flags import check_static_indices
 from olympus_ir.lax.values import as_array
 from olympus_ir.records import Record
+from olympus_ir.sizes import is_at_most
 from olympus_ir.staging import StagingTrace
-from olympus_ir.tracing import current, evaluation_trace
+from olympus_ir.tracing import current, evaluation_trace, is_constant_dim
 
 from .compilation import compiled
 from .index_parsing import (
@@ -116,7 +117,12 @@ def take_at(
     mode = lax.GatherScatterMode.from_any("promise_in_bounds" if mode is None else mode)
     if mode is _PROMISE or mode is _CLIP:
         kinds = {entry[0] for entry in layout}
-        if ARRAY not in kinds and FLAG not in kinds and wrap_negative_indices:
+        if (
+            ARRAY not in kinds
+            and FLAG not in kinds
+            and wrap_negative_indices
+            and _are_slices(x.shape, layout)
+        ):
             return _sliced(x, layout, list(operands))
     plan = gather_plan(x.shape, layout, list(operands), wrap_negative_indices)
     if 0 in plan.shape:
@@ -187,7 +193,7 @@ def _sliced(x: Any, layout: Layout, operands: list[Any]) -> Any:
         else:
             removed.append(axis)
         axis += 1
-    if kinds & {PLACE, COMPUTED, WINDOW}:
+    if kinds & {PLACE, COMPUTED, WINDOW} or not _are_within(x.shape, layout):
         x = _dynamic_slice(x, layout, operands)
     else:
         x = _static_slice(x, layout)
@@ -203,12 +209,12 @@ def _sliced(x: Any, layout: Layout, operands: list[Any]) -> Any:
 def _static_slice(x: Any, layout: Layout) -> Any:
     starts, limits, strides = [], [], []
     entries = [entry for entry in layout if entry[0] not in (NEW, GAP)]
-    for entry, size in zip(entries, x.shape, strict=True):
+    for entry in entries:
         if entry[0] == FIXED:
-            start, count, stride = _within(entry[1], size), 1, 1
+            start, count, stride = entry[1], 1, 1
         else:
             _, start, count, step = entry
-            stride = abs(step)
+            stride = _magnitude(step)
         starts.append(start)
         limits.append(start + (count - 1) * stride + 1 if count else start)
         strides.append(stride)
@@ -222,17 +228,38 @@ def _static_slice(x: Any, layout: Layout) -> Any:
     )
 
 
-def _within(place: Any, size: Any) -> Any:
-    """A place moved into the array; of symbolic dimensions it is taken to be within."""
-    if type(size) is not int or type(place) is not int:
-        return place
-    return min(max(place, 0), size - 1)
+def _are_slices(shape: tuple, layout: Layout) -> bool:
+    """Whether all slices are known to lie in the array; those of symbolic sizes need not be."""
+    entries = [entry for entry in layout if entry[0] not in (NEW, GAP)]
+    for entry, size in zip(entries, shape, strict=True):
+        if entry[0] == SLICE and not all(type(part) is int for part in (size, *entry[1:])):
+            _, start, count, step = entry
+            last = start + (count - 1) * _magnitude(step)
+            if not (is_at_most(0, start) and is_at_most(last + 1, size)):
+                return False
+            if not (is_constant_dim(count) or is_at_most(1, count)):
+                return False
+    return True
+
+
+def _are_within(shape: tuple, layout: Layout) -> bool:
+    """Whether all known integers are known to be in range."""
+    entries = [entry for entry in layout if entry[0] not in (NEW, GAP)]
+    return all(
+        is_at_most(0, entry[1]) and is_at_most(entry[1] + 1, size)
+        for entry, size in zip(entries, shape, strict=True)
+        if entry[0] == FIXED
+    )
+
+
+def _magnitude(step: Any) -> Any:
+    return -step if step < 0 else step
 
 
 def _limits_to_edge(shape: tuple, starts: Any, limits: Any, strides: Any) -> list[int]:
     """Ends of strided slices: the array's own end where no further element comes before it."""
     return [
-        size if stride > 1 and limit + stride > size else limit
+        size if stride != 1 and is_at_most(size + 1, limit + stride) else limit
         for size, limit, stride in zip(shape, limits, strides, strict=True)
     ]
 
@@ -252,7 +279,8 @@ def _dynamic_slice(x: Any, layout: Layout, operands: list[Any]) -> Any:
         elif kind == COMPUTED:
             start = _from_start(convert(next(remaining), dtype), size, dtype)
         elif kind == SLICE:
-            start, count, stride = lax.size_array(entry[1], dtype), entry[2], abs(entry[3])
+            start, count = lax.size_array(entry[1], dtype), entry[2]
+            stride = _magnitude(entry[3])
         else:
             start, count, stride = convert(next(remaining), dtype), entry[1], abs(entry[2])
         starts.append(start)
@@ -388,12 +416,14 @@ class _Planner:
     def _add_slice(self, axis: int, entry: tuple) -> None:
         if entry[0] == SLICE:
             _, start, count, step = entry
-            start = np.array(start, self.dtype)
+            fits = _are_slices(self.shape[axis : axis + 1], (entry,))
+            start = lax.size_array(start, self.dtype)
         else:
             _, count, step = entry
+            fits = True
             start = convert(next(self.operands), self.dtype)
-        stride, backwards = abs(step), step < 0
-        if stride == 1:
+        stride, backwards = _magnitude(step), step < 0
+        if stride == 1 and fits:
             if count != self.shape[axis]:
                 self.components.append((axis, start, None))
             self.sizes.append(count)
@@ -402,10 +432,10 @@ class _Planner:
         self.collapsed.append(axis)
         self.sizes.append(1)
         dimension = ("stride", count, backwards, axis)
-        if isinstance(start, np.ndarray):
+        if isinstance(start, np.ndarray) and is_constant_dim(count) and is_constant_dim(stride):
             places: Any = start + stride * np.arange(count, dtype=self.dtype)
         else:
-            steps = lax.mul(np.array(stride, self.dtype), lax.iota(self.dtype, count))
+            steps = lax.mul(lax.size_array(stride, self.dtype), lax.iota(self.dtype, count))
             places = lax.add(start, steps)
         self.components.append((axis, places, dimension))
         self.dimensions.append(dimension)
@@ -465,7 +495,7 @@ class _Planner:
 
 def _column(values: Any, shape: tuple, dims: tuple) -> Any:
     """Components spread over the batch of index vectors."""
-    if isinstance(values, np.ndarray) and values.ndim:
+    if isinstance(values, np.ndarray) and values.ndim and all(map(is_constant_dim, shape)):
         sizes = [1] * len(shape)
         for size, dim in zip(values.shape, dims, strict=True):
             sizes[dim] = size

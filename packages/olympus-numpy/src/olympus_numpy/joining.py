@@ -18,6 +18,7 @@ from olympus_ir.lax.axes import integer_axes, integer_or_dim
 from olympus_ir.lax.values import as_array
 from olympus_ir.layouts import entries_of
 from olympus_ir.resharding import with_out_sharding
+from olympus_ir.sizes import as_size, max_dim, min_dim
 from olympus_ir.tracing import Tracer, concrete_or_error, is_constant_dim
 
 from .axes import canonical_axis, hashable_axis, refuse_out
@@ -376,6 +377,11 @@ def _cut(name: str, ary: Any, indices_or_sections: Any, axis: int) -> list[Any]:
             indices_or_sections = concrete_or_error(
                 None, indices_or_sections, f"in olympus.numpy.{name} argument 1"
             )
+        if not is_constant_dim(indices_or_sections):
+            raise ValueError(
+                f"olympus.numpy.{name} with a symbolic number of sections is not supported: how "
+                f"many arrays it returns must be known, got {indices_or_sections}"
+            )
         sections = operator.index(indices_or_sections)
         if sections <= 0:
             raise ValueError(f"{name}: the number of sections must be positive, got {sections}")
@@ -387,7 +393,7 @@ def _cut(name: str, ary: Any, indices_or_sections: Any, axis: int) -> list[Any]:
 
 
 def _is_sequence(value: Any) -> bool:
-    return isinstance(value, tuple | list) or np.ndim(value) > 0
+    return isinstance(value, tuple | list) or (is_constant_dim(value) and np.ndim(value) > 0)
 
 
 def _sizes_between(name: str, places: Any, size: int) -> tuple[int, ...]:
@@ -396,10 +402,10 @@ def _sizes_between(name: str, places: Any, size: int) -> tuple[int, ...]:
         places = concrete_or_error(np.asarray, places, f"in olympus.numpy.{name} argument 1")
     cuts = [0]
     for place in places:
-        place = operator.index(place)
-        cuts.append(min(max(place + size if place < 0 else place, 0), size))
+        place = as_size(place)
+        cuts.append(min_dim(max_dim(place + size if place < 0 else place, 0), size))
     cuts.append(size)
-    return tuple(max(end - start, 0) for start, end in pairwise(cuts))
+    return tuple(max_dim(end - start, 0) for start, end in pairwise(cuts))
 
 
 def _parts(ary: Any, sizes: tuple[int, ...], axis: int) -> Any:

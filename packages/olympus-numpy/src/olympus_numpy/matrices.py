@@ -12,6 +12,8 @@ from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import canonicalize_shape
 from olympus_ir.naming import naming
+from olympus_ir.sizes import as_size, max_dim, min_dim
+from olympus_ir.tracing import is_constant_dim
 
 from .axes import canonical_axis, hashable_axis, refuse_out, requested_dtype
 from .compilation import compiled, outlined
@@ -172,7 +174,7 @@ def tril(m: Any, k: int = 0) -> Array:
              [1., 1.]], dtype=float32)
     """
     check_arraylike("tril", m)
-    return _tril(m, operator.index(k))
+    return _tril(m, as_size(k))
 
 
 def triu(m: Any, k: int = 0) -> Array:
@@ -185,7 +187,7 @@ def triu(m: Any, k: int = 0) -> Array:
              [0., 1.]], dtype=float32)
     """
     check_arraylike("triu", m)
-    return _triu(m, operator.index(k))
+    return _triu(m, as_size(k))
 
 
 # ---- diagonals ----
@@ -200,9 +202,16 @@ def _diagonal_of(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any
         raise ValueError(f"diagonal: axis1 and axis2 must differ, got {axis1} for both")
     a = moveaxis(a, (axis1, axis2), (-2, -1))
     rows, columns = a.shape[-2:]
-    length = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
-    places = np.arange(length, dtype=_int32)
-    return a[..., places - min(offset, 0), places + max(offset, 0)]
+    below, above = min_dim(offset, 0), max_dim(offset, 0)
+    length = max_dim(0, min_dim(rows + below, columns - above))
+    if all(map(is_constant_dim, (length, below, above))):
+        places = np.arange(length, dtype=_int32)
+        return a[..., places - below, places + above]
+    row, column = (
+        lax.add(lax.iota(_int32, length), lax.size_array(first, _int32))
+        for first in (-below, above)
+    )
+    return a[..., row, column]
 
 
 _diagonal = compiled(_diagonal_of, ("offset", "axis1", "axis2"), name="diagonal")

@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.sizes import is_at_most, max_dim, min_dim
 from olympus_ir.tracing import Tracer, concrete_or_error, is_constant_dim
 
 from .compilation import compiled
@@ -82,7 +83,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
 def _pairs_of_integers(value: Any, ndim: int, name: str) -> Widths:
     if value.__class__ is int and value >= 0:  # as most often, and without a detour over arrays
         return ((value, value),) * ndim
-    if isinstance(value, list | tuple) and _has_symbolic(value):
+    if _has_symbolic(value):
         pairs = _broadcast_pairs(np.array(value, object), ndim, name)
         return tuple(map(tuple, pairs.tolist()))
     if isinstance(value, Mapping):
@@ -234,6 +235,12 @@ def _pad_by_reflecting(array: Any, widths: Widths, mode: str, reflect_type: str)
             raise ValueError(
                 f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
             )
+        if mode == "reflect" and not (is_constant_dim(size) or is_at_most(2, size)):
+            raise ValueError(
+                "Shape polymorphism is supported for pad with mode='reflect' only where the size "
+                f"of the axis is known to be larger than 1, got {size} for axis {axis}; state it "
+                "as a constraint of the dimension variables."
+            )
         skip = 1 if mode == "reflect" and size > 1 else 0
         array = _reflect(array, before, axis, skip, size, reflect_type, front=True)
         array = _reflect(array, after, axis, skip, size, reflect_type, front=False)
@@ -345,10 +352,10 @@ def _pad_by_statistics(array: Any, widths: Widths, mode: str, stat_length: Width
     for axis, (before, after) in enumerate(widths):
         size = array.shape[axis]
         lengths = (size, size) if stat_length is None else stat_length[axis]
-        if min(lengths) == 0 and mode in ("maximum", "minimum"):
+        if 0 in lengths and mode in ("maximum", "minimum"):
             raise ValueError("stat_length of 0 yields no value for padding")
-        start = _slice(array, 0, min(lengths[0], size), axis)
-        end = _slice(array, max(size - lengths[1], 0), size, axis)
+        start = _slice(array, 0, min_dim(lengths[0], size), axis)
+        end = _slice(array, max_dim(size - lengths[1], 0), size, axis)
         values = [statistic(part, axis) for part in (start, end)]
         if dtypes.issubdtype(array.dtype, np.integer):
             values = [round_to_even(value) for value in values]

@@ -12,6 +12,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.errors import InconclusiveDimensionOperation
 from olympus_ir.sizes import max_dim
 from olympus_ir.tracing import Tracer, concrete_or_error, is_constant_dim
 
@@ -19,6 +20,7 @@ from .axes import canonical_axis
 from .compilation import compiled
 from .creation import placed, shape_of
 from .promotion import (
+    broadcast_shapes,
     check_arraylike,
     convert,
     ensure_array,
@@ -105,7 +107,17 @@ def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
             )
     if dtype is None:
         dtype = dtypes.default_int_dtype()
-    size = max_dim(-((first - stop) // distance), 0)
+    if is_constant_dim(distance) and distance == 0:
+        raise ValueError("olympus.numpy.arange has step == 0")
+    try:
+        rises = distance > 0
+    except InconclusiveDimensionOperation as error:
+        raise InconclusiveDimensionOperation(
+            "olympus.numpy.arange: of a symbolic step it must be known whether it is > 0 or < 0, "
+            f"got step={distance}. State it as a constraint of the dimension variables.\n{error}"
+        ) from error
+    span, pace = (stop - first, distance) if rises else (first - stop, -distance)
+    size = max_dim(0, span + pace - 1) // pace
     result = lax.iota(dtype, size)
     if not is_constant_dim(distance) or distance != 1:
         result = lax.mul(lax.size_array(distance, dtype), result)
@@ -175,7 +187,7 @@ def _spaced_between(
         dtype = dtypes.to_inexact_dtype(dtype)
     computed = dtypes.to_inexact_dtype(dtype)
     start, stop = convert(start, computed), convert(stop, computed)
-    shape = np.broadcast_shapes(np.shape(start), np.shape(stop))
+    shape = broadcast_shapes(np.shape(start), np.shape(stop))
     start, stop = spread(start, shape), spread(stop, shape)
     intervals = num - 1 if endpoint else num
     if intervals > 0:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.errors import ConcretizationTypeError
 from olympus_ir.resharding import asked_sharding, with_out_sharding
+from olympus_ir.sizes import as_size
 from olympus_ir.tracing import Tracer
 
 from . import reductions
@@ -99,7 +99,7 @@ def _number_of_segments(name: str, segment_ids: Any, num_segments: Any) -> int:
                 "segment_ids are traced; pass num_segments.",
             )
         num_segments = int(highest)
-    count = operator.index(num_segments)
+    count = as_size(num_segments)
     if count < 0:
         raise ValueError(f"{name}: num_segments must be non-negative, got {count}.")
     return count

@@ -15,7 +15,7 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.sizes import min_dim
-from olympus_ir.tracing import concrete_or_error
+from olympus_ir.tracing import concrete_or_error, is_constant_dim
 
 from .axes import canonical_axis
 from .compilation import compiled
@@ -298,7 +298,8 @@ def _is_member(element: Any, test_elements: Any, invert: bool, method: str) -> A
     if 0 in (element.shape[0], others.shape[0]):
         return lax.full(shape, np.array(invert))
     if method == "auto":
-        method = "compare_all" if others.shape[0] <= _FEW else "binary_search"
+        few = not is_constant_dim(others.shape[0]) or others.shape[0] <= _FEW
+        method = "compare_all" if few else "binary_search"
     if method == "compare_all":
         pairs = lax.eq(lax.expand_dims(element, (1,)), lax.expand_dims(others, (0,)))
         found = lax.reduce_or(pairs, (1,))

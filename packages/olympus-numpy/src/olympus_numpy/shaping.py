@@ -13,11 +13,12 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import canonicalize_shape
+from olympus_ir.errors import InconclusiveDimensionOperation
 from olympus_ir.lax.broadcasting import check_broadcast_layouts
 from olympus_ir.lax.values import as_array
 from olympus_ir.layouts import normal_form
 from olympus_ir.resharding import asked_sharding
-from olympus_ir.tracing import Tracer
+from olympus_ir.tracing import Tracer, is_constant_dim
 
 from .axes import canonical_axis, unique_axes
 from .compilation import compiled, inlined, outlined
@@ -118,6 +119,11 @@ def complete_shape(old: tuple[int, ...], new: Sequence[Any]) -> tuple[int, ...]:
         sizes.append(one)
     if unknown >= 0:
         known = math.prod(sizes) * -1
+        if not (is_constant_dim(size) and is_constant_dim(known)) and size % known != 0:
+            raise InconclusiveDimensionOperation(
+                f"Cannot divide evenly the sizes of shapes {old} and {tuple(sizes)}. The remainder "
+                f"{size % known} should be 0; state it as a constraint of the dimension variables."
+            )
         if known <= 0 or size % known:
             raise TypeError(
                 f"cannot reshape array of shape {old} (size {size}) into shape {tuple(sizes)} "
@@ -419,6 +425,11 @@ def _squeezed(a: Any, axis: tuple[int, ...] | None = None) -> Any:
     check_arraylike("squeeze", a)
     a = ensure_array(a)
     if axis is None:
+        if not all(map(is_constant_dim, a.shape)):
+            raise ValueError(
+                "olympus.numpy.squeeze with axis=None is not supported with shape polymorphism: "
+                f"which dimensions of {a.shape} have size one is not known; pass axis"
+            )
         axis = tuple(position for position, size in enumerate(a.shape) if size == 1)
     return as_array(lax.squeeze(a, unique_axes(axis, a.ndim))) if axis else as_array(a)
 

@@ -13,7 +13,7 @@ from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.evaluation import evaluator
 from olympus_ir.extended_arrays import ExtendedArray
 from olympus_ir.lax.axes import integer_or_dim
-from olympus_ir.tracing import current, evaluation_trace
+from olympus_ir.tracing import current, evaluation_trace, is_constant_dim
 
 from .arguments import check_key, check_keys, compiled, sample_shape, wrap
 from .implementations import KeyType, PRNGImpl, default_implementation, find_implementation
@@ -184,7 +184,9 @@ def fold_in(key: Any, data: Any) -> Array:
       [ 928981903 3453687069]
     """
     keys, is_data = check_key("fold_in", key)
-    if not isinstance(data, Array):
+    if not is_constant_dim(data):
+        data = lax.size_array(data, np.uint32)
+    elif not isinstance(data, Array):
         data = np.uint32(data)
     elif data.dtype != np.uint32:
         data = lax.convert_element_type(data, np.uint32)

@@ -11,7 +11,7 @@ import numpy as np
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.resharding import laid_out
-from olympus_ir.tracing import concrete_or_error
+from olympus_ir.tracing import concrete_or_error, is_constant_dim
 
 from .arguments import check_key, compiled, sample_shape
 from .continuous import _gumbel, gumbel_mode
@@ -93,6 +93,11 @@ def _shuffle(key: Any, x: Any, *, axis: int) -> Any:
     # https://github.com/jax-ml/jax/pull/1119 has the argument.
     exponent = 3
     size = math.prod(x.shape)
+    if not is_constant_dim(size):
+        raise NotImplementedError(
+            "shape polymorphism for `permutation` or `shuffle` is not implemented: how often it "
+            f"sorts depends on the number of elements, which must be known, got {size}"
+        )
     rounds = math.ceil(exponent * math.log(max(1, size)) / math.log(np.iinfo(np.uint32).max))
     for _ in range(rounds):
         key, word_key = two_keys(key)

@@ -119,6 +119,10 @@ def lower(
     olympuspr = closed.jaxpr
     in_avals, out_avals = olympuspr.in_avals, olympuspr.out_avals
     is_symbolic = has_symbolic_shapes(in_avals)
+    if not is_symbolic and has_symbolic_shapes(out_avals):
+        from olympus_ir.symbolic.solving import UnexpectedDimVar
+
+        raise UnexpectedDimVar(min(set().union(*map(_variables_of, out_avals))), ())
     # An operand that nothing uses may be where the value of a dimension variable is found.
     keep_unused = keep_unused or is_symbolic
     donated = tuple(donated or (False,) * len(in_avals))
@@ -230,6 +234,12 @@ def has_symbolic_shapes(avals: Sequence[Any]) -> bool:
         for aval in avals
         for size in getattr(aval, "shape", ())
     )
+
+
+def _variables_of(aval: Any) -> set[str]:
+    """The dimension variables of a type."""
+    sizes = [size for size in aval.shape if hasattr(size, "_is_symbolic_dimension")]
+    return set().union(*(size.variables() for size in sizes))
 
 
 def _with_names(

@@ -16,6 +16,8 @@ from .. import dtypes
 from ..avals import ShapedArray
 from ..expansion import expansion_rules
 from ..primitives import instruction
+from ..sizes import as_size
+from ..tracing import is_constant_dim
 from .creation import broadcasted_iota
 from .elementwise import neg
 from .indexing import slice_in_dim
@@ -80,6 +82,11 @@ def _approx_top_k_types(
         )
     count = k
     if not aggregate_to_topk:
+        if not (is_constant_dim(size) and is_constant_dim(k)):
+            raise NotImplementedError(
+                "approx_top_k with aggregate_to_topk=False is not implemented where k or the size "
+                f"of the reduction dimension is symbolic, got k={k} and a size of {size}"
+            )
         count = _reduced_size(size, operand.ndim, k, recall_target, reduction_input_size_override)
     shape = (*operand.shape[:axis], count, *operand.shape[axis + 1 :])
     return [
@@ -116,7 +123,7 @@ def _approx_top_k(
 ) -> tuple[Array, Array]:
     values, places = approx_top_k_p.bind(
         operand,
-        k=operator.index(k),
+        k=as_size(k),
         reduction_dimension=operator.index(reduction_dimension),
         recall_target=float(recall_target),
         is_max_k=is_max_k,

@@ -14,6 +14,7 @@ from .. import dtypes
 from ..avals import ShapedArray
 from ..jit import jit
 from ..primitives import instruction
+from ..tracing import is_constant_dim
 from .conversion import convert_dtype
 from .values import Array, ArrayLike, dtype_of
 
@@ -133,6 +134,11 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
       >>> lax.fft(np.ones(4, np.float32), "RFFT", (4,))
       Array([4.+0.j, 0.+0.j, 0.+0.j], dtype=complex64)
     """
+    if not all(map(is_constant_dim, fft_lengths)):
+        raise NotImplementedError(
+            "fft over dimensions of symbolic size is not implemented: XLA's transforms have known "
+            f"lengths, got fft_lengths={tuple(fft_lengths)}"
+        )
     return _compiled_fft()(x, _fft_type(fft_type), tuple(map(int, fft_lengths)))
 
 

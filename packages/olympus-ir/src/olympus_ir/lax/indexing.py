@@ -312,7 +312,7 @@ def _start_index(index: Any, size: int, allow_negative: bool) -> Any:
     if not isinstance(index, Array) and np.ndim(index) == 0:
         if dtypes.issubdtype(dtype, np.integer) and index < 0 and allow_negative:
             index = index + size
-        return np.asarray(index, dtype)
+        return size_array(index, dtype)
     if not allow_negative or not dtypes.issubdtype(dtype, np.signedinteger):
         return index
     zero = 0 if dtype == dtypes.default_int_dtype() else np.zeros((), dtype)

@@ -21,7 +21,7 @@ def dilated_size(size: int, dilation: int) -> int:
 
 def window_count(size: int, window: int, stride: int) -> int:
     """How many windows of a size fit into a dimension, at multiples of a stride."""
-    return max((size - window) // stride + 1, 0)
+    return max_dim((size - window) // stride + 1, 0)
 
 
 def window_counts(

@@ -31,7 +31,7 @@ def bounds_of(dimension: Any) -> Interval:
     found = cache.get(dimension)
     if found is None:
         scope, terms = dimension.scope, dict(dimension.terms)
-        cache[dimension] = _by_terms(terms, scope)  # for what asks for it again on the way
+        cache[dimension] = bounds_of_terms(terms, scope)  # for what asks for it again on the way
         negated = {term: -count for term, count in terms.items()}
         lower = _greatest_lower(terms, scope, _DEPTH, set())
         found = cache[dimension] = lower, -_greatest_lower(negated, scope, _DEPTH, set())
@@ -40,7 +40,7 @@ def bounds_of(dimension: Any) -> Interval:
 
 def _greatest_lower(terms: dict, scope: Any, depth: int, seen: set) -> float:
     """The greatest lower bound that is found for a polynomial."""
-    best = _by_terms(terms, scope)[0]
+    best = bounds_of_terms(terms, scope)[0]
     if not depth:
         return best
     for term, count in sorted(
@@ -84,7 +84,7 @@ def _cases(terms: dict, term: Any, count: int) -> list[dict]:
     return cases
 
 
-def _by_terms(terms: dict, scope: Any) -> Interval:
+def bounds_of_terms(terms: dict, scope: Any) -> Interval:
     """The bounds that follow from those of each term."""
     lower: float = 0
     upper: float = 0
@@ -118,7 +118,8 @@ def _bounds_of_term(term: Any, scope: Any) -> Interval:
 def _both(first: Interval, second: Interval, scope: Any) -> Interval:
     low, high = max(first[0], second[0]), min(first[1], second[1])
     if low > high:
-        raise ValueError(f"Unsatisfiable constraints of the symbolic scope {scope}")
+        constraints = ", ".join(constraint.text for constraint in scope.constraints)
+        raise ValueError(f"Unsatisfiable constraints: {constraints}")
     return low, high
 
 

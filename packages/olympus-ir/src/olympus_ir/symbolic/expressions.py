@@ -19,6 +19,7 @@ from ..arrays import Array
 from ..avals import ShapedArray, register_value_type
 from ..dtypes import canonicalize_dtype
 from ..errors import InconclusiveDimensionOperation
+from ..tracing import Tracer
 from . import bounds
 
 Dimension: TypeAlias = "int | SymbolicDim"
@@ -56,7 +57,14 @@ class Factor:
     def __str__(self) -> str:
         if not self.operands:
             return self.name
-        return f"{self.name}({', '.join(map(str, self.operands))})"
+        return f"{self.name}({', '.join(map(_shown, self.operands))})"
+
+
+def _shown(dimension: Dimension) -> str:
+    """A dimension as text: numbers with their signs apart, as sums show them."""
+    if isinstance(dimension, int) and dimension < 0:
+        return f"- {-dimension}"
+    return str(dimension)
 
 
 # Factors with their powers, the least factor first; () is the term of constants.
@@ -293,8 +301,15 @@ class SymbolicDim:
         return self * other
 
     def __pow__(self, power: Any) -> Any:
-        if not _is_integer(power):
+        number = _as_integer(power)
+        if number is None:
+            if isinstance(power, float | np.floating):
+                raise ValueError(
+                    "Symbolic dimension cannot be raised to non-integer powers: "
+                    f"'{self}' ** '{power}'"
+                )
             return _as_arrays(operator.pow, self, power)
+        power = number
         if power < 0:
             raise ValueError(
                 f"Symbolic dimension cannot be raised to negative powers: '{self}' ** '{power}'"
@@ -358,9 +373,16 @@ class SymbolicDim:
         return _compare(operator.lt, "<", self, other)
 
 
-def _is_integer(value: Any) -> bool:
-    kind = value.__class__
-    return kind is int or (isinstance(value, int | np.integer) and kind is not bool)
+def _as_integer(value: Any) -> int | None:
+    """A number, or an array that is known and is one; None for anything else."""
+    if value.__class__ is int:
+        return value
+    if isinstance(value, SymbolicDim | Tracer):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
 
 
 def _operand(dimension: SymbolicDim, other: Any, what: str) -> tuple[Dimension] | None:
@@ -369,9 +391,8 @@ def _operand(dimension: SymbolicDim, other: Any, what: str) -> tuple[Dimension] 
         if other.scope is not dimension.scope:
             dimension.scope.check_same_scope(other, f"for {what} of '{dimension}' and '{other}'")
         return (other,)
-    if isinstance(other, np.ndarray) and not other.ndim and other.dtype.kind in "iu":
-        return (int(other),)
-    return (int(other),) if _is_integer(other) else None
+    number = _as_integer(other)
+    return None if number is None else (number,)
 
 
 def _as_arrays(function: Callable[..., Any], *operands: Any) -> Any:
@@ -424,6 +445,11 @@ def _divmod(dividend: Dimension, divisor: Dimension, scope: Any) -> tuple[Dimens
     exact = _polynomial_division(dividend, divisor, scope)
     if exact is not None:
         return exact
+    if scope.rules and isinstance(divisor, int):
+        # What is a multiple of a number is one of the opposite number as well.
+        if from_factor(Factor("mod", (dividend, -divisor)), scope) == 0:
+            opposite = from_factor(Factor("floordiv", (dividend, -divisor)), scope)
+            return -opposite, 0
     quotient = from_factor(Factor("floordiv", (dividend, divisor)), scope)
     remainder = from_factor(Factor("mod", (dividend, divisor)), scope)
     return quotient, remainder
@@ -487,6 +513,10 @@ def _extreme(name: str, first: Any, second: Any) -> Any:
     dimension = first if isinstance(first, SymbolicDim) else second
     if not isinstance(dimension, SymbolicDim):
         return max(first, second) if name == "max" else min(first, second)
+    first, second = (
+        operand if isinstance(operand, SymbolicDim) else operator.index(operand)
+        for operand in (first, second)
+    )
     lower, upper = bounds.bounds_of(first - second)
     if lower >= 0:
         return first if name == "max" else second

@@ -5,7 +5,7 @@ The grammar:
 
     shape      := dimension ("," dimension)* [","], also in parentheses
     dimension  := "_" | "..." | sum
-    sum        := ["-"] product (("+" | "-") product)*
+    sum        := ["-" | "+"] product (("+" | "-") product)*
     product    := power ("*" power)*
     power      := atom ["^" number]
     atom       := number | name | operation "(" sum "," sum ")" | "(" sum ")"
@@ -22,6 +22,7 @@ from .. import pytrees
 from ..avals import argument_aval
 from ..pytree_prefix import spread_prefix
 from ..shape_struct import ShapeDtypeStruct
+from ..tracing import is_constant_dim
 from . import expressions
 from .expressions import Factor, from_factor
 from .scopes import SymbolicScope
@@ -170,9 +171,12 @@ class _Parser:
         end = ")" if in_parentheses else ""
         while self.token != end:
             if self.take("..."):
-                self._fill(len(self.like) if self.like is not None else -1, "...")
+                count = max(len(self.dimensions), len(self.like)) if self.like is not None else -1
+                self._fill(count, "...")
                 break
-            self.dimensions.append(self._dimension())
+            dimension = self._dimension()
+            self._check_like(dimension)
+            self.dimensions.append(dimension)
             if self.token != end and not self.take(","):
                 raise self.error(f"expecting ',' or the end but found {self._found()}")
         if in_parentheses:
@@ -180,6 +184,17 @@ class _Parser:
         if self.token:
             raise self.error(f"expecting the end but found {self._found()}")
         return tuple(self.dimensions)
+
+    def _check_like(self, size: Any) -> None:
+        """Raises where a number is not what ``like`` has there."""
+        position = len(self.dimensions)
+        if self.like is None or position >= len(self.like) or not is_constant_dim(size):
+            return
+        known = self.like[position]
+        if size is None:
+            raise self.error(f"unexpected placeholder for unknown dimension; like={self.like}")
+        if is_constant_dim(known) and known is not None and known != size:
+            raise self.error(f"different size {size} for known dimension; like={self.like}")
 
     def _closes_at_end(self) -> bool:
         """Whether the first parenthesis is closed by the last token."""
@@ -197,7 +212,10 @@ class _Parser:
             raise self.error(f"spec contains {token} but no 'like' shape was given")
         if count > len(self.like):
             self.position -= 1
-            raise self.error(f"cannot resolve {token}: the 'like' shape is {tuple(self.like)}")
+            raise self.error(
+                f"cannot resolve placeholder '{token}' because we parsed {len(self.dimensions)} "
+                f"already and 'like' shape has only {len(self.like)} dimensions"
+            )
         self.dimensions += self.like[len(self.dimensions) : count]
 
     def _dimension(self) -> Any:
@@ -207,7 +225,11 @@ class _Parser:
         return self._sum()
 
     def _sum(self) -> Any:
-        total = -self._product() if self.take("-") else self._product()
+        if self.take("-"):
+            total = -self._product()
+        else:
+            self.take("+")
+            total = self._product()
         while self.token in ("+", "-") and self.token:
             sign = self.token
             self.position += 1

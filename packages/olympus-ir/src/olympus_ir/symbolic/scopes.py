@@ -64,6 +64,8 @@ class SymbolicScope:
         )
         for text in constraints_str:
             self._add(text)
+        for constraint in self.constraints:
+            self._check_satisfiable(constraint)
 
     def __str__(self) -> str:
         shown = f"{id(self)} created at {self._origin}"
@@ -103,6 +105,11 @@ class SymbolicScope:
             difference = right - left if sign == "<=" else left - right
             self._add_fact(Constraint(text, False, difference))
 
+    def _check_satisfiable(self, constraint: Constraint) -> None:
+        lower, upper = expressions.bounds.bounds_of(constraint.difference)
+        if upper < 0 or (constraint.is_equality and lower > 0):
+            raise ValueError(f"Unsatisfiable constraint: {constraint.text}")
+
     def _parse(self, side: str, text: str) -> Any:
         from .parsing import parse_shape  # imports this module
 
@@ -140,6 +147,24 @@ class SymbolicScope:
                 upper = min(upper, constant // -count)
             self.known_bounds[term] = lower, upper
             self._know_operands(term, lower, upper)
+            return
+        for term in terms:
+            self._know_term(term, polynomial)
+
+    def _know_term(self, term: Term, polynomial: Polynomial) -> None:
+        """What a polynomial that is not negative says of one of its terms."""
+        count = polynomial[term]
+        rest = {other: number for other, number in polynomial.items() if other != term}
+        most = expressions.bounds.bounds_of_terms(rest, self)[1]
+        if most == float("inf"):
+            return
+        lower, upper = self.known_bounds.get(term, (-float("inf"), float("inf")))
+        if count > 0:
+            lower = max(lower, -(most // count))
+        else:
+            upper = min(upper, most // -count)
+        self.known_bounds[term] = lower, upper
+        self._forget_bounds()
 
     def _know_operands(self, term: Term, lower: float, upper: float) -> None:
         """What the bounds of an operation say of its operands."""
@@ -167,6 +192,9 @@ class SymbolicScope:
 
     def _record(self, constraint: Constraint) -> None:
         self.constraints.append(constraint)
+        self._forget_bounds()
+
+    def _forget_bounds(self) -> None:
         for cache in (self.bounds_cache, self.term_bounds, self.operation_facts):
             cache.clear()
 
@@ -190,6 +218,12 @@ class SymbolicScope:
                 multiple = expressions.from_factor(quotient, self) * divisor
                 if isinstance(multiple, SymbolicDim):
                     self._add_equality(f"{multiple} == {dividend}", multiple, dividend)
+        if factor is not None and factor.operands and factor.name in ("max", "min"):
+            # What is known of the operation is known of what is written in its place.
+            for operand in factor.operands:
+                least = right - operand if factor.name == "max" else operand - right
+                if isinstance(least, SymbolicDim):
+                    self._know(dict(least.terms))
         replacement = expressions.polynomial_of(right)
         if count < 0:
             count, replacement = -count, {t: -n for t, n in replacement.items()}

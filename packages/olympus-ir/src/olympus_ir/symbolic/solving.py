@@ -9,7 +9,7 @@ program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import OlympusError
@@ -18,7 +18,19 @@ from .scopes import SymbolicScope
 
 
 class UnexpectedDimVar(OlympusError):
-    """A dimension variable does not occur in the shapes of the arguments."""
+    """A dimension variable does not occur in the shapes of the arguments.
+
+    Args:
+      missing: the variable.
+      variables: those that do occur.
+    """
+
+    def __init__(self, missing: str, variables: Iterable[str]) -> None:
+        super().__init__(
+            f"Encountered dimension variable '{missing}' that is not appearing in the shapes of "
+            "the function arguments.\nThe following dimension variables are appearing in the "
+            f"shapes of the function arguments: {list(variables)}."
+        )
 
     @classmethod
     def _reference(cls) -> str:
@@ -201,9 +213,15 @@ class _Solver:
         return True
 
     def check_constraint(self, constraint: Any) -> None:
-        dimension = evaluate_or_none(constraint.difference, self.solution.variables)
-        if dimension is None:
-            return
+        values = dict(self.solution.variables)
+        for name in constraint.difference.variables() - values.keys():
+            # An equality may have put something else in a variable's place.
+            meant = from_factor(Factor(name), constraint.difference.scope)
+            value = evaluate_or_none(meant, self.solution.variables)
+            if value is None:
+                return
+            values[name] = value
+        dimension = evaluate(constraint.difference, values)
         wanted = "equal" if constraint.is_equality else "greater or equal"
         text = (
             f"Input shapes do not match the symbolic shape constraint {constraint.text}. Expected "

@@ -228,11 +228,7 @@ class SymbolicContext(LoweringContext):
         if found is None:
             missing = dimension.variables() - set(self.variables)
             if missing:
-                raise UnexpectedDimVar(
-                    f"Encountered dimension variable '{min(missing)}' that is not appearing in the "
-                    "shapes of the function arguments.\nThe following dimension variables are "
-                    f"appearing in the shapes of the function arguments: {list(self.variables)}."
-                )
+                raise UnexpectedDimVar(min(missing), self.variables)
             values = {name: _Number(self, value) for name, value in self.variables.items()}
             number = evaluate(dimension, values, _OPERATIONS)
             found = self._sizes[dimension] = _value_of(self, number)

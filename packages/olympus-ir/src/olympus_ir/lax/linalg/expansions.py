@@ -16,6 +16,7 @@ import numpy as np
 
 from ... import lax
 from ...expansion import expansion_rules
+from ...sizes import is_at_most, min_dim
 from ..values import array_aval
 from . import factoring
 from .matrices import adjoint, is_complex, matmul, swap_last, tril, triu, zeros
@@ -200,7 +201,7 @@ def _taus(count: int, dtype: Any) -> Any:
 def geqrf(a: Any) -> list[Any]:
     """Reflects the columns of a matrix, one after the other, onto the diagonal."""
     aval = array_aval(a)
-    count = min(aval.shape)
+    count = min_dim(*aval.shape)
     if not count:
         return [a, _taus(count, aval.dtype)]
 
@@ -321,12 +322,12 @@ def qr(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: bool | None) -
     vectors = packed
     if rows < columns:
         vectors = lax.slice_in_dim(packed, 0, rows, axis=column_dim)
-    elif full_matrices and rows > columns:
+    elif full_matrices and not is_at_most(rows, columns):
         widths = [(0, 0, 0)] * column_dim + [(0, rows - columns, 0)]
         vectors = lax.pad(packed, np.zeros((), aval.dtype), widths)
     q = factoring.householder_product(vectors, taus)
     if not full_matrices:
-        packed = lax.slice_in_dim(packed, 0, min(rows, columns), axis=row_dim)
+        packed = lax.slice_in_dim(packed, 0, min_dim(rows, columns), axis=row_dim)
     return [q, triu(packed), *pivots]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...avals import ShapedArray
 from ...primitives import instruction
+from ...sizes import as_size, is_at_most, min_dim
 from ..elementwise import add
 from ..families import Floating
 from ..values import Array, ArrayLike
@@ -148,7 +149,7 @@ def symmetric_product(
 @declare("lu", multiple_results=True)
 def lu_p(shape: tuple[int, ...], dtype: Any) -> Any:
     integer = np.dtype(np.int32)
-    return [(shape, dtype), ((min(shape),), integer), (shape[:1], integer)]
+    return [(shape, dtype), ((min_dim(*shape),), integer), (shape[:1], integer)]
 
 
 def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
@@ -195,7 +196,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
       >>> linalg.lu_pivots_to_permutation(np.array([2, 2], np.int32), 3)
       Array([2, 0, 1], dtype=int32)
     """
-    return lu_pivots_to_permutation_p.bind(pivots, permutation_size=int(permutation_size))
+    return lu_pivots_to_permutation_p.bind(pivots, permutation_size=as_size(permutation_size))
 
 
 # ---- QR ----
@@ -203,7 +204,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
 
 @declare("geqrf", multiple_results=True)
 def geqrf_p(shape: tuple[int, ...], dtype: Any) -> Any:
-    return [(shape, dtype), ((min(shape),), dtype)]
+    return [(shape, dtype), ((min_dim(*shape),), dtype)]
 
 
 def geqrf(a: ArrayLike) -> tuple[Array, Array]:
@@ -316,7 +317,7 @@ def ormqr_p(
             f"{'rows' if left else 'columns'} as the Householder matrix a has rows. Got a shape "
             f"{a_shape} and c shape {c_shape}."
         )
-    if taus_shape[0] > min(a_shape):
+    if is_at_most(min_dim(*a_shape) + 1, taus_shape[0]):
         raise ValueError(
             "ormqr expects at most as many reflections as the Householder matrix a has rows and "
             f"columns. Got a shape {a_shape} and taus shape {taus_shape}."
@@ -357,7 +358,7 @@ def qr_p(
     use_magma: bool | None,
 ) -> Any:
     rows, columns = shape
-    inner = rows if full_matrices else min(shape)
+    inner = rows if full_matrices else min_dim(*shape)
     results = [((rows, inner), dtype), ((inner, columns), dtype)]
     return [*results, ((columns,), np.dtype(np.int32))] if pivoting else results
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...primitives import Primitive
+from ...sizes import min_dim
 from ..families import real_dtype
 from ..values import Array, ArrayLike, array_aval
 from .declarations import check_square, declare
@@ -224,7 +225,7 @@ def svd_p(
     algorithm: SvdAlgorithm | None,
 ) -> Any:
     rows, columns = shape
-    count = min(shape)
+    count = min_dim(*shape)
     subset = _checked_subset("svd", subset_by_index, count)
     if subset is not None:
         if full_matrices and subset != (0, count):
@@ -268,7 +269,7 @@ def svd(
     """
     shape = array_aval(x).shape
     if subset_by_index is not None and len(shape) >= 2:
-        count = min(shape[-2:])
+        count = min_dim(*shape[-2:])
         subset_by_index = _checked_subset("svd", subset_by_index, count)
         if subset_by_index == (0, count):
             subset_by_index = None

@@ -13,6 +13,7 @@ from olympus_ir.lax import linalg
 from olympus_ir.lax.families import real_dtype
 from olympus_ir.lax.linalg.matrices import eye
 from olympus_ir.lax.linalg.spectral import complex_dtype
+from olympus_ir.sizes import min_dim
 
 from ... import _jaxlib
 from .kernels import INT32, kernel, nan_unless, parts, rule_for, succeeded, ui8
@@ -48,7 +49,7 @@ def _cholesky(x: Any) -> Any:
 @rule_for(linalg.lu_p, "cpu")
 def _lu(x: Any) -> Any:
     batch, shape, dtype = parts(x, 2)
-    results = [((*batch, *shape), dtype), ((*batch, min(shape)), INT32), (batch, INT32)]
+    results = [((*batch, *shape), dtype), ((*batch, min_dim(*shape)), INT32), (batch, INT32)]
     packed, pivots, info = lapack("getrf", [x], results, batch=len(batch), aliases={0: 0})
     # Positive numbers report a singular matrix, whose factors are right.
     ok = lax.ge(info, lax.full(batch, np.int32(0)))
@@ -60,7 +61,7 @@ def _lu(x: Any) -> Any:
 @rule_for(linalg.geqrf_p, "cpu")
 def _geqrf(x: Any) -> Any:
     batch, shape, dtype = parts(x, 2)
-    results = [((*batch, *shape), dtype), ((*batch, min(shape)), dtype)]
+    results = [((*batch, *shape), dtype), ((*batch, min_dim(*shape)), dtype)]
     return lapack("geqrf", [x], results, batch=len(batch), aliases={0: 0})
 
 
@@ -70,7 +71,7 @@ def _geqp3(x: Any, jpvt: Any, *, use_magma: bool | None) -> Any:
     results = [
         ((*batch, *shape), dtype),
         ((*batch, shape[1]), INT32),
-        ((*batch, min(shape)), dtype),
+        ((*batch, min_dim(*shape)), dtype),
     ]
     return lapack("geqp3", [x, jpvt], results, batch=len(batch), aliases={0: 0, 1: 1})
 
@@ -246,7 +247,7 @@ def _svd(
     batch, (rows, columns), dtype = parts(x, 2)
     if not rows or not columns:
         return empty_svd(x, full_matrices, compute_uv)
-    count = min(rows, columns)
+    count = min_dim(rows, columns)
     inner = (rows, columns) if full_matrices else (count, count)
     _, values, left, right, info = lapack(
         "gesvd" if algorithm is choices.QR else "gesdd",
