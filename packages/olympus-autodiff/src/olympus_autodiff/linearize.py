@@ -292,6 +292,15 @@ def check_tangent_type(tangent: Any, primal_aval: Any) -> None:
             f"values: got tangent {given.str_short()} for primal {primal_aval.str_short()}, "
             f"expected {expected.str_short()}."
         )
+    extra = getattr(given, "vma", frozenset()) - getattr(expected, "vma", frozenset())
+    if extra:
+        raise ValueError(
+            "linearized function called on tangent values inconsistent with the original primal "
+            f"values: Got tangent aval {given.str_short(True)} for primal aval "
+            f"{primal_aval.str_short(True)} but expected {expected.str_short(True)}. \nThis might "
+            f"be fixed by:\n  * applying `olympus.lax.pcast(..., {tuple(sorted(extra, key=str))}, "
+            "to='varying')` to the primal value passed to linearize"
+        )
 
 
 @api_boundary

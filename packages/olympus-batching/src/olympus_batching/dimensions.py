@@ -45,9 +45,17 @@ class BatchAxis(NamedTuple):
 
 
 class _Examples(threading.local):
-    """How the examples are split that the running batching rule is about; None for not at all."""
+    """How the examples are split that the running batching rule is about; None for not at all.
+
+    Attributes:
+      layout: the mesh and the axes, or None.
+      axes: the explicit mesh axes over which the examples of all running `vmap`s are split.
+      spmd_axes: those that calls of `vmap` name by ``spmd_axis_name``.
+    """
 
     layout: tuple[Any, Any] | None = None
+    axes: tuple = ()
+    spmd_axes: tuple = ()
 
 
 examples = _Examples()

@@ -109,8 +109,16 @@ def vmap(
             from olympus_ir.refs.aliasing import check_aliases  # loaded already with references
 
             check_aliases(debug_info_of_tree("vmap", fun, in_tree), (), leaves)
-        with transforming(_VMAP):
-            outs, out_dims = call_batched(flat, axis, leaves, dims, fun)
+        saved, saved_spmd = examples.axes, examples.spmd_axes
+        if axis.layout is not None:
+            examples.axes = saved + axes_of_entry(axis.layout[1])
+        if axis.spmd_name is not None:
+            examples.spmd_axes = saved_spmd + axes_of_entry(axis.spmd_name)
+        try:
+            with transforming(_VMAP):
+                outs, out_dims = call_batched(flat, axis, leaves, dims, fun)
+        finally:
+            examples.axes, examples.spmd_axes = saved, saved_spmd
         out_tree = flat.out_tree
         wanted = out_axes_of_tree.get(out_tree)
         if wanted is None:

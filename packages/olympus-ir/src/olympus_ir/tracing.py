@@ -228,8 +228,9 @@ class AxisEnvironment:
         except (KeyError, TypeError):
             bound = ", ".join(map(repr, self.sizes)) or "none"
             raise NameError(
-                f"Found an unbound axis name: {name} (bound axis names: {bound}). Name the axis "
-                "with `vmap(..., axis_name=...)` or `shard_map` around the function that uses it."
+                f"Found an unbound axis name: {name} (bound axis names: {bound}). To fix this, "
+                "please call the function that uses it under `olympus.shard_map`, or under "
+                "`vmap(..., axis_name=...)`."
             ) from None
 
     def __contains__(self, name: object) -> bool:

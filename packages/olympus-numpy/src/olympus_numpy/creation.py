@@ -14,6 +14,7 @@ from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.avals import ShapedArray, canonicalize_shape, get_aval, is_valid_value
 from olympus_ir.lax.creation import layout_like, place_like
+from olympus_ir.lax.named_axes import varying_like
 from olympus_ir.lax.values import as_array
 from olympus_ir.naming import naming
 from olympus_ir.resharding import asked_sharding
@@ -604,7 +605,7 @@ def _constant_like(
         out_sharding = layout_like(a, shape) if device is None else None
     if np.ndim(value):
         return placed(_filled(value, shape, dtype, weak_type), device, out_sharding)
-    return placed(_filled(value, shape, dtype, weak_type, out_sharding), device)
+    return varying_like(placed(_filled(value, shape, dtype, weak_type, out_sharding), device), a)
 
 
 def integer_argument(function: str, name: str, value: Any) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
+from olympus_ir.lax.named_axes import varying_like
 from olympus_ir.naming import naming
 from olympus_ir.tracing import concrete_or_error
 
@@ -203,6 +204,7 @@ def _bisect(a: Any, v: Any, side: str, index_dtype: Any, unrolled: bool) -> Any:
     unsigned = np.dtype(np.uint32)
     low = lax.full(v.shape, np.zeros((), unsigned))
     high = lax.full(v.shape, lax.size_array(count, unsigned))
+    low, high = varying_like(low, a, v), varying_like(high, a, v)
 
     def halve(bounds: Any, _: Any) -> Any:
         low, high = bounds

@@ -287,6 +287,7 @@ def _constraint_sharding(given: Any) -> Any:
             )
         given = NamedSharding(mesh, given)
     if type(given) is NamedSharding:
+        _check_not_manual(given)
         _check_axis_types(
             given,
             (AxisType.Auto,),
@@ -295,6 +296,18 @@ def _constraint_sharding(given: Any) -> Any:
             "use the `reshard` API?",
         )
     return given
+
+
+def _check_not_manual(sharding: NamedSharding) -> None:
+    manual = get_abstract_mesh().manual_axes
+    axes = axes_of_dimensions(sharding.spec, len(sharding.spec)) if manual else ()
+    found = tuple(axis for entry in axes for axis in entry if axis in manual)
+    if found:
+        raise ValueError(
+            f"pspec {sharding.spec} contains a manual axes {found} of mesh which is not allowed. "
+            "If you are using a with_sharding_constraint under a shard_map, only use the mesh axis "
+            "in PartitionSpec which are not manual."
+        )
 
 
 def _check_axis_types(sharding: NamedSharding, allowed: Sequence[AxisType], message: str) -> None:

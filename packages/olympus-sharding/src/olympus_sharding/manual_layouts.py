@@ -11,12 +11,15 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from olympus_ir import config_states
 from olympus_ir.layouts import axes_of_entry, entries_of, layout_over
 from olympus_ir.placement import AbstractMesh, AxisType, BaseMesh, NamedSharding, PartitionSpec
 
 __all__ = [
+    "check_closed_over",
     "check_layouts",
     "check_result_layouts",
+    "check_sums",
     "global_layout",
     "local_layout",
     "manual_part",
@@ -91,23 +94,73 @@ def _explicit_part(spec: PartitionSpec, ndim: int, explicit: Sequence[Any]) -> P
     return spec.update(partitions=tuple(entries))
 
 
-def check_layouts(specs: Sequence[PartitionSpec], avals: Sequence[Any], manual: Sequence[Any]):
-    """Raises ValueError where a spec is not what an operand's type says.
-
-    An operand that is whole everywhere is cut without communication, as the spec says.
-    """
+def check_layouts(
+    specs: Sequence[PartitionSpec], avals: Sequence[Any], manual: Sequence[Any], mesh: BaseMesh
+) -> None:
+    """Raises ValueError where a spec is not what an operand's type says."""
+    explicit = set(mesh.explicit_axes)  # type: ignore[attr-defined]
+    full = len(manual) == len(mesh.axis_names) and explicit.issuperset(manual)
     for spec, aval in zip(specs, avals, strict=True):
-        if aval.layout is None:
+        if aval.is_ref:
+            continue
+        if aval.layout is None and not full:
             continue
         found = manual_part(aval, manual)
-        given = _explicit_part(spec, aval.ndim, aval.layout.mesh.explicit_axes)
-        if found != given and found != PartitionSpec(*(None,) * aval.ndim):
+        chosen = mesh.axis_names if aval.layout is None else aval.layout.mesh.explicit_axes
+        given = _explicit_part(spec, aval.ndim, chosen)
+        if config_states.remove_size_one_mesh_axis_from_type.value:
+            layout: Any = layout_over(mesh.abstract_mesh, given.partitions)  # type: ignore[attr-defined]
+            entries = (None,) * aval.ndim if layout is None else layout.spec.partitions
+            given = given.update(partitions=entries)
+        if found != given and (full or found != PartitionSpec(*(None,) * aval.ndim)):
+            own = found if aval.layout is None else aval.layout.spec
             raise ValueError(
-                f"in_specs passed to shard_map: {spec} does not match the specs of the input: "
-                f"{aval.layout.spec} for arg: {aval.str_short()}. `in_specs` is an optional "
+                f"in_specs passed to shard_map: {given} does not match the specs of the input: "
+                f"{own} for arg: {aval.str_short()}. `in_specs` is an optional "
                 "argument so you can omit specifying it and shard_map will infer the in_specs from "
                 "the arguments. If you want to reshard your inputs, you can use `olympus.reshard` "
                 "on the arguments and then pass those args to shard_map."
+            )
+
+
+def check_sums(
+    what: str, specs: Sequence[PartitionSpec], mesh: BaseMesh, manual: Sequence[Any]
+) -> None:
+    """Raises where specs name unreduced or reduced axes that `shard_map` cannot handle.
+
+    Raises:
+      NotImplementedError: where the function does not see all axes of the mesh.
+      ValueError: where the axes are not of type `Explicit`.
+    """
+    types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
+    for spec in specs:
+        if not spec.unreduced and not spec.reduced:
+            continue
+        if len(manual) < len(mesh.axis_names):
+            raise NotImplementedError(
+                f"unreduced/reduced can only be passed to {what}_specs when shard_map is in full "
+                f"manual mode. Got mesh axis names {mesh.axis_names}, manual_axes: {set(manual)}, "
+                f"specs: {spec}. Leave out `axis_names`."
+            )
+        for word in ("unreduced", "reduced"):
+            if any(types.get(axis) is AxisType.Auto for axis in getattr(spec, word)):
+                raise ValueError(
+                    f"{word} in {what}_specs {spec} can only be used when the mesh passed to "
+                    f"shard_map contains axis names all of type `Explicit`. Got mesh {mesh}"
+                )
+
+
+def check_closed_over(values: Sequence[Any], manual: Sequence[Any]) -> None:
+    """Raises NotImplementedError where a function closes over what is split over explicit axes."""
+    for value in values:
+        layout = getattr(getattr(value, "aval", None), "layout", None)
+        if layout is None or layout.mesh.manual_axes:
+            continue
+        if any(axis in manual for entry in layout.spec.partitions for axis in axes_of_entry(entry)):
+            raise NotImplementedError(
+                "Closing over inputs to shard_map where the input is sharded on `Explicit` axes is "
+                "not implemented. As a workaround, please pass those inputs as an argument to "
+                f"shard_map. Got input with type {value.aval.str_short(True)}"
             )
 
 

@@ -9,36 +9,55 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from olympus_ir import pytrees
 from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.config_states import auto_pcast
 from olympus_ir.effects import NamedAxisEffect
 from olympus_ir.flattening import FlatFunction, debug_info_of_tree, function_name
 from olympus_ir.olympuspr import ClosedOlympuspr
 from olympus_ir.placement import AbstractMesh, BaseMesh, PartitionSpec
 from olympus_ir.primitives import Primitive
-from olympus_ir.pytree_prefix import spread_prefix
 from olympus_ir.resharding import mesh_scope
 from olympus_ir.staging import separate_constants, trace_to_olympuspr
-from olympus_ir.tracing import current, extend_axes
+from olympus_ir.tracing import current, evaluation_trace, extend_axes
 
 from .agreement import check_collectives_agree
 from .context import _abstract_mesh, concrete_mesh_in_force
 from .manual_layouts import (
+    check_closed_over,
     check_layouts,
     check_result_layouts,
+    check_sums,
     global_layout,
     local_layout,
     manual_part,
     mesh_inside,
 )
+from .manual_map_arguments import (
+    INFER,
+    INFER_AXIS,
+    Infer,
+    as_spec_says,
+    check_axes,
+    check_devices_known,
+    check_may_infer,
+    check_operands,
+    check_results,
+    contents,
+    extents,
+    flat_specs,
+    manual_axes_of,
+    mentioned_axes,
+    specs_in,
+    without_static,
+)
+from .mesh import Mesh
 from .shardings import NamedSharding
-from .tiling import axes_of_dimensions
 
-__all__ = ["shard_map", "shard_map_p", "smap"]
+__all__ = ["mentioned_axes", "shard_map", "shard_map_p", "smap"]
 
 # Parameters: ``mesh``; ``in_specs`` and ``out_specs``, one a operand and a result; ``jaxpr``, a
 # closed program of local shapes; ``newly_manual_axes``, the axes the function sees one by one;
@@ -49,14 +68,15 @@ shard_map_p.spreads_varying = False
 shard_map_p.placement_mesh = lambda params: params["mesh"]  # type: ignore[attr-defined]
 
 
-class Infer:
-    """The default of ``in_specs``: the specs are those of the arguments' shardings."""
+def _result_shardings(params: dict[str, Any]) -> list[NamedSharding] | None:
+    """Where results of a call outside of programs lie: as the specs say, to the letter."""
+    mesh = params["mesh"]
+    if len(params["newly_manual_axes"]) < len(mesh.axis_names) or not isinstance(mesh, Mesh):
+        return None
+    return [NamedSharding(mesh, spec) for spec in params["out_specs"]]
 
-    def __repr__(self) -> str:
-        return "Infer"
 
-
-_INFER = Infer()
+shard_map_p.result_shardings = _result_shardings  # type: ignore[attr-defined]
 
 
 @shard_map_p.def_effectful_abstract_eval
@@ -80,12 +100,6 @@ def _shard_map_types(
     ], effects
 
 
-def _extents(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> list[int]:
-    """Into how many parts each dimension is cut."""
-    sizes = mesh.shape
-    return [math.prod(sizes[axis] for axis in axes) for axes in axes_of_dimensions(spec, ndim)]
-
-
 def local_aval(
     mesh: BaseMesh, manual: Sequence[Any], spec: PartitionSpec, aval: ShapedArray, *, varying: bool
 ) -> ShapedArray:
@@ -93,8 +107,8 @@ def local_aval(
     if aval.is_ref:
         part = local_aval(mesh, manual, spec, aval.inner_aval, varying=varying)  # type: ignore[attr-defined]
         return aval.update(inner_aval=part)
-    extents = _extents(mesh, spec, aval.ndim)
-    shape = tuple(size // extent for size, extent in zip(aval.shape, extents, strict=True))
+    parts = extents(mesh, spec, aval.ndim)
+    shape = tuple(size // extent for size, extent in zip(aval.shape, parts, strict=True))
     vma = frozenset(mentioned_axes(spec)) if varying else frozenset()
     layout = None
     if aval.layout is not None or spec.unreduced or spec.reduced:
@@ -106,8 +120,8 @@ def global_aval(
     mesh: BaseMesh, manual: Sequence[Any], spec: PartitionSpec, aval: ShapedArray
 ) -> ShapedArray:
     """The type of a result put together from the devices' parts."""
-    extents = _extents(mesh, spec, aval.ndim)
-    shape = tuple(size * extent for size, extent in zip(aval.shape, extents, strict=True))
+    parts = extents(mesh, spec, aval.ndim)
+    shape = tuple(size * extent for size, extent in zip(aval.shape, parts, strict=True))
     layout = (
         None if aval.layout is None and not mesh.explicit_axes else global_layout(mesh, spec, aval)
     )
@@ -116,22 +130,12 @@ def global_aval(
     )
 
 
-def mentioned_axes(spec: PartitionSpec) -> list[Any]:
-    """The mesh axes in a spec, in order."""
-    axes: list[Any] = []
-    for entry in spec:
-        if entry is None or entry is PartitionSpec.UNCONSTRAINED:
-            continue
-        axes += entry if isinstance(entry, tuple) else [entry]
-    return axes
-
-
 def shard_map(
     f: Callable[..., Any] | None = None,
     /,
     *,
     out_specs: Any,
-    in_specs: Any = _INFER,
+    in_specs: Any = INFER,
     mesh: BaseMesh | None = None,
     axis_names: set | frozenset = frozenset(),
     check_vma: bool = True,
@@ -192,7 +196,7 @@ def smap(
     f: Callable[..., Any] | None = None,
     /,
     *,
-    in_axes: Any = _INFER,
+    in_axes: Any = INFER,
     out_axes: Any,
     axis_name: Any,
 ) -> Any:
@@ -207,6 +211,17 @@ def smap(
     if f is None:
         return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
 
+    if isinstance(axis_name, list | tuple):
+        raise TypeError(f"smap axis_name should be a `str` or a `Hashable`, but got {axis_name}")
+    for what, given in (("in_axes", in_axes), ("out_axes", out_axes)):
+        if given is INFER:
+            continue
+        if not all(isinstance(leaf, int) for leaf in pytrees.tree_leaves(given)):
+            raise TypeError(
+                f"smap {what} must be an int, None, or (nested) container with those types as "
+                f"leaves, but got {given}."
+            )
+
     def spec(dimension: Any) -> PartitionSpec:
         if dimension is None:
             return PartitionSpec()
@@ -217,7 +232,7 @@ def smap(
 
     return shard_map(
         f,
-        in_specs=_INFER if in_axes is _INFER else specs(in_axes),
+        in_specs=INFER_AXIS if in_axes is INFER else specs(in_axes),
         out_specs=specs(out_axes),
         axis_names={axis_name},
     )
@@ -266,44 +281,58 @@ def apply_shard_map(
       check_vma: as for `shard_map`.
     """
     name = function_name(f)
-    unknown = axis_names.difference(mesh.axis_names)
-    if unknown:
-        raise ValueError(
-            f"axis_names {sorted(map(str, unknown))} of shard_map are not axes of the mesh, which "
-            f"has {mesh.axis_names}"
-        )
-    manual = tuple(axis for axis in mesh.axis_names if not axis_names or axis in axis_names)
+    manual = manual_axes_of(mesh, axis_names)
     leaves, in_tree = pytrees.tree_flatten((args, {}))
-    avals = [get_aval(leaf) for leaf in leaves]
-    if in_specs is _INFER:
-        specs = [
-            _spec_of_value(leaf) if aval.layout is None else manual_part(aval, manual)
-            for leaf, aval in zip(leaves, avals, strict=True)
-        ]
-    else:
-        specs = _flat_specs("in", in_specs, args)
-    _check_axes("in", specs, mesh, manual)
+    if isinstance(mesh, AbstractMesh) and current.trace is evaluation_trace:
+        check_devices_known(leaves, mesh)
     info = debug_info_of_tree("shard_map", f, in_tree)
-    _check_operands(name, info, mesh, specs, avals)
-    check_layouts(specs, avals, manual)
+    if isinstance(in_specs, Infer):
+        check_may_infer(mesh, manual, in_specs is INFER_AXIS)
+        specs = [manual_part(contents(get_aval(leaf)), manual) for leaf in leaves]
+        call = FlatFunction(f, in_tree)
+    else:
+        call = FlatFunction(f, in_tree)
+        specs = flat_specs("in", in_specs, args)
+        leaves, specs, call, info = without_static(leaves, specs, call, info)
+    avals = [get_aval(leaf) for leaf in leaves]
+    check_axes("in", specs, mesh, manual)
+    check_sums("in", specs, mesh, manual)
+    if not callable(out_specs):
+        check_sums("out", specs_in(out_specs), mesh, manual)
+    check_operands(name, info, mesh, specs, avals)
+    check_layouts(specs, avals, manual, mesh)
 
     local_avals = [
         local_aval(mesh, manual, spec, aval, varying=check_vma)
         for spec, aval in zip(specs, avals, strict=True)
     ]
-    flat = FlatFunction(f, in_tree)
+    flat_out_specs: list[PartitionSpec] = []
+    out_tree: Any = None
+
+    def with_casts(*flat_args: Any) -> Any:
+        nonlocal flat_out_specs, out_tree
+        results = call(*flat_args)
+        out_tree = call.out_tree
+        if callable(out_specs):
+            avals = [get_aval(result) for result in results]
+            given = out_specs(pytrees.tree_unflatten(out_tree, avals))
+        else:
+            given = out_specs
+        flat_out_specs = flat_specs("out", given, pytrees.tree_unflatten(out_tree, results))
+        check_axes("out", flat_out_specs, mesh, manual)
+        if not check_vma or not auto_pcast.value:
+            return results
+        return [
+            as_spec_says(result, spec) for result, spec in zip(results, flat_out_specs, strict=True)
+        ]
+
     with inside_of(mesh, manual, check_vma):
-        olympuspr, constants = trace_to_olympuspr(flat, local_avals, info)
+        olympuspr, constants = trace_to_olympuspr(with_casts, local_avals, info)
+    check_closed_over(constants, manual)
     closed_over, closed = separate_constants(ClosedOlympuspr(olympuspr, constants))
-    out_tree = flat.out_tree
-    out_example = pytrees.tree_unflatten(out_tree, olympuspr.out_avals)
-    if callable(out_specs):
-        out_specs = out_specs(out_example)
-    flat_out_specs = _flat_specs("out", out_specs, out_example)
-    _check_axes("out", flat_out_specs, mesh, manual)
     if check_vma:
         check_collectives_agree(olympuspr)
-    _check_results(name, mesh, manual, flat_out_specs, olympuspr.out_avals, check_vma)
+    check_results(name, mesh, manual, flat_out_specs, olympuspr.out_avals, check_vma)
     if check_vma:
         check_result_layouts(flat_out_specs, olympuspr.out_avals, manual)
     results = current.trace.process_primitive(
@@ -319,116 +348,6 @@ def apply_shard_map(
         },
     )
     return pytrees.tree_unflatten(out_tree, results)
-
-
-def _spec_of_value(value: Any) -> PartitionSpec:
-    sharding: Any = getattr(value, "sharding", None)
-    return sharding.spec if isinstance(sharding, NamedSharding) else PartitionSpec()
-
-
-def _flat_specs(what: str, specs: Any, target: Any) -> list[PartitionSpec]:
-    """One spec a leaf, from a prefix of the structure."""
-    if what == "in" and isinstance(specs, list):
-        specs = tuple(specs)
-
-    def is_leaf(value: Any) -> bool:
-        return value is None or isinstance(value, PartitionSpec)
-
-    for leaf in pytrees.tree_leaves(specs, is_leaf=is_leaf):
-        if not isinstance(leaf, PartitionSpec) and leaf is not None:
-            raise TypeError(
-                f"shard_map {what}_specs must be a pytree of PartitionSpec instances, but it "
-                f"contains {leaf!r} of type {type(leaf).__name__}"
-            )
-    if specs is None:
-        raise TypeError(
-            f"shard_map {what}_specs argument must be a pytree of PartitionSpec instances, but it "
-            "was None. Instead of None, did you mean to use `P()`?"
-        )
-    try:
-        flat = spread_prefix(specs, target, is_leaf)
-    except ValueError as error:
-        raise ValueError(
-            f"shard_map {what}_specs must be a prefix of the structure of the "
-            f"{'arguments' if what == 'in' else 'result'}: {error}"
-        ) from None
-    return [PartitionSpec() if spec is None else spec for spec in flat]
-
-
-def _check_axes(what: str, specs: Sequence[PartitionSpec], mesh: BaseMesh, manual: tuple) -> None:
-    for spec in specs:
-        for axis in mentioned_axes(spec):
-            if axis not in manual:
-                raise ValueError(
-                    f"shard_map {what}_specs argument must refer to an axis marked as manual "
-                    f"({', '.join(map(repr, manual))}), but {what}_specs refers to {axis!r}. The "
-                    f"mesh has the axes {mesh.axis_names}; check the values passed to shard_map."
-                )
-        axes = mentioned_axes(spec)
-        if len(set(axes)) != len(axes):
-            raise ValueError(
-                f"shard_map {what}_specs has {spec}, which mentions a mesh axis more than once"
-            )
-
-
-def _check_operands(
-    name: str, info: Any, mesh: BaseMesh, specs: Sequence[PartitionSpec], avals: Sequence[Any]
-) -> None:
-    for position, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
-
-        def shown(position: int = position, aval: Any = aval) -> str:
-            names = info.arg_names or ()
-            label = names[position] if position < len(names) else f"argument {position}"
-            return f"{label} of shape {aval.str_short()}"
-
-        if len(spec) > aval.ndim:
-            raise ValueError(
-                f"shard_map applied to the function {name!r} was given an in_specs entry which is "
-                f"too long: {spec} has {len(spec)} entries, and {shown()} has {aval.ndim} "
-                "dimensions"
-            )
-        for dimension, (size, extent) in enumerate(
-            zip(aval.shape, _extents(mesh, spec, aval.ndim), strict=True)
-        ):
-            if size % extent:
-                raise ValueError(
-                    f"shard_map applied to the function {name!r} was given argument arrays with "
-                    "axis sizes that are not evenly divisible by the corresponding mesh axis "
-                    f"sizes: {shown()} has the spec {spec}, which cuts dimension {dimension} (of "
-                    f"size {size}) into {extent} parts. The mesh has the shape {dict(mesh.shape)}. "
-                    "Pad the argument, or change the spec or the mesh."
-                )
-
-
-def _check_results(
-    name: str,
-    mesh: BaseMesh,
-    manual: tuple,
-    specs: Sequence[PartitionSpec],
-    avals: Sequence[Any],
-    check_vma: bool,
-) -> None:
-    for spec, aval in zip(specs, avals, strict=True):
-        if len(spec) > aval.ndim:
-            raise ValueError(
-                f"shard_map applied to the function {name!r} was given an out_specs entry which is "
-                f"too long to be compatible with the corresponding output value: {spec} has "
-                f"{len(spec)} entries, and the output has shape {aval.str_short()}, which has rank "
-                f"{aval.ndim}. A scalar that differs between devices needs a dimension to be put "
-                "together along; a scalar that does not has the spec P()."
-            )
-        if not check_vma:
-            continue
-        extra = [axis for axis in manual if axis in aval.vma and axis not in mentioned_axes(spec)]
-        if extra:
-            raise ValueError(
-                f"shard_map applied to the function {name!r} was given out_specs which require "
-                "replication which can't be statically inferred given the mesh: the out_specs "
-                f"entry {spec} implies that the output value {aval.str_short(True)} is the same "
-                f"along {', '.join(map(repr, extra))}, but it may vary. The mesh has the shape "
-                f"{dict(mesh.shape)}. Mention the axis in out_specs, reduce over it (lax.psum), or "
-                "pass check_vma=False to shard_map if you know that the values are equal."
-            )
 
 
 def manual_axes(params: dict[str, Any]) -> dict[Any, int]:

@@ -13,6 +13,7 @@ from olympus_autodiff.programs import linearize_olympuspr
 from olympus_autodiff.tables import jvp_rules, linearize_rules, transpose_rules
 from olympus_autodiff.transpose import transpose_olympuspr
 from olympus_autodiff.zeros import Zero, is_undefined_primal
+from olympus_batching.dimensions import examples
 from olympus_batching.programs import batch_olympuspr_dims
 from olympus_batching.tables import BatchAxis, define_axis_rule
 from olympus_ir import lax
@@ -57,8 +58,20 @@ def _batch(axis: BatchAxis, args: Any, batch_dims: Any, **params: Any) -> Any:
         # Types say how examples are split, inside as well as outside.
         mesh = mesh_inside(params["mesh"], tuple(manual_axes(params)))
         axis = axis._replace(layout=(mesh, axis.layout[1]))
+    local_axis = axis
+    if axis.spmd_name is not None and axis.layout is None:
+        names = axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,)
+        used = {name for spec in params["in_specs"] for name in mentioned_axes(spec)}
+        if used.intersection(names):
+            raise ValueError(
+                f"vmap spmd_axis_name cannot appear in shard_map in_specs. Got {axis.spmd_name!r} "
+                f"and in_specs={params['in_specs']}"
+            )
+        sizes = params["mesh"].shape
+        parts = math.prod(sizes[name] for name in names if name in sizes)
+        local_axis = axis._replace(size=axis.size // parts)
     with inside(params):
-        batched, out_dims = batch_olympuspr_dims(params["jaxpr"], axis, batch_dims)
+        batched, out_dims = batch_olympuspr_dims(params["jaxpr"], local_axis, batch_dims)
 
     def with_dimension(specs: Sequence[PartitionSpec], dims: Sequence[int | None]) -> tuple:
         return tuple(
@@ -109,6 +122,8 @@ def _residual_spec(aval: ShapedArray, params: dict[str, Any]) -> PartitionSpec:
     """How the parts of a residual are kept between the two programs: side by side."""
     names = manual_axes(params)
     axes = tuple(axis for axis in names if axis in aval.vma or not params["check_vma"])
+    if examples.spmd_axes:  # a dimension of examples is to lie along these
+        axes = tuple(axis for axis in axes if axis not in examples.spmd_axes)
     return PartitionSpec(axes) if axes else PartitionSpec()
 
 
@@ -236,6 +251,8 @@ def _with_replication(
 
     def left_out(spec: PartitionSpec) -> list[Any]:
         mentioned = mentioned_axes(spec)
+        # Along the axes of examples the parts are different ones.
+        mentioned += examples.spmd_axes
         return [axis for axis in sizes if axis not in mentioned]
 
     def run(*args: Any) -> list[Any]:

@@ -76,7 +76,8 @@ def _changed(
     for axis in axes:
         if _kind(aval, axis) != source:
             raise ValueError(
-                f"{name} only accepts inputs that are {source} along {axis!r}. Got "
+                f"{name} is a {source.title()}->{target.title()} collective: it only accepts "
+                f"inputs that are {source} along the axes it is given, {tuple(axes)}. Got "
                 f"{aval.str_short(True)}"
             )
     chosen = frozenset(axes)

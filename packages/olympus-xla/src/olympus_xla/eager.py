@@ -85,7 +85,8 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
 
             results = call_lowered(program, _DEFAULT_OPTIONS, args)
             return (results if primitive.multiple_results else results[0]), None
-        compiled = compiled_for(program, _DEFAULT_OPTIONS, args)
+        options = _options(primitive, params, program)
+        compiled = compiled_for(program, options, args)
         results = compiled.call(args)
         if checks_results():
             check_results(program, args, results)
@@ -111,6 +112,16 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
     return make_cpp_function(
         primitive.name, evaluate_uncached, cache_miss, static_argnames=names, shared=False
     )
+
+
+def _options(primitive: Primitive, params: dict[str, Any], program: TracedProgram) -> JitOptions:
+    """The options of a call: where results are to lie, where the primitive says so."""
+    shardings_of = getattr(primitive, "result_shardings", None)
+    shardings = None if shardings_of is None else shardings_of(params)
+    if not shardings:
+        return _DEFAULT_OPTIONS
+    asked = (program.out_tree, tuple(shardings))
+    return JitOptions(placement=(("out_shardings", asked),))
 
 
 def _evaluate_with_refs(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir import pytrees
+from olympus_ir import dtypes, pytrees
 from olympus_ir.extended_arrays import plain_array
 from olympus_ir.jit import JitOptions
 from olympus_ir.memory_spaces import MEMORY_KINDS, MemorySpace, space_of_kind
@@ -315,7 +315,7 @@ def _typed_sharding(mesh: Any, aval: Any) -> Any:
 
 def _check_divisible(what: str, shardings: Sequence[Any], avals: Sequence[Any]) -> None:
     for sharding, aval in zip(shardings, avals, strict=True):
-        if sharding is not None:
+        if sharding is not None and not dtypes.is_extended(getattr(aval, "dtype", None)):
             try:
                 sharding.check_compatible_aval(aval.shape)
             except ValueError as error:

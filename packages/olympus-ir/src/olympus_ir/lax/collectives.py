@@ -345,6 +345,8 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
             f"Got unexpected `to` value {to!r}. Allowed `to` values are: 'varying', 'unreduced' "
             "and 'reduced'."
         )
+    if isinstance(axis_name, set | frozenset | list):
+        raise TypeError(f"axis_name={axis_name} must be a tuple or a str. Got {axis_name}")
     names = axis_names(axis_name)
     layouts = [get_aval(leaf).layout for leaf in pytrees.tree_leaves(x)]
     if to != "varying" or any(layout is not None and layout.spec.reduced for layout in layouts):

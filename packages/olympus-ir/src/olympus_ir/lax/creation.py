@@ -19,6 +19,7 @@ from .broadcasting import broadcast
 from .conversion import convert_dtype
 from .extended import to_edtype
 from .families import Number, check_dtype
+from .named_axes import varying_like
 from .transfer import device_put
 from .values import Array, ArrayLike, array_aval, as_array, dtype_of, shape_of
 
@@ -169,7 +170,7 @@ def full_like(
         filled = full(shape, fill_value, dtype, sharding=sharding)
     if sharding is None and (place := place_like(x, shape)) is not None:
         return device_put(filled, place)
-    return filled
+    return varying_like(filled, x)
 
 
 def place_like(x: Any, shape: tuple[int, ...]) -> Any:

@@ -15,7 +15,7 @@ from ..primitives import instruction
 from ..tracing import current
 from . import partial_sums
 
-__all__ = ["axis_size", "psum_invariant_p", "pvary", "pvary_p"]
+__all__ = ["axis_size", "psum_invariant_p", "pvary", "pvary_p", "varying_like"]
 
 AxisName = Any
 Groups = Sequence[Sequence[int]] | None
@@ -154,3 +154,14 @@ def pvary(x: Any, axis_name: AxisName) -> Any:
         return pvary_p.bind(leaf, axes=axes) if axes else leaf
 
     return pytrees.tree_map(of_leaf, x)
+
+
+def varying_like(value: Any, *others: Any) -> Any:
+    """A value as varying over the manual axes over which any of the others varies."""
+    if not current.axes.varying:
+        return value
+    axes: frozenset = frozenset()
+    for other in others:
+        axes |= getattr(getattr(other, "aval", None), "vma", frozenset())
+    missing = axes - getattr(getattr(value, "aval", None), "vma", frozenset())
+    return pvary(value, tuple(sorted(missing, key=str))) if missing else value

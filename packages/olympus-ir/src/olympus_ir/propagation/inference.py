@@ -137,6 +137,12 @@ def _common_mesh(primitive: Any, operands: Sequence[Any], asked: Any) -> Abstrac
         if found is None:
             found = own
         elif own != found:
+            if found is mesh and set(mesh.manual_axes).intersection(own.explicit_axes):
+                raise NotImplementedError(
+                    "Closing over inputs to shard_map where the input is sharded on `Explicit` "
+                    "axes is not implemented. As a workaround, please pass those inputs as an "
+                    f"argument to shard_map. Got input with type {aval.str_short(True, True)}"
+                )
             if found is mesh:
                 raise ValueError(
                     f"For primitive {primitive.name}, context mesh {mesh} should match the aval "

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `shard_map` is told: specs of arguments and results, axes, meshes without devices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as jnp
+from olympus import P, lax, shard_map
+from olympus.sharding import AxisType, NamedSharding
+
+pytestmark = pytest.mark.usefixtures("eight_devices")
+
+X = np.arange(8, dtype=np.float32)
+
+
+@pytest.fixture
+def mesh():
+    return olympus.make_mesh((4,), ("x",), (AxisType.Auto,))
+
+
+@pytest.fixture
+def square():
+    return olympus.make_mesh((2, 2), ("x", "y"), (AxisType.Auto,) * 2)
+
+
+@pytest.fixture
+def explicit():
+    return olympus.make_mesh((2,), ("x",), (AxisType.Explicit,))
+
+
+def test_what_is_given_to_all_devices_has_the_sum_of_their_derivatives(mesh):
+    copies = shard_map(lambda x: x, mesh=mesh, in_specs=P(), out_specs=P("x"))
+    weights = np.arange(4, dtype=np.float32)
+    derived = olympus.grad(lambda x: jnp.sum(copies(x) * weights))
+    for function in (derived, olympus.jit(derived)):
+        np.testing.assert_array_equal(function(jnp.ones(1)), [6.0])
+    assert "pvary" in str(olympus.make_olympuspr(copies)(X))
+
+
+@pytest.mark.parametrize("spec", [P(), P(None), P(None, None), P("x", None), P(None, "x")], ids=str)
+def test_results_outside_of_programs_lie_as_specs_say_to_the_letter(spec, mesh):
+    mapped = shard_map(lambda x: x, mesh=mesh, in_specs=P(), out_specs=spec, check_vma=False)
+    assert tuple(mapped(np.ones((4, 4))).sharding.spec) == tuple(spec)
+
+
+def test_arguments_over_explicit_axes_are_of_the_types_that_specs_say(explicit):
+    def mapped(spec):
+        return shard_map(lambda x: x, mesh=explicit, in_specs=spec, out_specs=P("x"))
+
+    with pytest.raises(ValueError, match="does not match the specs of the input"):
+        mapped(P("x"))(jnp.asarray(X))
+    with pytest.raises(ValueError, match="does not match the specs of the input"):
+        mapped(P())(olympus.device_put(X, NamedSharding(explicit, P("x"))))
+    np.testing.assert_array_equal(mapped(P())(jnp.asarray(X)), np.concatenate([X, X]))
+
+
+def test_what_is_closed_over_is_not_split(explicit):
+    with olympus.set_mesh(explicit):
+        split = olympus.device_put(X, P("x"))
+        mapped = shard_map(lambda x: (split * 2, x)[1], in_specs=P("x"), out_specs=P("x"))
+        with pytest.raises(NotImplementedError, match="Closing over inputs to shard_map"):
+            mapped(split)
+
+
+def test_arguments_that_are_no_arrays(mesh):
+    class Opaque:
+        pass
+
+    given = Opaque()
+    mapped = shard_map(
+        lambda o, x: x if o is given else None, mesh=mesh, in_specs=(None, P("x")), out_specs=P("x")
+    )
+    np.testing.assert_array_equal(mapped(given, X), X)
+    assert shard_map(lambda x: None, mesh=mesh, in_specs=P("x"), out_specs=None)(X) is None
+
+
+def test_examples_along_a_mesh_axis(square):
+    x = np.arange(16, dtype=np.float32).reshape(4, 4)
+    mapped = shard_map(
+        lambda x: jnp.sin(x.sum()), mesh=square, in_specs=P("y"), out_specs=P(), check_vma=False
+    )
+    plain = olympus.vmap(olympus.grad(mapped))(x)
+    laid_out = olympus.vmap(olympus.grad(mapped), spmd_axis_name="x")(x)
+    np.testing.assert_allclose(laid_out, plain, rtol=1e-6)
+    with pytest.raises(ValueError, match="vmap spmd_axis_name cannot appear in shard_map in_specs"):
+        olympus.vmap(mapped, spmd_axis_name="y")(x)
+
+
+def test_examples_along_an_explicit_axis():
+    mesh = olympus.make_mesh((2, 2), ("x", "y"))
+    x = olympus.device_put(np.arange(16.0).reshape(4, 4), NamedSharding(mesh, P("x", "y")))
+    mapped = shard_map(lambda x: x, mesh=mesh, in_specs=P("y"), out_specs=P("y"))
+    assert olympus.jit(olympus.vmap(mapped))(x).sharding.spec == P("x", "y")
+    both = shard_map(
+        lambda x: x, mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x", "y"}
+    )
+    with pytest.raises(ValueError, match="requires axis_names=.* to be a subset of"):
+        olympus.vmap(both)(x)
+
+
+def test_mesh_without_devices(explicit, mesh):
+    mapped = shard_map(lambda x: x, mesh=mesh.abstract_mesh, in_specs=P("x"), out_specs=P("x"))
+    there = olympus.device_put(X, NamedSharding(mesh, P("x")))
+    np.testing.assert_array_equal(mapped(there), X)
+    with pytest.raises(ValueError, match="with a `NamedSharding` as input to `shard_map`"):
+        mapped(X)
+    with pytest.raises(ValueError, match="does not match the mesh shape passed to shard_map"):
+        mapped(olympus.device_put(X, NamedSharding(explicit, P("x"))))
+
+
+def test_inference_of_specs_needs_types(mesh):
+    with olympus.set_mesh(mesh):
+        with pytest.raises(TypeError, match="argument must be a pytree of"):
+            shard_map(lambda x: x, out_specs=P("x"))(X)
+        with pytest.raises(TypeError, match="in_axes was not specified"):
+            olympus.smap(lambda x: x, out_axes=0, axis_name="x")(X)
+    with pytest.raises(TypeError, match="axis_name should be a `str`"):
+        olympus.smap(lambda x: x, out_axes=0, axis_name=("x",))
+    with pytest.raises(TypeError, match="smap in_axes must be an int"):
+        olympus.smap(lambda x: x, in_axes="x", out_axes=0, axis_name="x")
+
+
+def test_terms_of_sums_are_of_explicit_axes(mesh, square):
+    def mapped(on, **keywords):
+        specs = {"in_specs": P(unreduced={"x"}), "out_specs": P()}
+        return shard_map(lambda x: x, mesh=on, **specs, **keywords)
+
+    with pytest.raises(ValueError, match="can only be used when the mesh"):
+        mapped(mesh)(X)
+    with pytest.raises(NotImplementedError, match="full manual mode"):
+        mapped(square, axis_names={"x"})(X)
+
+
+def test_results_become_terms_where_specs_say_so(explicit):
+    with olympus.set_mesh(explicit):
+        x = olympus.device_put(X, P("x"))
+        summed = shard_map(lambda x: x, out_specs=P(unreduced={"x"}))(x)
+        np.testing.assert_array_equal(olympus.reshard(summed, P()), X[:4] + X[4:])
+        with pytest.raises(ValueError, match="Varying->Unreduced collective"):
+            shard_map(lambda x: lax.psum(x, "x"), out_specs=P(unreduced={"x"}))(x)
+
+
+def test_constants_like_what_varies_vary(mesh):
+    def counted(x):
+        return jnp.histogram(x, bins=2, range=(0.0, 8.0))[0] + jnp.zeros_like(x).astype(int).sum()
+
+    mapped = shard_map(counted, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    np.testing.assert_array_equal(mapped(X), [2, 0, 2, 0, 0, 2, 0, 2])
+
+
+def test_references_that_are_split(explicit):
+    def fill(ref):
+        ref[...] += lax.axis_index("x").astype(np.float32)
+
+    with olympus.set_mesh(explicit):
+        ref = olympus.new_ref(jnp.zeros(4, np.float32, out_sharding=P("x")))
+        olympus.jit(shard_map(fill, out_specs=None))(ref)
+        np.testing.assert_array_equal(ref[...], [0, 0, 1, 1])
+
+
+def test_tangents_that_vary_more_than_the_primal_value(mesh):
+    def derived(t):
+        return olympus.linearize(jnp.sin, jnp.ones(2))[1](t)
+
+    with pytest.raises(ValueError, match=r"applying `olympus\.lax\.pcast\(\.\.\., \('x',\)"):
+        shard_map(derived, mesh=mesh, in_specs=P("x"), out_specs=P("x"))(X)
+
+
+def test_constraints_inside_do_not_name_manual_axes(square):
+    def constrained(x):
+        return lax.with_sharding_constraint(x, NamedSharding(square, P("x", "y")))
+
+    mapped = shard_map(
+        constrained, mesh=square, in_specs=P("x"), out_specs=P("x"), axis_names={"x"}
+    )
+    with pytest.raises(ValueError, match="contains a manual axes"):
+        olympus.jit(mapped)(np.ones((4, 4)))
+
+
+def test_types_of_axes_are_not_changed_inside(square):
+    def inside(x):
+        return olympus.sharding.auto_axes(lambda a: a, out_sharding=P("x", "y"))(x)
+
+    with olympus.set_mesh(square):
+        mapped = shard_map(inside, in_specs=P("x", "y"), out_specs=P("x", "y"))
+        with pytest.raises(NotImplementedError, match="Going from `Manual`"):
+            mapped(np.ones((4, 4)))
