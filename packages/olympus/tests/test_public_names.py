@@ -143,3 +143,13 @@ def test_arrays_name_the_public_namespace():
     assert jnp.__array_api_version__ == "2024.12"
     x = jnp.arange(3, dtype=jnp.bfloat16)
     assert jnp.from_dlpack(x).dtype == jnp.bfloat16
+
+
+@pytest.mark.parametrize("name", ["lpmn", "lpmn_values"])
+def test_legendre_functions_are_deprecated(name):
+    from olympus.scipy import special
+
+    with pytest.warns(DeprecationWarning, match=f"special.{name} is deprecated"):
+        function = getattr(special, name)
+    assert function.__name__ == name
+    assert name not in dir(special)
