@@ -103,8 +103,9 @@ class TestShapedArray:
 def test_canonicalize_shape():
     assert canonicalize_shape((1, 2)) == (1, 2)
     assert canonicalize_shape(np.array([1, 2])) == (1, 2)
+    assert canonicalize_shape(3) == (3,)
     with pytest.raises(TypeError, match="1D sequences of concrete values"):
-        canonicalize_shape(3)
+        canonicalize_shape(3.0)
     with pytest.raises(TypeError, match=r"concrete values.*in my function"):
         canonicalize_shape((1.5,), "in my function")
 

@@ -312,6 +312,8 @@ def canonicalize_shape(shape: Any, context: str = "") -> Shape:
     except TypeError as error:
         if isinstance(error, OlympusError):
             raise
+        if isinstance(shape, int):
+            return (dimension_size(shape),)
         message = (
             str(error)
             if hasattr(shape, "__iter__")

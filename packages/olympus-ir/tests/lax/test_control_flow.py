@@ -554,6 +554,7 @@ def test_loops_without_jit_leave_arrays_of_numpy_alone():
     ("choose", "message"),
     [
         (lambda: lax.cond(len, len, len, 1), "Pred type must be either boolean or number, got <b"),
+        (lambda: lax.cond(1j, abs, abs, 1), "Pred type must be either boolean or number, got comp"),
         (lambda: lax.switch(len, [len, len], 1), "Index type must be an integer, got <built-in"),
         (lambda: lax.switch("a", [len, len], 1), "Index type must be an integer, got a"),
         (lambda: lax.switch((1, 1), [len, len]), r"must be scalar, got \(1, 1\) of shape \(2,\)"),

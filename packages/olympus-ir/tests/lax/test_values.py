@@ -149,3 +149,32 @@ def test_dimensions_are_broadcast_in_any_order():
     x = np.arange(6).reshape(2, 3)
     result = lax.broadcast_in_dim(x, (3, 5, 2), (2, 0))
     np.testing.assert_array_equal(result, np.broadcast_to(x.T[:, None], (3, 5, 2)))
+
+
+@pytest.mark.parametrize("number", [2**31, 2**32 + 5, -(2**31) - 1, 2**63])
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8])
+def test_large_integers_keep_their_low_bits(number, dtype):
+    expected = np.asarray(number).astype(dtype)
+    assert lax.convert_element_type(number, dtype) == expected
+    assert np.asarray(lax.full((2,), number, dtype)).tolist() == [expected] * 2
+    with pytest.raises(OverflowError):
+        lax.full((2,), 2**64, dtype)
+
+
+def test_shapes_of_one_dimension_may_be_integers():
+    assert lax.full(2, 1.0).shape == lax.empty(2, float).shape == (2,)
+    assert lax.broadcasted_iota(int, 3, 0).tolist() == [0, 1, 2]
+
+
+def test_arrays_are_filled_with_scalars():
+    for fill in (lambda x: lax.full_like(x, x), lambda x: lax.full((2,), x)):
+        with pytest.raises(TypeError, match=r"scalar fill_value, got fill_value.shape \(3,\)"):
+            fill(np.ones(3))
+
+
+def test_no_windows_are_taken_from_what_is_empty():
+    numbers = lax.GatherDimensionNumbers((1,), (0,), (0,))
+    found = lax.gather(np.zeros((0, 2)), np.zeros((0, 1), np.int32), numbers, (1, 2))
+    assert found.shape == (0, 2)
+    with pytest.raises(TypeError, match="Slice size at index 0"):
+        lax.gather(np.zeros((0, 2)), np.zeros((1, 1), np.int32), numbers, (1, 2))

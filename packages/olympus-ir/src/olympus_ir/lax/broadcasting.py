@@ -156,7 +156,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """Adds dimensions of size one in front until there are ``rank`` of them.
+    """Adds dimensions of size one in front until there are ``rank`` of them, if there are less.
 
     Example:
       >>> from olympus_ir import lax
@@ -165,9 +165,7 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
       (1, 3)
     """
     ndim = len(shape_of(x))
-    if ndim > rank:
-        raise ValueError(f"cannot broadcast an array of rank {ndim} to the lower rank {rank}")
-    return as_array(x) if ndim == rank else expand_dims(x, tuple(range(rank - ndim)))
+    return as_array(x) if ndim >= rank else expand_dims(x, tuple(range(rank - ndim)))
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:

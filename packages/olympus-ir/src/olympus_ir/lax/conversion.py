@@ -135,7 +135,22 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
       Array(2, dtype=int32)
     """
     dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype, "convert_element_type", 3)
-    return as_array(convert_dtype(operand, dtype))
+    try:
+        return as_array(convert_dtype(operand, dtype))
+    except OverflowError:
+        return as_array(convert_dtype(in_64_bits(operand), dtype))
+
+
+def in_64_bits(number: int) -> np.ndarray:
+    """A large integer of Python as one of NumPy, whose low bits a conversion keeps.
+
+    Raises:
+      OverflowError: where it has more than 64 bits.
+    """
+    result = np.asarray(number)
+    if result.dtype == object:
+        raise OverflowError(f"Python int {number} too large to convert to an integer of 64 bits")
+    return result
 
 
 def convert_dtype(

@@ -16,7 +16,7 @@ from ..primitives import instruction
 from ..resharding import asked_sharding
 from ..tracing import current, evaluation_trace
 from .broadcasting import broadcast
-from .conversion import convert_dtype
+from .conversion import convert_dtype, in_64_bits
 from .extended import to_edtype
 from .families import Number, check_dtype
 from .named_axes import varying_like
@@ -96,12 +96,7 @@ def full(
       Array([7., 7.], dtype=float32)
     """
     shape = canonicalize_shape(shape)
-    fill_shape = shape_of(fill_value)
-    if fill_shape:
-        raise TypeError(
-            "full must be called with scalar fill_value, got fill_value.shape "
-            f"{fill_shape}. olympus.numpy.full broadcasts."
-        )
+    _check_scalar(fill_value)
     if dtype is None:
         aval = array_aval(fill_value)
         fill_value = convert_dtype(fill_value, aval.dtype, aval.weak_type)
@@ -109,10 +104,22 @@ def full(
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "full", 3)
         if dtypes.is_extended(dtype):
             return _full_extended(shape, fill_value, dtype)
-        fill_value = convert_dtype(fill_value, dtype)
+        try:
+            fill_value = convert_dtype(fill_value, dtype)
+        except OverflowError:
+            fill_value = convert_dtype(in_64_bits(fill_value), dtype)
     if sharding is not None and not _is_of_types(sharding):
         return device_put(broadcast(fill_value, shape), sharding)
     return broadcast(fill_value, shape, out_sharding=sharding)
+
+
+def _check_scalar(fill_value: Any) -> None:
+    fill_shape = shape_of(fill_value)
+    if fill_shape:
+        raise TypeError(
+            "full must be called with scalar fill_value, got fill_value.shape "
+            f"{fill_shape}. olympus.numpy.full broadcasts."
+        )
 
 
 def _is_of_types(sharding: Any) -> bool:
@@ -161,6 +168,7 @@ def full_like(
     if dtype is None and dtypes.is_extended(getattr(x, "dtype", None)):
         dtype = x.dtype
     if dtype is None:
+        _check_scalar(fill_value)
         weak_type = x.weak_type if isinstance(x, Array) else array_aval(x).weak_type
         fill_value = convert_dtype(fill_value, dtype_of(x), weak_type)
         if sharding is not None and not _is_of_types(sharding):

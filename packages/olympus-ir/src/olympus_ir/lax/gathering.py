@@ -299,6 +299,13 @@ def gather(
         fill_value = None
     elif fill_value is None:
         fill_value = _default_fill_value(dtype_of(operand))
+    if 0 in shape_of(start_indices)[:-1]:
+        # No window is taken: those of size one need not fit into what is empty.
+        sizes, shape = list(canonicalize_shape(slice_sizes)), shape_of(operand)
+        for dimension in dimension_numbers.collapsed_slice_dims:
+            if dimension < min(len(sizes), len(shape)) and shape[dimension] == 0:
+                sizes[dimension] = 0
+        slice_sizes = tuple(sizes)
     return gather_p.bind(
         operand,
         start_indices,

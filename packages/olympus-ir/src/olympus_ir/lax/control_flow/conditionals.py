@@ -112,7 +112,8 @@ def _predicate(pred: Any) -> Any:
     dtype = aval.dtype
     if dtype == np.bool_:
         return pred
-    if not np.issubdtype(dtype, np.number) and dtype.kind != "V":
+    is_real = np.issubdtype(dtype, np.number) and dtype.kind != "c"
+    if not is_real and dtype.kind != "V":
         raise TypeError(f"Pred type must be either boolean or number, got {dtype}")
     if isinstance(pred, bool | int | float | complex | np.generic | np.ndarray):
         return bool(pred)
