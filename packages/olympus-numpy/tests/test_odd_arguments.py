@@ -168,3 +168,106 @@ def test_kinds_of_dtypes():
     for kind in (["bool"], 5, (("bool",),)):
         with pytest.raises(TypeError, match="Expected kind to be"):
             jnp.isdtype(np.float32, kind)
+
+
+# ---- sets, sorting, statistics ----
+
+
+def test_nan_in_both_of_two_sets():
+    x, y = np.array([3.0, np.nan, 1.0, np.nan]), np.array([np.nan, 1.0, 5.0])
+    result = jnp.setxor1d(x, y)
+    np.testing.assert_array_equal(result, [3, 5, np.nan, np.nan])
+    np.testing.assert_array_equal(result, np.setxor1d(np.unique(x), np.unique(y)))
+
+
+@pytest.mark.parametrize("name", ["union1d", "intersect1d", "setdiff1d", "setxor1d"])
+def test_sets_of_scalars_are_weakly_typed(name):
+    function = getattr(jnp, name)
+    assert function(2.0, 2).weak_type
+    sized = function(2.0, 2, size=3)
+    assert sized.weak_type == (name in ("union1d", "setdiff1d"))
+
+
+@pytest.mark.parametrize("name", ["intersect1d", "setxor1d"])
+def test_places_of_sets_without_elements_are_filled(name):
+    function = getattr(jnp, name)
+    x, y = (jnp.ones(2), jnp.ones(2)) if name == "setxor1d" else (jnp.ones(2), jnp.zeros(2))
+    np.testing.assert_array_equal(function(x, y, size=2), [0, 0])
+    np.testing.assert_array_equal(function(x, y, size=2, fill_value=7), [7, 7])
+    np.testing.assert_array_equal(function(x[:0], y[:0], size=2, fill_value=7), [7, 7])
+    assert function(x, y, fill_value=np.ones(3)).shape == (0,)
+
+
+def test_counts_of_as_many_distinct_elements_as_asked_for():
+    x = np.array([3, 1, 1, 2, 3, 3])
+    values, counts = jnp.unique(x, return_counts=True, size=2)
+    np.testing.assert_array_equal(values, [1, 2])
+    np.testing.assert_array_equal(counts, [2, 1])
+    np.testing.assert_array_equal(jnp.unique(x, size=5, fill_value=np.arange(5)), [1, 2, 3, 3, 4])
+    with pytest.raises(ValueError, match="fill_value must be specified"):
+        jnp.unique(x[:0], size=2)
+    with pytest.raises(TypeError, match="nonnegative"):
+        jnp.unique(x, size=-1)
+
+
+def test_sizes_and_positions_are_integers():
+    for call in (
+        lambda: jnp.nonzero(np.ones(3), size=2.5),
+        lambda: jnp.partition(np.ones(3), 1.5),
+        lambda: jnp.argpartition(np.ones(3), 1.5),
+    ):
+        with pytest.raises(TypeError, match="integer"):
+            call()
+    with pytest.raises(ValueError, match="scalar or a tuple of length 1"):
+        jnp.nonzero(np.ones(3), size=2, fill_value=(1, 2))
+    with pytest.raises(ValueError, match="integer type"):
+        jnp.take(np.ones(3), np.ones(1))
+
+
+@pytest.mark.parametrize("ddof", [0, 1, 0.5, 1.5])
+def test_variances_with_fractions_of_degrees_of_freedom(ddof):
+    x = np.array([0.5, -1.5, np.nan, 2.0], np.float32)
+    np.testing.assert_allclose(jnp.nanvar(x, ddof=ddof), np.nanvar(x, ddof=ddof), rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["linear", "lower", "higher", "midpoint", "nearest"])
+def test_quantiles_of_integers_are_not_weakly_typed(method):
+    result = jnp.quantile(np.array([3, 1, 2], np.int32), 0.3, method=method)
+    assert result.dtype == np.float32
+    assert not result.weak_type
+
+
+def test_medians_of_integers_of_few_bits():
+    x = jnp.array([1, 2, 3, 7], "int4")
+    np.testing.assert_allclose(jnp.median(x), 2.5)
+
+
+def test_weights_that_are_not_supported():
+    with pytest.raises(NotImplementedError, match="Only method 'inverted_cdf' supports weights"):
+        jnp.quantile(np.ones(3), 0.5, weights=np.ones(3))
+    with pytest.raises(ValueError, match="Axis must be specified"):
+        jnp.average(np.ones((3, 3)), weights=np.ones(3))
+
+
+def test_shifts():
+    x = np.arange(4)
+    np.testing.assert_array_equal(jnp.fft.fftshift(x, axes=(0, 0)), np.fft.fftshift(x, axes=(0, 0)))
+    with pytest.raises(ValueError, match="must be scalars or 1D arrays"):
+        jnp.roll(x, np.ones((2, 2), int), 0)
+
+
+def test_products_of_matrices_and_vectors_that_do_not_fit():
+    for call in (
+        lambda: jnp.matvec(np.ones((2, 3)), np.ones(2)),
+        lambda: jnp.vecmat(np.ones(3), np.ones((2, 3))),
+    ):
+        with pytest.raises(ValueError, match="inconsistent size for core dimension"):
+            call()
+    with pytest.raises(TypeError, match="axes lists to have equal length"):
+        jnp.tensordot(np.ones((2, 3)), np.ones((3, 2)), axes=((0,), (0, 1)))
+    np.testing.assert_array_equal(jnp.vecdot(np.ones(3), np.ones(3), axis=np.int64(0)), 3)
+
+
+def test_nothing_gathered_of_a_weakly_typed_array():
+    x = jnp.broadcast_arrays(1.5, np.ones(2))[0]
+    assert x[np.zeros(0, int)].weak_type == x.weak_type

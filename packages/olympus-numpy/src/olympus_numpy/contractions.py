@@ -252,7 +252,6 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
     return contract(a, b, (((0,), (0,)), ((), ())), precision, element_type)
 
 
-@inlined("axis", "precision", "preferred_element_type")
 def vecdot(
     x1: Any,
     x2: Any,
@@ -276,6 +275,13 @@ def vecdot(
       >>> vecdot(array([[1, 2], [3, 4]]), array([1, 1]))
       Array([3, 7], dtype=int32)
     """
+    axis = hashable_axis("vecdot", axis)
+    return _vecdot(x1, x2, axis, precision, preferred_element_type)
+
+
+def _vector_products(
+    x1: Any, x2: Any, axis: int, precision: Any = None, preferred_element_type: Any = None
+) -> Any:
     check_arraylike("vecdot", x1, x2)
     x1, x2 = ensure_array(x1), ensure_array(x2)
     x1 = moveaxis(x1, canonical_axis(axis, x1.ndim), -1)
@@ -301,6 +307,19 @@ def vecdot(
     return contract(x1, x2, ((last, last), (batch, batch)), precision, element_type)
 
 
+_vecdot = compiled(
+    _vector_products, ("axis", "precision", "preferred_element_type"), inline=True, name="vecdot"
+)
+
+
+def _check_core_size(function: str, vector: Any, matrix: Any) -> None:
+    if vector != matrix:
+        raise ValueError(
+            f"{function}: inconsistent size for core dimension: vectors of {vector} elements, "
+            f"matrices with a dimension of size {matrix}"
+        )
+
+
 @outlined()
 def matvec(x1: Any, x2: Any, /) -> Array:
     """Returns products of matrices and vectors, over stacks of them.
@@ -320,6 +339,7 @@ def matvec(x1: Any, x2: Any, /) -> Array:
         raise ValueError(
             f"matvec takes matrices and vectors, got arrays of shapes {x1.shape} and {x2.shape}"
         )
+    _check_core_size("matvec", x2.shape[-1], x1.shape[-1])
     if x2.ndim == 1:
         return matmul(x1, x2)
     return lax.squeeze(
@@ -346,6 +366,7 @@ def vecmat(x1: Any, x2: Any, /) -> Array:
         raise ValueError(
             f"vecmat takes vectors and matrices, got arrays of shapes {x1.shape} and {x2.shape}"
         )
+    _check_core_size("vecmat", x1.shape[-1], x2.shape[-2])
     if dtypes.issubdtype(x1.dtype, np.complexfloating):
         x1 = lax.conj(x1)
     if x1.ndim == 1:
@@ -434,7 +455,7 @@ def tensordot(
       >>> tensordot(ones((2, 3, 4)), ones((3, 4, 5))).shape
       (2, 5)
     """
-    if np.ndim(axes) == 0:
+    if not isinstance(axes, tuple | list) and np.ndim(axes) == 0:
         axes = operator.index(axes)
     else:
         axes = tuple(
@@ -463,10 +484,14 @@ def _tensor_product(
             )
         contracting: Any = (tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes)))
     else:
-        if len(axes) != 2 or len(axes[0]) != len(axes[1]):
+        if len(axes) != 2:
             raise TypeError(
                 "tensordot axes argument must be an int, a pair of ints, or a pair of lists/tuples "
-                f"of ints of one length, got {axes}"
+                f"of ints, got {axes}"
+            )
+        if len(axes[0]) != len(axes[1]):
+            raise TypeError(
+                f"tensordot requires axes lists to have equal length, got {axes[0]} and {axes[1]}."
             )
         contracting = tuple(
             tuple(canonical_axis(one, operand.ndim) for one in ones)

@@ -526,7 +526,7 @@ def _shifted(function: str, x: Any, axes: Any, inverse: bool) -> Any:
         axes = tuple(range(len(shape)))
     elif isinstance(axes, int | np.integer):
         axes = (int(axes),)
-    axes = canonical_axes(tuple(axes), len(shape))
+    axes = tuple(canonical_axis(axis, len(shape)) for axis in axes)  # one may occur twice
     shifts = tuple(-(shape[axis] // 2) if inverse else shape[axis] // 2 for axis in axes)
     return roll(x, shifts, axes)
 

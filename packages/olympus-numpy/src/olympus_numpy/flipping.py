@@ -129,6 +129,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
       Array([3, 0, 1, 2], dtype=int32)
     """
     check_arraylike("roll", a)
+    if getattr(shift, "ndim", 0) > 1 or getattr(axis, "ndim", 0) > 1:
+        raise ValueError("'shift' and 'axis' arguments to roll must be scalars or 1D arrays")
     a = ensure_array(a)
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)

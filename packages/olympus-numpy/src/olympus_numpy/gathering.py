@@ -39,9 +39,8 @@ def index_array(function: str, indices: Any) -> Any:
     """An argument that must be an array of integers."""
     indices = ensure_array(indices)
     if not dtypes.issubdtype(indices.dtype, np.integer) and indices.dtype != np.bool_:
-        raise TypeError(
-            f"{function} requires ndarray or scalar arguments of integers as indices, got dtype "
-            f"{dtypes.name_of(indices.dtype)}"
+        raise ValueError(
+            f"{function}: indices must have an integer type, got {dtypes.name_of(indices.dtype)}"
         )
     return convert(indices, _int32) if indices.dtype == np.bool_ else indices
 

@@ -126,8 +126,9 @@ def take_at(
             return _sliced(x, layout, list(operands))
     plan = gather_plan(x.shape, layout, list(operands), wrap_negative_indices)
     if 0 in plan.shape:
-        result = lax.full(plan.shape, np.zeros((), x.dtype)) if _is_plain(x) else None
-        if result is not None:
+        if _is_plain(x):
+            result = lax.full(plan.shape, np.zeros((), x.dtype))
+            result = convert(result, x.dtype, getattr(x, "weak_type", False))
             return lax.expand_dims(result, plan.new_axes) if plan.new_axes else result
     elif 0 in x.shape:
         raise IndexError(

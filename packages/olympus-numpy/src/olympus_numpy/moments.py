@@ -276,7 +276,7 @@ def _aligned_weights(shape: tuple, weights: Any, axis: Any) -> Any:
     if weights.shape == shape:
         return weights
     if axis is None:
-        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+        raise ValueError("Axis must be specified when shapes of a and weights differ.")
     axes = canonical_axes(axis, len(shape))
     if weights.shape != tuple(shape[one] for one in axes):
         raise ValueError(

@@ -13,7 +13,7 @@ from olympus_ir.arrays import Array
 from .axes import canonical_axes, hashable_axes, hashable_axis, refuse_out, requested_dtype
 from .compilation import compiled
 from .moments import padded_shape, variance_dtypes
-from .promotion import check_arraylike, convert, ensure_array, spread
+from .promotion import check_arraylike, convert, ensure_array, promote_dtypes, spread
 from .reductions import (
     all_along,
     argmax,
@@ -313,7 +313,7 @@ def _nanvar_of(
     else:
         centered = lax.square(centered)
     count = _count(a, axes, None, keepdims, where)
-    degrees = lax.sub(count, convert(ddof, count.dtype))
+    degrees = lax.sub(*promote_dtypes(count, ddof))
     too_few = lax.le(degrees, np.zeros((), degrees.dtype))
     total = summed(centered, axes, centered.dtype, keepdims, None, where)
     total = choose_where(too_few, np.nan, total)

@@ -105,7 +105,7 @@ def _between_places(ordered: Any, q: Any, counts: Any, method: str) -> Any:
         lax.clamp(zero, high, last) if not np.ndim(last) else _clamped(high, last), _int32
     )
     if method in ("lower", "higher", "nearest", "inverted_cdf"):
-        return _take(ordered, _chosen(method, place, low, high, last), rest, differ)
+        return convert(_take(ordered, _chosen(method, place, low, high, last), rest, differ), dtype)
     low_value = _take(ordered, low, rest, differ)
     high_value = _take(ordered, high, rest, differ)
     if method == "midpoint":
@@ -150,7 +150,9 @@ def _take(ordered: Any, places: Any, rest: tuple[int, ...], differ: bool) -> Any
 
 def _weighted_quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any) -> Any:
     if method != "inverted_cdf":
-        raise ValueError("Only method='inverted_cdf' supports weights.")
+        raise NotImplementedError(
+            f"{method} doesn't support weights. Only method 'inverted_cdf' supports weights."
+        )
     axes = canonical_axes(axis, a.ndim)
     if weights.shape != a.shape:
         if weights.ndim != 1 or len(axes) != 1 or weights.shape[0] != a.shape[axes[0]]:
@@ -189,6 +191,7 @@ _percentile = compiled(_percentile_of, _STATIC, name="percentile")
 
 
 def _median_of(a: Any, axis: Any, keepdims: bool, skip_nan: bool) -> Any:
+    (a,) = promote_dtypes_inexact(ensure_array(a))  # with which integers of few bits have a median
     return _quantile(a, 0.5, axis, "midpoint", keepdims, skip_nan)
 
 

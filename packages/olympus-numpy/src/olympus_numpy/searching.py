@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -57,13 +58,12 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         from .creation import asarray  # which knows how arrays are made
 
         return tuple(asarray(one.astype(index_dtype)) for one in np.nonzero(known))
-    size = concrete_or_error(int, size, "The size argument of olympus.numpy.nonzero.")
+    size = concrete_or_error(operator.index, size, "The size argument of olympus.numpy.nonzero.")
     if not isinstance(fill_value, tuple):
         fill_value = (fill_value,) * a.ndim
     if len(fill_value) != a.ndim or any(np.ndim(one) for one in fill_value):
         raise ValueError(
-            "fill_value must be a scalar or tuple of scalars, one a dimension, got "
-            f"{fill_value!r} for an array of {a.ndim} dimensions"
+            f"fill_value must be a scalar or a tuple of length {a.ndim}; got {fill_value!r}"
         )
     fills = tuple(0 if one is None else one for one in fill_value)
     return tuple(_nonzero(a, fills, size))

@@ -19,9 +19,15 @@ from olympus_ir.tracing import concrete_or_error, is_constant_dim
 
 from .axes import canonical_axis
 from .compilation import compiled
-from .creation import asarray
 from .joining import concatenate
-from .promotion import check_arraylike, convert, ensure_array, promote_dtypes, spread
+from .promotion import (
+    check_arraylike,
+    constant,
+    convert,
+    ensure_array,
+    promote_dtypes,
+    spread,
+)
 from .searching import nonzero, searchsorted
 from .selection import where
 from .shaping import moveaxis, ravel
@@ -154,7 +160,19 @@ def unique(
         lines = lax.reshape(front, (front.shape[0], math.prod(rest)))
     order, is_first, ordered = _sort_rows(lines, bool(equal_nan))
     count = lines.shape[0]
-    starts, found = _starts_of_groups(is_first, size, count)
+    if size is not None and size < 0:
+        raise TypeError(f"unique: size must be nonnegative, got {size}")
+    # One more than asked for: where the last group of those ends.
+    starts, found = _starts_of_groups(is_first, None if size is None else size + 1, count)
+    following = concatenate([starts[1:], lax.full((1,), lax.size_array(count, _int32))])
+    kept = starts.shape[0] if size is None else size
+    starts, found, following = starts[:kept], found[:kept], following[:kept]
+    if size is None:
+        fill_value = None
+    elif size and not count and fill_value is None:
+        raise ValueError(
+            "unique: for zero-sized input with nonzero size argument, fill_value must be specified"
+        )
     values = _values(ordered, starts, found, fill_value)
     values = lax.reshape(values, (values.shape[0], *rest))
     result = [moveaxis(values, 0, axis_position) if axis is not None else values]
@@ -166,12 +184,7 @@ def unique(
         inverse = lax.full((count,), np.int32(0)).at[order].set(groups)
         result.append(lax.reshape(inverse, shape) if axis is None else inverse)
     if return_counts:
-        ends = (
-            concatenate([starts[1:], lax.full((1,), lax.size_array(count, _int32))])
-            if starts.size
-            else starts
-        )
-        result.append(where(found, lax.sub(ends, starts), 0))
+        result.append(where(found, lax.sub(following, starts), 0))
     return result[0] if len(result) == 1 else tuple(result)
 
 
@@ -183,11 +196,15 @@ def _starts_of_groups(is_first: Any, size: int | None, count: int) -> tuple[Any,
 
 
 def _values(ordered: Any, starts: Any, found: Any, fill_value: Any) -> Any:
+    if fill_value is not None:
+        fill_value = convert(ensure_array(fill_value), ordered.dtype)
+        if fill_value.ndim == 1 and ordered.shape[1] == 1:  # one for each place
+            fill_value = lax.expand_dims(fill_value, (1,))
     if ordered.shape[0] == 0:
         fill = np.zeros((), ordered.dtype) if fill_value is None else fill_value
-        return spread(convert(fill, ordered.dtype), (starts.shape[0], ordered.shape[1]))
+        return spread(fill, (starts.shape[0], ordered.shape[1]))
     values = ordered.at[starts].get(mode="clip")
-    fill = ordered[:1] if fill_value is None else convert(fill_value, ordered.dtype)
+    fill = ordered[:1] if fill_value is None else fill_value
     return where(lax.expand_dims(found, (1,)), values, fill)
 
 
@@ -341,15 +358,10 @@ def _selected(values: Any, keep: Any, size: int | None, fill_value: Any) -> Any:
         return values[keep]
     (places,) = nonzero(keep, size=size, fill_value=values.shape[0])
     found = lax.lt(places, np.array(values.shape[0], places.dtype))
-    if fill_value is None:
-        # As many zeros as there are too few; the smallest of those kept where there is one.
-        fill_value = np.zeros((), values.dtype)
-    taken = (
-        values.at[places].get(mode="clip")
-        if values.shape[0]
-        else spread(np.zeros((), values.dtype), (size,))
-    )
-    return where(found, taken, convert(fill_value, values.dtype))
+    fill = constant(0 if fill_value is None else fill_value, values)
+    if not values.shape[0]:
+        return spread(ensure_array(fill), (size,))
+    return where(found, values.at[places].get(mode="clip"), fill)
 
 
 def setdiff1d(
@@ -377,7 +389,7 @@ def setdiff1d(
     check_arraylike("setdiff1d", ar1, ar2)
     first = ravel(ar1)
     if size is None:
-        first = asarray(concrete_or_error(np.asarray, first, "in olympus.numpy.setdiff1d"))
+        concrete_or_error(np.asarray, first, "in olympus.numpy.setdiff1d")
         if not assume_unique:
             first = unique(first)
         return first[isin(first, ar2, invert=True)]
@@ -423,7 +435,7 @@ def intersect1d(
     keep = lax.bitwise_and(is_first, isin(ordered, second))
     places = nonzero(keep, size=size, fill_value=ordered.shape[0])[0]
     found = lax.lt(places, np.array(ordered.shape[0], places.dtype))
-    values = _at_places(ordered, places, found, fill_value)
+    values = _at_places(ordered, places, found, size, fill_value)
     if not return_indices:
         return values
     first_places = _filled(_clip_take(order, places), found, None if size is None else len(first))
@@ -439,11 +451,18 @@ def _clip_take(x: Any, places: Any) -> Any:
     return x.at[places].get(mode="clip") if x.shape[0] else places
 
 
-def _at_places(values: Any, places: Any, found: Any, fill_value: Any) -> Any:
+def _at_places(values: Any, places: Any, found: Any, size: int | None, fill_value: Any) -> Any:
+    if size is None:
+        return values[places]
+    values = convert(values, values.dtype)
+    zero = np.zeros((), values.dtype)
     if values.shape[0] == 0:
-        return spread(np.zeros((), values.dtype), places.shape)
+        fill = zero if fill_value is None else convert(fill_value, values.dtype)
+        return spread(ensure_array(fill), places.shape)
     taken = values.at[places].get(mode="clip")
-    return _filled(taken, found, fill_value)
+    if fill_value is None:  # the smallest one, zero where there is none
+        fill_value = where(found[:1], taken[:1], zero) if size else zero
+    return where(found, taken, fill_value)
 
 
 def setxor1d(
@@ -474,12 +493,14 @@ def setxor1d(
     if size is None:
         for array in (first, second):
             concrete_or_error(np.asarray, array, "in olympus.numpy.setxor1d")
-    both = concatenate([first, second])
-    _, is_first, ordered = _sort_rows(lax.expand_dims(both, (1,)), True)
-    ordered = ordered[:, 0]
-    # NaN, which equals nothing, is in neither, and so not in both.
-    in_both = lax.bitwise_and(isin(ordered, first), isin(ordered, second))
-    keep = lax.bitwise_and(is_first, lax.bitwise_not(in_both))
+    # NaN, which equals nothing, is in the result once for each of them that has it.
+    kept = []
+    for own, other in ((first, second), (second, first)):
+        _, is_first, ordered = _sort_rows(lax.expand_dims(own, (1,)), True)
+        ordered = ordered[:, 0]
+        kept.append((ordered, lax.bitwise_and(is_first, isin(ordered, other, invert=True))))
+    ordered, keep = (concatenate(one) for one in zip(*kept, strict=True))
+    ordered, keep = lax.sort((ordered, keep), num_keys=1)
     places = nonzero(keep, size=size, fill_value=ordered.shape[0])[0]
     found = lax.lt(places, np.array(ordered.shape[0], places.dtype))
-    return _at_places(ordered, places, found, fill_value)
+    return _at_places(ordered, places, found, size, fill_value)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -158,7 +159,7 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
 
 
 def _position(kth: Any, size: int) -> int:
-    kth = int(kth)
+    kth = operator.index(kth)
     if not -size <= kth < size:
         raise ValueError(f"kth(={kth}) out of bounds ({size})")
     return kth % size
@@ -210,7 +211,7 @@ def partition(a: Any, kth: int, axis: int = -1) -> Array:
       Array(2, dtype=int32)
     """
     _check_partition("partition", a, kth)
-    return _partition(a, int(kth), hashable_axis("partition", axis))
+    return _partition(a, operator.index(kth), hashable_axis("partition", axis))
 
 
 def _argpartitioned(a: Any, kth: int, axis: int) -> Any:
@@ -244,7 +245,7 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
       Array(3, dtype=int32)
     """
     _check_partition("argpartition", a, kth)
-    return _argpartition(a, int(kth), hashable_axis("argpartition", axis))
+    return _argpartition(a, operator.index(kth), hashable_axis("argpartition", axis))
 
 
 def sort_complex(a: Any) -> Array:
