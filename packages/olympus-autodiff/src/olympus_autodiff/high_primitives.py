@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from olympus_ir import expansion, high_types
+from olympus_ir import expansion, high_types, known_types, mutable_types
 from olympus_ir.avals import AbstractValue, register_value_type
 from olympus_ir.primitives import Primitive
 
@@ -62,9 +62,29 @@ class MutableHiType(HiType):
 
     has_qdd = True
 
-    def type_state(self) -> Any:
-        """What is known of a value now."""
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        known_types.use_mutable_types()
+
+    def type_state(self, value: Any) -> Any:
+        """What is known of a value now, where the value has no method ``cur_qdd``."""
         raise TypeError(f"{type(self).__name__} must define type_state")
+
+    def lo_ty_qdd(self, state: Any, /) -> list[AbstractValue]:
+        """The types of the arrays of a value of which ``state`` is known."""
+        raise TypeError(f"{type(self).__name__} must define lo_ty_qdd")
+
+    def new_from_loval(self, state: Any, /, *vals: Any) -> Any:
+        """A new value, made of arrays."""
+        raise TypeError(f"{type(self).__name__} must define new_from_loval")
+
+    def read_loval(self, state: Any, val: Any, /) -> list[Any]:
+        """The arrays of a value."""
+        raise TypeError(f"{type(self).__name__} must define read_loval")
+
+    def update_from_loval(self, state: Any, val: Any, /, *lo_vals: Any) -> None:
+        """Gives a value other arrays."""
+        raise TypeError(f"{type(self).__name__} must define update_from_loval")
 
 
 class HiPspec:
@@ -80,6 +100,8 @@ class AvalQDD(NamedTuple):
 
     aval: Any
     qdd: Any
+
+    has_qdd = True
 
 
 class AvalMutableQDD(NamedTuple):
@@ -140,6 +162,14 @@ class HiPrimitive(Primitive):
         self.def_impl((own.to_lojax if own.impl is Primitive.impl else own.impl).__get__(self))
         jvp_rules[self] = self.jvp
         transpose_rules[self] = self.transpose
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Applies the primitive under the current interpreter."""
+        if known_types.mutable:
+            result = mutable_types.apply(self, args, params)
+            if result is not NotImplemented:
+                return result
+        return super().bind(*args, **params)
 
     def is_high(self, *avals: Any, **params: Any) -> bool:
         """Whether it is expanded for operands of some types; it always is."""

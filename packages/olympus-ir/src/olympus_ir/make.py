@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator
 from typing import Any
 
-from . import pytrees
+from . import known_types, pytrees
 from .avals import ShapedArray
 from .flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
 from .jit import (
@@ -133,6 +133,11 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
+    if known_types.mutable:
+        from .mutable_types import concerns, types_of_call
+
+        if concerns(fun, args, kwargs):
+            return types_of_call(eval_shape, fun, args, kwargs)
     program, _ = trace_call(fun, _no_options, args, kwargs, abstract=True)
     return _structs(program.closed, program.out_tree)
 

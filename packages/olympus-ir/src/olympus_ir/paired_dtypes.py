@@ -127,5 +127,6 @@ def cur_qdd(x: Any) -> Any:
             f"a value of type {aval.str_short()} does not change, so there is nothing to be known "
             "of it at one moment; cur_qdd takes values of mutable hijax types"
         )
-    ask = getattr(x, "cur_qdd", None)
-    return aval.type_state(x) if ask is None else ask()  # type: ignore[attr-defined]
+    from .mutable_types import cur_qdd  # few programs have such values
+
+    return cur_qdd(x)

@@ -46,7 +46,15 @@ tracer_types: dict[type, type[StagingTracer]] = {}
 class StagingTrace(Trace):
     """Records the primitives applied while one function runs."""
 
-    __slots__ = ("_constants", "constant_values", "constvars", "debug_info", "equations", "invars")
+    __slots__ = (
+        "_constants",
+        "constant_values",
+        "constvars",
+        "debug_info",
+        "equations",
+        "invars",
+        "mutables",
+    )
 
     def __init__(self, debug_info: DebugInfo = unknown_debug_info, parent: Trace | None = None):
         super().__init__(parent)
@@ -55,6 +63,7 @@ class StagingTrace(Trace):
         self.invars: list[Var] = []
         self.constvars: list[Var] = []
         self.constant_values: list[Any] = []
+        self.mutables: Any = None  # the values that change in it; see `mutable_types`
         self._constants: dict[int, Var] = {}  # by identity of the value, which the list keeps alive
 
     # ---- inputs and constants ----

@@ -12,7 +12,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_ir import config_states, pytrees
+from olympus_ir import config_states, known_types, pytrees
 from olympus_ir.flattening import function_name
 from olympus_ir.function_caches import clear_function_caches
 from olympus_ir.jit import (
@@ -22,6 +22,7 @@ from olympus_ir.jit import (
     jit_options,
     trace_call,
 )
+from olympus_ir.known_types import ClosedOverMutableError
 from olympus_ir.primitives import declared_primitives
 from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import Tracer, current, escaped_tracer_error, evaluation_trace
@@ -148,6 +149,19 @@ def make_jitted(fun: Callable[..., Any], options: JitOptions) -> Any:
 
     @api_boundary
     def cache_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        if not known_types.mutable or hasattr(fun, "knows_mutables"):
+            return call(*args, **kwargs)
+        from olympus_ir import mutable_types  # loaded already
+
+        if not mutable_types.concerns(fun, args, kwargs):
+            try:
+                return call(*args, **kwargs)
+            except ClosedOverMutableError as error:
+                mutable_types.note_closed_over(fun, error)
+        numbers, names = options.static_argnums, options.static_argnames
+        return mutable_types.call_jitted(jit, fun, numbers, names, args, kwargs), None, False
+
+    def call(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         if current.trace is not evaluation_trace:
             return call_under_trace(fun_inside, options, args, kwargs), None, False
         program, leaves = trace_call(fun, options, args, kwargs)

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ... import config_states, pytrees
+from ... import config_states, known_types, pytrees
 from ...avals import AbstractValue, get_aval, typematch
+from ...known_types import ClosedOverMutableError
 from ...olympuspr import ClosedOlympuspr, Var, close_olympuspr
 from ...tracing import Tracer
 from ..conversion import convert_element_type
@@ -229,7 +231,17 @@ def choose(
     """
     leaves, in_tree = pytrees.tree_flatten(operands)
     avals = tuple([get_aval(leaf) for leaf in leaves])
-    subprograms = [trace_subprogram(functions[place], in_tree, avals, operation) for place in order]
+    if known_types.mutable and any(getattr(aval, "has_qdd", False) is True for aval in avals):
+        functions = tuple(functools.partial(function, *operands) for function in functions)
+        return choose(operation, index, functions, order, names, (), **params)
+    try:
+        subprograms = [
+            trace_subprogram(functions[place], in_tree, avals, operation) for place in order
+        ]
+    except ClosedOverMutableError as error:
+        return _choose_with_mutables(
+            error, operation, index, functions, order, names, operands, params
+        )
     for place, subprogram in zip(order, subprograms, strict=True):
         if subprogram.closed.effects:  # there may be references among the operands
             check_references(operation, functions[place], in_tree, subprogram.consts, leaves)
@@ -243,6 +255,26 @@ def choose(
             for operand in choice.forwarded
         ]
     return pytrees.tree_unflatten(choice.out_tree, results)
+
+
+def _choose_with_mutables(
+    error: Any,
+    operation: str,
+    index: Any,
+    functions: tuple[Callable[..., Any], ...],
+    order: tuple[int, ...],
+    names: tuple[str, ...],
+    operands: tuple,
+    params: dict[str, Any],
+) -> Any:
+    """A choice between functions that use objects that change: states are operands and results."""
+    from ...mutable_types import threading
+
+    def run(states: Any, wrap: Any) -> Any:
+        wrapped = tuple(wrap(function, may_change=True) for function in functions)
+        return choose(operation, index, wrapped, order, names, (states, *operands), **params)
+
+    return threading(error, run)
 
 
 def _join(

@@ -11,6 +11,7 @@ import numpy as np
 from ... import config_states, pytrees
 from ...avals import AbstractValue, get_aval
 from ...function_caches import FunctionCache
+from ...known_types import ClosedOverMutableError
 from ...olympuspr import Olympuspr, Var, close_olympuspr
 from ...tracing import Tracer, is_constant_dim
 from ..conversion import convert_element_type
@@ -72,7 +73,10 @@ def while_loop(
         return _while_in_python(cond_fun, body_fun, pytrees.tree_map(as_array, init_val))
     leaves, tree = pytrees.tree_flatten(init_val)
     avals = tuple([get_aval(leaf) for leaf in leaves])
-    loop = _while_program(cond_fun, body_fun, tree, avals)
+    try:
+        loop = _while_program(cond_fun, body_fun, tree, avals)
+    except ClosedOverMutableError as error:
+        return _while_with_mutables(error, cond_fun, body_fun, init_val)
     carry = promote_carry(leaves, avals, loop.carry_avals)
     moved = [carry[place] for place in loop.moved]
     carry_operands = [carry[place] for place in loop.kept] if moved else carry
@@ -86,6 +90,21 @@ def while_loop(
             for place, value in enumerate(carry)
         ]
     return pytrees.tree_unflatten(tree, results)
+
+
+def _while_with_mutables(error: Any, cond_fun: Any, body_fun: Any, init_val: Any) -> Any:
+    """A loop whose functions use objects that change: their states are carried along."""
+    from ...mutable_types import threading
+
+    def run(states: Any, wrap: Any) -> Any:
+        condition, body = wrap(cond_fun), wrap(body_fun)
+        return while_loop(
+            lambda carry: condition(carry[1], carry[0])[0],
+            lambda carry: body(carry[1], carry[0]),
+            (init_val, states),
+        )
+
+    return threading(error, run)
 
 
 def _while_in_python(cond_fun: Any, body_fun: Any, value: Any) -> Any:

@@ -10,6 +10,7 @@ from ... import config_states, pytrees
 from ...avals import AbstractValue, get_aval
 from ...errors import ConcretizationTypeError
 from ...function_caches import FunctionCache
+from ...known_types import ClosedOverMutableError
 from ...olympuspr import close_olympuspr
 from ...tracing import Tracer, concrete_or_error
 from ..broadcasting import expand_dims
@@ -91,7 +92,10 @@ def scan(
     if config_states.disable_jit.value:
         return _scan_in_python(f, init, xs_leaves, xs_tree, length, reverse)
     x_avals = tuple([sliced_aval(aval) for aval in xs_avals])
-    loop = _scan_program(f, init_tree, xs_tree, init_avals, x_avals)
+    try:
+        loop = _scan_program(f, init_tree, xs_tree, init_avals, x_avals)
+    except ClosedOverMutableError as error:
+        return _scan_with_mutables(error, f, init, xs, length, reverse, unroll)
     if loop.has_refs:
         in_tree = pytrees.treedef_tuple((init_tree, xs_tree))
         check_references("scan", f, in_tree, loop.consts, [*init_leaves, *xs_leaves])
@@ -111,6 +115,24 @@ def scan(
     if loop.is_rearranged:
         results = loop.all_results(results, carry, xs_leaves)
     return pytrees.tree_unflatten(loop.out_tree, results)
+
+
+def _scan_with_mutables(error: Any, f: Any, init: Any, xs: Any, *options: Any) -> Any:
+    """A loop whose function uses objects that change: their states are carried along."""
+    from ...mutable_types import threading
+
+    def run(states: Any, wrap: Any) -> Any:
+        step = wrap(f)
+
+        def body(carry: Any, x: Any) -> Any:
+            (after, y), states = step(carry[1], carry[0], x)
+            return (after, states), y
+
+        length, reverse, unroll = options
+        (carry, states), ys = scan(body, (init, states), xs, length, reverse, unroll)
+        return (carry, ys), states
+
+    return threading(error, run)
 
 
 def _scan_length(leaves: list[Any], avals: list[Any], length: Any) -> int:
