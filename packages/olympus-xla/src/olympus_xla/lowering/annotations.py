@@ -16,6 +16,7 @@ from .calls import call_program
 from .context import LoweringContext
 from .marks import annotate
 from .tables import lowering_rules
+from .transfer import in_memory
 
 
 @lowering_rules.define(lax.xla_metadata_value_p)
@@ -62,20 +63,6 @@ def _placed(context: LoweringContext, values: Sequence[Any], spaces: Sequence[An
         in_memory(context, value, space) if space in MEMORY_KINDS else value
         for value, space in zip(values, spaces, strict=True)
     ]
-
-
-def in_memory(context: LoweringContext, value: Any, space: MemorySpace) -> Any:
-    """A value in one of the memories."""
-    placement = {"_xla_buffer_placement": mlir.string(MEMORY_KINDS[space])}
-    (result,) = context.custom_call(
-        "annotate_device_placement",
-        [value.type],
-        [value],
-        has_side_effect=True,
-        api_version=1,
-        attributes={"mhlo.frontend_attributes": mlir.dictionary(placement)},
-    )
-    return result
 
 
 @lowering_rules.define(lax.compute_on_p)

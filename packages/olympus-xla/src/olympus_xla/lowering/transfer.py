@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.memory_spaces import MemorySpace
+from olympus_ir.memory_spaces import MEMORY_KINDS, MemorySpace
 
 from .._jaxlib import NamedSharding
 from ..spec_search import spec_of_hlo
 from . import mlir
-from .annotations import in_memory
 from .context import LoweringContext
 from .shardings import spec_attribute
 from .tables import lowering_rules
@@ -41,6 +40,20 @@ def _in_memory_of_type(context: LoweringContext) -> Callable[[Any, Any, Any], An
         return in_memory(context, operand, after.memory_space or MemorySpace.Device)
 
     return moved
+
+
+def in_memory(context: LoweringContext, value: Any, space: MemorySpace) -> Any:
+    """A value in one of the memories."""
+    placement = {"_xla_buffer_placement": mlir.string(MEMORY_KINDS[space])}
+    (result,) = context.custom_call(
+        "annotate_device_placement",
+        [value.type],
+        [value],
+        has_side_effect=True,
+        api_version=1,
+        attributes={"mhlo.frontend_attributes": mlir.dictionary(placement)},
+    )
+    return result
 
 
 def constrain(context: LoweringContext, operand: Any, sharding: Any) -> Any:
