@@ -273,3 +273,33 @@ def test_concrete_programs_are_as_they_were():
     assert not made.is_symbolic
     assert "jax.uses_shape_polymorphism = false" in made.mlir_module()
     assert made.out_avals == (ShapedArray((3,), F32),)
+
+
+# ---- exported functions inside of others ----
+
+
+def test_functions_of_known_shapes_that_call_those_of_symbolic_ones():
+    inner = exported(lambda x: lax.reshape(x, (x.shape[0] * x.shape[1],)), ["a, a + b"], (4, 12))
+    x = numbers(4, 12)
+    outer = export(jit(lambda x: inner.call(lax.sin(x))))(x)
+    assert outer.uses_global_constants
+    np.testing.assert_allclose(outer.call(x), np.sin(x).reshape(-1), rtol=1e-6)
+    again = export(jit(lambda x: outer.call(x)))(x)
+    np.testing.assert_allclose(deserialize(again.serialize()).call(x), np.sin(x).ravel(), rtol=1e-6)
+
+
+def test_what_may_not_fit_is_refused_when_it_is_called():
+    inner = exported(lambda x: x, ["3, a, a + b"], (3, 4, 12))
+    with pytest.raises(ValueError, match=r"'b' = c - 4 from specification 'b \+ a'"):
+        exported(lambda x: inner.call(x), ["3, 4, c"], (3, 4, 12))
+
+
+def test_scopes_are_compared_before_anything_is_traced():
+    (a,), (b,) = symbolic_shape("a"), symbolic_shape("b")
+    specs = [ShapeDtypeStruct((size,), F32) for size in (a, b)]
+
+    def never(x, y):
+        raise AssertionError
+
+    with pytest.raises(ValueError, match="Invalid mixing of symbolic scopes when exporting never"):
+        export(jit(never))(*specs)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_autodiff import vjp
-from olympus_ir import config_flags
+from olympus_ir import config_flags, pytrees
 from olympus_ir.dtypes import tangent_dtype
 from olympus_ir.shape_struct import ShapeDtypeStruct
 from olympus_ir.symbolic import (
@@ -112,6 +112,8 @@ def export(
     version = _calling_convention_version()
 
     def export_for(*args_specs: Any, **kwargs_specs: Any) -> Exported:
+        leaves, in_tree = pytrees.tree_flatten((args_specs, kwargs_specs))
+        _check_one_scope(getattr(fun_jit, "__name__", "a function"), leaves, in_tree)
         traced = fun_jit.trace(*args_specs, **kwargs_specs)
         return _export_traced(traced, platforms, tuple(disabled_checks), version)
 
@@ -124,9 +126,9 @@ def _calling_convention_version() -> int:
     highest = maximum_supported_calling_convention_version
     if not lowest <= version <= highest:
         raise ValueError(
-            "The requested export calling convention version (the flag "
-            f"olympus_export_calling_convention_version) is {version}, and must be at least "
-            f"{lowest} and at most {highest}"
+            f"The requested export calling convention version {version} is outside the range of "
+            f"supported versions [{lowest}..{highest}]; the flag "
+            "olympus_export_calling_convention_version asks for it"
         )
     return version
 
@@ -139,7 +141,7 @@ def _export_traced(
 ) -> Exported:
     program = traced._program
     path = functools.partial(path_of, traced.in_tree)
-    is_symbolic = _check_one_scope(traced, program, path)
+    is_symbolic = compilation.has_symbolic_shapes(program.closed.in_avals)
     placement = resolve_placement(traced._options, program, traced._shardings)
     if platforms is None:
         platforms = (compilation.platform_of(placement.devices[0]),)
@@ -162,10 +164,9 @@ def _export_traced(
     check_custom_calls(lowered.module, disabled_checks)
     several = len(platforms) > 1
     attributes = lowered.module.operation.attributes
-    uses_global_constants = several or is_symbolic
-    attributes["jax.uses_shape_polymorphism"] = mlir.boolean(
-        uses_global_constants or lowered.needs_refinement
-    )
+    # Also where it calls what was exported for symbolic shapes.
+    uses_global_constants = several or is_symbolic or lowered.needs_refinement
+    attributes["jax.uses_shape_polymorphism"] = mlir.boolean(uses_global_constants)
     in_named, in_hlo = _shardings(placement, placement.in_shardings, lowered.in_avals)
     out_named, out_hlo = _shardings(placement, placement.out_shardings, lowered.out_avals)
     exported_placement = placement
@@ -201,19 +202,20 @@ def _export_traced(
     )
 
 
-def _check_one_scope(traced: stages.Traced, program: Any, path: Callable[[int], str]) -> bool:
-    """Whether arguments have symbolic shapes; raises ValueError where they are of two scopes."""
+def _check_one_scope(name: str, leaves: Sequence[Any], in_tree: Any) -> None:
+    """Raises ValueError where arguments have symbolic shapes of two scopes."""
     scope, first = None, ""
-    for position, aval in enumerate(program.closed.in_avals):
-        for size in aval.shape:
-            if not is_symbolic_dim(size):
+    for position, leaf in enumerate(leaves):
+        for size in getattr(leaf, "shape", ()):
+            if type(size) is int or not is_symbolic_dim(size):
                 continue
             if scope is None:
-                scope, first = size.scope, path(position)
-            scope.check_same_scope(
-                size, f"when exporting {traced.fun_name}", f"current (from {first})", path(position)
-            )
-    return scope is not None
+                scope, first = size.scope, path_of(in_tree, position)
+            if size.scope is not scope:
+                path = path_of(in_tree, position)
+                scope.check_same_scope(
+                    size, f"when exporting {name}", f"current (from {first})", path
+                )
 
 
 def _shardings(

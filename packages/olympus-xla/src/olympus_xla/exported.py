@@ -271,8 +271,7 @@ def _check_shape(exported: Exported, position: int, aval: Any, given: Any) -> No
         _raise_mismatch("Rank", exported, position, aval, given)
     for dimension, (size, given_size) in enumerate(zip(aval.shape, given.shape, strict=True)):
         if type(size) is int and given_size != size:
-            symbolic = any(type(size) is not int for size in aval.shape)
-            where = f".shape[{dimension}] (expected same constant)" if symbolic else ""
+            where = f".shape[{dimension}] (expected same constant)"
             _raise_mismatch("Shape", exported, position, aval, given, where)
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from olympus_ir import dtypes, pytrees
 from olympus_ir.extended_arrays import plain_array
 from olympus_ir.jit import JitOptions
@@ -18,7 +20,9 @@ from olympus_ir.placement import PartitionSpec
 from olympus_ir.pytree_prefix import spread_prefix
 from olympus_ir.shape_struct import ShapeDtypeStruct
 from olympus_sharding.context import concrete_sharding, get_mesh, mesh_like
+from olympus_sharding.mesh import Mesh
 
+from . import backends
 from ._jaxlib import ArrayImpl, NamedSharding, Sharding
 from .backends import default_device_for, device_sharding, on_clear_backends
 from .program_meshes import incompatible_devices, mesh_of
@@ -114,7 +118,29 @@ def committed_sharding(value: Any) -> Any:
     if type(value) is ArrayImpl:
         return value._sharding if value._committed else None
     # The type of an array that is to be, in an ahead-of-time compilation.
-    return concrete_sharding(value.sharding) if type(value) is ShapeDtypeStruct else None
+    if type(value) is ShapeDtypeStruct:
+        sharding = concrete_sharding(value.sharding)
+        if type(sharding) is NamedSharding and not isinstance(sharding.mesh, Mesh):
+            return _over_devices(sharding)
+        return sharding
+    return None
+
+
+def _over_devices(sharding: NamedSharding) -> NamedSharding:
+    """A sharding over an abstract mesh as one over devices, of which exported programs say nothing.
+
+    Raises:
+      ValueError: where there are too few devices.
+    """
+    mesh, devices = sharding.mesh, backends.devices()
+    if mesh.size > len(devices):
+        raise ValueError(
+            f"a sharding over {mesh} needs {mesh.size} devices to lower for, and there are "
+            f"{len(devices)}; pass jax_num_cpu_devices or a concrete mesh"
+        )
+    places = np.array(devices[: mesh.size]).reshape(mesh.axis_sizes)
+    concrete = Mesh(places, mesh.axis_names, axis_types=mesh.axis_types)
+    return NamedSharding(concrete, sharding.spec, memory_kind=sharding.memory_kind)
 
 
 def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any]) -> Placement:

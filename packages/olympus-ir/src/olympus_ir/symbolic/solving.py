@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import OlympusError
+from ..sizes import is_at_most
 from .expressions import Factor, SymbolicDim, evaluate, from_factor
 from .scopes import SymbolicScope
 
@@ -64,7 +65,7 @@ class Check:
           sizes: from the names of sizes, such as ``args[0].shape[1]``, to integers or dimensions.
         """
         value = evaluate(self.dimension, sizes)
-        if value == 0 if self.is_equality else value >= 0:
+        if value == 0 if self.is_equality else is_at_most(0, value):
             return
         raise ValueError(self.message.format(*(evaluate(each, sizes) for each in self.values)))
 

@@ -43,6 +43,8 @@ def _call_exported(context: LoweringContext, *operands: Any, exported: Exported)
             context, values, [exported.in_avals[p] for p in exported.module_kept_var_idx]
         )
         result_types = [mlir.aval_type(aval) for aval in exported.out_avals]
+    elif exported.uses_global_constants:
+        context.module.needs_refinement = True
     if len(exported.platforms) > 1:
         values.insert(0, _platform_index(context, exported))
     symbol = _merged(context.module, exported)
