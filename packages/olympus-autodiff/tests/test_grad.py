@@ -136,11 +136,11 @@ def test_program():
         "    b:f32[3] = sin a\n"
         "    c:f32[3] = cos a\n"
         "    d:f32[3] = mul b 2.0:f32[]\n"
-        "    e:f32[] = reduce_sum[axes=(0,) out_sharding=None] d\n"
-        "    f:f32[3] = broadcast_in_dim 1.0:f32[]\n"
-        "    g:f32[3] = mul f 2.0:f32[]\n"
-        "    h:f32[3] = mul g c\n"
-        "  in (h,) }"
+        "    _:f32[] = reduce_sum[axes=(0,) out_sharding=None] d\n"
+        "    e:f32[3] = broadcast_in_dim 1.0:f32[]\n"
+        "    f:f32[3] = mul e 2.0:f32[]\n"
+        "    g:f32[3] = mul f c\n"
+        "  in (g,) }"
     )
 
 

@@ -1,0 +1,448 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention of several heads without the matrix of all weights, forward and backward.
+
+A program has a block of queries and goes over the keys, block by block. Of the scores that it has
+seen it keeps the largest and the sum of exponentials, and scales what it has added up whenever the
+largest grows (M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018;
+T. Dao et al., "FlashAttention", 2022). The logarithms of the sums are kept for the backward pass,
+which computes the weights again: once for the queries, and once for keys and values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as jnp
+from olympus_autodiff import custom_vjp, vjp
+from olympus_ir import ShapeDtypeStruct, lax
+from olympus_ir.jit import jit
+
+from ... import BlockSpec, cdiv, ds, next_power_of_2, pallas_call, program_id
+from ...triton import CompilerParams
+
+__all__ = ["BlockSizes", "mha", "mha_reference", "segment_mask"]
+
+_NEVER = -0.7 * float(np.finfo(np.float32).max)  # the score of what is not seen
+
+
+@dataclasses.dataclass(frozen=True)
+class BlockSizes:
+    """How many queries and keys programs work on at a time.
+
+    Args:
+      block_q: queries of a program in the forward pass.
+      block_k: keys in one step of it.
+      block_q_dkv: queries in one step of the backward pass of keys and values.
+      block_kv_dkv: keys of a program of it.
+      block_q_dq: queries of a program of the backward pass of queries.
+      block_kv_dq: keys in one step of it.
+    """
+
+    block_q: int
+    block_k: int
+    block_q_dkv: int | None = None
+    block_kv_dkv: int | None = None
+    block_q_dq: int | None = None
+    block_kv_dq: int | None = None
+
+    @classmethod
+    def get_default(cls) -> BlockSizes:
+        """Sizes for heads of usual dimensions."""
+        return cls(128, 128, 32, 32, 32, 32)
+
+    @property
+    def has_backward_blocks(self) -> bool:
+        """Whether the sizes of the backward pass are given."""
+        sizes = (self.block_q_dkv, self.block_kv_dkv, self.block_q_dq, self.block_kv_dq)
+        return all(size is not None for size in sizes)
+
+
+def segment_mask(q_segment_ids: Any, kv_segment_ids: Any) -> Any:
+    """Which query sees which key: those of its own segment.
+
+    Args:
+      q_segment_ids: the segments of the queries, along the last dimension.
+      kv_segment_ids: those of the keys.
+    """
+    return jnp.equal(q_segment_ids[..., :, None], kv_segment_ids[..., None, :])
+
+
+def mha_reference(
+    q: Any, k: Any, v: Any, segment_ids: Any, sm_scale: float = 1.0, causal: bool = False
+) -> Any:
+    """Attention by array operations, for comparison; the arguments are those of `mha`."""
+    scores = jnp.einsum(
+        "bqhd,bkhd->bhqk", q, k, preferred_element_type=np.dtype(np.float32)
+    ) * np.float32(sm_scale)
+    seen = jnp.ones(scores.shape[-2:], bool)
+    if causal:
+        seen = jnp.tril(seen)
+    if segment_ids is not None:
+        seen = seen & segment_mask(segment_ids, segment_ids)[:, None]
+    scores = jnp.where(seen, scores, _NEVER)
+    weights = jnp.exp(scores - jnp.max(scores, axis=-1, keepdims=True))
+    weights = (weights / jnp.sum(weights, axis=-1, keepdims=True)).astype(v.dtype)
+    return jnp.einsum("bhqk,bkhd->bqhd", weights, v)
+
+
+class _Attention:
+    """The kernels for queries, keys and values of some shapes."""
+
+    def __init__(self, q: Any, k: Any, options: _Options, has_segments: bool) -> None:
+        self.options = options
+        self.has_segments = has_segments
+        self.batch, self.num_queries, self.heads, self.depth = q.shape
+        self.num_keys = k.shape[1]
+        self.width = next_power_of_2(self.depth)
+
+    # ---- blocks: arrays are [batch, length, heads, depth], sums [batch, heads, length] ----
+
+    def some(self, size: int) -> BlockSpec:
+        """A program's own rows."""
+        return BlockSpec((None, size, None, self.width), lambda i, b, h: (b, i, h, 0))
+
+    def every(self, length: int, size: int) -> BlockSpec:
+        """All rows, of which steps read some."""
+        whole = cdiv(length, size) * size
+        return BlockSpec((None, whole, None, self.width), lambda i, b, h: (b, 0, h, 0))
+
+    def some_sums(self, size: int) -> BlockSpec:
+        return BlockSpec((None, None, size), lambda i, b, h: (b, h, i))
+
+    def every_sums(self, length: int, size: int) -> BlockSpec:
+        whole = cdiv(length, size) * size
+        return BlockSpec((None, None, whole), lambda i, b, h: (b, h, 0))
+
+    def segments(self, *sizes: int) -> list[Any]:
+        """All segments, for steps of each of some sizes; nothing where there are none."""
+        if not self.has_segments:
+            return [None]
+        size = max(sizes)
+        whole = cdiv(max(self.num_queries, self.num_keys), size) * size
+        return [BlockSpec((None, whole), lambda i, b, h: (b, 0))]
+
+    def call(self, kernel: Any, count: int, size: int, in_specs: Any, outputs: Any, *args: Any):
+        options = self.options
+        return pallas_call(
+            kernel,
+            tuple(output for output, _ in outputs),
+            grid=options.grid or (cdiv(count, size), self.batch, self.heads),
+            in_specs=in_specs,
+            out_specs=tuple(spec for _, spec in outputs),
+            compiler_params=CompilerParams(
+                num_warps=options.num_warps or (4 if self.depth <= 64 else 8),
+                num_stages=options.num_stages,
+            ),
+            interpret=options.interpret,
+            debug=options.debug,
+        )(*args)
+
+    # ---- what kernels compute ----
+
+    def rows(self, ref: Any, start: Any, size: int, length: int) -> Any:
+        """Rows of a block; zeros beyond the array."""
+        part = ref[...] if start is None else ref[ds(start, size), :]
+        places = lax.broadcasted_iota(np.int32, (size, self.width), 0)
+        first = program_id(0) * size if start is None else start
+        inside = (places + first < length) & (
+            lax.broadcasted_iota(np.int32, (size, self.width), 1) < self.depth
+        )
+        return jnp.where(inside, part, jnp.zeros((), part.dtype))
+
+    def scores(self, q: Any, k: Any, q_start: Any, k_start: Any, segment_ref: Any) -> Any:
+        """Scaled products of queries and keys, and which of them count."""
+        shape = (q.shape[0], k.shape[0])
+        queries = lax.broadcasted_iota(np.int32, shape, 0) + q_start
+        keys = lax.broadcasted_iota(np.int32, shape, 1) + k_start
+        seen = (queries < self.num_queries) & (keys < self.num_keys)
+        if self.options.causal:
+            seen = seen & (queries >= keys)
+        if self.has_segments:
+            of_queries = segment_ref[ds(q_start, shape[0])]
+            seen = seen & segment_mask(of_queries, segment_ref[ds(k_start, shape[1])])
+        return dot(q, k.T) * np.float32(self.options.sm_scale), seen
+
+    def forward(self, q: Any, k: Any, v: Any, segment_ids: Any) -> tuple[Any, Any]:
+        """The result, and the logarithms of the sums of exponentials."""
+        sizes = self.options.block_sizes
+        block_q, block_k = sizes.block_q, sizes.block_k
+
+        def kernel(q_ref, k_ref, v_ref, segment_ref, o_ref, sums_ref):
+            q_start = program_id(0) * block_q
+            q = self.rows(q_ref, None, block_q, self.num_queries)
+
+            def step(number, carry):
+                total, largest, sums = carry
+                k_start = number * block_k
+                k = self.rows(k_ref, k_start, block_k, self.num_keys)
+                v = self.rows(v_ref, k_start, block_k, self.num_keys)
+                scores, seen = self.scores(q, k, q_start, k_start, segment_ref)
+                scores = jnp.where(seen, scores, _NEVER)
+                higher = jnp.maximum(largest, jnp.max(scores, axis=1))
+                weights = jnp.where(seen, jnp.exp(scores - higher[:, None]), 0.0)
+                shrunk = jnp.exp(largest - higher)
+                total = total * shrunk[:, None] + dot(weights.astype(v.dtype), v)
+                return total, higher, sums * shrunk + jnp.sum(weights, axis=1)
+
+            last = cdiv(self.num_keys, block_k)
+            if self.options.causal:
+                last = jnp.minimum(last, cdiv(q_start + block_q, block_k))
+            start = (
+                jnp.zeros((block_q, self.width), np.float32),
+                jnp.full(block_q, _NEVER, np.float32),
+                jnp.zeros(block_q, np.float32),
+            )
+            total, largest, sums = lax.fori_loop(0, last, step, start)
+            sums = jnp.where(sums == 0.0, 1.0, sums)
+            o_ref[...] = (total / sums[:, None]).astype(o_ref.dtype)
+            sums_ref[...] = largest + jnp.log(sums)
+
+        sums = ShapeDtypeStruct((self.batch, self.heads, self.num_queries), np.dtype(np.float32))
+        keys = self.every(self.num_keys, block_k)
+        return self.call(
+            kernel,
+            self.num_queries,
+            block_q,
+            [self.some(block_q), keys, keys, *self.segments(block_q, block_k)],
+            [
+                (ShapeDtypeStruct(q.shape, q.dtype), self.some(block_q)),
+                (sums, self.some_sums(block_q)),
+            ],
+            *(q, k, v, segment_ids),
+        )
+
+    def change(self, q: Any, k: Any, v: Any, do: Any, sums: Any, along: Any, *places: Any) -> Any:
+        """The weights, and the cotangents of the scores before they are scaled."""
+        scores, seen = self.scores(q, k, *places)
+        weights = jnp.where(seen, jnp.exp(scores - sums[:, None]), 0.0)
+        changed = weights * (dot(do, v.T) - along[:, None]) * np.float32(self.options.sm_scale)
+        return weights, changed
+
+    def backward_queries(self, q, k, v, segment_ids, do, sums, along) -> Any:
+        """The cotangent of the queries."""
+        sizes = self.options.block_sizes
+        block_q, block_k = sizes.block_q_dq, sizes.block_kv_dq
+        assert block_q is not None and block_k is not None
+
+        def kernel(q_ref, k_ref, v_ref, segment_ref, do_ref, sums_ref, along_ref, dq_ref):
+            q_start = program_id(0) * block_q
+            q = self.rows(q_ref, None, block_q, self.num_queries)
+            do = self.rows(do_ref, None, block_q, self.num_queries)
+            inside = jnp.arange(block_q) + q_start < self.num_queries
+            sums = jnp.where(inside, sums_ref[...], 0.0)
+            along = jnp.where(inside, along_ref[...], 0.0)
+
+            def step(number, dq):
+                k_start = number * block_k
+                k = self.rows(k_ref, k_start, block_k, self.num_keys)
+                v = self.rows(v_ref, k_start, block_k, self.num_keys)
+                places = (q_start, k_start, segment_ref)
+                _, changed = self.change(q, k, v, do, sums, along, *places)
+                return dq + dot(changed.astype(k.dtype), k)
+
+            last = cdiv(self.num_keys, block_k)
+            if self.options.causal:
+                last = jnp.minimum(last, cdiv(q_start + block_q, block_k))
+            start = jnp.zeros((block_q, self.width), np.float32)
+            dq_ref[...] = lax.fori_loop(0, last, step, start).astype(dq_ref.dtype)
+
+        own, numbers = self.some(block_q), self.some_sums(block_q)
+        keys = self.every(self.num_keys, block_k)
+        segments = self.segments(block_q, block_k)
+        (dq,) = self.call(
+            kernel,
+            self.num_queries,
+            block_q,
+            [own, keys, keys, *segments, own, numbers, numbers],
+            [(ShapeDtypeStruct(q.shape, q.dtype), own)],
+            *(q, k, v, segment_ids, do, sums, along),
+        )
+        return dq
+
+    def backward_keys(self, q, k, v, segment_ids, do, sums, along) -> Any:
+        """The cotangents of keys and values."""
+        sizes = self.options.block_sizes
+        block_q, block_k = sizes.block_q_dkv, sizes.block_kv_dkv
+        assert block_q is not None and block_k is not None
+
+        def kernel(q_ref, k_ref, v_ref, segment_ref, do_ref, sums_ref, along_ref, dk_ref, dv_ref):
+            k_start = program_id(0) * block_k
+            k = self.rows(k_ref, None, block_k, self.num_keys)
+            v = self.rows(v_ref, None, block_k, self.num_keys)
+
+            def step(number, carry):
+                dk, dv = carry
+                q_start = number * block_q
+                q = self.rows(q_ref, q_start, block_q, self.num_queries)
+                do = self.rows(do_ref, q_start, block_q, self.num_queries)
+                inside = jnp.arange(block_q) + q_start < self.num_queries
+                sums = jnp.where(inside, sums_ref[ds(q_start, block_q)], 0.0)
+                along = jnp.where(inside, along_ref[ds(q_start, block_q)], 0.0)
+                places = (q_start, k_start, segment_ref)
+                weights, changed = self.change(q, k, v, do, sums, along, *places)
+                dk = dk + dot(changed.T.astype(q.dtype), q)
+                return dk, dv + dot(weights.T.astype(do.dtype), do)
+
+            first = lax.div(k_start, np.int32(block_q)) if self.options.causal else 0
+            zeros = jnp.zeros((block_k, self.width), np.float32)
+            last = cdiv(self.num_queries, block_q)
+            dk, dv = lax.fori_loop(first, last, step, (zeros, zeros))
+            dk_ref[...] = dk.astype(dk_ref.dtype)
+            dv_ref[...] = dv.astype(dv_ref.dtype)
+
+        own, numbers = self.some(block_k), self.every_sums(self.num_queries, block_q)
+        queries = self.every(self.num_queries, block_q)
+        segments = self.segments(block_q, block_k)
+        return self.call(
+            kernel,
+            self.num_keys,
+            block_k,
+            [queries, own, own, *segments, queries, numbers, numbers],
+            [(ShapeDtypeStruct(each.shape, each.dtype), own) for each in (k, v)],
+            *(q, k, v, segment_ids, do, sums, along),
+        )
+
+
+def dot(x: Any, y: Any) -> Any:
+    """A product of matrices in single precision."""
+    return lax.dot(x, y, preferred_element_type=np.dtype(np.float32))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Options:
+    sm_scale: float
+    causal: bool
+    block_sizes: BlockSizes
+    backward_pass_impl: str
+    num_warps: int | None
+    num_stages: int
+    grid: tuple[int, ...] | None
+    interpret: bool
+    debug: bool
+
+
+def _forward(q: Any, k: Any, v: Any, segment_ids: Any, options: _Options) -> tuple[Any, Any]:
+    kernels = _Attention(q, k, options, segment_ids is not None)
+    result, sums = kernels.forward(q, k, v, segment_ids)
+    return result, (q, k, v, segment_ids, result, sums)
+
+
+def _backward(options: _Options, kept: Sequence[Any], cotangent: Any) -> Any:
+    q, k, v, segment_ids, result, sums = kept
+    if options.backward_pass_impl == "xla":
+        reference = functools.partial(
+            mha_reference,
+            segment_ids=segment_ids,
+            sm_scale=options.sm_scale,
+            causal=options.causal,
+        )
+        return *vjp(reference, q, k, v)[1](cotangent), None
+    if options.backward_pass_impl != "triton":
+        raise ValueError(
+            f"backward_pass_impl is 'triton' or 'xla', got {options.backward_pass_impl!r}"
+        )
+    if not options.block_sizes.has_backward_blocks:
+        raise ValueError(
+            "Backward block sizes must all be set: block_q_dkv, block_kv_dkv, block_q_dq and "
+            f"block_kv_dq, got {options.block_sizes}"
+        )
+    options = dataclasses.replace(options, grid=None)
+    along = jnp.einsum("bqhd,bqhd->bhq", cotangent.astype(np.float32), result.astype(np.float32))
+    kernels = _Attention(q, k, options, segment_ids is not None)
+    operands = (q, k, v, segment_ids, cotangent, sums, along)
+    return kernels.backward_queries(*operands), *kernels.backward_keys(*operands), None
+
+
+@functools.partial(custom_vjp, nondiff_argnums=(4,))
+def _attention(q: Any, k: Any, v: Any, segment_ids: Any, options: _Options) -> Any:
+    return _forward(q, k, v, segment_ids, options)[0]
+
+
+_attention.defvjp(_forward, _backward)
+
+
+def _mha(
+    q: Any,
+    k: Any,
+    v: Any,
+    segment_ids: Any,
+    sm_scale: float = 1.0,
+    causal: bool = False,
+    block_sizes: BlockSizes = BlockSizes.get_default(),  # noqa: B008 - it is frozen
+    backward_pass_impl: str = "triton",
+    num_warps: int | None = None,
+    num_stages: int = 2,
+    grid: tuple[int, ...] | None = None,
+    interpret: bool = False,
+    debug: bool = False,
+    return_residuals: bool = False,
+) -> Any:
+    """Attention of several heads: sums of values, weighted by how well keys fit queries.
+
+    Args:
+      q: queries, of shape ``(batch, length, heads, depth)``.
+      k: keys, likewise, of any length.
+      v: values, as many as keys.
+      segment_ids: of shape ``(batch, length)``: queries see the keys of their own segment; None
+        for all.
+      sm_scale: a factor of the scores.
+      causal: whether queries see only keys that do not come after them.
+      block_sizes: how many queries and keys programs work on at a time.
+      backward_pass_impl: whether the backward pass is made of kernels ("triton") or of array
+        operations ("xla").
+      num_warps: how many warps a program has.
+      num_stages: how many steps of loops are under way.
+      grid: the grid of the forward pass, where it is not to be chosen.
+      interpret: whether the kernels are run as array operations.
+      debug: whether to print the kernels.
+      return_residuals: whether to return the logarithms of the sums of exponentials as well, of
+        shape ``(batch, heads, length)``.
+
+    Returns:
+      An array of the shape and dtype of ``q``.
+
+    Example:
+      >>> x = np.ones((1, 4, 2, 16), np.float32)
+      >>> mha(x, x, 2 * x, None, interpret=True)[0, 0, 0, 0]
+      Array(2., dtype=float32)
+    """
+    limits = (q.shape[1], k.shape[1])
+
+    def fitting(size: int | None, length: int) -> int | None:
+        return None if size is None else min(size, next_power_of_2(length))
+
+    sizes = BlockSizes(
+        *(
+            fitting(size, limits[number % 2])  # type: ignore[arg-type]
+            for number, size in enumerate(dataclasses.astuple(block_sizes))
+        )
+    )
+    options = _Options(
+        sm_scale,
+        causal,
+        sizes,
+        backward_pass_impl,
+        num_warps,
+        num_stages,
+        grid,
+        interpret,
+        debug,
+    )
+    if return_residuals:
+        result, kept = _forward(q, k, v, segment_ids, options)
+        return result, kept[-1]
+    return _attention(q, k, v, segment_ids, options)
+
+
+mha = jit(
+    _mha,
+    static_argnames=(
+        *("sm_scale", "causal", "block_sizes", "backward_pass_impl", "num_warps", "num_stages"),
+        *("grid", "interpret", "debug", "return_residuals"),
+    ),
+)

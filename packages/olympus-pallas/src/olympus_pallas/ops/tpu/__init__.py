@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels for TPUs. Inside of ``tpu.force_tpu_interpret_mode()`` they run on any device."""

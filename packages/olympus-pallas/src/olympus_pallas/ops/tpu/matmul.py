@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The product of two matrices, in blocks whose sums stay in the core's memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as jnp
+from olympus_ir import ShapeDtypeStruct, lax
+from olympus_ir.jit import jit
+
+from ... import BlockSpec, num_programs, pallas_call, program_id, when
+from ...tpu import VMEM, CompilerParams
+
+__all__ = ["matmul", "matmul_kernel"]
+
+
+def matmul_kernel(x_tile_ref: Any, y_tile_ref: Any, o_tile_ref: Any, acc_ref: Any) -> None:
+    """Adds the product of two blocks to a sum; the last program of a block writes it.
+
+    Args:
+      x_tile_ref: a block of the left matrix.
+      y_tile_ref: a block of the right one.
+      o_tile_ref: the block of the product.
+      acc_ref: the sum.
+    """
+
+    @when(program_id(2) == 0)
+    def _() -> None:
+        acc_ref[...] = jnp.zeros_like(acc_ref)
+
+    acc_ref[...] += lax.dot(x_tile_ref[...], y_tile_ref[...], preferred_element_type=acc_ref.dtype)
+
+    @when(program_id(2) == num_programs(2) - 1)
+    def _() -> None:
+        o_tile_ref[...] = acc_ref[...].astype(o_tile_ref.dtype)
+
+
+def _matmul(
+    x: Any,
+    y: Any,
+    *,
+    block_shape: tuple[int, int],
+    block_k: int = 256,
+    out_dtype: Any = None,
+    debug: bool = False,
+) -> Any:
+    """The product of two matrices.
+
+    Args:
+      x: the left matrix.
+      y: the right one, of the same dtype.
+      block_shape: the size of the blocks of the product.
+      block_k: how long the rows and columns are whose products one step adds.
+      out_dtype: the dtype of the product; by default that of ``x``.
+      debug: whether to print the kernel.
+
+    Raises:
+      TypeError: where the dtypes differ.
+      ValueError: where the matrices do not fit together, or are not made of whole blocks.
+
+    Example:
+      >>> from olympus_pallas.tpu import force_tpu_interpret_mode
+      >>> ones = np.ones((256, 256), np.float32)
+      >>> with force_tpu_interpret_mode():
+      ...     float(matmul(ones, ones, block_shape=(128, 128))[0, 0])
+      256.0
+    """
+    if x.dtype != y.dtype:
+        raise TypeError(f"the matrices must have one dtype, got {x.dtype} and {y.dtype}")
+    if x.shape[1] != y.shape[0]:
+        raise ValueError(f"matrices of shapes {x.shape} and {y.shape} have no product")
+    rows, columns = block_shape
+    sizes = (x.shape[0], y.shape[1], x.shape[1])
+    if any(size % block for size, block in zip(sizes, (rows, columns, block_k), strict=True)):
+        raise ValueError(
+            f"matrices of shapes {x.shape} and {y.shape} are not made of whole blocks of "
+            f"{block_shape} along {block_k}"
+        )
+    floating = jnp.issubdtype(x.dtype, np.floating)
+    return pallas_call(
+        matmul_kernel,
+        ShapeDtypeStruct(sizes[:2], x.dtype if out_dtype is None else out_dtype),
+        grid=(sizes[0] // rows, sizes[1] // columns, sizes[2] // block_k),
+        in_specs=[
+            BlockSpec((rows, block_k), lambda i, j, k: (i, k)),
+            BlockSpec((block_k, columns), lambda i, j, k: (k, j)),
+        ],
+        out_specs=BlockSpec((rows, columns), lambda i, j, k: (i, j)),
+        scratch_shapes=[VMEM(block_shape, np.float32 if floating else np.int32)],
+        compiler_params=CompilerParams(dimension_semantics=("parallel", "parallel", "arbitrary")),
+        debug=debug,
+    )(x, y)
+
+
+matmul = jit(_matmul, static_argnames=("block_shape", "block_k", "debug", "out_dtype"))
