@@ -161,3 +161,21 @@ def test_raveled_first_argument():
 
     function = ravel_first_arg(scaled, unravel, debug_info("odeint", scaled, (point, 2.0), {}))
     np.testing.assert_array_equal(function(flat, 2.0), [2, 1, 1])
+
+
+def test_complex_states():
+    start, rate = 1.0 + 2.0j, -0.5 + 3.0j
+    times = np.linspace(0.0, 1.0, 4)
+
+    def at_the_end(start, rate):
+        return odeint(lambda y, t, rate: rate * y, start, times, rate, rtol=1e-9, atol=1e-9)
+
+    found = at_the_end(start, rate)
+    np.testing.assert_allclose(found, start * np.exp(rate * times), rtol=1e-5)
+
+    def size(start):
+        return onp.abs(at_the_end(start, rate)[-1])
+
+    # The size is |start| exp(Re rate), of which the gradient is conjugated, as all gradients are.
+    expected = np.conj(start) / abs(start) * np.exp(-0.5)
+    np.testing.assert_allclose(grad(size)(start), expected, rtol=1e-5)

@@ -149,3 +149,20 @@ def test_an_axis_that_is_not_there():
 def test_places_of_a_permutation_are_on_the_axis():
     with pytest.raises(ValueError, match="axis 'i' of size 3.*outside of the axis"):
         vmap(lambda x: lax.ppermute(x, "i", [(0, 3)]), axis_name="i")(np.arange(3.0))
+
+
+@pytest.mark.parametrize("axes", [(0, 0), (0, 1), (1, 0)])
+@pytest.mark.parametrize("names", [("i", "j"), ("j", "i")])
+def test_exchange_over_two_axes_is_one_over_their_product(names, axes):
+    x = np.arange(6 * 12 * 6, dtype=np.float32).reshape(6, 12, 6)
+
+    def over(name):
+        return lambda x: lax.all_to_all(x, name, *axes, tiled=True)
+
+    expected = np.asarray(vmap(over("k"), axis_name="k")(x))
+    nested = (
+        x.reshape(2, 3, 12, 6) if names == ("i", "j") else x.reshape(3, 2, 12, 6).swapaxes(0, 1)
+    )
+    found = vmap(vmap(over(names), axis_name="j"), axis_name="i")(nested)
+    found = np.asarray(found) if names == ("i", "j") else np.asarray(found).swapaxes(0, 1)
+    np.testing.assert_array_equal(found.reshape(expected.shape), expected)

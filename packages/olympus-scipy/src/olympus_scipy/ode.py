@@ -78,11 +78,13 @@ def odeint(
     """
     for leaf in pytrees.tree_leaves(args):
         typeof(leaf)  # arrays only
-    for leaf in pytrees.tree_leaves((y0, t)):
-        if not onp.issubdtype(typeof(leaf).dtype, np.floating):  # type: ignore[attr-defined]
-            raise TypeError(
-                f"odeint needs states and times of floating numbers, got {typeof(leaf)}"
-            )
+    for leaves, kind in ((y0, np.inexact), (t, np.floating)):
+        for leaf in pytrees.tree_leaves(leaves):
+            if not onp.issubdtype(typeof(leaf).dtype, kind):  # type: ignore[attr-defined]
+                raise TypeError(
+                    "odeint needs states of floating or complex numbers and times of floating "
+                    f"numbers, got {typeof(leaf)}"
+                )
     first = pytrees.tree_leaves(t)[0][0]
     converted, constants = closure_convert(func, y0, first, *args)
     flat_y0, unravel = ravel_pytree(y0)

@@ -358,12 +358,49 @@ def _all_to_all(
     **params: Any,
 ) -> Any:
     if axis_name not in (axis.name, (axis.name,)):
-        raise several_axes("all_to_all", axis_name, axis)
+        operand = materialize(args[0], axis.size, batch_dims[0])
+        return _all_to_all_of_several(axis, operand, split_axis, concat_axis, axis_name), 0
     # [source, ...] -> [source, ... target, part ...]
     operand = _split(materialize(args[0], axis.size, batch_dims[0]), split_axis + 1, axis.size)
     # -> [target, source, ... part ...] -> [target, ... source, part ...] -> [target, ...]
     operand = move_dim(operand, split_axis + 1, 0)
     return _merge(move_dim(operand, 1, concat_axis + 1), concat_axis + 1), 0
+
+
+def _all_to_all_of_several(
+    axis: BatchAxis, operand: Any, split_axis: int, concat_axis: int, axis_name: tuple
+) -> Any:
+    """The exchange over the mapped axis, along dimension 0, and over other axes.
+
+    The slices of a dimension are numbered by the axes, the last one fastest: divided by axes, the
+    dimension is exchanged with each of them by itself.
+    """
+    position = axis_name.index(axis.name)
+    before, after = axis_name[:position], axis_name[position + 1 :]
+    counts = [lax.axis_size(names) if names else 1 for names in (before, after)]
+    operand = _split(operand, split_axis + 1, counts[0])
+    operand = _split(operand, split_axis + 2, axis.size)
+    operand = _split(operand, split_axis + 3, counts[1])
+    # -> [target, before, after, source, ... part ...]
+    targets = [split_axis + 2, split_axis + 1, split_axis + 3, 0]
+    rest = [dim for dim in range(operand.ndim) if dim not in targets]
+    operand = _merge(lax.transpose(operand, (*targets, *rest)), 1)
+    operand = lax.all_to_all_p.bind(
+        operand,
+        split_axis=1,
+        concat_axis=1,
+        axis_name=before + after,
+        axis_index_groups=None,
+        tiled=True,
+    )
+    operand = _split(operand, 1, counts[0])
+    # -> [target, ... before, source, after, part ...]
+    rest = list(range(4, operand.ndim))
+    rest[concat_axis:concat_axis] = [1, 3, 2]
+    operand = lax.transpose(operand, (0, *rest))
+    for _ in range(3):
+        operand = _merge(operand, concat_axis + 1)
+    return operand
 
 
 _define(lax.all_to_all_p, _all_to_all_others, _all_to_all)
