@@ -114,6 +114,20 @@ def test_inputs_that_are_transposed_and_cut(arrays):
     check(function, x @ y, more, y)
 
 
+def test_inputs_that_are_joined(arrays):
+    x, y, _ = arrays
+    half = len(x) // 2
+
+    def function(first, second, y):
+        return product(jnp.concatenate([first, 2 * second]), y)
+
+    wanted = np.concatenate([x[:half], 2 * x[half:]]) @ y
+    check(function, wanted, x[:half], x[half:], y)
+    spec = pl.BlockSpec((3, 4), lambda i, j: (i, j))
+    with pytest.raises(ValueError, match="not made of whole blocks of size 3"):
+        fuser.pull_block_spec(lambda *pieces: jnp.concatenate(pieces), spec)(x[:4], x[4:10])
+
+
 def test_outputs_of_which_something_is_made(arrays):
     x, y, bias = arrays
 

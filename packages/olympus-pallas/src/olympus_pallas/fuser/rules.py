@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -325,6 +326,59 @@ def _pull_slice(equation: Equation, block: Block) -> list[Block]:
 
 block_rules.define(
     lax.slice_p, BlockRules(_pull_slice, _unknown_push, lambda equation, operands, *_: operands[0])
+)
+
+
+def _piece_starts(equation: Equation, size: int | None) -> list[int]:
+    """At which block of the whole the pieces begin that are joined, and where the last one ends."""
+    dim = equation.params["dimension"]
+    starts = [0]
+    for atom in equation.invars:
+        length = atom.aval.shape[dim]
+        if length % (size or 1):
+            raise ValueError(
+                f"a piece of size {length} that is joined along dimension {dim} is not made of "
+                f"whole blocks of size {size}"
+            )
+        starts.append(starts[-1] + length // (size or 1))
+    return starts
+
+
+def _pull_concatenate(equation: Equation, block: Block) -> list[Block]:
+    dim = equation.params["dimension"]
+    starts = _piece_starts(equation, block.shape[dim])
+
+    def piece(start: int, stop: int) -> Block:
+        def place(*at: Any) -> tuple[Any, ...]:
+            whole = list(block.place(*at))
+            # Programs outside of the piece see its first or last block, and do not use it.
+            whole[dim] = _clipped(whole[dim] - start, stop - start - 1)
+            return tuple(whole)
+
+        return Block(block.shape, place)
+
+    return [piece(start, stop) for start, stop in itertools.pairwise(starts)]
+
+
+def _clipped(index: Any, last: int) -> Any:
+    if isinstance(index, int):
+        return min(max(index, 0), last)
+    return lax.clamp(np.int32(0), lax.convert_element_type(index, np.int32), np.int32(last))
+
+
+def _compute_concatenate(
+    equation: Equation, operands: Sequence[Any], in_blocks: Any, out_block: Any, place: Any
+) -> Any:
+    dim = equation.params["dimension"]
+    result, *rest = operands
+    for start, piece in zip(_piece_starts(equation, out_block.shape[dim])[1:], rest, strict=False):
+        is_beyond = lax.ge(lax.convert_element_type(place[dim], np.int32), np.int32(start))
+        result = lax.select_n(lax.broadcast_in_dim(is_beyond, result.shape, ()), result, piece)
+    return result
+
+
+block_rules.define(
+    lax.concatenate_p, BlockRules(_pull_concatenate, _unknown_push, _compute_concatenate)
 )
 
 
