@@ -107,6 +107,23 @@ def test_print_of_a_partitioned_value_shows_all_of_it_once(printed, mesh, ordere
     assert doubled.sharding.is_equivalent_to(x.sharding, 1)
 
 
+def test_each_device_prints_its_block_of_a_partitioned_value(printed, mesh):
+    x = olympus.device_put(jnp.arange(8), NamedSharding(mesh, P("x")))
+    show_block = lambda x: (show("{}", x, partitioned=True), x + 1)[1]  # noqa: E731
+    np.testing.assert_array_equal(jit(show_block)(x), np.arange(8) + 1)
+    blocks = [f"[{i}]" for i in range(8)]
+    assert sorted(printed()) == blocks
+    jit(shard_map(show_block, mesh=mesh, in_specs=P("x"), out_specs=P("x")))(x)
+    assert sorted(printed()) == blocks
+    show_block(x)
+    assert printed() == ["[0 1 2 3 4 5 6 7]"]
+    shapes = []
+    jit(lambda x: olympus.debug.callback(lambda x: shapes.append(x.shape), x, partitioned=True))(x)
+    assert not printed() and shapes == [(1,)] * 8
+    with pytest.raises(ValueError, match="ordered effects are not supported for more than 1 dev"):
+        jit(lambda x: show("{}", x, ordered=True, partitioned=True))(x)
+
+
 def test_each_device_prints_its_block_in_shard_map(printed, mesh):
     def body(x):
         show("{}", x)

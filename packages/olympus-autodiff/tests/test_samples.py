@@ -68,7 +68,7 @@ _SMOOTH_IN_LAST_ONLY = (lax.zeta_p, lax.polygamma_p, lax.regularized_incomplete_
 def refusal(case):
     """The error of a case that has no forward derivative, and its message."""
     if case.primitive is lax.pure_callback_p:
-        return ValueError, "Pure callbacks do not support differentiation"
+        return ValueError, "Pure callbacks do not support JVP"
     if "forward" not in case.modes:
         return TypeError, "can't apply forward-mode autodiff"
     if case.primitive in _SMOOTH_IN_LAST_ONLY:

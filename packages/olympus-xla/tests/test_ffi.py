@@ -56,6 +56,8 @@ def test_attributes_in_the_module():
             real=1.5,
             single=np.float32(0.5),
             text="hi",
+            raw=b"bytes",
+            kind=np.dtype(F32),
             pair=(1, 2.0),
             array=np.array([[1.0, 2.0]], F32),
             table={"inner": {"deep": 7}},
@@ -64,6 +66,8 @@ def test_attributes_in_the_module():
     )
     for shown in (
         "flag = true",
+        'raw = "bytes"',
+        "kind = f32",
         "integer = 1099511627776 : i64",
         "small = 3 : i8",
         "real = 1.500000e+00 : f64",
@@ -207,6 +211,10 @@ def test_older_interfaces():
     assert 'backend_config = "opaque"' in lowered
     with pytest.raises(ValueError, match="requires custom_call_api_version < 4; got 4"):
         ffi.ffi_call("f", LIKE_X, legacy_backend_config="opaque")
+    with pytest.raises(ValueError, match="attributes requires .* at least 4; got api_version=2"):
+        call(X, scale=2)
+    with pytest.raises(ValueError, match="must be 1, 2, 3 or 4"):
+        ffi.ffi_call("f", LIKE_X, custom_call_api_version=9)
 
 
 def test_results_must_have_types():

@@ -207,6 +207,11 @@ def ffi_call(
             "The use of the legacy_backend_config parameter requires custom_call_api_version < 4; "
             f"got {custom_call_api_version}. Attributes of typed calls are keyword arguments."
         )
+    if custom_call_api_version not in (1, 2, 3, 4):
+        raise ValueError(
+            "custom_call_api_version must be 1, 2, 3 or 4, the typed one; got "
+            f"{custom_call_api_version}"
+        )
     several = isinstance(result_shape_dtypes, Sequence) and not isinstance(result_shape_dtypes, str)
     result_avals = _result_avals(result_shape_dtypes if several else (result_shape_dtypes,))
     if output_layouts is None:
@@ -216,6 +221,11 @@ def ffi_call(
     result_layouts = _layouts(output_layouts, result_avals, "output")
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs and custom_call_api_version < 4:
+            raise ValueError(
+                "The use of ffi_call attributes requires a custom call API version of at least 4; "
+                f"got api_version={custom_call_api_version} and {', '.join(kwargs)}"
+            )
         in_avals = [get_aval(arg) for arg in args]
         results = ffi_call_p.bind(
             *args,

@@ -81,7 +81,7 @@ def hashable_attribute(name: str, value: Any) -> Any:
     Raises:
       TypeError: where it cannot be one.
     """
-    if isinstance(value, str):
+    if isinstance(value, str | bytes | np.dtype):
         return value
     if isinstance(value, np.ndarray):
         return HashableArray(value)
@@ -94,6 +94,7 @@ def hashable_attribute(name: str, value: Any) -> Any:
     reason = "Non-hashable" if getattr(type(value), "__hash__", None) is None else "Unsupported"
     raise TypeError(
         f"{reason} keyword argument to ffi_call {name}: {value!r} of type {type(value).__name__}. "
-        "Attributes are scalars, strings, NumPy arrays, and tuples and dictionaries of them; "
+        "Attributes are scalars, strings, dtypes, NumPy arrays, and tuples and dictionaries of "
+        "them; "
         "arrays to be computed with are positional arguments."
     )

@@ -33,6 +33,10 @@ _TARGETS = {
     "cuda": "xla_ffi_python_gpu_callback",
     "rocm": "xla_ffi_python_gpu_callback",
 }
+# Those that the partitioner leaves on each device, with what that device has of the arguments.
+_PARTITIONED_TARGETS = {
+    name: target.replace("xla_ffi_", "xla_ffi_partitioned_") for name, target in _TARGETS.items()
+}
 
 
 def _wrapper(run: Callable[..., Sequence[Any]], params: dict[str, Any]) -> Callable[..., tuple]:
@@ -63,6 +67,7 @@ def emit_callback(
     *,
     has_side_effect: bool,
     effect: Any = None,
+    on_each_device: bool = False,
 ) -> list[Any]:
     """A call of a Python function of NumPy arrays; with an ordered effect, in order."""
     is_ordered = effect is not None and effect in ordered_effects
@@ -74,6 +79,7 @@ def emit_callback(
         result_avals,
         has_side_effect=has_side_effect,
         token=context.tokens[effect] if is_ordered else None,
+        on_each_device=on_each_device,
     )
     if is_ordered:
         context.tokens[effect] = token
@@ -142,10 +148,18 @@ def python_call(
     def row_major(aval: ShapedArray) -> Sequence[int]:
         return range(len(mlir.physical_aval(aval).shape))[::-1]
 
+    if on_each_device:
+        if token is not None and module.num_partitions > 1:
+            raise ValueError(
+                "ordered effects are not supported for more than 1 device where each of them calls "
+                "back with its own part (partitioned=True): the devices run at the same time"
+            )
+        target = _PARTITIONED_TARGETS[platform]
     if sharding is not None:
         placed = {"sdy.sharding": sharding}
     elif on_each_device:
-        placed = {}
+        # The partitioner wants the placement that a call on whole arrays has.
+        placed = _on_first_device(module, len(kinds))
     else:
         placed = _on_first_device(module, len(kinds))
         if placed:
@@ -211,6 +225,7 @@ def _debugging(run: Callable[..., Any], effect_of: Callable[[dict[str, Any]], An
             (),
             has_side_effect=True,
             effect=effect_of(params),
+            on_each_device=params["partitioned"],
         )
         return []
 

@@ -57,6 +57,8 @@ def mlir_attribute(value: Any) -> Any:
         return value
     if isinstance(value, str | bytes):
         return mlir.string(value)
+    if isinstance(value, np.dtype):
+        return ir.TypeAttr.get(mlir.element_type(value))
     if isinstance(value, bool | np.bool_):
         return mlir.boolean(bool(value))
     if isinstance(value, int):
@@ -79,7 +81,7 @@ def mlir_attribute(value: Any) -> Any:
         return mlir.dictionary({name: mlir_attribute(each) for name, each in value.items()})
     raise TypeError(
         f"No attribute handler defined for type: {type(value)}. Attributes of foreign calls are "
-        "scalars, strings, NumPy arrays, and tuples and dictionaries of them."
+        "scalars, strings, dtypes, NumPy arrays, and tuples and dictionaries of them."
     )
 
 
