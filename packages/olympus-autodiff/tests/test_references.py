@@ -19,7 +19,7 @@ from olympus_autodiff import (
 )
 from olympus_autodiff.gradient_references import DidntWant, DontWant, GradRef, GradValue
 from olympus_batching import vmap
-from olympus_ir import lax
+from olympus_ir import dtypes, lax
 from olympus_ir.jit import jit
 from olympus_ir.lax.references import addupdate, freeze, new_ref, swap
 from olympus_ir.make import make_olympuspr
@@ -192,7 +192,7 @@ class TestReferencesFromOutside:
         with pytest.raises(TypeError, match="reference"):
             grad(lambda ref: ref[0])(new_ref(np.zeros(2)))
         with pytest.raises(TypeError, match="reference"):
-            vjp(lambda ref: ref[0], new_ref(np.zeros(2)))
+            linearize(lambda ref: ref[0], new_ref(np.zeros(2)))
 
     def test_as_results(self):
         for transform in (grad, linearize_at, lambda f: lambda x: jvp(f, (x,), (1.0,))):
@@ -235,3 +235,59 @@ class TestGradientsInReferences:
             f_vjp.with_refs(1.0)(VECTOR)
         with pytest.raises(ValueError, match="cannot be added"):
             f_vjp.with_refs(new_ref(np.zeros(2, np.float32)))(VECTOR)
+
+
+def test_references_as_residuals_of_loops():
+    ref = new_ref(np.zeros(3, np.float32))
+
+    @custom_vjp
+    def noted(ref, place, x):
+        return x
+
+    def backward(residuals, ct):
+        ref, place = residuals
+        ref[place] = ct
+        return None, None, ct
+
+    noted.defvjp(lambda ref, place, x: (x, (ref, place)), backward)
+
+    def function(x):
+        def step(carry, place):
+            return lax.sin(noted(ref, place, carry)), None
+
+        return lax.scan(step, x, np.arange(3))[0]
+
+    gradient = grad(function)(1.0)
+    first, second = np.sin(1.0), np.sin(np.sin(1.0))
+    expected = np.cumprod([np.cos(second), np.cos(first), np.cos(1.0)])
+    np.testing.assert_allclose(ref[...], expected[::-1], rtol=1e-5)
+    np.testing.assert_allclose(gradient, expected[-1], rtol=1e-5)
+
+
+def test_references_with_tangents():
+    ref, tangent = new_ref(np.float32(1)), new_ref(np.float32(2))
+
+    def function(ref, x):
+        ref[...] = lax.sin(ref[...])
+        return lax.mul(ref[...], x)
+
+    result, change = jvp(function, (ref, 3.0), (tangent, 0.0))
+    np.testing.assert_allclose([result, change], [3 * np.sin(1), 6 * np.cos(1)], rtol=1e-6)
+    np.testing.assert_allclose([ref[...], tangent[...]], [np.sin(1), 2 * np.cos(1)], rtol=1e-6)
+    with pytest.raises(TypeError, match="tangent of a reference"):
+        jvp(function, (ref, 3.0), (1.0, 0.0))
+
+
+def test_references_beside_what_is_differentiated_by():
+    ref = new_ref(np.float32(2))
+
+    def function(x, ref):
+        ref[...] = lax.mul(ref[...], 5.0)
+        return lax.mul(x, ref[...])
+
+    result, pullback = vjp(function, 3.0, ref)
+    assert result == 30 and ref[...] == 10
+    cotangent, none = pullback(1.0)
+    assert cotangent == 10 and none.dtype == dtypes.float0
+    with pytest.raises(TypeError, match="with respect to a reference"):
+        grad(lambda ref: ref[...])(ref)

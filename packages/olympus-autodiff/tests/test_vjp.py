@@ -98,7 +98,9 @@ def test_wrong_cotangents(cotangent, message):
 
 def test_splatted_cotangents():
     _, pullback = vjp(lambda x: (x, x), 1.0)
-    with pytest.raises(TypeError, match=r"2 arguments, but it takes one"):
+    with pytest.raises(
+        TypeError, match=r"2 arguments, but it must be called with a single argument"
+    ):
         pullback(1.0, 2.0)
 
 

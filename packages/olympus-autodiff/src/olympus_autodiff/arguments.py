@@ -87,6 +87,11 @@ def check_input(leaf: Any, holomorphic: bool, allow_int: bool, name: str) -> Non
         raise TypeError(
             f"Argument {leaf!r} of type {type(leaf)} is not a valid {naming.library} type"
         ) from None
+    if aval.is_ref:
+        raise TypeError(
+            "functions cannot be differentiated with respect to a reference, of type "
+            f"{aval.str_short()}: pass what it holds, `ref[...]`, and make a reference inside"
+        )
     if not holomorphic and dtype in _DIFFERENTIABLE_DTYPES:
         return
     if holomorphic:

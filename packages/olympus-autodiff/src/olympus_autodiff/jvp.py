@@ -294,10 +294,18 @@ def jvp(
             f"tree structure {tree} whereas tangents have tree structure {tangent_tree}."
         )
     trace = JVPTrace(current.trace)
-    inputs = [
-        trace.pair(primal, _checked_tangent(primal, tangent))
-        for primal, tangent in zip(primal_leaves, tangent_leaves, strict=True)
-    ]
+    refs: Any = None
+    inputs = []
+    for primal, tangent in zip(primal_leaves, tangent_leaves, strict=True):
+        aval = aval_of(primal)
+        if aval.is_ref:
+            if refs is None:
+                from .references import GivenRefs  # most programs have no references
+
+                refs = GivenRefs(trace)
+            inputs.append(refs.input(primal, tangent))
+        else:
+            inputs.append(trace.pair(primal, _checked_tangent(aval, tangent)))
     aux = None
     try:
         with set_current_trace(trace), transforming(JVP):
@@ -309,15 +317,16 @@ def jvp(
         pairs = [trace.unpair(leaf) for leaf in leaves]
     finally:
         trace.finished = True
+    if refs is not None:
+        refs.write_back()
     check_results_are_arrays(primal for primal, _ in pairs)
     primals_out = pytrees.tree_unflatten(out_tree, [primal for primal, _ in pairs])
     tangents_out = pytrees.tree_unflatten(out_tree, [as_result(tangent) for _, tangent in pairs])
     return (primals_out, tangents_out, aux) if has_aux else (primals_out, tangents_out)
 
 
-def _checked_tangent(primal: Any, tangent: Any) -> Any:
-    aval, tangent_aval = aval_of(primal), tangent_aval_of(tangent)
-    check_no_reference(aval)
+def _checked_tangent(aval: Any, tangent: Any) -> Any:
+    tangent_aval = tangent_aval_of(tangent)
     expected = aval.to_tangent_aval()
     if tangent_aval.dtype != expected.dtype:
         raise TypeError(

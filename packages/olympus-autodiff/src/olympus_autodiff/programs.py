@@ -143,7 +143,7 @@ class ResidualCollector:
 
     def lift(self, literal: Literal) -> Atom:
         value = literal.val
-        if value.__class__ is StagingTracer and value._trace is self.staged:
+        if isinstance(value, StagingTracer) and value._trace is self.staged:
             atom = value.atom
             if atom.__class__ is Literal:
                 return atom

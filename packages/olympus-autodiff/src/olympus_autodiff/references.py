@@ -25,6 +25,8 @@ from olympus_ir.refs.types import AbstractRef
 from olympus_ir.refs.values import RefMethods
 from olympus_ir.tracing import Trace, Tracer, register_tracer_type, set_current_trace
 
+from .zeros import instantiate
+
 __all__ = ["HeldRefTracer", "apply_to_refs", "is_held"]
 
 
@@ -97,6 +99,43 @@ def apply_to_refs(
         )
 
 
+class GivenRefs:
+    """The references among the arguments of a differentiated function, each with one of tangents.
+
+    Args:
+      trace: the interpreter that differentiates.
+    """
+
+    def __init__(self, trace: Any) -> None:
+        self._trace = trace
+        self._given: list[tuple[HeldRefTracer, Any, Any]] = []
+
+    def input(self, ref: Any, tangent: Any) -> HeldRefTracer:
+        """What stands for a reference in the function.
+
+        Raises:
+          TypeError: where the tangent is not a reference to tangents.
+        """
+        aval = get_aval(ref)
+        given, wanted = get_aval(tangent), aval.inner_aval.to_tangent_aval()
+        if not given.is_ref or (given.shape, given.dtype) != (wanted.shape, wanted.dtype):
+            raise TypeError(
+                f"the tangent of a reference of type {aval.str_short()} is a reference to an array "
+                f"of type {wanted.str_short()}, got a value of type {given.str_short()}"
+            )
+        held = self._trace.pair(references.get(ref, ...), references.get(tangent, ...))
+        tracer = HeldRefTracer(self._trace, aval, held)
+        self._given.append((tracer, ref, tangent))
+        return tracer
+
+    def write_back(self) -> None:
+        """Writes to the references what the function has left in them."""
+        for tracer, ref, tangent in self._given:
+            primal, change = self._trace.unpair(tracer.held)
+            references.set(ref, ..., primal)
+            references.set(tangent, ..., instantiate(change))
+
+
 def _get(ref: HeldRefTracer, *leaves: Any, tree: Any) -> Any:
     return read_view(ref.held, references.transforms_of(leaves, tree))
 
@@ -135,6 +174,7 @@ def differentiated_write(primitive: Primitive, ref: Any) -> Exception:
     operation = "an addupdate" if primitive is references.addupdate_p else "a set/swap"
     return ValueError(
         f"performing {operation} operation with a differentiated value on a non-differentiated "
-        f"array reference of type {get_aval(ref).str_short()}. Make the reference within the "
-        "differentiated function, or write `stop_gradient` of the value."
+        f"array reference of type {get_aval(ref).str_short()}. Move the array reference to be an "
+        "argument of the differentiated function (with `jvp`, which gives it a tangent), make it "
+        "within the function, or write `stop_gradient` of the value."
     )

@@ -340,9 +340,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
     kinds = {_vector_space(aval) for aval in (*in_avals, *olympuspr.out_avals)}
     if len(kinds) > 1 or "none" in kinds:
         raise TypeError(
-            "linear_transpose only supports functions from and to float or complex arrays, and "
-            "functions from and to integer arrays, but the arguments have the types "
-            f"{_types(in_avals)} and the results {_types(olympuspr.out_avals)}"
+            "linear_transpose only supports [float or complex] -> [float or complex], and integer "
+            f"-> integer functions, but got {_dtypes(in_avals)} -> {_dtypes(olympuspr.out_avals)}."
         )
     return pytrees.Partial(_Transposed(olympuspr, out_tree, args_tree), consts)
 
@@ -384,8 +383,8 @@ def _vector_space(aval: Any) -> str:
     return "integer" if np.issubdtype(aval.dtype, np.integer) else "none"
 
 
-def _types(avals: Sequence[Any]) -> str:
-    return ", ".join(aval.str_short() for aval in avals) or "none"
+def _dtypes(avals: Sequence[Any]) -> list[Any]:
+    return [getattr(aval, "dtype", aval) for aval in avals]
 
 
 def _abstract(value: Any) -> Any:

@@ -72,7 +72,7 @@ class VJP:
             name = function_name(self._source)
             raise TypeError(
                 f"The function returned by `vjp` applied to {name} was called with "
-                f"{1 + len(extra)} arguments, but it takes one: a single cotangent that "
+                f"{1 + len(extra)} arguments, but it must be called with a single argument that "
                 f"corresponds to the single value returned by {name}, even if that value is a "
                 "tuple or another container. Where the function returns a pair, call "
                 "`f_vjp((ct1, ct2))`, not `f_vjp(ct1, ct2)`."
@@ -232,6 +232,10 @@ def _checked_cotangent(cotangent: Any, expected: Any) -> Any:
     return cotangent
 
 
+def _without_tangents(aval: Any) -> Any:
+    return aval.inner_aval.update(dtype=dtypes.float0, weak_type=False)
+
+
 @api_boundary
 def vjp(
     fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()
@@ -267,7 +271,12 @@ def vjp(
     leaves, tree = pytrees.tree_flatten(primals)
     trace = LinearizeTrace(current.trace)
     tangent_trace = trace.tangent_trace
-    inputs = [trace.new_input(leaf) for leaf in leaves]
+    avals = list(map(aval_of, leaves))
+    # A reference is read and written as it is: its cotangent is that of a value without tangents.
+    inputs = [
+        leaf if aval.is_ref else trace.new_input(leaf)
+        for leaf, aval in zip(leaves, avals, strict=True)
+    ]
     aux = None
     try:
         with set_current_trace(trace), transforming(JVP):
@@ -288,7 +297,7 @@ def vjp(
         live_equations(tangent_trace.equations, [var for var in outvars if var is not None]),
         tangent_trace.invars,
         outvars,
-        [aval_of(leaf).to_tangent_aval() for leaf in leaves],
+        [_without_tangents(aval) if aval.is_ref else aval.to_tangent_aval() for aval in avals],
         [aval_of(result).to_tangent_aval() for result in results],
         tree,
         out_tree,
