@@ -191,7 +191,7 @@ def _adjoint(
         y_bar, start_bar, args_bar = carry
         # Moving a time moves the state along its derivative.
         moved = onp.dot(func(states[place], times[place], *args), cotangent[place])
-        time_bar = moved.astype(times.dtype)
+        time_bar = onp.real(moved).astype(times.dtype)
         augmented = (states[place], y_bar, start_bar - time_bar, args_bar)
         ends = onp.stack([-times[place], -times[place - 1]])
         rtol, atol, mxstep, hmax = options
