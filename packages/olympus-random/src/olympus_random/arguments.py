@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import config, dtypes
+from olympus_ir import config, config_states, dtypes
 from olympus_ir.arrays import Array
 from olympus_ir.avals import canonicalize_shape, get_aval
 from olympus_ir.config_states import LegacyPrngKeyState
@@ -174,6 +174,23 @@ def float_dtype(name: str, dtype: Any, *, complex_too: bool = False) -> Any:
 # ---- compilation ----
 
 
+class _DataAlone:
+    """Whether keys are passed as their data where that is faster: not while keys are followed."""
+
+    __slots__ = ("off",)
+
+    def __init__(self) -> None:
+        self.off = False
+        config_states.debug_key_reuse.add_global_hook(self._note)
+        config_states.debug_key_reuse.add_local_hook(self._note)
+
+    def _note(self, value: Any) -> None:
+        self.off = bool(value) or bool(config_states.debug_key_reuse.get_global())
+
+
+data_alone = _DataAlone()
+
+
 class KeyFunction:
     """A function whose first operand is a typed key, compiled when it is first called.
 
@@ -194,7 +211,9 @@ class KeyFunction:
         self._of_data: Callable[..., Any] = None  # type: ignore[assignment]
 
     def __call__(self, key: Any, *operands: Any, **options: Any) -> Any:
-        if current.trace is evaluation_trace:
+        if data_alone.off:
+            pass
+        elif current.trace is evaluation_trace:
             if key.__class__ is ExtendedArray:
                 of_data = self._of_data or self._compile()
                 return of_data(

@@ -15,7 +15,7 @@ from olympus_ir.extended_arrays import ExtendedArray
 from olympus_ir.lax.axes import integer_or_dim
 from olympus_ir.tracing import current, evaluation_trace, is_constant_dim
 
-from .arguments import check_key, check_keys, compiled, sample_shape, wrap
+from .arguments import check_key, check_keys, compiled, data_alone, sample_shape, wrap
 from .implementations import KeyType, PRNGImpl, default_implementation, find_implementation
 from .primitives import (
     random_clone_p,
@@ -222,13 +222,13 @@ def _fold_in_data(key: Any, data: Any) -> Any:
 
 
 def _split(keys: Any, *, shape: tuple[int, ...]) -> Any:
-    if keys.__class__ is ExtendedArray and current.trace is evaluation_trace:
+    if keys.__class__ is ExtendedArray and current.trace is evaluation_trace and not data_alone.off:
         return ExtendedArray(_split_data(keys, shape=shape), ShapedArray(shape, keys.dtype))
     return random_split_p.bind(keys, shape=shape)
 
 
 def _fold_in(keys: Any, data: Any) -> Any:
-    if keys.__class__ is ExtendedArray and current.trace is evaluation_trace:
+    if keys.__class__ is ExtendedArray and current.trace is evaluation_trace and not data_alone.off:
         return ExtendedArray(_fold_in_data(keys, data), keys.aval)
     return random_fold_in_p.bind(keys, data)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``debug_nans`` and ``debug_infs``: results are looked at, and the culprit is found.
+"""``debug_nans``, ``debug_infs`` and ``debug_key_reuse``: what is done after each computation.
 
 A compiled program with a NaN among its results is run again, operation by operation, so that the
 error names the operation and the user's line.
@@ -19,11 +19,12 @@ from olympus_ir.olympuspr import ClosedOlympuspr, Literal
 
 _debug_nans = config_states.debug_nans
 _debug_infs = config_states.debug_infs
+_debug_key_reuse = config_states.debug_key_reuse
 
 
 def checks_results() -> bool:
-    """Whether results are to be looked at."""
-    return bool(_debug_nans.value or _debug_infs.value)
+    """Whether computations are to be looked at."""
+    return bool(_debug_nans.value or _debug_infs.value or _debug_key_reuse.value)
 
 
 def _complaint(value: Any) -> str | None:
@@ -41,7 +42,18 @@ def _complaint(value: Any) -> str | None:
 
 
 def check_results(program: TracedProgram, leaves: Sequence[Any], results: Sequence[Any]) -> None:
-    """Raises FloatingPointError where a result has a NaN (or infinity) and the flags forbid it."""
+    """Looks at a computation as the flags ask for it.
+
+    Raises:
+      FloatingPointError: where a result has a NaN, or an infinity.
+      KeyReuseError: where a random key has been used before.
+    """
+    if _debug_key_reuse.value:
+        from olympus_ir.key_reuse import check_key_reuse  # only where it is asked for
+
+        check_key_reuse("jit-compiled function", program.closed, leaves, results)
+    if not (_debug_nans.value or _debug_infs.value):
+        return
     for result in results:
         complaint = _complaint(result)
         if complaint is not None:

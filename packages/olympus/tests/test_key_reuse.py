@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The flag ``debug_key_reuse``: random keys that are used twice are errors."""
+
+import numpy as np
+import pytest
+
+import olympus
+from olympus import jit, lax, random, vmap
+from olympus.errors import KeyReuseError
+
+
+@pytest.fixture(autouse=True)
+def following():
+    with olympus.debug_key_reuse(True):
+        yield
+
+
+def key():
+    return random.key(0)
+
+
+def twice(k):
+    return random.normal(k) + random.uniform(k)
+
+
+def split_and_used(k):
+    return random.split(k), random.normal(k)
+
+
+def same_part(k):
+    parts = random.split(k)
+    return random.normal(parts[0]) + random.normal(parts[0])
+
+
+def part_and_whole(k):
+    parts = random.split(k)
+    return vmap(random.normal)(parts), random.normal(parts[1])
+
+
+def constant_of_a_loop(k):
+    return lax.scan(lambda c, _: (c, random.normal(k)), 0, None, length=2)
+
+
+def kept_in_a_carry(k):
+    return lax.scan(lambda c, _: (c, random.normal(c)), k, None, length=2)
+
+
+def kept_in_a_while_loop(k):
+    return lax.while_loop(lambda c: c[1] < 1, lambda c: (c[0], 2 + random.uniform(c[0])), (k, 0.0))
+
+
+def in_a_branch_and_after_it(k):
+    return lax.cond(True, lambda: random.normal(k), lambda: 0.0), random.normal(k)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    "function",
+    [
+        twice,
+        split_and_used,
+        same_part,
+        part_and_whole,
+        constant_of_a_loop,
+        kept_in_a_carry,
+        kept_in_a_while_loop,
+        in_a_branch_and_after_it,
+    ],
+)
+def test_keys_used_twice(function, compiled):
+    with pytest.raises(KeyReuseError, match="consumed"):
+        (jit(function) if compiled else function)(key())
+
+
+def parts_used_once(k):
+    parts = random.split(k)
+    return random.normal(parts[0]) + random.normal(parts[1])
+
+
+def derived_keys(k):
+    first, second = random.fold_in(k, 1), random.fold_in(k, 2)
+    return random.normal(first) + random.normal(second)
+
+
+def one_of_two_branches(k):
+    return lax.cond(True, lambda: random.normal(k), lambda: random.uniform(k))
+
+
+def cloned(k):
+    return random.normal(random.clone(k)) + random.normal(k)
+
+
+def renewed_in_a_loop(k):
+    def step(k, _):
+        k, part = random.split(k)
+        return k, random.normal(part)
+
+    return lax.scan(step, k, None, length=3)[1].sum()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    "function", [parts_used_once, derived_keys, one_of_two_branches, cloned, renewed_in_a_loop]
+)
+def test_keys_used_once(function, compiled):
+    result = (jit(function) if compiled else function)(key())
+    with olympus.debug_key_reuse(False):
+        np.testing.assert_allclose(result, function(key()), rtol=1e-6)
+
+
+def test_keys_used_by_one_function_and_then_another():
+    k = key()
+    jit(random.normal)(k)
+    with pytest.raises(KeyReuseError, match="passed to jit-compiled function at index 0"):
+        random.bits(k)
+
+
+def test_keys_are_not_followed_where_nobody_asks():
+    with olympus.debug_key_reuse(False):
+        k = key()
+        assert random.normal(k) == random.normal(k)
