@@ -200,6 +200,7 @@ ECOSYSTEM = (
     *("lineax==0.1.1", "optimistix==0.1.0", "diffrax==0.7.2"),
     *("numpyro==0.22.0", "blackjax==1.7.1"),
     *("flax==0.12.8", "dm-haiku==0.0.17", "orbax-checkpoint==0.12.8"),
+    "keras==3.15.1",
 )
 ECOSYSTEM_REQUIREMENTS = (
     *("absl-py", "toolz", "typing-extensions", "wadler-lindig>=0.1"),
@@ -207,6 +208,7 @@ ECOSYSTEM_REQUIREMENTS = (
     *("jmp", "tabulate", "msgpack", "rich", "pyyaml", "treescope", "tensorstore"),
     *("etils[epath,epy]", "prometheus-client", "aiofiles", "protobuf", "humanize", "simplejson"),
     *("psutil", "uvloop; platform_system != 'Windows'"),
+    *("h5py", "namex", "optree", "packaging"),
 )
 
 

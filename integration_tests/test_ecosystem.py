@@ -53,6 +53,7 @@ NETWORKS = {
     "flax_cnn.py": ("flax", 20),
     "flax_nnx_mlp.py": ("flax", 20),
     "haiku_transformer.py": ("haiku", 5),
+    "keras_network.py": ("keras", 3),
     "orbax_restore.py": ("orbax", 5),
 }
 

@@ -8,6 +8,9 @@ import importlib
 import pytest
 
 MODULES = [
+    "attention.flash",
+    "attention.masks",
+    "attention.splash",
     "block_specs",
     "buffered_refs",
     "calls",

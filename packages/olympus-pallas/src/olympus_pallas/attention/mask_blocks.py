@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a mask falls into blocks: which of them a kernel leaves out, and which need the mask."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import olympus_numpy as jnp
+
+from .masks import MultiHeadMask
+
+__all__ = ["FULL", "NONE", "PARTIAL", "MaskBlocks", "mask_blocks"]
+
+# What a block of a mask lets through.
+NONE, PARTIAL, FULL = 0, 1, 2
+
+
+class MaskBlocks(NamedTuple):
+    """A mask as a kernel reads it, program by program.
+
+    Kernels go through blocks of one dimension, the outer one (queries, say), and for each through
+    those of the other. All indices are of shape [heads, outer blocks, inner blocks], with one head
+    for those that follow one another and share their mask.
+
+    Attributes:
+      kinds: `NONE`, `PARTIAL` or `FULL`.
+      inner: the inner block whose keys (or queries) are in memory: that of the next program with
+        something to do, so that nothing is loaded for the others.
+      places: likewise the block of `blocks`.
+      blocks: the different partial blocks, 0 or 1, of shape [blocks, queries, keys].
+    """
+
+    kinds: Any
+    inner: Any
+    places: Any
+    blocks: Any
+
+
+def mask_blocks(
+    mask: MultiHeadMask | Any, block_q: int, block_kv: int, shards: int, by_keys: bool = False
+) -> MaskBlocks:
+    """Cuts a mask into blocks.
+
+    Args:
+      mask: the mask of all heads, or an array of booleans of shape [heads, queries, keys]. Of one
+        that is traced all blocks are kept.
+      block_q: how many queries make a block.
+      block_kv: how many keys make a block.
+      shards: over how many devices the heads are split.
+      by_keys: whether the outer blocks are those of keys.
+
+    Raises:
+      ValueError: where the mask does not fall into whole blocks.
+    """
+    heads, queries, keys = mask.shape
+    for name, size, block in (("queries", queries, block_q), ("keys", keys, block_kv)):
+        if size % block:
+            raise ValueError(f"{size} {name} do not fall into blocks of {block}")
+    if isinstance(mask, MultiHeadMask):
+        found = _found(mask, block_q, block_kv, shards)
+    else:
+        found = _cut(mask, heads, block_q, block_kv)
+    kinds, places, blocks = found
+    if by_keys:
+        kinds, places = kinds.swapaxes(1, 2), places.swapaxes(1, 2)
+    if not isinstance(kinds, np.ndarray):  # of traced masks nothing is known
+        inner = jnp.broadcast_to(jnp.arange(kinds.shape[2], dtype=jnp.int32), kinds.shape)
+        return MaskBlocks(kinds, inner, places, blocks)
+    inner = np.broadcast_to(np.arange(kinds.shape[2], dtype=np.int32), kinds.shape)
+    return MaskBlocks(
+        kinds, _of_next(inner, kinds != NONE), _of_next(places, kinds == PARTIAL), blocks
+    )
+
+
+def _found(mask: MultiHeadMask, block_q: int, block_kv: int, shards: int) -> tuple:
+    """Kinds and places of a mask known now; equal blocks are kept once."""
+    heads, queries, keys = mask.shape
+    alike = heads // shards if all(each == mask.masks[0] for each in mask.masks) else 1
+    known: dict[bytes, int] = {}
+    blocks: list[np.ndarray] = []
+    shape = (heads // alike, queries // block_q, keys // block_kv)
+    kinds, places = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+    rows: dict[Any, tuple[np.ndarray, np.ndarray]] = {}
+    for head in range(shape[0]):
+        of_head = mask.masks[head * alike]
+        if of_head not in rows:
+            rows[of_head] = kinds[head], places[head]
+            for i, j in np.ndindex(shape[1:]):
+                block = of_head[i * block_q : (i + 1) * block_q, j * block_kv : (j + 1) * block_kv]
+                if block.all():
+                    kinds[head, i, j] = FULL
+                elif block.any():
+                    content = block.tobytes()
+                    if content not in known:
+                        known[content] = len(blocks)
+                        blocks.append(block.astype(np.int8))
+                    kinds[head, i, j] = PARTIAL
+                    places[head, i, j] = known[content]
+        else:
+            kinds[head], places[head] = rows[of_head]
+    return kinds, places, np.stack(blocks or [np.zeros((block_q, block_kv), np.int8)])
+
+
+def _cut(mask: Any, heads: int, block_q: int, block_kv: int) -> tuple:
+    """Kinds and places of an array, each block of which is kept."""
+    xp: Any = np if isinstance(mask, np.ndarray) else jnp
+    _, queries, keys = mask.shape
+    shape = (heads, queries // block_q, keys // block_kv)
+    cut = mask.reshape(heads, shape[1], block_q, shape[2], block_kv).swapaxes(2, 3)
+    some, every = cut.any((3, 4)), cut.all((3, 4))
+    kinds = xp.where(every, FULL, xp.where(some, PARTIAL, NONE)).astype(np.int32)
+    places = xp.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)
+    return kinds, places, cut.reshape(-1, block_q, block_kv).astype(np.int8)
+
+
+def _of_next(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """For each program the value of the next one that wants it, itself among these."""
+    flat, positions = values.reshape(-1), np.arange(values.size)
+    wants = np.where(wanted.reshape(-1), positions, values.size)
+    following = np.minimum.accumulate(wants[::-1])[::-1]
+    last = positions[wanted.reshape(-1)][-1:] if wanted.any() else np.zeros(1, int)
+    return flat[np.where(following < values.size, following, last)].reshape(values.shape)

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dense attention by blocks."""
+
+from olympus_pallas.attention.flash import *  # noqa: F403
+from olympus_pallas.attention.flash import __all__ as __all__
