@@ -11,9 +11,9 @@ from olympus_autodiff import grad
 from olympus_batching import vmap
 from olympus_ir.shape_struct import ShapeDtypeStruct
 from olympus_pallas import tpu
-from olympus_pallas.attention import flash, masks, splash
-from olympus_pallas.attention.mask_blocks import FULL, NONE, PARTIAL, mask_blocks
-from olympus_pallas.attention.masks import (
+from olympus_pallas.ops.tpu.attention import flash, masks, splash
+from olympus_pallas.ops.tpu.attention.mask_blocks import FULL, NONE, PARTIAL, mask_blocks
+from olympus_pallas.ops.tpu.attention.masks import (
     CausalMask,
     ChunkedCausalMask,
     FullMask,

@@ -8,9 +8,9 @@ import importlib
 import pytest
 
 MODULES = [
-    "attention.flash",
-    "attention.masks",
-    "attention.splash",
+    "ops.tpu.attention.flash",
+    "ops.tpu.attention.masks",
+    "ops.tpu.attention.splash",
     "block_specs",
     "buffered_refs",
     "calls",

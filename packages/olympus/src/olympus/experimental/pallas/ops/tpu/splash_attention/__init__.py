@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention with sparse masks."""
 
-from olympus_pallas.attention.masks import (
+from olympus_pallas.ops.tpu.attention.masks import (
     CausalMask,
     FullMask,
     LocalMask,
@@ -12,7 +12,7 @@ from olympus_pallas.attention.masks import (
     make_local_attention_mask,
     make_random_mask,
 )
-from olympus_pallas.attention.splash import (
+from olympus_pallas.ops.tpu.attention.splash import (
     BlockSizes,
     QKVLayout,
     SegmentIds,
