@@ -129,7 +129,8 @@ def test_each_device_prints_its_block_in_shard_map(printed, mesh):
         show("{}", x)
         return x
 
-    jit(shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x")))(jnp.arange(8))
+    x = olympus.device_put(jnp.arange(8), NamedSharding(mesh, P("x")))
+    jit(shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x")))(x)
     assert sorted(printed()) == [f"[{i}]" for i in range(8)]
 
 

@@ -176,3 +176,12 @@ def test_sinks_keep_what_nothing_uses():
 
     assert "dce_sink" in text_for(lambda x: fun(x, True), X)
     assert "dce_sink" not in text_for(lambda x: fun(x, False), X)
+
+
+@pytest.mark.parametrize("function", [lax.exp, lax.exp2, lax.log, lax.tanh, lax.rsqrt])
+def test_accuracy_of_results(function):
+    tolerance = lax.Tolerance(1e-3, 0.0, 2)
+    text = jit(lambda x: function(x, accuracy=tolerance)).lower(1.0).as_text()
+    assert "ulps = 2" in text and "TOLERANCE" in text
+    with pytest.raises(NotImplementedError, match="Accuracy fast not supported"):
+        jit(lambda x: function(x, accuracy="fast")).lower(1.0)

@@ -10,7 +10,7 @@ import pytest
 
 from olympus_autodiff import grad, jvp
 from olympus_batching import vmap
-from olympus_ir import lax
+from olympus_ir import config, lax
 from olympus_ir.make import make_olympuspr
 from olympus_sharding import NamedSharding, PartitionSpec, pmap
 from olympus_xla.jit import jit
@@ -253,3 +253,11 @@ def test_results_feed_programs_over_the_same_devices():
     result = pmap(doubled, "i")(X)
     assert isinstance(result.sharding, NamedSharding)
     np.testing.assert_array_equal(jit(lambda x: lax.reduce_sum(x, (0, 1)))(result), 2 * X.sum())
+
+
+def test_bad_values_of_computations_on_several_devices():
+    x = np.array([1, -1], np.float32)
+    with config.debug_nans(True):
+        np.testing.assert_array_equal(pmap(lambda x: lax.add(x, x))(x), [2, -2])
+        with pytest.raises(FloatingPointError, match=r"\(nan\) encountered in sharded computation"):
+            pmap(lambda x: lax.log(x))(x)

@@ -76,3 +76,24 @@ def test_operands_and_results_are_named() -> None:
     text = lowered.compile().as_text().replace("\\'", "'")
     named = set(re.findall(r'op_name="([^"]*)"', text))
     assert {"params['w']", "x", "scale"} <= named and "params['unused']" not in named
+
+
+def test_scopes_in_backward_passes_of_users_stay_within_the_transpose() -> None:
+    @olympus.custom_vjp
+    def f(x):
+        return jnp.sin(x)
+
+    def forward(x):
+        with olympus.named_scope("forward"):
+            return jnp.sin(x), x
+
+    def backward(x, cotangent):
+        with olympus.named_scope("backward"):
+            return (cotangent * jnp.cos(x),)
+
+    f.defvjp(forward, backward)
+    program = olympus.make_olympuspr(olympus.grad(f))(1.0)
+    names = {e.primitive.name: e.source_info.name_stack for e in program.eqns}
+    assert str(names["sin"]) == "jvp(forward)"
+    assert str(names["cos"]) == str(names["mul"]) == "transpose(jvp(backward))"
+    assert str(olympus.make_olympuspr(jnp.sin)(1.0).eqns[0].source_info.name_stack) == ""

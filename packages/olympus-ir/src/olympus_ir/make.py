@@ -173,15 +173,18 @@ class NamedScope(ContextDecorator):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._previous: list[NameStack] = []
+        self._previous: list[tuple[NameStack, Any]] = []
 
     def __enter__(self) -> str:
-        self._previous.append(current.name_stack)
+        source = current.source
+        self._previous.append((current.name_stack, source))
         current.name_stack = current.name_stack.extend(self.name)
+        if source is not None:  # as in the backward pass of a function with a rule of its own
+            current.source = source.replace(name_stack=source.name_stack.extend(self.name))
         return self.name
 
     def __exit__(self, *exception: object) -> None:
-        current.name_stack = self._previous.pop()
+        current.name_stack, current.source = self._previous.pop()
 
 
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:

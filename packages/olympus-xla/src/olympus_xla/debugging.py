@@ -83,10 +83,18 @@ def _culprit(closed: ClosedOlympuspr, leaves: Sequence[Any]) -> str | None:
     for equation, operands, results in pending:
         if any(_complaint(result) for result in results):
             inner = equation.params.get("jaxpr")
-            if isinstance(inner, ClosedOlympuspr) and len(inner.in_avals) == len(operands):
+            # What each device runs, on its part, is no program for whole arrays.
+            is_mapped = "mesh" in equation.params
+            if (
+                not is_mapped
+                and isinstance(inner, ClosedOlympuspr)
+                and len(inner.in_avals) == len(operands)
+            ):
                 found = _culprit(inner, operands)
                 if found:
                     return found
             line = source_info.summarize(equation.source_info)
+            if is_mapped:
+                return f"sharded computation at {line}"
             return f"{equation.primitive.name} at {line}"
     return None

@@ -227,11 +227,14 @@ def _round(context: LoweringContext, operand: Any, *, rounding_method: Any) -> A
 
 
 @lowering_rules.define(lax.exp2_p)
-def _exp2(context: LoweringContext, operand: Any, **params: Any) -> Any:
+def _exp2(context: LoweringContext, operand: Any, *, accuracy: Any = None) -> Any:
     aval = context.aval_out
+    attributes = None
+    if accuracy is not None:
+        attributes = {"result_accuracy": mlir.result_accuracy(accuracy)}
     log_2 = context.full(np.log(2.0), aval.shape, aval.dtype)
     scaled = context.create("stablehlo.multiply", mlir.aval_type(aval), (log_2, operand))
-    return context.create("stablehlo.exponential", mlir.aval_type(aval), (scaled,))
+    return context.create("stablehlo.exponential", mlir.aval_type(aval), (scaled,), attributes)
 
 
 @lowering_rules.define(lax.square_p)

@@ -382,8 +382,12 @@ def result_accuracy(accuracy: Any) -> Any:
             f"atol = {float(accuracy.atol):e}, rtol = {float(accuracy.rtol):e}, "
             f"ulps = {int(accuracy.ulps)}, mode = #stablehlo.result_accuracy_mode<TOLERANCE>"
         )
-    else:
+    elif hasattr(accuracy, "name"):
         fields = f"mode = #stablehlo.result_accuracy_mode<{accuracy.name}>"
+    else:
+        raise NotImplementedError(
+            f"Accuracy {accuracy} not supported: it is an AccuracyMode or a Tolerance"
+        )
     return parsed(f"#stablehlo.result_accuracy<{fields}>")
 
 
