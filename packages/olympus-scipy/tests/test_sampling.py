@@ -167,3 +167,9 @@ def test_trapezoid():
         np.testing.assert_allclose(
             integrate.trapezoid(y, dx=0.5, axis=0), scipy.integrate.trapezoid(y, dx=0.5, axis=0)
         )
+
+
+def test_transforms_along_one_axis_by_its_number():
+    x = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+    np.testing.assert_array_equal(fft.dctn(x, axes=1), fft.dctn(x, axes=(1,)))
+    np.testing.assert_array_equal(fft.idctn(x, s=(2,), axes=0), fft.idctn(x, s=(2,), axes=(0,)))

@@ -130,9 +130,10 @@ def _check_shapes(
         out_tree = children[0]
         results = results[: out_tree.num_leaves]
     expected, found = [aval.shape for aval in avals], [aval.shape for aval in results]
-    if out_tree != tree or expected != found:
-        given = "" if expected != found else f", in the structures {out_tree} and {tree}"
-        raise ValueError(f"{name}() output shapes must match b, got {found} and {expected}{given}")
+    if out_tree != tree:
+        raise TypeError(f"{name}() output pytree structure must match b, got {out_tree} and {tree}")
+    if expected != found:
+        raise ValueError(f"{name}() output shapes must match b, got {found} and {expected}")
 
 
 class FactoredSolve:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -167,16 +168,17 @@ def _lengths(name: str, lengths: Any, batches: int) -> Any:
     return lengths
 
 
-def _window(size: int | tuple[int, int] | None) -> tuple[int, int] | None:
+def _window(size: int | Sequence[int] | None) -> tuple[int, int] | None:
     if size is None:
         return None
-    if not isinstance(size, tuple | list):
+    if not isinstance(size, Sequence):
         return size, size
     if len(size) != 2:
         raise ValueError(
             f"local_window_size should be one number or a pair (left, right): but got {size}"
         )
-    return tuple(size)
+    left, right = size
+    return left, right
 
 
 def _split_heads(x: Any, groups: int, group_size: int) -> Any:

@@ -83,7 +83,7 @@ def dctn(
     x: Any,
     type: int = 2,
     s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
     """The discrete cosine transform along several dimensions.
@@ -108,7 +108,7 @@ def idctn(
     x: Any,
     type: int = 2,
     s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    axes: int | Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
     """The inverse of `dctn`.
@@ -134,7 +134,7 @@ def _along_several(name: str, x: Any, type: int, norm: str, s: Any, axes: Any) -
     ndim = onp.ndim(x)
     if axes is None:
         axes = range(ndim) if s is None else range(ndim - len(s), ndim)
-    axes = unique_axes(tuple(axes), ndim)
+    axes = unique_axes((axes,) if isinstance(axes, int) else tuple(axes), ndim)
     lengths = (None,) * len(axes) if s is None else tuple(s)
     if len(lengths) != len(axes):
         raise ValueError(f"{name}: s={s} and axes={axes} have different lengths.")
