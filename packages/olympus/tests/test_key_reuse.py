@@ -119,3 +119,17 @@ def test_keys_are_not_followed_where_nobody_asks():
     with olympus.debug_key_reuse(False):
         k = key()
         assert random.normal(k) == random.normal(k)
+
+
+def test_what_is_computed_again_uses_no_key_again():
+    def once(x, key):
+        return x * random.normal(key)
+
+    def twice(x, key):
+        return once(x, key) + random.normal(key)
+
+    for make in (olympus.checkpoint, lambda fun: olympus.jit(olympus.checkpoint(fun))):
+        gradient = olympus.grad(make(once))(1.0, random.key(0))
+        assert gradient == random.normal(random.key(0))
+        with pytest.raises(KeyReuseError):
+            olympus.grad(make(twice))(1.0, random.key(0))

@@ -159,7 +159,7 @@ def _follow_equation(
         _follow_while(equation, operands)
     elif name == "cond":
         _follow_branches(equation, operands)
-    else:
+    elif not params.get("differentiated"):  # where it is, what was computed is computed again
         program = _called(equation)
         if program is not None:
             return _follow(program, operands)
