@@ -96,6 +96,18 @@ def test_arguments_and_results_of_compiled_functions():
     assert_near(found, X + 1)
 
 
+def test_ahead_of_time():
+    q = quantize(X)
+    lowered = olympus.jit(lambda q, x: (quantize(dequantize(q) + x), x)).lower(q, X)
+    assert "tensor<2x3xi8>" in lowered.as_text()
+    compiled = lowered.compile()
+    total, x = compiled(q, X)
+    assert_near(dequantize(total), 2 * X)
+    np.testing.assert_array_equal(x, X)
+    with pytest.raises(TypeError, match="Argument types differ"):
+        compiled(quantize(X[:1]), X)
+
+
 def test_inside_compiled_functions():
     assert_near(olympus.jit(lambda x: dequantize(quantize(x)))(X), X)
     q = quantize(X)

@@ -144,7 +144,7 @@ class ResidualCollector:
     def lift(self, literal: Literal) -> Atom:
         value = literal.val
         if isinstance(value, StagingTracer) and value._trace is self.staged:
-            atom = value.atom
+            atom: Any = value.atom
             if atom.__class__ is Literal:
                 return atom
             return self.residual(atom)

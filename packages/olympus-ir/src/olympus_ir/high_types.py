@@ -19,6 +19,8 @@ from .expansion import expansion_rules
 from .jit import JitOptions, TracedProgram, jit, register_high_type_check
 from .olympuspr import ClosedOlympuspr, Literal, Olympuspr, close_olympuspr
 from .primitives import Primitive
+from .pytrees import tree_structure
+from .staging import trace_to_closed
 
 __all__ = ["call_lowered", "has_high_types", "in_use", "is_high"]
 
@@ -124,6 +126,25 @@ def call_lowered(program: TracedProgram, options: JitOptions, values: Sequence[A
             compiler_options=dict(options.compiler_options) or None,
         )
     return raised(program.closed.out_avals, compiled(*lowered(values)))
+
+
+def array_program(program: TracedProgram) -> TracedProgram:
+    """A traced program with high types as one of arrays alone, for ahead-of-time compilation."""
+    found = program.executables.get(array_program)
+    if found is None:
+        in_avals = [each for aval in program.closed.in_avals for each in arrays_of_type(aval)]
+        closed = trace_to_closed(of_arrays(program.closed), in_avals)
+        donated = (False,) * len(in_avals)
+        params = {**program.params, "jaxpr": closed, "donated_invars": donated}
+        out_tree = tree_structure([0] * len(closed.out_avals))
+        found = TracedProgram(closed, out_tree, params, [], program.in_tree)
+        program.executables[array_program] = found
+    return found
+
+
+def arrays_of_type(aval: AbstractValue) -> list[AbstractValue]:
+    """The types of the arrays of values of a type."""
+    return aval.lo_ty() if is_high(aval) else [aval]  # type: ignore[attr-defined]
 
 
 def evaluate_high(closed: ClosedOlympuspr, values: Sequence[Any]) -> list[Any]:

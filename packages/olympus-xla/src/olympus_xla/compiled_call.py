@@ -29,6 +29,8 @@ def make_compiled_call(
 
     def run(*args: Any, **kwargs: Any) -> Any:
         leaves, given_tree = pytrees.tree_flatten((args, kwargs))
+        if program.has_high:
+            return _run_high(program, in_tree, compiled, leaves, given_tree)
         _check_arguments(program, in_tree, compiled, leaves, given_tree)
         if program.has_refs:
             from .references import pure_program  # only for programs with references
@@ -43,13 +45,31 @@ def make_compiled_call(
     def cache_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         result = run(*args, **kwargs)
         fastpath = None
-        if not checks_results() and not program.has_refs:
+        if not checks_results() and not program.has_refs and not program.has_high:
             fastpath = compiled.executable.fastpath(
                 program.out_tree, compiled.lowered.kept, compiled.constants
             )
         return result, fastpath, False
 
     return make_cpp_function(program.params["name"], run, cache_miss, shared=False)
+
+
+def _run_high(
+    program: TracedProgram, in_tree: Any, compiled: Compiled, leaves: Sequence[Any], tree: Any
+) -> Any:
+    """Runs the executable with the arrays of values of high types."""
+    from olympus_ir.high_types import lowered, raised  # loaded where there are high types
+
+    if tree != in_tree:
+        _raise_tree_mismatch(in_tree, tree)
+    given, wanted = list(map(get_aval, leaves)), program.closed.in_avals
+    if given != list(wanted):
+        raise TypeError(
+            "Argument types differ from the types for which this computation was compiled: it "
+            f"takes {wanted}, got {given}"
+        )
+    results = compiled.call(lowered(leaves))
+    return pytrees.tree_unflatten(program.out_tree, raised(program.closed.out_avals, results))
 
 
 def _check_arguments(

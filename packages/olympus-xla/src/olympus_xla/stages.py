@@ -159,7 +159,9 @@ class Traced(Stage):
         """Shapes, dtypes, weak types and known shardings of the results, in their structure."""
         asked = asked_out_shardings(self._options, self._program)
         structs = [
-            ShapeDtypeStruct(
+            aval
+            if getattr(aval, "is_high", False)
+            else ShapeDtypeStruct(
                 aval.shape,
                 aval.dtype,
                 weak_type=aval.weak_type,
@@ -172,6 +174,10 @@ class Traced(Stage):
     @property
     def _compiled_program(self) -> TracedProgram:
         """The program that is compiled: without references."""
+        if self._program.has_high:
+            from olympus_ir.high_types import array_program  # loaded where there are high types
+
+            return array_program(self._program)
         if not self._program.has_refs:
             return self._program
         from .references import pure_program  # only for programs with references
@@ -426,4 +432,8 @@ def trace(fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dic
         _, args, kwargs, _, _ = bind_statics(fun, options, args, kwargs)
     in_tree = pytrees.tree_structure((args, kwargs))
     operands = [*program.hoisted, *leaves]
+    if program.has_high:
+        from olympus_ir.high_types import lowered  # loaded where there are high types
+
+        operands = lowered(operands)
     return Traced(program, options, in_tree, [committed_sharding(each) for each in operands])
