@@ -288,3 +288,124 @@ def test_what_is_missing():
 
     with pytest.raises(TypeError, match="must set `in_avals`"):
         Untyped()
+
+
+# ---- types whose tangents are of high types, too ----
+
+
+@dataclass(frozen=True)
+class Pair:
+    first: object
+    second: object
+
+
+@dataclass(frozen=True)
+class PairType(HiType):
+    first: object
+    second: object
+
+    def str_short(self, *args, **kwargs):
+        return f"Pair[{self.first.str_short()}, {self.second.str_short()}]"
+
+    def lo_ty(self):
+        return [self.first, self.second]
+
+    def lower_val(self, pair):
+        return [pair.first, pair.second]
+
+    def raise_val(self, first, second):
+        return Pair(first, second)
+
+    def to_tangent_aval(self):
+        return PairType(self.first.to_tangent_aval(), self.second.to_tangent_aval())
+
+    def leading_axis_spec(self):
+        return 0
+
+    def dec_rank(self, size, spec):
+        return PairType(self.first.dec_rank(size, spec), self.second.dec_rank(size, spec))
+
+    def inc_rank(self, size, spec):
+        return PairType(self.first.inc_rank(size, spec), self.second.inc_rank(size, spec))
+
+    def vspace_zero(self):
+        return Pair(jnp.zeros(self.first.shape), jnp.zeros(self.second.shape))
+
+    def vspace_add(self, x, y):
+        return pair(*(part(x, place) + part(y, place) for place in (0, 1)))
+
+
+register_hitype(Pair, lambda p: PairType(olympus.typeof(p.first), olympus.typeof(p.second)))
+
+
+class MakePair(VJPHiPrimitive):
+    def __init__(self, first, second):
+        self.in_avals, self.out_aval = (first, second), PairType(first, second)
+        self.params = {}
+        super().__init__()
+
+    def expand(self, first, second):
+        return Pair(first, second)
+
+    def vjp_fwd(self, nzs_in, first, second):
+        return pair(first, second), None
+
+    def vjp_bwd_retval(self, _, ct):
+        return part(ct, 0), part(ct, 1)
+
+
+class Part(VJPHiPrimitive):
+    def __init__(self, aval, place):
+        self.in_avals, self.out_aval = (aval,), aval.lo_ty()[place]
+        self.params = {"place": place}
+        super().__init__()
+
+    def expand(self, p):
+        return (p.first, p.second)[self.place]
+
+    def vjp_fwd(self, nzs_in, p):
+        return self(p), None
+
+    def vjp_bwd_retval(self, _, ct):
+        parts = [jnp.zeros_like(ct), jnp.zeros_like(ct)]
+        parts[self.place] = ct
+        return (pair(*parts),)
+
+
+def pair(first, second):
+    return MakePair(olympus.typeof(first), olympus.typeof(second))(first, second)
+
+
+def part(p, place):
+    return Part(olympus.typeof(p), place)(p)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_gradients_of_high_types(compiled):
+    wrap = olympus.jit if compiled else (lambda fun: fun)
+
+    def product(p):
+        return part(p, 0) * part(p, 1) ** 2
+
+    for function in (product, olympus.checkpoint(product)):
+        found = wrap(olympus.grad(function))(Pair(2.0, 3.0))
+        assert isinstance(found, Pair) and (found.first, found.second) == (9, 12)
+    unused = wrap(olympus.grad(lambda p, x: x))(Pair(2.0, 3.0), 1.0)
+    assert (unused.first, unused.second) == (0, 0)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_loops_over_slices_of_high_types(compiled):
+    wrap = olympus.jit if compiled else (lambda fun: fun)
+    xs = Pair(jnp.arange(3.0), jnp.arange(3.0) * 2)
+
+    def loop(xs):
+        def step(total, p):
+            return total + part(p, 0), pair(part(p, 1), total)
+
+        return olympus.lax.scan(step, 0.0, xs)
+
+    total, ys = wrap(loop)(xs)
+    assert total == 3
+    np.testing.assert_array_equal(ys.first, [0, 2, 4])
+    np.testing.assert_array_equal(ys.second, [0, 0, 1])

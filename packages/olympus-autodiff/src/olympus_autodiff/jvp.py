@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import dtypes, pytrees
+from olympus_ir import dtypes, known_types, pytrees
 from olympus_ir.avals import ShapedArray
 from olympus_ir.errors import UnexpectedTracerError
 from olympus_ir.evaluation import eval_olympuspr
@@ -31,7 +31,7 @@ from .custom_linear import custom_lin_p
 from .memory import remembered
 from .tables import concerns_refs, jvp_rules, load_rules
 from .tracers import PrimalTracer
-from .zeros import SymbolicZero, Zero, as_result, aval_of, has_tangents, instantiate, laid_out_as
+from .zeros import SymbolicZero, Zero, as_result, aval_of, can_move, instantiate, laid_out_as
 
 __all__ = ["JVPTrace", "JVPTracer", "jvp", "jvp_flat", "jvp_olympuspr"]
 
@@ -328,6 +328,8 @@ def jvp(
 def _checked_tangent(aval: Any, tangent: Any) -> Any:
     tangent_aval = tangent_aval_of(tangent)
     expected = aval.to_tangent_aval()
+    if known_types.is_high(expected) and tangent_aval == expected:
+        return tangent
     if tangent_aval.dtype != expected.dtype:
         raise TypeError(
             f"primal and tangent arguments to {naming.module}.jvp do not match; dtypes must be "
@@ -450,7 +452,7 @@ def _jvp_olympuspr(
         pairs = [trace.unpair(result) for result in results]
         trace.finished = True
         nonzero_out = tuple(
-            has_tangents(aval_of(primal).dtype) and (want or tangent.__class__ is not Zero)
+            can_move(aval_of(primal)) and (want or tangent.__class__ is not Zero)
             for (primal, tangent), want in zip(pairs, wanted, strict=True)
         )
         return [primal for primal, _ in pairs] + [

@@ -42,7 +42,7 @@ from .jvp import (
 from .tables import concerns_refs, jvp_rules, linearize_rules, load_rules
 from .tangent_trace import TangentTrace
 from .tracers import PrimalTracer
-from .zeros import SymbolicZero, Zero, as_result, aval_of, has_tangents
+from .zeros import SymbolicZero, Zero, as_result, aval_of, can_move
 
 __all__ = ["LinearizeTrace", "LinearizeTracer", "linearize"]
 
@@ -87,7 +87,7 @@ class LinearizeTrace(Trace):
         aval = aval_of(primal)
         check_no_reference(aval)
         tangent_aval = aval.to_tangent_aval()
-        if tangent_aval is not aval and not has_tangents(tangent_aval.dtype):
+        if tangent_aval is not aval and not can_move(tangent_aval):
             return primal
         return LinearizeTracer(self, primal, self.tangent_trace.new_input(tangent_aval))
 
@@ -230,7 +230,7 @@ class LinearizeTrace(Trace):
             )
         tangents_out = self.tangent_trace.record(custom_lin_p, operands, params)
         return [
-            self.pair(result, tangent if has_tangents(aval_of(result).dtype) else Zero.of(result))
+            self.pair(result, tangent if can_move(aval_of(result)) else Zero.of(result))
             for result, tangent in zip(results, tangents_out, strict=True)
         ]
 

@@ -28,7 +28,7 @@ from .jvp import check_no_tracers, closed_over_error
 from .linearize import LinearizeTrace, LinearizeTracer
 from .memory import remembered
 from .tangent_trace import TangentTrace, is_scalar_constant, lift_constants, live_equations
-from .zeros import Zero, explicit_layout, has_tangents, scalar
+from .zeros import Zero, can_move, explicit_layout, scalar
 
 __all__ = ["LinearizedProgram", "join_nonzero", "linearize_olympuspr"]
 
@@ -111,7 +111,7 @@ def record_linearization(
         atom: Any = staged.atom(primal)
         outvars.append(atom)
         tangent_aval = atom.aval.to_tangent_aval()
-        nonzero = tangent.__class__ is not Zero or (want and has_tangents(atom.aval.dtype))
+        nonzero = tangent.__class__ is not Zero or (want and can_move(atom.aval))
         nonzero_out.append(nonzero)
         if nonzero:
             if tangent.__class__ is Zero:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import dtypes, pytrees
+from olympus_ir import dtypes, known_types, pytrees
 from olympus_ir.flattening import function_name
 from olympus_ir.jit import jit
 from olympus_ir.naming import naming
@@ -86,7 +86,7 @@ class VJP:
             )
         outvars, cotangents = [], []
         for leaf, aval, var in zip(leaves, self._cotangent_avals, self._outvars, strict=True):
-            if aval.dtype == dtypes.float0:
+            if getattr(aval, "dtype", None) == dtypes.float0:
                 continue  # integers: whatever is given has no effect
             leaf = _checked_cotangent(leaf, aval)
             if var is not None:
@@ -100,7 +100,9 @@ class VJP:
         return pytrees.tree_unflatten(
             self.in_tree,
             [
-                as_result(Zero(aval) if aval.dtype == dtypes.float0 else next(results))
+                as_result(
+                    Zero(aval) if getattr(aval, "dtype", None) == dtypes.float0 else next(results)
+                )
                 for aval in self._input_avals
             ],
         )
@@ -217,6 +219,8 @@ pytrees.register_pytree_node(VJP, _flatten_vjp, _unflatten_vjp)
 
 def _checked_cotangent(cotangent: Any, expected: Any) -> Any:
     given = tangent_aval_of(cotangent)
+    if known_types.is_high(expected) and given == expected:
+        return cotangent
     if expected.layout is not None:
         expected = expected.to_ct_aval()
     same_layout = given.layout is expected.layout

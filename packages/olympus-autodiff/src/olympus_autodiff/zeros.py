@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
+from olympus_ir import dtypes, known_types, lax
 from olympus_ir.avals import AbstractValue, get_aval
 from olympus_ir.lax.values import as_array
 from olympus_ir.layouts import layout_over, mesh_in_force
 from olympus_ir.placement import NamedSharding, PartitionSpec
 from olympus_ir.resharding import bind_reshard
-from olympus_ir.tracing import current, evaluation_trace
+from olympus_ir.tracing import current, evaluation_trace, set_current_trace
 
 __all__ = [
     "SymbolicZero",
@@ -148,6 +148,11 @@ def has_tangents(dtype: Any) -> bool:
     return dtypes.tangent_dtype(dtype) != dtypes.float0
 
 
+def can_move(aval: Any) -> bool:
+    """Whether values of a type have tangents other than zero."""
+    return known_types.is_high(aval) or has_tangents(aval.dtype)
+
+
 def float0_zeros(shape: Sequence[int]) -> np.ndarray:
     """The tangent of integers: an array of the dtype that has no bits."""
     return np.zeros(shape, dtypes.float0)
@@ -183,6 +188,9 @@ def _full(aval: Any, value: int) -> Any:
 
 def zeros_like_aval(aval: Any) -> Any:
     """An array of zeros of the given type."""
+    if known_types.is_high(aval):
+        with set_current_trace(evaluation_trace):  # a value that holds tracers would be a constant
+            return aval.vspace_zero()
     return _full(aval, 0)
 
 
@@ -201,6 +209,8 @@ def as_result(tangent: Any) -> Any:
     if tangent.__class__ is Zero:
         tangent = zeros_like_aval(tangent.aval)
     if tangent.__class__ is np.ndarray and tangent.dtype == dtypes.float0:
+        return tangent
+    if known_types.high and known_types.is_high(aval_of(tangent)):
         return tangent
     return as_array(tangent)
 
@@ -266,4 +276,8 @@ def add_tangents(x: Any, y: Any) -> Any:
         return y
     if y.__class__ is Zero:
         return x
+    if known_types.high:
+        aval = aval_of(x)
+        if known_types.is_high(aval):
+            return aval.vspace_add(x, y)
     return lax.add_any_p.bind(x, y)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import lax
+from . import known_types, lax
 from .avals import AbstractValue, get_aval
 from .evaluation import bind_equation
 from .expansion import expansion_rules
@@ -37,6 +37,7 @@ def use_high_types() -> None:
     global in_use
     if not in_use:
         in_use = True
+        known_types.use_high_types()
         register_high_type_check(has_high_types)
 
 

@@ -8,7 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
+high = False  # whether there are types of values that are made of arrays
 mutable = False  # whether there are types of objects that change
+
+
+def use_high_types() -> None:
+    """Called when a type of values that are made of arrays is made known."""
+    global high
+    high = True
+
+
+def is_high(aval: Any) -> bool:
+    """Whether values of a type are made of several arrays."""
+    return high and getattr(aval, "is_high", False) is True
 
 
 def use_mutable_types() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import known_types
 from ...avals import AbstractValue, ShapedArray
 from ...effects import no_effects
 from ...layouts import with_dimension, without_dimension
@@ -73,6 +74,8 @@ def _scan_types(
 
 def stacked_aval(aval: Any, length: int) -> Any:
     """The type of ``length`` values of a type, stacked along a new first dimension."""
+    if known_types.is_high(aval):
+        return aval.inc_rank(length, aval.leading_axis_spec())
     if aval.layout is None:
         return aval.update(shape=(length, *aval.shape))
     return aval.update(shape=(length, *aval.shape), sharding=with_dimension(aval.layout, 0))
@@ -80,6 +83,8 @@ def stacked_aval(aval: Any, length: int) -> Any:
 
 def sliced_aval(aval: Any) -> Any:
     """The type of one slice along the first dimension; of a reference, that of one to a slice."""
+    if known_types.is_high(aval):
+        return aval.dec_rank(aval.lo_ty()[0].shape[0], aval.leading_axis_spec())
     if aval.is_ref:
         return aval.update(inner_aval=sliced_aval(aval.inner_aval))
     if aval.layout is None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ... import config_states, pytrees
+from ... import config_states, known_types, pytrees
 from ...avals import AbstractValue, get_aval
 from ...errors import ConcretizationTypeError
 from ...function_caches import FunctionCache
@@ -144,6 +144,10 @@ def _scan_length(leaves: list[Any], avals: list[Any], length: Any) -> int:
             "The `length` argument to `scan` expects a concrete `int` value. For scan-like "
             "iteration with a dynamic length, use `while_loop` or `fori_loop`.",
         )
+    if known_types.high:  # values made of arrays are as long as these
+        pairs = zip(leaves, avals, strict=True)
+        parts = [(leaf, each) for leaf, aval in pairs for each in aval.lo_ty()]
+        leaves, avals = [leaf for leaf, _ in parts], [aval for _, aval in parts]
     without = [leaf for leaf, aval in zip(leaves, avals, strict=True) if not aval.shape]
     if without:
         raise ValueError(
