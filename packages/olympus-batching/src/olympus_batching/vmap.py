@@ -15,6 +15,7 @@ from olympus_ir.layouts import axes_of_entry, entries_of
 from olympus_ir.naming import naming
 from olympus_ir.pytree_prefix import specification_mismatch
 from olympus_ir.source_info import TransformationName
+from olympus_ir.traceback_filtering import api_boundary
 from olympus_ir.tracing import transforming
 from olympus_ir.wrapping import update_wrapper
 
@@ -91,6 +92,7 @@ def vmap(
     in_axes_of_tree: dict[Any, list[Any]] = {}
     out_axes_of_tree: dict[Any, list[Any]] = {}
 
+    @api_boundary
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
         if containers and has_containers((args, kwargs)):
             return vmap_containers(args, kwargs)

@@ -22,6 +22,7 @@ from .name_stacks import NameStack
 from .olympuspr import ClosedOlympuspr
 from .shape_struct import ShapeDtypeStruct
 from .staging import trace_to_olympuspr
+from .traceback_filtering import api_boundary
 from .tracing import current, extend_axes
 from .wrapping import wraps
 
@@ -58,6 +59,7 @@ def make_olympuspr(
     options = jit_options(fun, static_argnums=static_argnums or None)
     axes = dict(axis_env or ())
 
+    @api_boundary
     def olympuspr_maker(*args: Any, **kwargs: Any) -> Any:
         called, args, kwargs, positions = _dynamic_part(fun, options, args, kwargs)
         leaves, in_tree = pytrees.tree_flatten((args, kwargs))
@@ -111,6 +113,7 @@ def _structs(closed: ClosedOlympuspr, out_tree: Any) -> Any:
 _no_options = JitOptions()
 
 
+@api_boundary
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Returns the types of a function's result, without computing it.
 

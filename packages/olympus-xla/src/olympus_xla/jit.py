@@ -287,6 +287,7 @@ def _release_devices() -> None:
 # ---- what jitted functions can do besides being called ----
 
 
+@api_boundary
 def _trace(self: Any, *args: Any, **kwargs: Any) -> stages.Traced:
     """Traces the function for arguments of these types: arrays or `ShapeDtypeStruct`."""
     from . import stages  # loads the lowering rules
@@ -294,6 +295,7 @@ def _trace(self: Any, *args: Any, **kwargs: Any) -> stages.Traced:
     return stages.trace(self.__wrapped__, self._olympus_options, args, kwargs)
 
 
+@api_boundary
 def _lower(
     self: Any,
     *args: Any,
@@ -304,6 +306,7 @@ def _lower(
     return _trace(self, *args, **kwargs).lower(lowering_platforms=lowering_platforms)
 
 
+@api_boundary
 def _eval_shape(self: Any, *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes of the result, without running anything."""
     return _trace(self, *args, **kwargs).out_info

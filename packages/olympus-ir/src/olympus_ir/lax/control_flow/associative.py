@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import pytrees
 from ...avals import get_aval
+from ...traceback_filtering import api_boundary
 from ...tracing import is_constant_dim
 from ..axes import canonical_axis
 from ..elementwise import add
@@ -19,6 +20,7 @@ from ..shaping import concatenate, pad, rev
 from ..values import as_array
 
 
+@api_boundary
 def associative_scan(
     fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
 ) -> Any:

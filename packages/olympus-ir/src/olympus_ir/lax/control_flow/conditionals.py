@@ -13,6 +13,7 @@ from ... import config_states, known_types, pytrees
 from ...avals import AbstractValue, get_aval, typematch
 from ...known_types import ClosedOverMutableError
 from ...olympuspr import ClosedOlympuspr, Var, close_olympuspr
+from ...traceback_filtering import api_boundary
 from ...tracing import Tracer
 from ..conversion import convert_element_type
 from ..logic import clamp, ne
@@ -31,6 +32,7 @@ from .subprograms import (
 _not_given = object()
 
 
+@api_boundary
 def cond(
     pred: Any,
     true_fun: Callable[..., Any],
@@ -122,6 +124,7 @@ def _predicate(pred: Any) -> Any:
     return ne(pred, np.zeros((), dtype))
 
 
+@api_boundary
 def switch(
     index: Any,
     branches: Sequence[Callable[..., Any]],

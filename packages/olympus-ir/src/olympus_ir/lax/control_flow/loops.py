@@ -13,6 +13,7 @@ from ...avals import AbstractValue, get_aval
 from ...function_caches import FunctionCache
 from ...known_types import ClosedOverMutableError
 from ...olympuspr import Olympuspr, Var, close_olympuspr
+from ...traceback_filtering import api_boundary
 from ...tracing import Tracer, is_constant_dim
 from ..conversion import convert_element_type
 from ..elementwise import add
@@ -32,6 +33,7 @@ from .subprograms import (
 )
 
 
+@api_boundary
 def while_loop(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
 ) -> Any:
@@ -231,6 +233,7 @@ def _traced_condition(
 # ---- counting ----
 
 
+@api_boundary
 def fori_loop(
     lower: Any,
     upper: Any,

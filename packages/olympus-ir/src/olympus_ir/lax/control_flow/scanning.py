@@ -12,6 +12,7 @@ from ...errors import ConcretizationTypeError
 from ...function_caches import FunctionCache
 from ...known_types import ClosedOverMutableError
 from ...olympuspr import close_olympuspr
+from ...traceback_filtering import api_boundary
 from ...tracing import Tracer, concrete_or_error
 from ..broadcasting import expand_dims
 from ..indexing import index_in_dim, slice
@@ -31,6 +32,7 @@ from .subprograms import (
 )
 
 
+@api_boundary
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -338,6 +340,7 @@ def install_vectorizer(vmap: Callable[..., Any]) -> None:
     _vectorize = vmap
 
 
+@api_boundary
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """Applies a function to each slice along the leading dimension, one after the other.
 
