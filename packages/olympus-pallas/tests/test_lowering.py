@@ -388,3 +388,20 @@ def test_what_mosaic_cannot_say():
     refuses("tpu", ValueError, "Cannot store scalars to VMEM", kernel=stores_scalar)
     refuses("tpu", ValueError, "only allowed on VMEM and SMEM",
             in_specs=[pl.BlockSpec(memory_space=pl.ANY)])  # fmt: skip
+
+
+def test_references_seen_otherwise():
+    def kernel(x_ref, o_ref):
+        bits = x_ref.bitcast(np.int16)[2:10]
+        halves = x_ref.at[0:4].reshape(2, 2, 128)[1].repeat(4, 0)
+        o_ref[...] = bits.astype(F32) + halves
+
+    module = kernel_text("tpu", kernel, X)
+    assert "tpu.memref_bitcast" in module and "memref<16x128xi16" in module
+    assert "tpu.memref_reshape" in module and "memref<2x2x128xf32" in module
+
+    def strided(x_ref, o_ref):
+        o_ref[0:4] = x_ref.at[pl.ds(0, 4, 2)].bitcast(np.int32)[...].astype(F32)
+
+    with pytest.raises(KernelLoweringError, match="references with strides can be read"):
+        kernel_text("tpu", strided, X)

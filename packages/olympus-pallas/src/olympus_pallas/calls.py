@@ -172,6 +172,9 @@ def pallas_call(
 class _Metadata(dict):
     """A dictionary as a parameter of an equation: hashable."""
 
+    def __repr__(self) -> str:
+        return f"FrozenDict({super().__repr__()})"
+
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
 

@@ -124,6 +124,11 @@ class PrefetchScalarGridSpec(GridSpec):
         self.num_scalar_prefetch = num_scalar_prefetch
 
 
+def is_symbolic(size: Any) -> bool:
+    """Whether a size is an expression in variables, whose value is known at run time."""
+    return hasattr(size, "dimension_as_value") and not hasattr(size, "dtype")
+
+
 def _grid_and_names(grid: Any) -> tuple[tuple[Any, ...], tuple[Any, ...] | None]:
     if isinstance(grid, int | np.integer):
         return (int(grid),), None
@@ -132,7 +137,7 @@ def _grid_and_names(grid: Any) -> tuple[tuple[Any, ...], tuple[Any, ...] | None]
     if grid and all(isinstance(size, tuple) for size in grid):
         return tuple(size for _, size in grid), tuple(name for name, _ in grid)
     for size in grid:
-        if not isinstance(size, int | np.integer) and not hasattr(size, "dtype"):
+        if not (isinstance(size, int | np.integer) or hasattr(size, "dtype") or is_symbolic(size)):
             raise ValueError(
                 f"Grid must be a tuple of integers or olympus.Array, got {tuple(grid)!r}"
             )
@@ -349,6 +354,12 @@ def block_mapping(
     if not isinstance(shape, Sequence):
         raise TypeError(
             f"The block shape for {origin} must be a sequence of sizes, got {spec.block_shape!r}"
+        )
+    if any(map(is_symbolic, shape)):
+        raise ValueError(
+            "shape polymorphism for Pallas does not support dynamically-shaped blocks. Block spec "
+            f"for {origin} has block_shape: {tuple(shape)}. Give blocks of known sizes, and a grid "
+            "of as many programs as there are blocks."
         )
     block_shape = tuple(_canonical_dim(dim, origin) for dim in shape)
     if len(block_shape) != array_aval.ndim:

@@ -89,9 +89,9 @@ def _padding(block: BlockMapping) -> list[tuple[int, int]]:
         if isinstance(dim, Element):
             # Blocks begin at any element; whole ones follow one another up to the end.
             low, high = dim.padding
-            padding.append((low, high + -(size + low + high) % dim.block_size))
+            padding.append((low, high + _missing(size + low + high, dim.block_size)))
         elif isinstance(dim, Blocked):
-            padding.append((0, -size % dim.block_size))
+            padding.append((0, _missing(size, dim.block_size)))
         elif isinstance(dim, BoundedSlice | Indirect):
             raise ValueError(
                 f"Unsupported block dimension {dim} for {block.origin}: the interpreter cuts "
@@ -100,6 +100,12 @@ def _padding(block: BlockMapping) -> list[tuple[int, int]]:
         else:
             padding.append((0, 0))
     return padding
+
+
+def _missing(size: Any, block_size: int) -> Any:
+    """How many elements a dimension lacks to be made of whole blocks."""
+    # As a difference of lengths it is understood of symbolic sizes, too.
+    return (size + block_size - 1) // block_size * block_size - size
 
 
 def _padded(array: Any, block: BlockMapping) -> Any:

@@ -29,7 +29,7 @@ from olympus_ir.olympuspr import (
 from olympus_ir.primitives import Primitive
 from olympus_ir.staging import trace_to_closed
 
-from .grids import INDEX_DTYPE, dynamic_grid_dim
+from .grids import INDEX_DTYPE, dynamic_grid_dim, is_symbolic
 
 __all__ = [
     "inside_grid",
@@ -313,4 +313,6 @@ def as_index(value: Any) -> Any:
     """A number of programs as a 32-bit integer."""
     if isinstance(value, int):
         return np.asarray(value, INDEX_DTYPE)
+    if is_symbolic(value):
+        value = value.dimension_as_value()
     return value if value.dtype == INDEX_DTYPE else lax.convert_element_type(value, INDEX_DTYPE)

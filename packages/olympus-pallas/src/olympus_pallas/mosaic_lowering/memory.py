@@ -10,17 +10,28 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import dtypes, pytrees
+from olympus_ir.avals import ShapedArray
 from olympus_ir.lax import references
 from olympus_ir.refs.indexing import NDIndexer, Slice
+from olympus_ir.refs.transforms import BitcastTransform, ReshapeTransform
 
 from ..lowering.attributes import i32_array
 from ..lowering.building import INT32, KernelLoweringError, element_type, is_float
 from ..lowering.elementwise import cast
 from ..lowering.tables import mosaic_rules
 from ..memory_access import load_p, swap_p
-from .builder import MosaicBuilder, storage_dtype
+from .builder import MosaicBuilder, memref_type, storage_dtype
 
-__all__ = ["Axis", "KeyWords", "MosaicRef", "load_view", "ref_of", "store_view", "viewed"]
+__all__ = [
+    "Axis",
+    "KeyWords",
+    "MosaicRef",
+    "load_view",
+    "memref_of",
+    "ref_of",
+    "store_view",
+    "viewed",
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,11 +109,47 @@ def _number(builder: MosaicBuilder, value: Any, types: dict[int, Any]) -> Any:
     return cast(builder, value, types[id(value)], INT32)
 
 
+def memref_of(builder: MosaicBuilder, ref: MosaicRef) -> Any:
+    """The part of an array that a reference sees, as an array of its own."""
+    memref = ref.memref
+    if any(axis.stride != 1 for axis in ref.axes):
+        raise KernelLoweringError(
+            "references with strides can be read and written in Mosaic, not copied or seen "
+            "otherwise"
+        )
+    whole = ref.is_whole and builder.shape_of(memref) == tuple(axis.size for axis in ref.axes)
+    if not whole:
+        starts = [
+            builder.int32(axis.start) if isinstance(axis.start, int) else axis.start
+            for axis in ref.axes
+        ]
+        kind = memref_type([axis.size for axis in ref.axes], ref.dtype, ref.space)
+        attributes = {"operandSegmentSizes": i32_array((1, len(starts), 0))}
+        memref = builder.create("tpu.memref_slice", kind, (memref, *starts), attributes)
+    if not all(axis.kept for axis in ref.axes):
+        kind = memref_type(ref.shape, ref.dtype, ref.space)
+        memref = builder.create("tpu.memref_squeeze", kind, (memref,))
+    return memref
+
+
+def _seen_otherwise(builder: MosaicBuilder, ref: MosaicRef, transform: Any) -> MosaicRef:
+    """A reference whose bits are taken as another dtype, or that has another shape."""
+    aval = transform.transform_type(ShapedArray(ref.shape, ref.dtype))
+    is_bitcast = isinstance(transform, BitcastTransform)
+    name = "tpu.memref_bitcast" if is_bitcast else "tpu.memref_reshape"
+    kind = memref_type(aval.shape, aval.dtype, ref.space)
+    memref = builder.create(name, kind, (memref_of(builder, ref),))
+    return ref_of(memref, aval.dtype, ref.space, aval.shape)
+
+
 def viewed(
     builder: MosaicBuilder, ref: MosaicRef, transforms: Sequence[Any], types: dict[int, Any]
 ) -> MosaicRef:
-    """The part of a reference that a chain of indices selects."""
+    """What a chain of indices, shapes and dtypes makes of a reference."""
     for transform in transforms:
+        if isinstance(transform, BitcastTransform | ReshapeTransform):
+            ref = _seen_otherwise(builder, ref, transform)
+            continue
         if not isinstance(transform, NDIndexer) or transform.int_indexer_shape:
             raise KernelLoweringError(
                 f"the Mosaic lowering of kernels does not know the view {transform} of a "

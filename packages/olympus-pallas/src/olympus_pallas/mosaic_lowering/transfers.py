@@ -26,7 +26,7 @@ from ..transfers import (
     semaphore_wait_p,
 )
 from .builder import MosaicBuilder, memory_name, memref_type
-from .memory import MosaicRef, ref_of, viewed
+from .memory import MosaicRef, memref_of, ref_of, viewed
 
 
 def _types(builder: MosaicBuilder, operands: Sequence[Any]) -> dict[int, Any]:
@@ -60,26 +60,6 @@ def _run_scoped(
     program = close_olympuspr(constants_as_inputs(jaxpr))
     inner.end(inner.lower(program, [*operands, *refs]), "tpu.yield")
     return list(region.results)
-
-
-def memref_of(builder: MosaicBuilder, ref: MosaicRef) -> Any:
-    """The part of an array that a reference sees, as an array of its own."""
-    memref = ref.memref
-    if any(axis.stride != 1 for axis in ref.axes):
-        raise KernelLoweringError("copies of references with strides have no Mosaic form")
-    whole = ref.is_whole and builder.shape_of(memref) == tuple(axis.size for axis in ref.axes)
-    if not whole:
-        starts = [
-            builder.int32(axis.start) if isinstance(axis.start, int) else axis.start
-            for axis in ref.axes
-        ]
-        kind = memref_type([axis.size for axis in ref.axes], ref.dtype, ref.space)
-        attributes = {"operandSegmentSizes": i32_array((1, len(starts), 0))}
-        memref = builder.create("tpu.memref_slice", kind, (memref, *starts), attributes)
-    if not all(axis.kept for axis in ref.axes):
-        kind = memref_type(ref.shape, ref.dtype, ref.space)
-        memref = builder.create("tpu.memref_squeeze", kind, (memref,))
-    return memref
 
 
 def _semaphore(
