@@ -13,7 +13,7 @@ from olympus_autodiff import custom_vjp, grad, jvp
 from olympus_batching import vmap
 from olympus_ir import ShapeDtypeStruct, lax
 from olympus_ir.jit import jit
-from olympus_ir.placement import PartitionSpec
+from olympus_ir.placement import AxisType, PartitionSpec
 from olympus_pallas import BlockSpec, pallas_call, program_id
 from olympus_pallas.tpu import VMEM, PrefetchScalarGridSpec
 from olympus_sharding import make_mesh
@@ -171,7 +171,7 @@ def test_inside_of_shard_map(devices, check_vma):
         return call(kernel, out, grid=(2,), in_specs=[pair], out_specs=pair)(x)
 
     pair = BlockSpec((2,), lambda i: (i,))
-    mesh = make_mesh((2,), ("x",), devices=devices[:2])
+    mesh = make_mesh((2,), ("x",), (AxisType.Auto,), devices=devices[:2])
     spec = PartitionSpec("x")
     mapped = shard_map(double, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=check_vma)
     x = np.arange(8, dtype=F32)
