@@ -301,8 +301,11 @@ def test_formats(mesh):
     assert device_put(array, array.format) is array
     first = device_put(np.ones(3), Format())
     assert not first.committed and device_put(first, Format()) is first
-    with pytest.raises(ValueError, match="the default layout only"):
-        device_put(array, Format(Layout((1, 0)), sharding))
+    columns = device_put(array, Format(Layout((1, 0)), sharding))
+    assert columns.format.layout.major_to_minor == (1, 0)
+    np.testing.assert_array_equal(columns, array)
+    with pytest.raises(ValueError, match="cannot choose a layout"):
+        device_put(array, Format(Layout.AUTO, sharding))
 
 
 def test_arrays_without_elements_stay_on_the_host():

@@ -10,9 +10,9 @@ from . import dtypes
 from .avals import ShapedArray, register_value_type
 from .config_states import concrete_mesh
 from .layouts import mesh_in_force, of_sharding
-from .placement import NamedSharding, PartitionSpec
+from .placement import NamedSharding, PartitionSpec, Sharding
 
-_FIELDS = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_ref")
+_FIELDS = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_ref", "_layout")
 
 
 class ShapeDtypeStruct:
@@ -24,7 +24,8 @@ class ShapeDtypeStruct:
     Args:
       shape: the sizes of the dimensions.
       dtype: the dtype.
-      sharding: where the array would lie: a sharding, or a partition spec over the mesh in force.
+      sharding: where the array would lie: a sharding, a partition spec over the mesh in force, or a
+        format, which says how it lies in memory as well.
       weak_type: whether the dtype gives way in promotion.
       manual_axis_type: over which manual mesh axes the array would vary.
       is_ref: whether it stands for a mutable reference.
@@ -45,6 +46,7 @@ class ShapeDtypeStruct:
     weak_type: bool
     manual_axis_type: Any
     is_ref: bool
+    _layout: Any
 
     def __init__(
         self,
@@ -55,6 +57,7 @@ class ShapeDtypeStruct:
         weak_type: bool = False,
         manual_axis_type: Any = None,
         is_ref: bool = False,
+        _layout: Any = None,
     ) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
@@ -63,6 +66,21 @@ class ShapeDtypeStruct:
         set_field(self, "dtype", dtype if dtypes.is_extended(dtype) else dtypes.dtype(dtype))
         if isinstance(sharding, PartitionSpec):
             sharding = _over_mesh_in_force(sharding)
+        elif getattr(type(sharding), "is_format", False):
+            _layout = sharding.layout
+            if _layout is not None and not hasattr(_layout, "major_to_minor"):
+                raise TypeError(
+                    "`Layout.AUTO` cannot be used in place of a device-local layout in a "
+                    f"`ShapeDtypeStruct`. Got {sharding}"
+                )
+            sharding = sharding.sharding
+        elif sharding is not None and not isinstance(sharding, Sharding):
+            raise ValueError(
+                "sharding should be an instance of `olympus.sharding.Sharding`, "
+                "`olympus.sharding.PartitionSpec` or `olympus.experimental.layout.Format`. Got "
+                f"{sharding} of type {type(sharding)}."
+            )
+        set_field(self, "_layout", _layout)
         set_field(self, "sharding", sharding)
         set_field(self, "weak_type", bool(weak_type))
         set_field(self, "manual_axis_type", manual_axis_type)
@@ -94,7 +112,9 @@ class ShapeDtypeStruct:
 
     @property
     def format(self) -> Any:
-        """The layout and the sharding; the layout is the compiler's to choose."""
+        """The layout and the sharding; where none is given, the layout is the compiler's."""
+        if self._layout is not None:
+            return self._layout._on(self.sharding)
         return getattr(self.sharding, "format", None)
 
     def __len__(self) -> int:
@@ -113,6 +133,8 @@ class ShapeDtypeStruct:
         if unknown:
             raise TypeError(f"ShapeDtypeStruct has no properties {unknown}; it has {_FIELDS}")
         fields = {name: getattr(self, name) for name in _FIELDS} | changes
+        if "sharding" in changes:
+            fields["_layout"] = None
         return ShapeDtypeStruct(fields.pop("shape"), fields.pop("dtype"), **fields)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -141,6 +163,8 @@ class ShapeDtypeStruct:
         parts = [f"shape={self.shape}", f"dtype={dtypes.name_of(self.dtype)}"]
         if self.sharding is not None:
             parts.append(f"sharding={self.sharding}")
+        if self._layout is not None:
+            parts.append(f"format={self._layout}")
         if self.weak_type:
             parts.append("weak_type=True")
         if self.manual_axis_type is not None:
@@ -162,9 +186,17 @@ def _over_mesh_in_force(spec: PartitionSpec) -> NamedSharding:
     return NamedSharding(mesh, spec)
 
 
-def _rebuild(shape: Any, dtype: Any, sharding: Any, weak: bool, manual: Any, is_ref: bool) -> Any:
+def _rebuild(
+    shape: Any, dtype: Any, sharding: Any, weak: bool, manual: Any, is_ref: bool, layout: Any
+) -> Any:
     return ShapeDtypeStruct(
-        shape, dtype, sharding=sharding, weak_type=weak, manual_axis_type=manual, is_ref=is_ref
+        shape,
+        dtype,
+        sharding=sharding,
+        weak_type=weak,
+        manual_axis_type=manual,
+        is_ref=is_ref,
+        _layout=layout,
     )
 
 

@@ -119,10 +119,30 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     leaves, tree = pytrees.tree_flatten(x)
     flat = _flat_shardings(name, shardings, x)
     results = [
-        leaf if _is_as_asserted(leaf, given) else constrain(leaf, _constraint_sharding(given), name)
+        leaf if _is_as_asserted(leaf, given) else _constrain_leaf(leaf, given, name)
         for leaf, given in zip(leaves, flat, strict=True)
     ]
     return pytrees.tree_unflatten(tree, results)
+
+
+def _constrain_leaf(leaf: Any, given: Any, name: str) -> Any:
+    if not _is_format(given):
+        return constrain(leaf, _constraint_sharding(given), name)
+    layout = given.layout
+    if layout is not None:
+        try:
+            layout.check_compatible_aval(get_aval(leaf).shape)
+        except (AttributeError, ValueError) as error:
+            raise ValueError(
+                f"One of {name} arguments is incompatible with its layout annotation {layout}: "
+                f"{error}"
+            ) from None
+    return constrain(leaf, _constraint_sharding(given.sharding), name, layout)
+
+
+def _is_format(value: Any) -> bool:
+    """Whether a value is a sharding with a layout, of the package that knows layouts."""
+    return getattr(type(value), "is_format", False)
 
 
 def _is_as_asserted(value: Any, given: Any) -> bool:
@@ -148,13 +168,14 @@ def _is_as_asserted(value: Any, given: Any) -> bool:
     return True
 
 
-def constrain(value: Any, sharding: Any, name: str) -> Any:
+def constrain(value: Any, sharding: Any, name: str, layout: Any = None) -> Any:
     """Applies the constraint to one value, over axes of any type.
 
     Args:
       value: the value.
       sharding: the sharding; a partition spec means one over the mesh in force.
       name: who asks, for error messages.
+      layout: the order of the elements in memory; None for the compiler's.
     """
     if isinstance(sharding, PartitionSpec):
         sharding = NamedSharding(_mesh_in_force(), sharding)
@@ -168,7 +189,7 @@ def constrain(value: Any, sharding: Any, name: str) -> Any:
     return sharding_constraint_p.bind(
         value,
         sharding=sharding,
-        layout=None,
+        layout=layout,
         context_mesh=_mesh_in_force(),
         unconstrained_dims=unconstrained,
     )
@@ -241,7 +262,7 @@ def bind_reshard_p(value: Any, destination: NamedSharding, concrete_mesh: Any) -
 
 
 def _is_leaf(value: Any) -> bool:
-    return value is None or isinstance(value, Sharding | PartitionSpec)
+    return value is None or isinstance(value, Sharding | PartitionSpec) or _is_format(value)
 
 
 def _flat_shardings(name: str, shardings: Any, target: Any) -> list[Any]:
@@ -334,7 +355,7 @@ def _check_rank(name: str, sharding: Any, aval: Any) -> None:
 # ---- interpreters ----
 
 
-def _constrain_now(operand: Any, *, sharding: Any, **params: Any) -> Any:
+def _constrain_now(operand: Any, *, sharding: Any, layout: Any = None, **params: Any) -> Any:
     """The constraint on a concrete array: it is moved."""
     sharding = concrete_sharding(sharding)
     if type(sharding) is NamedSharding and UNCONSTRAINED in sharding.spec:
@@ -352,7 +373,7 @@ def _constrain_now(operand: Any, *, sharding: Any, **params: Any) -> Any:
         sharding = NamedSharding(
             sharding.mesh, PartitionSpec(*entries), memory_kind=sharding.memory_kind
         )
-    return lax.device_put(operand, sharding)
+    return lax.device_put(operand, sharding if layout is None else layout._on(sharding))
 
 
 def _reshard_now(

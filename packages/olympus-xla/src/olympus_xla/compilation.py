@@ -30,6 +30,7 @@ from . import backends
 from ._jaxlib import ArrayImpl, GSPMDSharding, JaxRuntimeError, NamedSharding, is_description
 from .callback_errors import find_cause
 from .dispatch import Executable, compile_module
+from .layouts import Layout, constrains_layouts, layouts_in_use
 from .lowering import mlir
 from .lowering.calls import ordered_effects_of
 from .lowering.context import ModuleLowering, constant_handlers
@@ -177,6 +178,18 @@ def lower(
         tuple(kept_avals),
         None if placement is None else placement.in_shardings,
     )
+    if placement is not None:
+        kept_layouts = [
+            layout for layout, keep in zip(placement.in_layouts, kept, strict=False) if keep
+        ]
+        _ask_for_layouts(attributes[len(operand_vars) :], kept_layouts, kept_avals)
+        out_layouts: Sequence[Any] = placement.out_layouts
+        if constrains_layouts(program):
+            given = out_layouts or (None,) * len(out_avals)
+            out_layouts = [Layout.AUTO if each is None else each for each in given]
+        if out_layouts:
+            result_attributes = result_attributes or [{} for _ in out_avals]
+            _ask_for_layouts(result_attributes, out_layouts, out_avals)
     with (
         phases.lowering(shown),
         mlir.lowering_lock,
@@ -225,6 +238,21 @@ def lower(
         platforms=tuple(platforms),
         needs_refinement=module.needs_refinement,
     )
+
+
+def _ask_for_layouts(
+    attributes: Sequence[dict[str, Any]], layouts: Sequence[Any], avals: Sequence[Any]
+) -> None:
+    """Says in which order the elements of operands or results lie, where that is asked for."""
+    for attribute, layout, aval in zip(attributes, layouts, avals, strict=False):
+        if layout is None:
+            continue
+        layouts_in_use.in_use = True
+        text = "auto" if layout is Layout.AUTO else layout._to_xla_layout(aval.dtype)
+        attribute["mhlo.layout_mode"] = mlir.string(text)
+        # Whether memory can be shared is seen when the compiler has decided on layouts.
+        if attribute.pop("tf.aliasing_output", None) is not None:
+            attribute["jax.buffer_donor"] = mlir.boolean(True)
 
 
 def has_symbolic_shapes(avals: Sequence[Any]) -> bool:
@@ -407,6 +435,17 @@ class Compiled:
         self.executable = executable
         self.placement = placement
         self.constants = constants
+
+    def fastpath(self, out_tree: Any, leaves: Sequence[Any]) -> Any:
+        """What C++ needs for calls like the last one; None where they have to come here."""
+        if layouts_in_use.in_use:
+            from .relayout import lies_as_wanted  # only where there are layouts to look at
+
+            # C++ passes operands on in whatever layout they have.
+            kept = zip(leaves, self.lowered.kept, strict=True)
+            if not lies_as_wanted(self, [leaf for leaf, keep in kept if keep]):
+                return None
+        return self.executable.fastpath(out_tree, self.lowered.kept, self.constants)
 
     def call(self, leaves: Sequence[Any]) -> list[Any]:
         """Runs the computation on flat operands (all, kept or not)."""

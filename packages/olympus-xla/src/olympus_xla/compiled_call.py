@@ -19,6 +19,7 @@ from olympus_ir.tracing import Tracer
 from .compilation import Compiled
 from .debugging import check_results, checks_results
 from .dispatch import make_cpp_function
+from .layouts import layouts_in_use
 from .placement import committed_sharding
 
 
@@ -46,9 +47,7 @@ def make_compiled_call(
         result = run(*args, **kwargs)
         fastpath = None
         if not checks_results() and not program.has_refs and not program.has_high:
-            fastpath = compiled.executable.fastpath(
-                program.out_tree, compiled.lowered.kept, compiled.constants
-            )
+            fastpath = compiled.fastpath(program.out_tree, pytrees.tree_leaves((args, kwargs)))
         return result, fastpath, False
 
     return make_cpp_function(program.params["name"], run, cache_miss, shared=False)
@@ -106,6 +105,10 @@ def _check_arguments(
         )
     if not program.has_refs:
         _check_shardings(program, compiled, leaves, names)
+        if layouts_in_use.in_use:
+            from .relayout import check_layouts_compiled_for  # where there are layouts to look at
+
+            check_layouts_compiled_for(compiled, leaves, names)
 
 
 def _raise_tree_mismatch(compiled_for: Any, given: Any) -> None:

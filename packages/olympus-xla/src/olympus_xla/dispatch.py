@@ -43,6 +43,7 @@ from ._jaxlib import (
 from .arrays import check_not_deleted
 from .callback_errors import raise_callback_error
 from .compile_errors import raise_clear_error
+from .layouts import layouts_in_use
 from .transfer import put_leaf
 
 
@@ -366,6 +367,10 @@ class Executable:
             else _put_operand(operand, sharding)
             for operand, sharding in zip(operands, self.in_shardings, strict=True)
         ]
+        if layouts_in_use.in_use:
+            from .relayout import as_executable_wants  # only where there are layouts to look at
+
+            arrays = as_executable_wants(self.loaded, arrays, len(self.ordered_effects))
         try:
             if self.ordered_effects:
                 results = self._call_in_order(arrays)

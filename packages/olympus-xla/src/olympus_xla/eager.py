@@ -102,9 +102,7 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
             return result, None, False
         program, compiled = called
         if known.issuperset(params) and not checks_results():
-            fastpath = compiled.executable.fastpath(
-                program.out_tree, compiled.lowered.kept, compiled.constants
-            )
+            fastpath = compiled.fastpath(program.out_tree, args)
         else:
             fastpath = None
         return result, fastpath, False

@@ -178,14 +178,16 @@ def make_jitted(fun: Callable[..., Any], options: JitOptions) -> Any:
             results = call_lowered(program, options, leaves)
             return pytrees.tree_unflatten(program.out_tree, results), None, False
         compiled = compiled_for(program, options, leaves)
+        if compiled.placement.in_layouts:
+            from .relayout import check_layouts  # few functions are asked for layouts
+
+            check_layouts(compiled, leaves)
         results = compiled.call(leaves)
         if checks_results():
             check_results(program, leaves, results)
             fastpath = None
         else:
-            fastpath = compiled.executable.fastpath(
-                program.out_tree, compiled.lowered.kept, compiled.constants
-            )
+            fastpath = compiled.fastpath(program.out_tree, leaves)
         return pytrees.tree_unflatten(program.out_tree, results), fastpath, False
 
     jitted = make_cpp_function(

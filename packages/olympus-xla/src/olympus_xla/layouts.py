@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from olympus_ir import pytrees
 from olympus_ir.avals import get_aval
 from olympus_ir.lax.annotations import layout_constraint_p
+from olympus_ir.olympuspr import olympusprs_in_params
 from olympus_ir.pytree_prefix import broadcast_prefix
 from olympus_ir.records import Record
 
@@ -86,6 +87,9 @@ class Layout(Record):
                 f"major_to_minor={self.major_to_minor} and shape={tuple(aval_shape)}"
             )
 
+    def _on(self, sharding: Any) -> Format:
+        return Format(self, sharding)
+
     def _to_xla_layout(self, dtype: Any) -> str:
         """What C++ asks for: the layout as XLA writes it."""
         return HloLayout(
@@ -110,6 +114,9 @@ class Format:
     """
 
     __slots__ = ("layout", "sharding")
+
+    # For packages that know shardings and do not know layouts.
+    is_format = True
 
     def __init__(self, layout: Any = None, sharding: Any = None) -> None:
         if layout is not None and layout is not Layout.AUTO and not isinstance(layout, Layout):
@@ -143,10 +150,39 @@ class Format:
         return f"Format(layout={self.layout}, sharding={self.sharding})"
 
 
+class _InUse:
+    """Whether there may be arrays with other layouts than the default one in this process."""
+
+    in_use = False
+
+
+layouts_in_use = _InUse()
+
+
+def constrains_layouts(closed: Any) -> bool:
+    """Whether a program says of a value how its elements lie: then results lie as it comes out."""
+    return _any_constraint(closed.jaxpr, set())
+
+
+def _any_constraint(olympuspr: Any, seen: set[int]) -> bool:
+    for equation in olympuspr.eqns:
+        name = equation.primitive.name
+        if name == "layout_constraint":
+            return True
+        if name == "sharding_constraint" and equation.params.get("layout") is not None:
+            return True
+        for inner in olympusprs_in_params(equation.params):
+            if id(inner) not in seen:
+                seen.add(id(inner))
+                if _any_constraint(inner, seen):
+                    return True
+    return False
+
+
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
     """The same values, whose elements lie in memory as a layout says.
 
-    This is for what a program computes with them; its results have the default layout.
+    Where a result of a compiled function is such a value, it comes out so.
 
     Args:
       x: an array or a pytree of arrays.

@@ -15,6 +15,7 @@ from olympus_ir import pytrees
 from olympus_ir.jit import JitOptions
 from olympus_sharding.constraints import constrain
 
+from .layouts import Format, Layout
 from .placement import prefix_of_shardings
 
 __all__ = ["with_constraints"]
@@ -51,7 +52,16 @@ def _constrain(values: Any, given: Any, what: str) -> Any:
     return pytrees.tree_unflatten(
         tree,
         [
-            leaf if sharding is None else constrain(leaf, sharding, what)
+            leaf if sharding is None else _constrain_leaf(leaf, sharding, what)
             for leaf, sharding in zip(leaves, shardings, strict=True)
         ],
     )
+
+
+def _constrain_leaf(leaf: Any, given: Any, what: str) -> Any:
+    if type(given) is not Format:
+        return constrain(leaf, given, what)
+    if given.sharding is None:
+        return leaf
+    layout = given.layout if isinstance(given.layout, Layout) else None
+    return constrain(leaf, given.sharding, what, layout)

@@ -25,6 +25,7 @@ from olympus_sharding.mesh import Mesh
 from . import backends
 from ._jaxlib import ArrayImpl, NamedSharding, Sharding
 from .backends import default_device_for, device_sharding, on_clear_backends
+from .layouts import Format, Layout
 from .program_meshes import incompatible_devices, mesh_of
 from .spec_search import spec_of_hlo
 
@@ -38,9 +39,21 @@ class Placement:
       in_shardings: one an operand; None for "wherever, replicated where there are several devices".
       out_shardings: one a result; None to leave it to the compiler.
       committed: whether results stay there whatever they are combined with.
+      in_layouts: how operands lie in memory, one an operand: a `Layout`, `Layout.AUTO`, or None for
+        the default; empty where all are None.
+      out_layouts: likewise for the results.
     """
 
-    __slots__ = ("_hash", "committed", "devices", "in_shardings", "mesh", "out_shardings")
+    __slots__ = (
+        "_hash",
+        "committed",
+        "devices",
+        "in_layouts",
+        "in_shardings",
+        "mesh",
+        "out_layouts",
+        "out_shardings",
+    )
 
     def __init__(
         self,
@@ -49,13 +62,19 @@ class Placement:
         in_shardings: tuple,
         out_shardings: tuple,
         committed: bool,
+        in_layouts: tuple = (),
+        out_layouts: tuple = (),
     ) -> None:
         self.devices = devices
         self.mesh = mesh
         self.in_shardings = in_shardings
         self.out_shardings = out_shardings
         self.committed = committed
-        self._hash = hash((devices, mesh, in_shardings, out_shardings, committed))
+        self.in_layouts = in_layouts
+        self.out_layouts = out_layouts
+        self._hash = hash(
+            (devices, mesh, in_shardings, out_shardings, committed, in_layouts, out_layouts)
+        )
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -66,10 +85,24 @@ class Placement:
             and self.in_shardings == other.in_shardings
             and self.out_shardings == other.out_shardings
             and self.committed == other.committed
+            and self.in_layouts == other.in_layouts
+            and self.out_layouts == other.out_layouts
         )
 
     def __hash__(self) -> int:
         return self._hash
+
+    def with_layouts(self, in_layouts: tuple, out_layouts: tuple) -> Placement:
+        """The same, with operands and results that lie in memory in other ways."""
+        return Placement(
+            self.devices,
+            self.mesh,
+            self.in_shardings,
+            self.out_shardings,
+            self.committed,
+            in_layouts,
+            out_layouts,
+        )
 
     @property
     def single_device(self) -> Any:
@@ -175,7 +208,16 @@ def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any
             "jit's arguments `device` and `backend` choose one device, and a mesh or shardings "
             f"over several are in use: {mesh or 'those of the operands'}. Leave them out."
         )
-    return _resolve_shardings(asked, program, shardings, mesh, what)
+    placement = _resolve_shardings(asked, program, shardings, mesh, what)
+    in_layouts = flat_layouts(asked.get("in_shardings"), program.in_tree, len(shardings), "in")
+    count = len(program.closed.out_avals)
+    out_layouts = flat_layouts(asked.get("out_shardings"), program.out_tree, count, "out")
+    if not in_layouts and not out_layouts:
+        return placement
+    first = len(program.closed.in_avals) - len(shardings)
+    _check_ranks("arguments", in_layouts, program.closed.in_avals[first:])
+    _check_ranks("outputs", out_layouts, program.closed.out_avals)
+    return placement.with_layouts(in_layouts, out_layouts)
 
 
 def _check_fits_one_device(program: Any) -> None:
@@ -356,7 +398,10 @@ def _flat_shardings(given: Any, tree: Any, count: int, what: str) -> list[Any]:
     if what == "in":
         tree, _ = tree.children()
     target = pytrees.tree_unflatten(tree, [0] * tree.num_leaves)
-    flat = prefix_of_shardings(given, target, f"{what}_shardings")
+    flat = [
+        each.sharding if type(each) is Format else each
+        for each in prefix_of_shardings(given, target, f"{what}_shardings")
+    ]
     # Keyword arguments go where the others are.
     flat += [None] * (count - len(flat))
     return [_concrete_sharding(each, what) for each in flat]
@@ -366,6 +411,33 @@ def asked_out_shardings(options: JitOptions, program: Any) -> list[Any]:
     """The shardings that the user asked for, one a leaf of the result; None where for none."""
     given = dict(options.placement).get("out_shardings")
     return _flat_shardings(given, program.out_tree, program.out_tree.num_leaves, "out")
+
+
+def flat_layouts(given: Any, tree: Any, count: int, what: str) -> tuple:
+    """The layouts that the user asks for, one a leaf; empty where there are none."""
+    if given is None or not any(type(leaf) is Format for leaf in given[1]):
+        return ()
+    if what == "in":
+        tree, _ = tree.children()
+    target = pytrees.tree_unflatten(tree, [0] * tree.num_leaves)
+    flat = [
+        each.layout if type(each) is Format else None
+        for each in prefix_of_shardings(given, target, f"{what}_shardings")
+    ]
+    flat += [None] * (count - len(flat))
+    return tuple(flat) if any(layout is not None for layout in flat) else ()
+
+
+def _check_ranks(what: str, layouts: Sequence[Any], avals: Sequence[Any]) -> None:
+    for layout, aval in zip(layouts, avals, strict=False):
+        if isinstance(layout, Layout):
+            try:
+                layout.check_compatible_aval(aval.shape)
+            except ValueError as error:
+                raise ValueError(
+                    f"One of jit {what} is incompatible with its layout annotation {layout}: "
+                    f"{error}"
+                ) from None
 
 
 def prefix_of_shardings(given: tuple[Any, Sequence[Any]], target: Any, what: str) -> list[Any]:
@@ -385,7 +457,7 @@ def prefix_of_shardings(given: tuple[Any, Sequence[Any]], target: Any, what: str
         prefix = tuple(prefix)
 
     def is_leaf(value: Any) -> bool:
-        return value is None or isinstance(value, Sharding | PartitionSpec)
+        return value is None or isinstance(value, Sharding | PartitionSpec | Format)
 
     try:
         return spread_prefix(prefix, target, is_leaf)
@@ -407,6 +479,12 @@ def _concrete_sharding(given: Any, what: str) -> Any:
                 "with olympus.set_mesh, or use NamedSharding."
             )
         return NamedSharding(mesh, given)
+    if isinstance(given, Layout):
+        raise ValueError(
+            "`olympus.jit` does not accept device-local layouts directly. Create a `Format` "
+            "instance wrapping this device-local layout and pass that to `jit` instead. Got "
+            f"{given}"
+        )
     raise ValueError(
         f"{what}_shardings takes shardings, partition specs and None, got {given!r} of type "
         f"{type(given).__name__}"

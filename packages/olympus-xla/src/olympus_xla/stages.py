@@ -121,7 +121,7 @@ class Stage:
 class Traced(Stage):
     """A function traced for given types of arguments."""
 
-    __slots__ = ("_options", "_shardings")
+    __slots__ = ("_layouts", "_options", "_shardings")
 
     def __init__(
         self, program: TracedProgram, options: JitOptions, in_tree: Any, shardings: Sequence[Any]
@@ -131,6 +131,7 @@ class Traced(Stage):
         self._in_tree = in_tree
         # Where the operands are, or will be.
         self._shardings = shardings
+        self._layouts: tuple = ()
 
     @property
     def jaxpr(self) -> Any:
@@ -197,6 +198,8 @@ class Traced(Stage):
           ValueError: where they are empty.
         """
         placement = resolve_placement(self._options, self._compiled_program, self._shardings)
+        if self._layouts and not placement.in_layouts:
+            placement = placement.with_layouts(self._layouts, placement.out_layouts)
         if lowering_platforms is None:
             platforms = (compilation.platform_of(placement.devices[0]),)
         else:
@@ -436,4 +439,8 @@ def trace(fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dic
         from olympus_ir.high_types import lowered  # loaded where there are high types
 
         operands = lowered(operands)
-    return Traced(program, options, in_tree, [committed_sharding(each) for each in operands])
+    traced = Traced(program, options, in_tree, [committed_sharding(each) for each in operands])
+    layouts = [getattr(each, "_layout", None) for each in operands]
+    if any(isinstance(layout, Layout) for layout in layouts):
+        traced._layouts = tuple(layouts)
+    return traced

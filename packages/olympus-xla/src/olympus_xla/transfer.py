@@ -93,7 +93,6 @@ def sharding_of_place(place: Any) -> Sharding:
             )
         return place
     if kind is Format:
-        _check_default_layout(place.layout)
         return sharding_of_place(place.sharding)
     if kind is PartitionSpec:
         mesh = get_mesh()
@@ -108,17 +107,6 @@ def sharding_of_place(place: Any) -> Sharding:
         "`olympus.P` or a pytree of these values. Received invalid value: "
         f"{place!r}"
     )
-
-
-def _check_default_layout(layout: Any) -> None:
-    """Raises ValueError for layouts other than that with the last dimension's elements adjacent."""
-    if layout is None or layout is Layout.AUTO:
-        return
-    if layout.major_to_minor != tuple(range(len(layout.major_to_minor))) or layout.tiling:
-        raise ValueError(
-            f"`olympus.device_put` makes arrays with the default layout only, got {layout}. "
-            "Transpose the array in place of the layout."
-        )
 
 
 def _in_memory(value: Any, space: MemorySpace) -> Any:
@@ -151,8 +139,17 @@ def put_leaf(
     Raises:
       TypeError: where ``value`` is not an array or scalar.
     """
-    if type(place) is Format and place.sharding is None:
-        place = None
+    if type(place) is Format:
+        if isinstance(place.layout, Layout):
+            from .relayout import put_with_layout  # few arrays have a layout of their own
+
+            return put_with_layout(value, place, donate=donate)
+        if place.layout is Layout.AUTO:
+            raise ValueError(
+                "`olympus.device_put` cannot choose a layout: Layout.AUTO is for compiled "
+                f"functions. Got {place}"
+            )
+        place = place.sharding
     if type(place) is MemorySpace:
         place = _in_memory(value, place)
     if type(value) is ArrayImpl:

@@ -101,14 +101,15 @@ def _shard_alike(context: LoweringContext, x: Any, y: Any) -> list[Any]:
 
 
 @lowering_rules.define(lax.layout_constraint_p)
-def _layout_constraint(context: LoweringContext, operand: Any, *, layout: Any) -> Any:
-    aval = context.avals_in[0]
+def constrain_layout(context: LoweringContext, operand: Any, layout: Any) -> Any:
+    """A value whose elements lie in memory as a layout says."""
+    order = tuple(reversed(layout.major_to_minor))
     (result,) = context.custom_call(
         "LayoutConstraint",
         context.result_types,
         [operand],
         api_version=1,
-        operand_layouts=[tuple(reversed(range(aval.ndim)))],
-        result_layouts=[tuple(reversed(layout.major_to_minor))],
+        operand_layouts=[order],
+        result_layouts=[order],
     )
     return result

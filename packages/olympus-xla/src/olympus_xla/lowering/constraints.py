@@ -14,6 +14,7 @@ from olympus_sharding.constraints import (
 )
 
 from . import mlir
+from .annotations import constrain_layout
 from .context import LoweringContext
 from .layouts import typed_attribute
 from .tables import lowering_rules
@@ -22,9 +23,12 @@ from .transfer import constrain
 
 @lowering_rules.define(sharding_constraint_p)
 def _sharding_constraint(
-    context: LoweringContext, operand: Any, *, sharding: Any, **params: Any
+    context: LoweringContext, operand: Any, *, sharding: Any, layout: Any = None, **params: Any
 ) -> Any:
-    return constrain(context, operand, _with_layout(concrete_sharding(sharding), context.aval_out))
+    operand = constrain(
+        context, operand, _with_layout(concrete_sharding(sharding), context.aval_out)
+    )
+    return operand if layout is None else constrain_layout(context, operand, layout)
 
 
 def _with_layout(sharding: Any, aval: Any) -> Any:

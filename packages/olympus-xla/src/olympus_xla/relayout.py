@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays whose elements lie in memory in another order than the default one.
+
+Such an array is the result of a program that is asked for it. Programs that expect another order
+are given a copy in that one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir.avals import ShapedArray
+from olympus_ir.extended_arrays import plain_array
+from olympus_ir.olympuspr import ClosedOlympuspr
+from olympus_ir.staging import StagingTrace
+
+from ._jaxlib import ArrayImpl, SingleDeviceSharding
+from .layouts import Format, Layout, layouts_in_use
+from .placement import Placement
+from .transfer import put_leaf
+
+__all__ = [
+    "as_executable_wants",
+    "check_layouts",
+    "check_layouts_compiled_for",
+    "lies_as_wanted",
+    "put_with_layout",
+    "relaid",
+]
+
+
+def put_with_layout(value: Any, place: Format, *, donate: bool = False) -> Any:
+    """An array on the devices of a format, with its layout."""
+    array = put_leaf(value, place.sharding, donate=donate)
+    plain = plain_array(array)
+    layout: Any = place.layout
+    layout.check_compatible_aval(plain.aval.shape)
+    return relaid(plain, layout)
+
+
+def layout_of(array: ArrayImpl) -> Layout:
+    """How the elements of an array lie in memory."""
+    return Layout.from_pjrt_layout(array._pjrt_layout)
+
+
+def _same(one: Layout, other: Layout) -> bool:
+    # None and () both stand for no tiles.
+    return one.major_to_minor == other.major_to_minor and (one.tiling or ()) == (other.tiling or ())
+
+
+def relaid(array: ArrayImpl, layout: Layout) -> ArrayImpl:
+    """The array with another layout, on the same devices."""
+    own = layout_of(array)
+    if _same(own, layout):
+        return array
+    layouts_in_use.in_use = True
+    compiled = _copying(array.aval, array._sharding, array._committed, own, layout)
+    (result,) = compiled.executable.loaded.execute_sharded([array]).consume_with_handlers(
+        compiled.executable.handlers
+    )
+    return result
+
+
+@functools.lru_cache(maxsize=256)
+def _copying(
+    aval: ShapedArray, sharding: Any, committed: bool, source: Layout, target: Layout
+) -> Any:
+    """The executable of the identity, from one layout to another."""
+    from .compilation import compile_lowered, lower, platform_of  # compiles when first needed
+
+    trace = StagingTrace()
+    value = trace.new_input(aval.strip_layout())
+    closed = ClosedOlympuspr(*trace.to_olympuspr([value]))
+    trace.finish()
+    devices = tuple(sharding._internal_device_list)
+    if type(sharding) is SingleDeviceSharding:
+        placement = Placement(devices, None, (), (), committed, (source,), (target,))
+    else:
+        mesh = sharding.mesh
+        placement = Placement(
+            devices, mesh, (sharding,), (sharding,), committed, (source,), (target,)
+        )
+    lowered = lower(
+        closed, name="relayout", platforms=(platform_of(devices[0]),), placement=placement
+    )
+    return compile_lowered(lowered, placement)
+
+
+def as_executable_wants(loaded: Any, arrays: Sequence[ArrayImpl], skipped: int) -> list[ArrayImpl]:
+    """The operands of an executable in the layouts that it was compiled for.
+
+    Args:
+      loaded: the executable.
+      arrays: its operands, without those for the order of effects.
+      skipped: how many of these come first.
+    """
+    wanted = loaded.get_parameter_layouts()[skipped:]
+    return [
+        array if array._pjrt_layout == layout else relaid(array, Layout.from_pjrt_layout(layout))
+        for array, layout in zip(arrays, wanted, strict=True)
+    ]
+
+
+def _wanted(compiled: Any) -> Sequence[Any]:
+    """The layouts of the operands that an executable takes."""
+    skipped = len(compiled.lowered.ordered_effects) + len(compiled.constants)
+    return compiled.executable.loaded.get_parameter_layouts()[skipped:]
+
+
+def _is_default(layout: Layout) -> bool:
+    return layout.major_to_minor == tuple(range(len(layout.major_to_minor)))
+
+
+def lies_as_wanted(compiled: Any, operands: Sequence[Any]) -> bool:
+    """Whether an executable takes operands as they lie in memory."""
+    for operand, layout in zip(operands, _wanted(compiled), strict=True):
+        operand = plain_array(operand)
+        if type(operand) is not ArrayImpl:
+            if not _is_default(Layout.from_pjrt_layout(layout)):
+                return False
+        elif operand.is_deleted() or operand._pjrt_layout != layout:
+            return False
+    return True
+
+
+def check_layouts(compiled: Any, leaves: Sequence[Any]) -> None:
+    """Raises ValueError where committed arrays lie otherwise than ``in_shardings`` says."""
+    for leaf, wanted in zip(leaves, compiled.placement.in_layouts, strict=False):
+        if wanted is None or type(leaf) is not ArrayImpl or not leaf._committed:
+            continue
+        own = layout_of(leaf)
+        if wanted is not Layout.AUTO and _same(own, wanted):
+            continue
+        hint = (
+            " The layout given to `olympus.jit` is `Layout.AUTO` but the corresponding argument "
+            "passed is an array with a concrete layout. Consider passing a `ShapeDtypeStruct` to "
+            "`lower` and placing arguments as the compiled function's `input_formats` say."
+            if wanted is Layout.AUTO
+            else ""
+        )
+        raise ValueError(
+            "Layout passed to jit does not match the layout on the respective arg. Got jit layout: "
+            f"{wanted},\narg layout: {own} for arg type: {leaf.aval.str_short()}.{hint}"
+        )
+
+
+def check_layouts_compiled_for(compiled: Any, leaves: Sequence[Any], names: Sequence[str]) -> None:
+    """Raises ValueError where committed arrays lie otherwise than a function was compiled for."""
+    if not compiled.placement.in_layouts:
+        return
+    kept = [
+        (leaf, name)
+        for leaf, name, keep in zip(leaves, names, compiled.lowered.kept, strict=True)
+        if keep
+    ]
+    mismatches = [
+        f"Argument {name} with shape {leaf.aval.str_short()}:\n"
+        f"  Passed layout: {layout_of(leaf)}\n"
+        f"  Required layout: {Layout.from_pjrt_layout(layout)}"
+        for (leaf, name), layout in zip(kept, _wanted(compiled), strict=True)
+        if type(leaf) is ArrayImpl and leaf._committed and leaf._pjrt_layout != layout
+    ]
+    if mismatches:
+        raise ValueError(
+            "Computation was compiled for input layouts that disagree with the layouts of "
+            f"arguments passed to it. Here are the {len(mismatches)} mismatches:\n"
+            + "\n".join(mismatches)
+        )
