@@ -99,7 +99,7 @@ def marks_of(names: NameStack) -> NameStack:
 
 def attributes_of(names: NameStack) -> dict[str, str]:
     """The attributes of the marks among names: the innermost decides, and None takes one away."""
-    attributes: dict[str, str] = {}
+    attributes: dict[str, str | None] = {}
     for name in names:
         if isinstance(name, Mark):
             attributes.update(name.attributes)
