@@ -215,3 +215,11 @@ def test_values_that_are_asked_for_are_known():
     seen = []
     grad(lambda x: (seen.append((int(x), x.item(), bool(x))), x)[1])(2.0)
     assert seen == [(2, 2.0, True)]
+
+
+@pytest.mark.parametrize("part", [lax.real, lax.imag])
+def test_gradients_of_parts_of_python_numbers_have_a_dtype(part):
+    gradient = grad(lambda z: lax.mul(part(z), part(z)))(2 + 1j)
+    assert gradient.dtype == np.complex64
+    assert not gradient.weak_type
+    assert grad(lambda x: lax.mul(x, x))(2.0).weak_type

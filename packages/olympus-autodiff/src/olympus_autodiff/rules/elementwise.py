@@ -217,11 +217,16 @@ transpose_rules.define(
 # A cotangent pairs with a tangent by the product without conjugation, so that the derivative of
 # the imaginary part is -i, and the gradient of a real function is the conjugate of the usual one.
 transpose_rules.define(
-    lax.real_p, unary_transpose(lambda ct, x: lax.complex_p.bind(ct, constant(0, ct)))
+    lax.real_p, unary_transpose(lambda ct, x: lax.complex_p.bind(ct, _strong_zero(ct)))
 )
 transpose_rules.define(
-    lax.imag_p, unary_transpose(lambda ct, x: lax.complex_p.bind(constant(0, ct), neg(ct)))
+    lax.imag_p, unary_transpose(lambda ct, x: lax.complex_p.bind(_strong_zero(ct), neg(ct)))
 )
+
+
+def _strong_zero(like: Any) -> np.ndarray:
+    """Zero of the dtype of a value, and no weaker: the other part makes a number of a dtype."""
+    return np.zeros((), aval_of(like).dtype)
 
 
 @transpose_rules.define(lax.conj_p)
