@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 
 import olympus_numpy as jnp
 from olympus_ir import config, dtypes
+from olympus_ir.jit import jit
 
 
 class Converted:
@@ -271,3 +274,66 @@ def test_products_of_matrices_and_vectors_that_do_not_fit():
 def test_nothing_gathered_of_a_weakly_typed_array():
     x = jnp.broadcast_arrays(1.5, np.ones(2))[0]
     assert x[np.zeros(0, int)].weak_type == x.weak_type
+
+
+# ---- shapes, indices, files ----
+
+
+def test_indices_of_shapes_keep_their_dtype():
+    index = np.array([0, 1], np.int8)
+    result = jnp.ravel_multi_index((index, index), (2, 3), mode="ignore")
+    assert result.dtype == np.int8
+    np.testing.assert_array_equal(result, [0, 4])
+    with pytest.raises(ValueError, match="not large enough to hold flattened index"):
+        jnp.ravel_multi_index((index, index), (20, 20), mode="clip")
+    with pytest.raises(ValueError, match="not an integer type"):
+        jnp.ravel_multi_index((index, np.ones(2)), (2, 3))
+
+
+def test_shapes_may_be_traced_where_indices_are_unravelled():
+    result = jit(lambda i, shape: jnp.unravel_index(i, shape))(5, (2, 3))
+    assert tuple(map(int, result)) == (1, 2)
+
+
+def test_shapes_that_are_traced_or_two_numbers():
+    with pytest.raises(TypeError, match="concrete values of integer type") as caught:
+        jit(jnp.zeros)(2)
+    assert "If using `jit`, try using `static_argnums`" in str(caught.value)
+    for function in (jnp.zeros, jnp.ones, jnp.empty):
+        with pytest.raises(TypeError, match=r"Did you accidentally write .*\(2, 3\)` when you"):
+            function(2, 3)
+    with pytest.raises(ValueError, match="repeated axis"):
+        jnp.size(np.ones((2, 3)), (0, 0))
+
+
+def test_what_is_concatenated_may_be_any_sequence():
+    np.testing.assert_array_equal(jnp.stack(range(3)), [0, 1, 2])
+    np.testing.assert_array_equal(jnp.stack(bytearray(b"ab")), [97, 98])
+
+
+def test_what_arrays_cannot_be_made_of():
+    masked = np.ma.array([1, 2], mask=[True, False])
+    with pytest.raises(ValueError, match="numpy masked arrays are not supported"):
+        jnp.asarray(masked)
+    np.testing.assert_array_equal(jnp.array(masked), [1, 2])
+    with pytest.raises(ValueError, match="None is not a valid value for jnp.array"):
+        jnp.array([0.0, None])
+    with pytest.raises(TypeError, match="got <class 'list'> at position 1"):
+        jnp.repeat(np.ones(2), [1, 2])
+    with pytest.raises(TypeError, match="take_along_axis indices must be of integer type"):
+        jnp.take_along_axis(np.ones(2), np.ones(1), 0)
+    with pytest.raises(ValueError, match="invalid entry in choice array"):
+        jnp.choose(np.array([0]), [])
+
+
+def test_what_files_hold_beyond_numbers():
+    file = io.BytesIO()
+    np.save(file, np.array([None, "a"]))
+    file.seek(0)
+    assert jnp.load(file, allow_pickle=True).tolist() == [None, "a"]
+
+
+@pytest.mark.parametrize(("order", "axis"), [(np.inf, 0), (np.inf, (0, 1)), (1, (0, 1))])
+def test_norms_of_nothing_are_zero(order, axis):
+    result = jnp.linalg.norm(np.zeros((0, 2), np.float32), order, axis=axis)
+    np.testing.assert_array_equal(result, np.zeros(2 if axis == 0 else ()))

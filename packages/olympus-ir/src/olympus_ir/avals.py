@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from . import config, dtypes, layouts
-from .errors import OlympusError
+from .errors import OlympusError, TracerIntegerConversionError
 from .memory_spaces import MemorySpace
 from .naming import naming
 
@@ -310,6 +310,12 @@ def canonicalize_shape(shape: Any, context: str = "") -> Shape:
     try:
         return tuple(dimension_size(size) for size in shape)
     except TypeError as error:
+        if isinstance(error, TracerIntegerConversionError):
+            raise TypeError(
+                "Shapes must be 1D sequences of concrete values of integer type, got "
+                f"{shape!r}.\nIf using `jit`, try using `static_argnums` or applying `jit` to "
+                f"smaller subfunctions.\n{error}"
+            ) from None
         if isinstance(error, OlympusError):
             raise
         if isinstance(shape, int):

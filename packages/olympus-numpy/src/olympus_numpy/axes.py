@@ -55,7 +55,7 @@ def unique_axes(axes: Sequence[Any], ndim: int) -> tuple[int, ...]:
     """
     result = tuple(canonical_axis(axis, ndim) for axis in axes)
     if len(set(result)) != len(result):
-        raise ValueError(f"duplicate value in 'axis': {tuple(axes)}")
+        raise ValueError(f"duplicate value in 'axis', repeated axis: {tuple(axes)}")
     return result
 
 

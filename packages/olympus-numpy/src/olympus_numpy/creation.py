@@ -126,6 +126,11 @@ def asarray(
       >>> asarray(range(3))
       Array([0, 1, 2], dtype=int32)
     """
+    if hasattr(a, "filled") and isinstance(a, np.ndarray):
+        raise ValueError(
+            "numpy masked arrays are not supported: their masks would be lost. Use arr.filled() "
+            "to convert the value to a standard numpy array."
+        )
     if order not in ("K", None):
         raise NotImplementedError(f"asarray supports order='K' only, got order={order!r}.")
     return placed(_make("asarray", a, dtype, bool(copy)), device, out_sharding)
@@ -154,7 +159,7 @@ def _make(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
         base: Any = next(kind for kind in (int, float, complex) if isinstance(value, kind))
         return _from_scalar(base(value), dtype)
     if value is None:
-        raise ValueError(f"None is not a valid value for olympus.numpy.{function}")
+        raise ValueError("None is not a valid value for jnp.array")
     if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
         from .host import from_dlpack  # which is made of this module
 
@@ -226,7 +231,7 @@ def _collect_leaves(function: str, values: Any, leaves: list[Any]) -> None:
         if kind is list or isinstance(value, list | tuple):
             _collect_leaves(function, value, leaves)
         elif value is None:
-            raise ValueError(f"None is not a valid value for olympus.numpy.{function}")
+            raise ValueError("None is not a valid value for jnp.array")
         else:
             leaves.append(_with_type(value))
 
@@ -459,6 +464,12 @@ def _constant(
 ) -> Any:
     if isinstance(shape, dict):
         raise TypeError(f"{function} takes a shape, got the dict {shape!r}")
+    if dtype.__class__ is int and np.ndim(shape) == 0:
+        raise TypeError(
+            f"Cannot interpret '{dtype}' as a data type. Did you accidentally write "
+            f"`olympus.numpy.{function}({shape}, {dtype})` when you meant "
+            f"`olympus.numpy.{function}(({shape}, {dtype}))`?"
+        )
     shape = shape_of(shape)
     dtype = dtypes.check_and_canonicalize_user_dtype(
         float if dtype is None else dtype, function, stacklevel=4

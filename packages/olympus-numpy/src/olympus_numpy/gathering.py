@@ -39,9 +39,10 @@ def index_array(function: str, indices: Any) -> Any:
     """An argument that must be an array of integers."""
     indices = ensure_array(indices)
     if not dtypes.issubdtype(indices.dtype, np.integer) and indices.dtype != np.bool_:
-        raise ValueError(
-            f"{function}: indices must have an integer type, got {dtypes.name_of(indices.dtype)}"
-        )
+        name = dtypes.name_of(indices.dtype)
+        if function == "take":
+            raise ValueError(f"take: indices must have an integer type, got {name}")
+        raise TypeError(f"{function} indices must be of integer type, got {name}")
     return convert(indices, _int32) if indices.dtype == np.bool_ else indices
 
 

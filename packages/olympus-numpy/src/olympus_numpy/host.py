@@ -95,13 +95,15 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
       **kwargs: likewise.
 
     Returns:
-      An array; of a file with several, NumPy's mapping of them.
+      An array; a NumPy array where its dtype is none that arrays have, of objects for example; of a
+      file with several, NumPy's mapping of them.
     """
     result = np.load(file, *args, **kwargs)
     if isinstance(result, np.ndarray):
         if result.dtype.kind == "V" and result.dtype.itemsize == 2 and not result.dtype.names:
             result = result.view(dtypes.bfloat16)  # which NumPy's format has no name for
-        return asarray(result)
+        if dtypes.is_valid_dtype(dtypes.canonicalize_dtype(result.dtype)):
+            return asarray(result)
     return result
 
 

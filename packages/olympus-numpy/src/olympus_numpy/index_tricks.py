@@ -12,12 +12,12 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
-from olympus_ir.tracing import concrete_or_error
+from olympus_ir.tracing import Tracer, concrete_or_error
 
 from .arithmetic import remainder
 from .creation import asarray
 from .joining import concatenate
-from .promotion import check_arraylike, convert, ensure_array, promote_dtypes
+from .promotion import check_arraylike, convert, ensure_array, promote_dtypes, result_type_of
 from .ranges import arange, linspace, meshgrid
 from .searching import nonzero
 from .selection import clip, where
@@ -185,7 +185,9 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     """
     check_arraylike("unravel_index", indices)
     indices = ensure_array(indices)
-    shape = tuple(operator.index(size) for size in (shape if np.ndim(shape) else (shape,)))
+    shape = tuple(shape) if isinstance(shape, tuple | list) or np.ndim(shape) else (shape,)
+    if not any(isinstance(size, Tracer) for size in shape):
+        shape = tuple(map(operator.index, shape))
     dtype = indices.dtype
     if dtype == np.bool_:
         indices = indices.astype(int)
@@ -217,10 +219,10 @@ def ravel_multi_index(
     Args:
       multi_index: arrays of integers.
       dims: the shape.
-      mode: what happens to indices out of range: ``"clip"``, ``"wrap"``, or ``"raise"``, for
-        concrete indices only.
+      mode: what happens to indices out of range: ``"clip"``, ``"wrap"``, ``"ignore"``, or
+        ``"raise"``, for concrete indices only.
       order: ``"C"``: the last index changes fastest, ``"F"``: the first one does.
-      dtype: the integer dtype of the result.
+      dtype: the integer dtype of the result; that of the indices where not given.
 
     Example:
       >>> ravel_multi_index((1, 2), (2, 3))
@@ -233,12 +235,20 @@ def ravel_multi_index(
     arrays = [asarray(one) for one in multi_index]
     for array in arrays:
         if not dtypes.issubdtype(array.dtype, np.integer):
-            raise ValueError(f"only int indices permitted, got dtype={array.dtype}")
+            raise ValueError(
+                f"ravel_multi_index: dtype={array.dtype} is not an integer type: only int indices "
+                "permitted"
+            )
     index_dtype = (
-        dtypes.default_int_dtype()
+        result_type_of(*arrays)[0]
         if dtype is None
         else dtypes.check_and_canonicalize_user_dtype(dtype, "ravel_multi_index", 3)
     )
+    if math.prod(sizes) - 1 > dtypes.iinfo(index_dtype).max:
+        raise ValueError(
+            f"ravel_multi_index: dtype={index_dtype} not large enough to hold flattened index for "
+            f"dims={tuple(dims)}. Pass a wider one as `dtype`."
+        )
     if mode == "raise":
         known = [
             concrete_or_error(
@@ -255,8 +265,8 @@ def ravel_multi_index(
         arrays = [clip(array, 0, size - 1) for array, size in zip(arrays, sizes, strict=True)]
     elif mode == "wrap":
         arrays = [remainder(array, size) for array, size in zip(arrays, sizes, strict=True)]
-    else:
-        raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', or 'clip'")
+    elif mode != "ignore":
+        raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', 'clip', or 'ignore'.")
     if order not in ("C", "F"):
         raise ValueError(f"invalid order={order!r}. Expected 'C' or 'F'")
     pairs = list(zip(arrays, sizes, strict=True))
@@ -305,7 +315,7 @@ def ix_(*args: Any) -> tuple[Array, ...]:
 def _line(name: str, part: slice) -> Any:
     """The numbers of a slice; an imaginary step says how many there are."""
     for bound, value in (("start", part.start), ("stop", part.stop), ("step", part.step)):
-        concrete_or_error(None, value, f"slice {bound} of olympus.numpy.{name}")
+        concrete_or_error(None, value, f"slice {bound} of jnp.{name}")
     start = 0 if part.start is None else part.start
     step = 1 if part.step is None else part.step
     if isinstance(step, complex):

@@ -77,11 +77,10 @@ def _sequence(name: str, arrays: Any) -> Any:
         if arrays.ndim and arrays.shape[0] == 0:
             raise ValueError(f"Need at least one array to {name}, got an array of {arrays.shape}.")
         return arrays
-    if not isinstance(arrays, Sequence):
-        if hasattr(arrays, "__iter__"):
-            arrays = list(arrays)
-        else:
+    if not isinstance(arrays, list | tuple):
+        if not hasattr(arrays, "__iter__"):
             raise TypeError(f"{name} takes a sequence of arrays, got {type(arrays).__name__}")
+        arrays = list(arrays)
     check_arraylike(name, *arrays)
     if len(arrays) == 0:
         raise ValueError(f"Need at least one array to {name}.")
@@ -540,10 +539,7 @@ def repeat(
       >>> repeat(array([1, 2]), 2)
       Array([1, 1, 2, 2], dtype=int32)
     """
-    check_arraylike("repeat", a)
-    if isinstance(repeats, list | tuple):
-        repeats = np.asarray(repeats)
-    check_arraylike("repeat", repeats)
+    check_arraylike("repeat", a, repeats)
     a = ensure_array(a)
     if axis is None or a.ndim == 0:
         a, axis = ravel(a), 0

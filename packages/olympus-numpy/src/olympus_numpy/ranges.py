@@ -131,9 +131,7 @@ def _bound(name: str, value: Any) -> Any:
     if value is None or value.__class__ is int or value.__class__ is float:
         return value
     if isinstance(value, Tracer):
-        value = concrete_or_error(
-            None, value, f"It arose in the olympus.numpy.arange argument '{name}'"
-        )
+        value = concrete_or_error(None, value, f"It arose in the jnp.arange argument '{name}'")
     if isinstance(value, str | bytes):
         raise TypeError(f"Value {value!r} is not a valid argument of arange: it must be a number")
     check_arraylike("arange", value)

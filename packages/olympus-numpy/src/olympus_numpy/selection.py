@@ -233,13 +233,15 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
     a = ensure_array(a)
     if not dtypes.issubdtype(a.dtype, np.integer):
         raise ValueError("`a` array must be integer typed")
+    count = len(choices)
+    if count == 0:
+        raise ValueError("invalid entry in choice array: there are no choices")
     arrays = promote_dtypes(*(ensure_array(choice) for choice in choices))
-    count = len(arrays)
     if mode == "raise":
         indices = concrete_or_error(
             np.asarray,
             a,
-            "The error occurred because olympus.numpy.choose was jit-compiled with mode='raise'. "
+            "The error occurred because jnp.choose was jit-compiled with mode='raise'. "
             "Use mode='wrap' or mode='clip' instead.",
         )
         if ((indices < 0) | (indices >= count)).any():

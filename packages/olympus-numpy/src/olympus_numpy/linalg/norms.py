@@ -54,7 +54,7 @@ def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...] | None, keepdims: bool)
     if isinstance(ord, str):
         raise ValueError(f"Invalid order '{ord}' for vector norm.")
     if ord == np.inf:
-        return largest(absolute(x), axes, keepdims)
+        return largest(absolute(x), axes, keepdims, 0 if 0 in x.shape else None)
     if ord == -np.inf:
         return smallest(absolute(x), axes, keepdims)
     if ord == 0:
@@ -76,7 +76,7 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any
         inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = _sum(absolute(x), (inner,), True)
         extreme = largest if ord > 0 else smallest
-        result = extreme(sums, (outer,), True)
+        result = extreme(sums, (outer,), True, 0 if ord > 0 and 0 in sums.shape else None)
         return result if keepdims else lax.squeeze(result, axes)
     if ord in (2, -2, "nuc"):
         others = [axis for axis in range(x.ndim) if axis not in axes]
