@@ -337,3 +337,41 @@ def test_what_files_hold_beyond_numbers():
 def test_norms_of_nothing_are_zero(order, axis):
     result = jnp.linalg.norm(np.zeros((0, 2), np.float32), order, axis=axis)
     np.testing.assert_array_equal(result, np.zeros(2 if axis == 0 else ()))
+
+
+# ---- dtypes of results ----
+
+
+def test_places_are_counted_in_32_bits():
+    with config.enable_x64(True):
+        assert jnp.searchsorted(np.arange(3.0), 1.5).dtype == np.int32
+        assert jnp.digitize(np.arange(3.0), np.arange(2.0)).dtype == np.int32
+        assert jnp.rint(np.int32(2**30 + 1)).dtype == np.float64
+        assert jnp.tri(2).dtype == np.float32
+    assert float(jnp.rint(np.int8(3))) == 3
+
+
+def test_numpy_integers_with_python_floats_are_weakly_typed():
+    for function in (jnp.add, jnp.multiply, jnp.maximum):
+        result = function(2.5, np.int8(3))
+        assert result.dtype == np.float32
+        assert result.weak_type
+    assert not jnp.add(2.5, np.float32(3)).weak_type
+
+
+def test_polynomials_of_truth_values():
+    p, x = np.array([True, False, True]), np.array([True, False])
+    result = jnp.polyval(p, x)
+    assert result.dtype == np.bool_
+    np.testing.assert_array_equal(result, [True, True])
+
+
+@pytest.mark.parametrize("dtype", [dtypes.bfloat16, np.float16])
+def test_quantiles_of_integers_are_exact_for_narrow_q(dtype):
+    result = jnp.quantile(np.arange(1001), np.array(0.5, dtype))
+    assert result.dtype == np.float32
+    assert float(result) == 500
+
+
+def test_choices_of_python_numbers_have_a_dtype():
+    assert not jnp.choose(np.array([0, 1]), [1.0, 2.0]).weak_type

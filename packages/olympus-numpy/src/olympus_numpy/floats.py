@@ -132,11 +132,13 @@ def rint(x: Any, /) -> Array:
       >>> rint(2.5)
       Array(2., dtype=float32, weak_type=True)
     """
-    was_inexact = _is(result_type_of(x)[0], np.inexact)
+    check_arraylike("rint", x)
+    if not _is(result_type_of(x)[0], np.inexact):
+        return convert(ensure_array(x), dtypes.default_float_dtype())
     x, dtype = promote_args_inexact.single("rint", x)
     if _is(dtype, np.complexfloating):
         return lax.complex(lax.round(lax.real(x), _EVEN), lax.round(lax.imag(x), _EVEN))
-    return lax.round(x if was_inexact else convert(x, dtype), _EVEN)
+    return lax.round(x, _EVEN)
 
 
 def _rounded(a: Any, decimals: int = 0) -> Any:

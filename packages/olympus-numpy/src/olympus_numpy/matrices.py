@@ -85,7 +85,7 @@ def eye(
       N: the number of rows.
       M: the number of columns; as many where not given.
       k: the diagonal: the main one where 0, above it where positive.
-      dtype: the dtype, floating where not given.
+      dtype: the dtype, float32 where not given.
       device: the device or sharding to put the array on.
 
     Example:
@@ -105,7 +105,7 @@ def identity(n: int, dtype: Any = None) -> Array:
 
     Args:
       n: the number of rows and columns.
-      dtype: the dtype, floating where not given.
+      dtype: the dtype, float32 where not given.
 
     Example:
       >>> identity(2, dtype=int)
@@ -122,14 +122,16 @@ def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
       N: the number of rows.
       M: the number of columns; as many where not given.
       k: the diagonal: the main one where 0, above it where positive.
-      dtype: the dtype, floating where not given.
+      dtype: the dtype, float32 where not given.
 
     Example:
       >>> tri(2, 3)
       Array([[1., 0., 0.],
              [1., 1., 0.]], dtype=float32)
     """
-    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "tri", 3)
+    dtype = dtypes.check_and_canonicalize_user_dtype(
+        np.float32 if dtype is None else dtype, "tri", 3
+    )
     return _tri(_matrix_shape("tri", N, M), dtype, k)
 
 

@@ -30,25 +30,19 @@ __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polys
 
 
 def _horner(p: Any, x: Any, unroll: int) -> Any:
-    p, x = _of_one_dtype(p, x)
+    p, x = promote_dtypes(ensure_array(p), ensure_array(x))
+    p, x = (convert(one, one.dtype) for one in (ensure_array(p), ensure_array(x)))
+    is_bool = p.dtype == np.bool_
+    multiply, add = (lax.bitwise_and, lax.bitwise_or) if is_bool else (lax.mul, lax.add)
     shape = lax.broadcast_shapes(p.shape[1:], np.shape(x))
     x = spread(x, shape)
     start = lax.full_like(x, 0)
 
     def step(value: Any, coefficient: Any) -> Any:
-        return lax.add(lax.mul(value, x), spread(coefficient, shape)), None
+        return add(multiply(value, x), spread(coefficient, shape)), None
 
     value, _ = lax.scan(step, start, p, unroll=unroll)
     return value
-
-
-def _of_one_dtype(p: Any, x: Any) -> tuple[Any, Any]:
-    """Coefficients and argument of one dtype, which need not be floating."""
-    p, x = promote_dtypes(ensure_array(p), ensure_array(x))
-    dtype = ensure_array(p).dtype
-    if dtype == np.bool_:
-        dtype = dtypes.default_int_dtype()
-    return convert(p, dtype), convert(x, dtype)
 
 
 _polyval = compiled(_horner, ("unroll",), name="polyval")

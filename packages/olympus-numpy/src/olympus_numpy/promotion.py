@@ -230,6 +230,8 @@ def _step(description: Any, aval: ShapedArray, dtype: Any, weak_type: bool, rank
     shape = (1,) * missing + aval.shape if missing > 0 and aval.ndim else None
     same_type = aval.dtype == dtype and aval.weak_type == weak_type
     if is_host_value and not aval.shape:
+        if weak_type:
+            return dtypes.scalar_type_of(dtype)
         return lambda value: np.asarray(value, dtype)
     if is_host_value:
         canonical = aval.dtype

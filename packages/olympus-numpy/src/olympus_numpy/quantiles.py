@@ -55,7 +55,11 @@ def _quantile_of(
     weights: Any = None,
 ) -> Any:
     check_arraylike("quantile", a, q)
-    a, q = promote_dtypes_inexact(ensure_array(a), ensure_array(q))
+    (a,) = promote_dtypes_inexact(ensure_array(a))
+    q = ensure_array(q)
+    if dtypes.itemsize_bits(q.dtype) < 16:
+        q = convert(q, ensure_array(a).dtype)  # which no other dtype is promoted with
+    a, q = promote_dtypes_inexact(a, q)
     a, q = ensure_array(a), ensure_array(q)
     if dtypes.issubdtype(a.dtype, np.complexfloating):
         raise ValueError(

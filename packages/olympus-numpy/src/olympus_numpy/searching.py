@@ -13,7 +13,7 @@ from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
 from olympus_ir.lax.named_axes import varying_like
 from olympus_ir.naming import naming
-from olympus_ir.tracing import concrete_or_error
+from olympus_ir.tracing import concrete_or_error, is_constant_dim
 
 from .compilation import compiled
 from .promotion import check_arraylike, convert, ensure_array, promote_dtypes
@@ -141,7 +141,9 @@ def _searched(a: Any, v: Any, side: str = "left", sorter: Any = None, method: st
     if sorter is not None:
         a = a[sorter]
     count = a.shape[0]
-    index_dtype = dtypes.default_int_dtype()
+    # Places are counted in 32 bits where these are enough, with 64-bit types too.
+    too_large = is_constant_dim(a.shape[0]) and a.shape[0] >= 2**31
+    index_dtype = np.dtype(np.int64 if too_large else np.int32)
     if count == 0:
         return lax.full(v.shape, np.zeros((), index_dtype))
     if method == "compare_all":
@@ -261,7 +263,7 @@ def _digitized(x: Any, bins: Any, right: bool, method: str) -> Any:
     x, bins = ensure_array(x), ensure_array(bins)
     count = bins.shape[0]
     if count == 0:
-        return lax.full(x.shape, np.zeros((), dtypes.default_int_dtype()))
+        return lax.full(x.shape, np.int32(0))
     last = lax.index_in_dim(bins, count - 1, 0, keepdims=False)
     increasing = lax.bitwise_not(_less(last, lax.index_in_dim(bins, 0, 0, keepdims=False)))
     side = "left" if right else "right"

@@ -255,7 +255,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
     else:
         raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
     shape = broadcast_shapes(a.shape, *(np.shape(one) for one in arrays))
-    cases = [spread(one, shape) for one in arrays]
+    cases = [spread(convert(one, one.dtype), shape) for one in map(ensure_array, arrays)]
     if count == 1:
         return cases[0]
     index = spread(convert(a, np.dtype(np.int32)), shape)
