@@ -9,9 +9,17 @@ import pytest
 import olympus_numpy as jnp
 from olympus_autodiff import grad
 from olympus_ir import ShapeDtypeStruct
-from olympus_pallas import BlockSpec, GridSpec, ds, next_power_of_2, pallas_call, program_id
+from olympus_pallas import (
+    BlockSpec,
+    GridSpec,
+    ds,
+    loop,
+    next_power_of_2,
+    pallas_call,
+    program_id,
+)
 from olympus_pallas.memory_access import atomic_and, atomic_cas, load, store
-from olympus_pallas.tpu import VMEM, PrefetchScalarGridSpec
+from olympus_pallas.tpu import VMEM, PrefetchScalarGridSpec, SemaphoreType
 from olympus_pallas.triton import approx_tanh, dot
 
 F32 = np.dtype(np.float32)
@@ -190,3 +198,12 @@ def test_slices_out_of_bounds():
 
     with pytest.raises(ValueError, match="Out of bound slice: start=5, size=4, stride=1, dim=8"):
         call(beyond)
+
+
+def test_loops_without_a_carry_return_nothing():
+    def kernel(x_ref, o_ref):
+        loop(0, 4)(lambda i: i)
+
+    with pytest.raises(TypeError, match="without init_carry returns nothing"):
+        call(kernel)
+    assert repr(SemaphoreType.DMA) == "<SemaphoreType.DMA: 'dma'>"

@@ -66,6 +66,9 @@ def loop(
     Returns:
       A decorator that runs the loop at once, and gives the last carry.
 
+    Raises:
+      TypeError: where the function returns something, and there is no carry.
+
     Example:
       >>> from olympus_ir import ShapeDtypeStruct
       >>> from olympus_pallas import pallas_call
@@ -80,10 +83,15 @@ def loop(
     def run_loop(body: Callable[..., Any]) -> Any:
         def one(number: Any, carry: Any) -> Any:
             index = lower + number * step
-            if init_carry is None:
-                body(index)
-                return None
-            return body(index, carry)
+            if init_carry is not None:
+                return body(index, carry)
+            result = body(index)
+            if result is not None:
+                raise TypeError(
+                    "a function that pl.loop runs without init_carry returns nothing, got "
+                    f"{result!r}: the carry output has another structure than the carry input"
+                )
+            return None
 
         return lax.fori_loop(0, cdiv(upper - lower, step), one, init_carry, unroll=unroll)
 

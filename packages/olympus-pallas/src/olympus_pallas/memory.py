@@ -166,9 +166,6 @@ class SemaphoreType(enum.Enum):
     DMA = "dma"
     BARRIER = "barrier"
 
-    def __repr__(self) -> str:
-        return f"SemaphoreType.{self.name}"
-
     @property
     def dtype(self) -> SemaphoreDType:
         return _SEMAPHORE_DTYPES[self]
