@@ -105,7 +105,7 @@ def check_input(leaf: Any, holomorphic: bool, allow_int: bool, name: str) -> Non
             raise TypeError(
                 f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype "
                 f"of np.inexact), but got {dtypes.name_of(dtype)}. If you want to use Boolean- or "
-                "integer-valued inputs, use vjp or set allow_int to True."
+                f"integer-valued inputs, use {naming.module}.vjp or set allow_int to True."
             )
 
 
@@ -124,13 +124,13 @@ def check_output(dtype: Any, holomorphic: bool, name: str) -> None:
             f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
             f"np.floating), but got {dtypes.name_of(dtype)}. For holomorphic differentiation, pass "
             "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
-            "outputs, use vjp directly."
+            f"outputs, use {naming.module}.vjp directly."
         )
     else:
         raise TypeError(
             f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
             f"np.floating), but got {dtypes.name_of(dtype)}. For differentiation of functions with "
-            "integer outputs, use vjp directly."
+            f"integer outputs, use {naming.module}.vjp directly."
         )
 
 

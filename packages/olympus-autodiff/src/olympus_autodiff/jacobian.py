@@ -239,7 +239,7 @@ def _check_forward_input(leaf: Any, holomorphic: bool) -> None:
             "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of np.floating), "
             f"but got {dtypes.name_of(dtype)}. For holomorphic differentiation, pass "
             "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
-            "inputs or integer inputs, use jvp directly."
+            f"inputs or integer inputs, use {naming.module}.jvp directly."
         )
 
 
