@@ -13,15 +13,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from types import MappingProxyType
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
 
 from .config_flags import ExplicitX64Mode, explicit_x64_dtypes
 from .config_states import enable_x64
-from .extended_dtypes import ExtendedDType, extended, float0, prng_key
-from .naming import naming
+from .extended_dtypes import ExtendedDType, extended, float0, prng_key, refuse_float0
 
 __all__ = [
     "DType",
@@ -52,6 +51,7 @@ __all__ = [
     "prng_key",
     "python_scalar_dtype",
     "python_scalar_types",
+    "refuse_float0",
     "scalar_type_of",
     "short_name",
     "supports_inf",
@@ -303,22 +303,11 @@ def check_integer_fits(value: int, dtype: np.dtype) -> None:
     """Raises an OverflowError when the Python integer ``value`` does not fit into ``dtype``."""
     smallest, largest = _INTEGER_RANGES[dtype]
     if not smallest <= value <= largest:
-        repair = (
-            "" if enable_x64.value else f" Enable 64-bit types with {naming.module}_enable_x64."
-        )
+        repair = "" if enable_x64.value else f" Enable 64-bit types with {enable_x64.shown_name}."
         raise OverflowError(
             f"Python int {value} too large to convert to {dtype.name}, which holds integers from "
             f"{smallest} to {largest}.{repair if dtype.itemsize == 4 else ''}"
         )
-
-
-def refuse_float0(operation: str) -> NoReturn:
-    """Raises the error about an operand without elements, the tangent of an integer."""
-    raise TypeError(
-        f"{operation} was called with a float0. float0s do not support any operations by design: "
-        "they are the tangents of integers, and have no elements. Zeros in their place are "
-        "np.zeros(x.shape, float)."
-    )
 
 
 # --- The dtype of a value ------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._jaxlib import JaxRuntimeError
+from .naming import naming
 
 if TYPE_CHECKING:
     from .tracing import Tracer
@@ -211,6 +212,23 @@ class UnexpectedTracerError(OlympusTypeError):
 
     def __init__(self, msg: str):
         super().__init__(msg)
+
+
+def escaped_tracer_message(tracer: Tracer, detail: str = "") -> str:
+    """What is said of a tracer used after, or outside of, the tracing that made it."""
+    return (
+        f"Encountered an unexpected tracer. A function transformed by {naming.library} had a side "
+        "effect, "
+        f"allowing for a reference to an intermediate value with type {tracer.aval.str_short()} "
+        f"wrapped in a {type(tracer).__name__} to escape the scope of the transformation"
+        f"{'; it ' + detail if detail else ''}.\n"
+        f"{naming.library} transformations require that functions explicitly return their outputs, "
+        "and disallow saving intermediate values to global state.\n"
+        f"{tracer._origin_message()}\n"
+        "To catch the leak earlier, set the environment variable "
+        f"{naming.module.upper()}_CHECK_TRACER_LEAKS or use the `{naming.module}.checking_leaks` "
+        "context manager."
+    )
 
 
 class LeakedTracerError(OlympusError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import abc
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -84,3 +84,12 @@ class ExtendedDType(abc.ABC):
 # The dtype of tangents of values that have no tangent space, as integers have none. Its arrays take
 # no memory.
 float0: np.dtype = np.dtype([("float0", np.void, 0)])
+
+
+def refuse_float0(operation: str) -> NoReturn:
+    """Raises the error about an operand without elements, the tangent of an integer."""
+    raise TypeError(
+        f"{operation} was called with a float0. float0s do not support any operations by design: "
+        "they are the tangents of integers, and have no elements. Zeros in their place are "
+        "np.zeros(x.shape, float)."
+    )

@@ -26,6 +26,7 @@ from .errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
     UnexpectedTracerError,
+    escaped_tracer_message,
 )
 from .name_stacks import NameStack, no_names
 from .naming import naming
@@ -462,12 +463,9 @@ class Tracer(ArrayBase):
         )
 
     def _check_scalar(self) -> None:
-        aval = self.aval
-        if getattr(aval, "shape", ()) != ():
-            raise TypeError(
-                "Only scalar arrays can be converted to Python scalars; got "
-                f"{aval.str_short()} with ndim={len(aval.shape)}."
-            )
+        if getattr(self.aval, "shape", ()):
+            what = "Only scalar arrays can be converted to Python scalars"
+            raise TypeError(f"{what}; got {self.aval.str_short()}.")
 
     def __int__(self) -> int:
         self._check_scalar()
@@ -484,10 +482,9 @@ class Tracer(ArrayBase):
 
     def __index__(self) -> int:
         aval = self.aval
-        if getattr(aval, "shape", ()) != () or not np.issubdtype(aval.dtype, np.integer):
+        if getattr(aval, "shape", ()) or not np.issubdtype(aval.dtype, np.integer):
             raise TypeError(
-                "Only integer scalar arrays can be converted to a scalar index; got "
-                f"{aval.str_short()}."
+                f"Only integer scalar arrays can be converted to a scalar index: {aval}"
             )
         return operator.index(self._concrete(TracerIntegerConversionError))
 
@@ -566,19 +563,7 @@ def reject_tracers(primitive: Primitive, args: Sequence[Any]) -> None:
 
 def escaped_tracer_error(tracer: Tracer, detail: str = "") -> UnexpectedTracerError:
     """The error for a tracer used after, or outside of, the tracing that made it."""
-    return UnexpectedTracerError(
-        f"Encountered an unexpected tracer. A function transformed by {naming.library} had a side "
-        "effect, "
-        f"allowing for a reference to an intermediate value with type {tracer.aval.str_short()} "
-        f"wrapped in a {type(tracer).__name__} to escape the scope of the transformation"
-        f"{'; it ' + detail if detail else ''}.\n"
-        f"{naming.library} transformations require that functions explicitly return their outputs, "
-        "and disallow saving intermediate values to global state.\n"
-        f"{tracer._origin_message()}\n"
-        "To catch the leak earlier, set the environment variable "
-        f"{naming.module.upper()}_CHECK_TRACER_LEAKS or use the `{naming.module}.checking_leaks` "
-        "context manager."
-    )
+    return UnexpectedTracerError(escaped_tracer_message(tracer, detail))
 
 
 def find_tracers(args: Sequence[Any]) -> bool:

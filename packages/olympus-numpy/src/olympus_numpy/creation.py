@@ -12,15 +12,23 @@ import numpy as np
 
 from olympus_ir import dtypes, lax
 from olympus_ir.arrays import Array
-from olympus_ir.avals import ShapedArray, canonicalize_shape, get_aval, is_valid_value
+from olympus_ir.avals import ShapedArray, canonicalize_shape, get_aval
 from olympus_ir.lax.creation import layout_like, place_like
 from olympus_ir.lax.named_axes import varying_like
 from olympus_ir.lax.values import as_array
-from olympus_ir.naming import naming
 from olympus_ir.resharding import asked_sharding
 
 from .compilation import compiled, inlined
-from .promotion import check_arraylike, convert, held, result_type_of, spread, to_array
+from .promotion import (
+    check_arraylike,
+    convert,
+    held,
+    not_numbers,
+    result_type_of,
+    spread,
+    to_array,
+    with_type,
+)
 
 __all__ = [
     "array",
@@ -197,18 +205,11 @@ def from_host(value: Any, dtype: Any = None, original: Any = None) -> Any:
             return value  # has no elements that a device could hold
         dtype = dtypes.canonicalize_dtype(value.dtype)
         if not dtypes.is_valid_dtype(dtype):
-            raise TypeError(_not_numbers(value if original is None else original, value.dtype))
+            raise TypeError(not_numbers(value if original is None else original, value.dtype))
     if value.dtype != dtype:
         with np.errstate(over="ignore", invalid="ignore"):
             value = value.astype(dtype)
     return held(value, ShapedArray(value.shape, dtype))
-
-
-def _not_numbers(value: Any, dtype: Any) -> str:
-    return (
-        f"Value {value!r} with dtype {dtype} is not a valid {naming.library} array type. Only "
-        f"arrays of numeric types are supported by {naming.library}."
-    )
 
 
 def _from_sequence(function: str, values: Any, dtype: Any) -> Any:
@@ -233,14 +234,7 @@ def _collect_leaves(function: str, values: Any, leaves: list[Any]) -> None:
         elif value is None:
             raise ValueError("None is not a valid value for jnp.array")
         else:
-            leaves.append(_with_type(value))
-
-
-def _with_type(value: Any) -> Any:
-    """What is to tell the dtype of an element: of foreign objects, what they are as arrays."""
-    if hasattr(value, "__array__") and not is_valid_value(value):
-        return np.asarray(value)
-    return value
+            leaves.append(with_type(value))
 
 
 def _from_host_sequence(values: Any, leaves: list[Any], kinds: set[type], dtype: Any) -> Any:
@@ -248,7 +242,7 @@ def _from_host_sequence(values: Any, leaves: list[Any], kinds: set[type], dtype:
     if dtype is None and leaves:
         for leaf in leaves:
             if isinstance(leaf, str | bytes):
-                raise TypeError(_not_numbers(leaf, np.asarray(leaf).dtype))
+                raise TypeError(not_numbers(leaf, np.asarray(leaf).dtype))
         if kinds <= _python_scalars:
             widest = complex if complex in kinds else float if float in kinds else None
             widest = widest or (int if int in kinds else bool)

@@ -25,6 +25,7 @@ from olympus_ir.avals import ShapedArray, aval_getters, get_aval, is_valid_value
 from olympus_ir.config import config_states
 from olympus_ir.evaluation import evaluator
 from olympus_ir.lax.values import recording_trace, typed_scalar
+from olympus_ir.naming import naming
 from olympus_ir.promotion import lattice_result_type
 from olympus_ir.tracing import current, evaluation_trace
 
@@ -483,3 +484,18 @@ def held(value: Any, aval: Any) -> Any:
         if recording is not None:
             return recording.tracer(typed_scalar(value.copy(), aval.dtype, aval.weak_type))
     return evaluator().array(value, aval)
+
+
+def not_numbers(value: Any, dtype: Any) -> str:
+    """What is said of a value whose elements are no numbers."""
+    return (
+        f"Value {value!r} with dtype {dtype} is not a valid {naming.library} array type. Only "
+        f"arrays of numeric types are supported by {naming.library}."
+    )
+
+
+def with_type(value: Any) -> Any:
+    """What is to tell the dtype of an element: of foreign objects, what they are as arrays."""
+    if hasattr(value, "__array__") and not is_valid_value(value):
+        return np.asarray(value)
+    return value

@@ -536,10 +536,9 @@ class LoweringContext:
     def constant_value(self, value: Any) -> Any:
         """A constant of the program as a value of this block."""
         aval = get_aval(value)
-        if is_token(aval):  # it stands for the past, on which everything depends
+        if is_token(aval):  # which stands for the past
             return self.create("stablehlo.create_token", mlir.token_type(), ())
-        handler = constant_handlers.get(type(value))
-        array = handler(value) if handler is not None else np.asarray(value)
+        array = constant_handlers.get(type(value), np.asarray)(value)
         physical = mlir.physical_aval(aval)
         return self.constant(array, physical.dtype)
 
