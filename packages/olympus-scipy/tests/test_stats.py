@@ -274,3 +274,10 @@ def test_bad_input():
         stats.norm.logpdf(array(1j))
     with pytest.raises(AttributeError, match="no attribute"):
         getattr(stats, "zipfian")  # noqa: B009
+
+
+def test_counts_of_outcomes_are_integers():
+    p = np.array([0.3, 0.7], np.float32)
+    for x, n in (([1.0, 2.0], 3), ([1, 2], 3.0)):
+        with pytest.raises(ValueError, match="x and n must be of integer type"):
+            stats.multinomial.logpmf(np.array(x), n, p)

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
 from olympus_ir import config, lax
+from olympus_ir.jit import jit
 from olympus_ir.reference import reference_evaluator
 
 GENERATOR = np.random.default_rng(0)
@@ -88,3 +91,15 @@ def test_limits():
     b = np.array([1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0], np.float32)
     x = np.array([0.5, 0.5, 0.0, 1.0, 0.5, 0.5, 0.5, 1.5], np.float32)
     np.testing.assert_array_equal(lax.betainc(a, b, x), [1, 0, 0, 1, 0, nan, nan, nan])
+
+
+def test_incomplete_gamma_of_numbers_that_are_none():
+    """The compiler takes some operations to give numbers that are not negative."""
+    x = np.array([np.nan, -2.0, 1.0], np.float32)
+    a = np.full(3, 1.5, np.float32)
+    zero, power = np.zeros(3, np.float32), np.full(3, 1.3, np.float32)
+    inner = (lambda x: lax.max(x, zero), lambda x: lax.pow(lax.abs(x), power))
+    for function, of_x in itertools.product((lax.igamma, lax.igammac), inner):
+        compiled = np.asarray(jit(lambda x, f=function, g=of_x: f(a, g(x)))(x))
+        assert np.isnan(compiled[0])
+        np.testing.assert_allclose(compiled, function(a, of_x(x)), rtol=1e-5)

@@ -270,7 +270,9 @@ def _at_limits(a: Any, x: Any, inside: Any, at_zero: float, at_infinity: float) 
     result = where(x == 0.0, at_zero, inside)
     result = where(a == math.inf, at_zero, result)
     result = where((a == 0.0) | (x == math.inf), at_infinity, result)
-    undefined = ~((a >= 0.0) & (x >= 0.0)) | ((a == 0.0) & (x == 0.0))
+    undefined = (a < 0.0) | (x < 0.0) | ((a == 0.0) & (x == 0.0))
+    # XLA takes the maximum of x and 0, and powers of moduli, to be at least 0 even where it is NaN.
+    undefined = undefined | (a != a) | (x != x)
     return where(undefined, math.nan, result)
 
 

@@ -27,12 +27,20 @@ def logpmf(x: Any, n: Any, p: Any) -> Array:
       n: the number of trials.
       p: the probabilities of the outcomes, along the last axis.
 
+    Raises:
+      ValueError: where ``x`` or ``n`` are not of integers.
+
     Example:
       >>> import olympus_numpy as jnp
       >>> round(float(logpmf(jnp.array([1, 1]), 2, jnp.array([0.5, 0.5]))), 4)
       -0.6931
     """
-    x, n, p = promote_dtypes_inexact(onp.asarray(x), onp.asarray(n), onp.asarray(p))
+    x, n = onp.asarray(x), onp.asarray(n)
+    if not (onp.issubdtype(x.dtype, np.integer) and onp.issubdtype(n.dtype, np.integer)):
+        raise ValueError(
+            f"x and n must be of integer type; got x.dtype={x.dtype}, n.dtype={n.dtype}"
+        )
+    x, n, p = promote_dtypes_inexact(x, n, onp.asarray(p))
     terms = special.xlogy(x, p) - lax.lgamma(x + 1.0)
     value = lax.lgamma(n + 1.0) + onp.sum(terms, axis=-1)
     return onp.where(onp.sum(x, axis=-1) == n, value, -np.inf)
