@@ -216,6 +216,7 @@ def test_traced_indices():
         ((np.array([0, 1]), np.array([0, 1, 0])), ValueError, "Incompatible shapes for broad"),
         (object(), IndexError, "only integers, slices"),
         ({"a": 1}, IndexError, "only integers, slices"),
+        (jnp.int32, IndexError, "only integers, slices"),
     ],
 )
 def test_errors(index, error, match):

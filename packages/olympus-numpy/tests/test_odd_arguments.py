@@ -375,3 +375,8 @@ def test_quantiles_of_integers_are_exact_for_narrow_q(dtype):
 
 def test_choices_of_python_numbers_have_a_dtype():
     assert not jnp.choose(np.array([0, 1]), [1.0, 2.0]).weak_type
+
+
+def test_permutations_name_all_dimensions():
+    with pytest.raises(TypeError, match="isn't a permutation of operand dimensions"):
+        jnp.transpose(np.ones((2, 3)), (1,))

@@ -313,7 +313,7 @@ def _as_index_array(part: Any) -> Any:
     try:
         return operator.index(part)
     except TypeError:
-        dtype = getattr(part, "dtype", np.dtype(type(part)))
+        dtype = np.dtype(type(part))
         if dtype.hasobject:
             raise IndexError(
                 "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or "

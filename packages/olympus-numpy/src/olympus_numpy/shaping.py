@@ -248,8 +248,9 @@ def transposed(a: Any, axes: tuple[int, ...] | None = None) -> Any:
     else:
         order = tuple(canonical_axis(axis, a.ndim) for axis in axes)
         if len(order) != a.ndim:
-            raise ValueError(
-                f"transpose: axes must name all {a.ndim} dimensions of the array, got {axes}"
+            raise TypeError(
+                "transpose permutation isn't a permutation of operand dimensions, got permutation "
+                f"{order} for an array of shape {a.shape}"
             )
     return as_array(lax.transpose(a, order))
 
