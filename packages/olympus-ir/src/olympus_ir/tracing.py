@@ -464,8 +464,7 @@ class Tracer(ArrayBase):
 
     def _check_scalar(self) -> None:
         if getattr(self.aval, "shape", ()):
-            what = "Only scalar arrays can be converted to Python scalars"
-            raise TypeError(f"{what}; got {self.aval.str_short()}.")
+            raise TypeError(f"Only scalar arrays can be converted to Python scalars: {self.aval}")
 
     def __int__(self) -> int:
         self._check_scalar()
@@ -481,11 +480,9 @@ class Tracer(ArrayBase):
         raise needs_a_value("complex() was called on", "`x.astype(complex)`")(self)
 
     def __index__(self) -> int:
-        aval = self.aval
-        if getattr(aval, "shape", ()) or not np.issubdtype(aval.dtype, np.integer):
-            raise TypeError(
-                f"Only integer scalar arrays can be converted to a scalar index: {aval}"
-            )
+        if getattr(self.aval, "shape", ()) or not np.issubdtype(self.aval.dtype, np.integer):
+            what = "Only integer scalar arrays can be converted to a scalar index"
+            raise TypeError(f"{what}; got {self.aval.str_short()}.")
         return operator.index(self._concrete(TracerIntegerConversionError))
 
     def item(self, *args: Any) -> Any:

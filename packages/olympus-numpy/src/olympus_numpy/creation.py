@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +36,6 @@ __all__ = [
     "copy",
     "empty",
     "empty_like",
-    "frombuffer",
     "full",
     "full_like",
     "ones",
@@ -374,22 +372,6 @@ def copy(a: Any, order: str | None = None) -> Array:
     return array(a, copy=True, order="K" if order is None else order)
 
 
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
-    """Returns the contents of a buffer, such as a bytes object, as an array of one dimension.
-
-    Args:
-      buffer: an object with the buffer protocol.
-      dtype: how the bytes are read.
-      count: how many elements to read; all where -1.
-      offset: how many bytes to skip.
-
-    Example:
-      >>> frombuffer(b"abc", dtype="uint8")
-      Array([97, 98, 99], dtype=uint8)
-    """
-    return asarray(np.frombuffer(buffer=buffer, dtype=np.dtype(dtype), count=count, offset=offset))
-
-
 # ---- filled with constants ----
 
 
@@ -611,17 +593,3 @@ def _constant_like(
     if np.ndim(value):
         return placed(_filled(value, shape, dtype, weak_type), device, out_sharding)
     return varying_like(placed(_filled(value, shape, dtype, weak_type, out_sharding), device), a)
-
-
-def integer_argument(function: str, name: str, value: Any) -> int:
-    """A concrete integer argument.
-
-    Raises:
-      TypeError: where it is not an integer.
-    """
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(
-            f"{function}: `{name}` must be an integer, got {value!r} of type {type(value).__name__}"
-        ) from None

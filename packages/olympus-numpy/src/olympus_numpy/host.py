@@ -25,6 +25,7 @@ __all__ = [
     "array_repr",
     "array_str",
     "from_dlpack",
+    "frombuffer",
     "fromfile",
     "fromiter",
     "fromstring",
@@ -139,6 +140,22 @@ def fromfile(*args: Any, **kwargs: Any) -> NoReturn:
 def fromiter(*args: Any, **kwargs: Any) -> NoReturn:
     """Raises NotImplementedError: iterating is an effect. Use ``asarray(numpy.fromiter(...))``."""
     _refuse_impure("fromiter")
+
+
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
+    """Returns the contents of a buffer, such as a bytes object, as an array of one dimension.
+
+    Args:
+      buffer: an object with the buffer protocol.
+      dtype: how the bytes are read.
+      count: how many elements to read; all where -1.
+      offset: how many bytes to skip.
+
+    Example:
+      >>> frombuffer(b"abc", dtype="uint8")
+      Array([97, 98, 99], dtype=uint8)
+    """
+    return asarray(np.frombuffer(buffer=buffer, dtype=np.dtype(dtype), count=count, offset=offset))
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:

@@ -15,7 +15,7 @@ MODULES = {
     "convolutions": "convolve correlate",
     "flipping": "flip fliplr flipud roll rot90",
     "host": (
-        "ComplexWarning array_repr array_str from_dlpack fromfile fromiter fromstring "
+        "ComplexWarning array_repr array_str from_dlpack frombuffer fromfile fromiter fromstring "
         "get_printoptions isscalar iterable load ndim printoptions save savez set_printoptions "
         "shape size trim_zeros"
     ),
