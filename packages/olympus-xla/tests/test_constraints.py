@@ -188,11 +188,47 @@ def test_shardings_of_functions_called_inside_others(mesh):
     np.testing.assert_array_equal(result, -3 * X)
     gradient = jit(grad(lambda x: lax.reduce_sum(inner(x, 2.0, x), (0, 1))))(X)
     np.testing.assert_array_equal(gradient, np.full_like(X, 3.0))
-    with pytest.raises(ValueError, match="in_shardings must be a prefix"):
+    with pytest.raises(ValueError, match="in_shardings specification must be a tree prefix"):
         jit(lambda x: jit(lambda x: x, in_shardings=(rows, rows))(x))(X)
     with pytest.raises(ValueError, match="out_shardings arguments is incompatible"):
         too_long = NamedSharding(mesh, P(None, None, "x"))
         jit(lambda x: jit(lambda x: x, out_shardings=too_long)(x))(X)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (lambda rows, open_: {"in_shardings": open_}, "not allowed when passed to in_shardings"),
+        (lambda rows, open_: {"out_shardings": (open_,)}, "not allowed when passed to out_shard"),
+        (lambda rows, open_: {"out_shardings": open_.spec}, "not allowed when passed to out_shard"),
+        (
+            lambda rows, open_: {"in_shardings": (rows, rows)},
+            r"(?s)tree prefix of the positional .* different lengths of tuple .* pjit in_shardings",
+        ),
+        (
+            lambda rows, open_: {"out_shardings": (rows,)},
+            "different types .*\n *pjit out_shardings",
+        ),
+        (
+            lambda rows, open_: {"in_shardings": rows.update(spec=P("x", "y", None))},
+            "One of pjit arguments is incompatible with its sharding annotation",
+        ),
+        (
+            lambda rows, open_: {"out_shardings": rows.update(spec=P("x", "y", None))},
+            "One of pjit outputs is incompatible with its sharding annotation",
+        ),
+    ],
+)
+def test_shardings_that_do_not_fit_are_refused(mesh, asked, message):
+    rows, open_ = (NamedSharding(mesh, spec) for spec in (P("x"), P("x", P.UNCONSTRAINED)))
+    with pytest.raises(ValueError, match=message):
+        jit(lambda x: x, **asked(rows, open_))(X)
+
+
+def test_arguments_that_lie_otherwise_are_refused(mesh):
+    rows, columns = NamedSharding(mesh, P("x")), NamedSharding(mesh, P(None, "y"))
+    with pytest.raises(ValueError, match="does not match the sharding on the respective arg"):
+        jit(lambda x: x, in_shardings=rows)(device_put(X, columns))
 
 
 def test_together_with_shard_map(mesh, devices):

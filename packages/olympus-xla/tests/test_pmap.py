@@ -231,7 +231,7 @@ def test_wrong_options():
 
 
 def test_arrays_that_lie_elsewhere_are_refused(four_devices):
-    with pytest.raises(ValueError, match="incompatible shardings"):
+    with pytest.raises(ValueError, match="does not match the sharding on the respective arg"):
         pmap(doubled)(device_put(X, four_devices[1]))
 
 

@@ -22,7 +22,7 @@ from olympus_ir.layouts import check_divisible, mesh_in_force, normal_form
 from olympus_ir.placement import UNCONSTRAINED, AbstractMesh, AxisType, BaseMesh, PartitionSpec
 from olympus_ir.primitives import Primitive
 from olympus_ir.propagation import of_program, propagation_rules
-from olympus_ir.pytree_prefix import spread_prefix
+from olympus_ir.pytree_prefix import specification_mismatch, spread_prefix
 from olympus_ir.reference.tables import reference_rules
 from olympus_ir.resharding import asked_sharding, bind_reshard, mesh_scope
 
@@ -281,10 +281,8 @@ def _flat_shardings(name: str, shardings: Any, target: Any) -> list[Any]:
             )
     try:
         return spread_prefix(shardings, target, _is_leaf)
-    except ValueError as error:
-        raise ValueError(
-            f"the shardings of {name} must be a tree prefix of the structure of the values: {error}"
-        ) from None
+    except ValueError:
+        raise specification_mismatch(f"{name} shardings", shardings, target, _is_leaf) from None
 
 
 def _mesh_in_force() -> BaseMesh:

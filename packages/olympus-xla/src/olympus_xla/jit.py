@@ -32,7 +32,7 @@ from ._jaxlib import PjitFunction
 from .backends import are_backends_initialized, clear_backends, default_sharding
 from .debugging import check_results, checks_results
 from .dispatch import clear_call_caches, make_cpp_function
-from .placement import Placement, committed_sharding, resolve_placement
+from .placement import Placement, check_constrained, committed_sharding, resolve_placement
 
 # MLIR and the lowering rules are imported with the first compilation: a program that only imports
 # OLYMPUS does not wait for them.
@@ -131,6 +131,7 @@ def _placement(in_shardings: Any, out_shardings: Any, device: Any, backend: str 
     for name, value in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
         if value is not None:
             leaves, tree = pytrees.tree_flatten(value)
+            check_constrained(name, leaves)
             given.append((name, (tree, tuple(leaves))))
     if device is not None:
         given.append(("device", device))

@@ -17,7 +17,7 @@ from olympus_ir.extended_arrays import plain_array
 from olympus_ir.jit import JitOptions
 from olympus_ir.memory_spaces import MEMORY_KINDS, MemorySpace, space_of_kind
 from olympus_ir.placement import PartitionSpec
-from olympus_ir.pytree_prefix import spread_prefix
+from olympus_ir.pytree_prefix import spread_prefix, structure_mismatch
 from olympus_ir.shape_struct import ShapeDtypeStruct
 from olympus_sharding.context import concrete_sharding, get_mesh, mesh_like
 from olympus_sharding.mesh import Mesh
@@ -279,9 +279,9 @@ def _resolve_shardings(
             if given is not None and own != given:
                 if not own.is_equivalent_to(given, avals_in[position].ndim):
                     raise ValueError(
-                        f"Received incompatible shardings for jitted computation: {argument} "
-                        f"sharding {own}, and in_shardings asks for {given}. Put it there with "
-                        "device_put before the call."
+                        "Sharding passed to jit does not match the sharding on the respective arg. "
+                        f"Got jit sharding: {given},\narg sharding: {own} for {argument[:-4]}. Put "
+                        "the array there with device_put before the call."
                     )
             known.append((argument, own))
         elif given is not None:
@@ -320,8 +320,8 @@ def _resolve_shardings(
             _typed_sharding(mesh, aval) if sharding is None else sharding
             for sharding, aval in zip(placed_out, avals_out, strict=True)
         ]
-    _check_divisible("operand", placed_in, avals_in)
-    _check_divisible("result", placed_out, avals_out)
+    _check_divisible("arguments", placed_in, avals_in)
+    _check_divisible("outputs", placed_out, avals_out)
     return Placement(devices, mesh, tuple(placed_in), tuple(placed_out), True)
 
 
@@ -387,7 +387,10 @@ def _check_divisible(what: str, shardings: Sequence[Any], avals: Sequence[Any]) 
             try:
                 sharding.check_compatible_aval(aval.shape)
             except ValueError as error:
-                raise ValueError(f"an {what} of the jitted function: {error}") from None
+                raise ValueError(
+                    f"One of pjit {what} is incompatible with its sharding annotation {sharding}: "
+                    f"{error}"
+                ) from None
             sharding.shard_shape(aval.shape)
 
 
@@ -462,10 +465,32 @@ def prefix_of_shardings(given: tuple[Any, Sequence[Any]], target: Any, what: str
     try:
         return spread_prefix(prefix, target, is_leaf)
     except ValueError as error:
+        name = f"pjit {what}"
+        values = "positional arguments tuple" if is_of_arguments else "result"
+        found = structure_mismatch(name, prefix, target, is_leaf, error)
         raise ValueError(
-            f"{what} must be a prefix of the structure of the function's "
-            f"{'arguments' if is_of_arguments else 'result'}: {error}"
+            f"{name} specification must be a tree prefix of the {values}: {found}"
         ) from None
+
+
+def check_constrained(what: str, shardings: Sequence[Any]) -> None:
+    """Raises where shardings of a jitted function's boundary leave dimensions open.
+
+    Args:
+      what: the argument of `jit`, ``"in_shardings"`` or ``"out_shardings"``.
+      shardings: its leaves.
+
+    Raises:
+      ValueError: where one of them has an unconstrained dimension.
+    """
+    for given in shardings:
+        sharding = given.sharding if isinstance(given, Format) else given
+        spec = sharding.spec if isinstance(sharding, NamedSharding) else sharding
+        if isinstance(spec, PartitionSpec) and PartitionSpec.UNCONSTRAINED in spec:
+            raise ValueError(
+                f"Unconstrained dims are not allowed when passed to {what}: {sharding}. Leave the "
+                "sharding away, or constrain values inside the function."
+            )
 
 
 def _concrete_sharding(given: Any, what: str) -> Any:
