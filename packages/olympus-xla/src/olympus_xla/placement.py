@@ -484,7 +484,7 @@ def check_constrained(what: str, shardings: Sequence[Any]) -> None:
       ValueError: where one of them has an unconstrained dimension.
     """
     for given in shardings:
-        sharding = given.sharding if isinstance(given, Format) else given
+        sharding: Any = given.sharding if isinstance(given, Format) else given
         spec = sharding.spec if isinstance(sharding, NamedSharding) else sharding
         if isinstance(spec, PartitionSpec) and PartitionSpec.UNCONSTRAINED in spec:
             raise ValueError(
