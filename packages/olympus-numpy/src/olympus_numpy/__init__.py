@@ -33,6 +33,7 @@ from .moments import *  # noqa: F403
 from .powers import *  # noqa: F403
 from .promotion import broadcast_shapes as broadcast_shapes
 from .reductions import *  # noqa: F403
+from .repeating import *  # noqa: F403
 from .scalar_types import *  # noqa: F403
 from .searching import *  # noqa: F403
 from .selection import *  # noqa: F403

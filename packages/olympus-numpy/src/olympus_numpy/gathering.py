@@ -570,8 +570,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
         raise ValueError("insert(): obj must be a slice, a one-dimensional array, or a scalar.")
     if values.ndim == 0:
         values = lax.expand_dims(values, tuple(range(arr.ndim)))
-    missing = arr.ndim - values.ndim
-    values = lax.expand_dims(values, tuple(range(missing))) if missing > 0 else values
+    values = lax.expand_dims(values, tuple(range(arr.ndim - values.ndim)))
     if places.ndim == 0:
         # The values' first dimension is the inserted one.
         order = list(range(1, arr.ndim))
