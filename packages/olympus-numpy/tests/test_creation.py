@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import olympus_numpy as jnp
+from olympus_batching import vmap
 from olympus_ir import config, dtypes, make_olympuspr
 from olympus_ir.jit import jit
 
@@ -259,3 +260,13 @@ def test_tangents_of_integers_are_left_as_they_are():
     for function in (jnp.sin, jnp.negative, lambda x: jnp.add(1.0, x), lambda x: jnp.equal(x, x)):
         with pytest.raises(TypeError, match="float0s do not support any operations by design"):
             function(zeros)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jit, vmap])
+def test_lost_imaginary_parts_are_warned_of(transform):
+    x = jnp.array([1 + 2j])
+    with pytest.warns(DeprecationWarning, match="Casting from complex to real dtypes"):
+        assert transform(lambda x: x.astype("float32"))(x).tolist() == [1.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert transform(lambda x: x.astype(bool))(x).tolist() == [True]

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
-from olympus_ir.tracing import Tracer
+from olympus_ir.tracing import Tracer, needs_a_value
 
 from .zeros import aval_of
 
@@ -30,6 +30,15 @@ class PrimalTracer(Tracer):
     def concrete_or_none(self) -> Any:
         primal = self.primal
         return primal.concrete_or_none() if isinstance(primal, Tracer) else primal
+
+    # As with NumPy's functions: what comes of the number would have no derivative.
+    def __float__(self) -> NoReturn:
+        self._check_scalar()
+        raise needs_a_value("float() was called on", "`x.astype(float)`")(self)
+
+    def __complex__(self) -> NoReturn:
+        self._check_scalar()
+        raise needs_a_value("complex() was called on", "`x.astype(complex)`")(self)
 
     def _origin_message(self) -> str:
         primal = self.primal

@@ -470,14 +470,15 @@ class Tracer(ArrayBase):
         self._check_scalar()
         return int(self._concrete(needs_a_value("int() was called on", "`x.astype(int)`")))
 
-    # As with NumPy's functions below: what comes of the number would have no derivative.
-    def __float__(self) -> NoReturn:
+    def __float__(self) -> float:
         self._check_scalar()
-        raise needs_a_value("float() was called on", "`x.astype(float)`")(self)
+        return float(self._concrete(needs_a_value("float() was called on", "`x.astype(float)`")))
 
-    def __complex__(self) -> NoReturn:
+    def __complex__(self) -> complex:
         self._check_scalar()
-        raise needs_a_value("complex() was called on", "`x.astype(complex)`")(self)
+        return complex(
+            self._concrete(needs_a_value("complex() was called on", "`x.astype(complex)`"))
+        )
 
     def __index__(self) -> int:
         if getattr(self.aval, "shape", ()) or not np.issubdtype(self.aval.dtype, np.integer):

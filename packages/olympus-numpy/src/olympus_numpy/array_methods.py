@@ -35,6 +35,7 @@ from . import (
 )
 from .compilation import compiled
 from .operators import array_operators, tracer_operators
+from .promotion import warn_of_lost_parts
 from .updates import Updates
 
 __all__ = ["attach"]
@@ -87,10 +88,9 @@ def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> An
 def _traced_astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
     if copy or device is not None:
         return _astype(self, dtype, copy, device)
-    return creation.converted(
-        self,
-        dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "astype", 3),
-    )
+    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "astype", 3)
+    warn_of_lost_parts(self, dtype, stacklevel=3)
+    return creation.converted(self, dtype)
 
 
 def _copy(self: Any) -> Any:

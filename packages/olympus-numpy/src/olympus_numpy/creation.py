@@ -26,6 +26,7 @@ from .promotion import (
     result_type_of,
     spread,
     to_array,
+    warn_of_lost_parts,
     with_type,
 )
 
@@ -329,13 +330,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     if not isinstance(x, Array):
         x = asarray(x)
     if x.dtype != dtype or getattr(x, "weak_type", False):
-        if x.dtype.kind == "c" and dtype.kind not in "bc":
-            warnings.warn(
-                "Casting from complex to real dtypes will soon raise a ValueError. Take the part "
-                "with olympus.numpy.real or olympus.numpy.imag first.",
-                DeprecationWarning,
-                stacklevel=2,
-            )
+        warn_of_lost_parts(x, dtype, stacklevel=3)
         x = _astype(x, dtype)
     if copy:
         x = _copied(x)

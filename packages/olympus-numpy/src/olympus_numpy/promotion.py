@@ -499,3 +499,14 @@ def with_type(value: Any) -> Any:
     if hasattr(value, "__array__") and not is_valid_value(value):
         return np.asarray(value)
     return value
+
+
+def warn_of_lost_parts(x: Any, dtype: Any, *, stacklevel: int) -> None:
+    """Warns where complex numbers are about to lose their imaginary parts."""
+    if getattr(x.dtype, "kind", "") == "c" and getattr(dtype, "kind", "V") not in "bc":
+        warnings.warn(
+            "Casting from complex to real dtypes will soon raise a ValueError. Take the part "
+            "with olympus.numpy.real or olympus.numpy.imag first.",
+            DeprecationWarning,
+            stacklevel=stacklevel,
+        )
