@@ -127,3 +127,30 @@ def test_layouts_alone_are_no_shardings(device):
         olympus.jit(lambda x: x, out_shardings=Format(Layout((0,)), device))(X)
     with pytest.raises(ValueError, match="rank of the value should match"):
         olympus.device_put(X, Format(Layout((0,)), device))
+
+
+def test_programs_with_ordered_effects(device):
+    columns = olympus.device_put(X, Format(COLUMNS, device))
+    seen = []
+
+    @olympus.jit
+    def program(x):
+        olympus.debug.callback(lambda value: seen.append(np.array(value)), x, ordered=True)
+        return x + 1
+
+    for x in (X, columns, X):
+        np.testing.assert_array_equal(program(x), X + 1)
+    olympus.effects_barrier()
+    np.testing.assert_array_equal(seen, [X] * 3)
+
+
+def test_tokens(device):
+    olympus.device_put(X, Format(COLUMNS, device))  # from now on layouts are looked at
+
+    @olympus.jit
+    def program(token, x):
+        return lax.after_all(token), x * 2
+
+    token, doubled = program(lax.create_token(), X)
+    np.testing.assert_array_equal(doubled, X * 2)
+    np.testing.assert_array_equal(program(token, X)[1], X * 2)

@@ -16,7 +16,7 @@ from olympus_ir.extended_arrays import plain_array
 from olympus_ir.olympuspr import ClosedOlympuspr
 from olympus_ir.staging import StagingTrace
 
-from ._jaxlib import ArrayImpl, SingleDeviceSharding
+from ._jaxlib import ArrayImpl, JaxRuntimeError, SingleDeviceSharding
 from .layouts import Format, Layout, layouts_in_use
 from .placement import Placement
 from .transfer import put_leaf
@@ -96,32 +96,50 @@ def as_executable_wants(loaded: Any, arrays: Sequence[ArrayImpl], skipped: int) 
       arrays: its operands, without those for the order of effects.
       skipped: how many of these come first.
     """
-    wanted = loaded.get_parameter_layouts()[skipped:]
+    wanted = _parameter_layouts(loaded, skipped, len(arrays))
     return [
-        array if array._pjrt_layout == layout else relaid(array, Layout.from_pjrt_layout(layout))
+        array if _lies(array, layout) else relaid(array, _as_layout(array, layout))
         for array, layout in zip(arrays, wanted, strict=True)
     ]
 
 
-def _wanted(compiled: Any) -> Sequence[Any]:
-    """The layouts of the operands that an executable takes."""
+def _parameter_layouts(loaded: Any, skipped: int, count: int) -> Sequence[Any]:
+    """The layouts of an executable's operands after the first ones; None for default ones."""
+    try:
+        return loaded.get_parameter_layouts()[skipped:]
+    except JaxRuntimeError:
+        # XLA tells nothing of a program among whose operands are tokens; all are default then.
+        return [None] * count
+
+
+def _wanted(compiled: Any, count: int) -> Sequence[Any]:
+    """The layouts of the operands that an executable takes; None for default ones."""
     skipped = len(compiled.lowered.ordered_effects) + len(compiled.constants)
-    return compiled.executable.loaded.get_parameter_layouts()[skipped:]
+    return _parameter_layouts(compiled.executable.loaded, skipped, count)
 
 
-def _is_default(layout: Layout) -> bool:
-    return layout.major_to_minor == tuple(range(len(layout.major_to_minor)))
+def _default(aval: ShapedArray) -> Layout:
+    return Layout(range(aval.ndim))
+
+
+def _lies(array: ArrayImpl, layout: Any) -> bool:
+    """Whether an array has a layout; None stands for the default one."""
+    if layout is None:
+        return _same(layout_of(array), _default(array.aval))
+    return array._pjrt_layout == layout
 
 
 def lies_as_wanted(compiled: Any, operands: Sequence[Any]) -> bool:
     """Whether an executable takes operands as they lie in memory."""
-    for operand, layout in zip(operands, _wanted(compiled), strict=True):
+    for operand, layout in zip(operands, _wanted(compiled, len(operands)), strict=True):
         operand = plain_array(operand)
-        if type(operand) is not ArrayImpl:
-            if not _is_default(Layout.from_pjrt_layout(layout)):
+        if type(operand) is ArrayImpl:
+            if operand.is_deleted() or not _lies(operand, layout):
                 return False
-        elif operand.is_deleted() or operand._pjrt_layout != layout:
-            return False
+        elif layout is not None:
+            order = Layout.from_pjrt_layout(layout).major_to_minor
+            if order != tuple(range(len(order))):
+                return False
     return True
 
 
@@ -158,9 +176,9 @@ def check_layouts_compiled_for(compiled: Any, leaves: Sequence[Any], names: Sequ
     mismatches = [
         f"Argument {name} with shape {leaf.aval.str_short()}:\n"
         f"  Passed layout: {layout_of(leaf)}\n"
-        f"  Required layout: {Layout.from_pjrt_layout(layout)}"
-        for (leaf, name), layout in zip(kept, _wanted(compiled), strict=True)
-        if type(leaf) is ArrayImpl and leaf._committed and leaf._pjrt_layout != layout
+        f"  Required layout: {_as_layout(leaf, layout)}"
+        for (leaf, name), layout in zip(kept, _wanted(compiled, len(kept)), strict=True)
+        if type(leaf) is ArrayImpl and leaf._committed and not _lies(leaf, layout)
     ]
     if mismatches:
         raise ValueError(
@@ -168,3 +186,7 @@ def check_layouts_compiled_for(compiled: Any, leaves: Sequence[Any], names: Sequ
             f"arguments passed to it. Here are the {len(mismatches)} mismatches:\n"
             + "\n".join(mismatches)
         )
+
+
+def _as_layout(array: ArrayImpl, layout: Any) -> Layout:
+    return _default(array.aval) if layout is None else Layout.from_pjrt_layout(layout)
