@@ -9,6 +9,7 @@ import pytest
 import olympus
 import olympus.numpy as jnp
 from olympus import P, grad, jit, lax, random, shard_map
+from olympus.sharding import AxisType
 
 RNG = np.random.default_rng(0)
 A = RNG.normal(size=(8, 3, 3)).astype(np.float32) + 3 * np.eye(3, dtype=np.float32)
@@ -28,7 +29,7 @@ FUNCTIONS = {
 
 @pytest.fixture
 def mesh(eight_devices):
-    return olympus.make_mesh((8,), ("x",))
+    return olympus.make_mesh((8,), ("x",), (AxisType.Auto,))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
