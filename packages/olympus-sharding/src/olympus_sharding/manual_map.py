@@ -165,8 +165,8 @@ def shard_map(
       >>> import numpy as np
       >>> import olympus
       >>> from olympus import lax
-      >>> from olympus.sharding import PartitionSpec as P
-      >>> mesh = olympus.make_mesh((1,), ("i",))
+      >>> from olympus.sharding import Mesh, PartitionSpec as P
+      >>> mesh = Mesh(olympus.devices()[:1], ("i",))
       >>> total = shard_map(lambda x: lax.psum(x, "i"), mesh=mesh, in_specs=P("i"), out_specs=P())
       >>> total(np.arange(3.0, dtype=np.float32))
       Array([0., 1., 2.], dtype=float32)

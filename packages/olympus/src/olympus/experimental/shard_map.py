@@ -29,7 +29,7 @@ def shard_map(
     Example:
       >>> import olympus
       >>> from olympus.experimental.shard_map import shard_map
-      >>> mesh = olympus.make_mesh((1,), ("x",))
+      >>> mesh = olympus.sharding.Mesh(olympus.devices()[:1], ("x",))
       >>> P = olympus.P
       >>> shard_map(lambda x: 2 * x, mesh, P("x"), P("x"))(olympus.numpy.ones(2))
       Array([2., 2.], dtype=float32)
