@@ -210,16 +210,28 @@ def compile_module(
         [device.id for device in devices], partitions=partitions, options=compiler_options
     )
 
-    def compile_with(options: Any) -> Any:
-        try:
-            if is_description(devices[0]):
-                from .topologies import CompileOnlyExecutable  # few programs compile for these
+    def compile_only(executable: Any) -> Any:
+        from .topologies import CompileOnlyExecutable  # few programs compile for these
 
-                client, order = devices[0].client, DeviceList(tuple(devices))
-                return CompileOnlyExecutable(client.compile(module, order, options))
-            return devices[0].client.compile_and_load(
-                module, DeviceList(tuple(devices)), options, list(host_callbacks)
-            )
+        return CompileOnlyExecutable(executable)
+
+    def compile_with(options: Any) -> Any:
+        from .lowering import mlir  # compiles when first needed
+
+        try:
+            client, order = devices[0].client, DeviceList(tuple(devices))
+            is_bytes = isinstance(module, bytes)
+            if is_bytes or (mlir.several_threads_compile() and not host_callbacks):
+                # XLA reads bytes in a context of its own, so that threads compile side by side.
+                program = module if is_bytes else mlir.bytecode(module)
+                if is_description(devices[0]):
+                    return compile_only(client.compile(program, order, options))
+                return client.compile_and_load(program, order, options)
+            # It works on the module in the context in which other threads would build theirs.
+            with mlir.lowering_lock:
+                if is_description(devices[0]):
+                    return compile_only(client.compile(module, order, options))
+                return client.compile_and_load(module, order, options, list(host_callbacks))
         except JaxRuntimeError as error:
             raise_clear_error(error, devices[0].platform)
             raise

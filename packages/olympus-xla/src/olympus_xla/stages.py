@@ -263,7 +263,8 @@ class Lowered(Stage):
           ValueError: where there is no such dialect.
         """
         if dialect is None or dialect == "stablehlo":
-            return self._lowered.module.operation.get_asm(enable_debug_info=debug_info)
+            with mlir.lowering_lock:
+                return self._lowered.module.operation.get_asm(enable_debug_info=debug_info)
         return self.compiler_ir(dialect).as_hlo_text()
 
     def compiler_ir(self, dialect: str | None = None) -> Any:

@@ -73,6 +73,13 @@ class OlympusIrContext(_RawContext):
 _context: Any = None
 # Building MLIR is not thread-safe in one context, and one context is what makes caches possible.
 lowering_lock = threading.RLock()
+_compiling_threads: set[int] = set()
+
+
+def several_threads_compile() -> bool:
+    """Whether another thread than this one has compiled modules."""
+    _compiling_threads.add(threading.get_ident())
+    return len(_compiling_threads) > 1
 
 
 def context() -> Any:
@@ -468,7 +475,8 @@ def index_elements(values: Sequence[int]) -> Any:
 def bytecode(module: Any) -> bytes:
     """A module in MLIR's binary form."""
     out = io.BytesIO()
-    module.operation.write_bytecode(file=out)
+    with lowering_lock:
+        module.operation.write_bytecode(file=out)
     return out.getvalue()
 
 
