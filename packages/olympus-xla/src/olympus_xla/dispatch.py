@@ -220,15 +220,14 @@ def compile_module(
 
         try:
             client, order = devices[0].client, DeviceList(tuple(devices))
+            as_bytes, lock = mlir.way_to_compiler()
             is_bytes = isinstance(module, bytes)
-            if is_bytes or (mlir.several_threads_compile() and not host_callbacks):
-                # XLA reads bytes in a context of its own, so that threads compile side by side.
+            if is_bytes or (as_bytes and not host_callbacks):
                 program = module if is_bytes else mlir.bytecode(module)
                 if is_description(devices[0]):
                     return compile_only(client.compile(program, order, options))
                 return client.compile_and_load(program, order, options)
-            # It works on the module in the context in which other threads would build theirs.
-            with mlir.lowering_lock:
+            with lock:
                 if is_description(devices[0]):
                     return compile_only(client.compile(module, order, options))
                 return client.compile_and_load(module, order, options, list(host_callbacks))

@@ -112,6 +112,7 @@ def _rule_text(context: LoweringContext, rule: Any, operands: Sequence[Any], mes
 
 @functools.cache
 def _register() -> None:
+    mlir.expect_calls_from_compiler()
     register_custom_call_partitioner(_TARGET, _propagate, _partition, _infer, True)
 
 

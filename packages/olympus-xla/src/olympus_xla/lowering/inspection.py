@@ -43,6 +43,7 @@ def _inspect_sharding(
 
     # The configuration holds the function's address, so it must live as long as the module.
     module.keep_alive.append(callback_of_hlo)
+    mlir.expect_calls_from_compiler()
     context.operation(
         "stablehlo.custom_call",
         [mlir.aval_type(aval)],
