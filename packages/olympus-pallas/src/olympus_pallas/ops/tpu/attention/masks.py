@@ -6,6 +6,7 @@ A mask is indexed by a slice of queries and a slice of keys, and gives booleans 
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -200,7 +201,7 @@ class LogicalAnd(_Combined):
         return self.left[idx] & self.right[idx]
 
 
-class _RuledMask(Mask):
+class _RuledMask(Mask, abc.ABC):
     """A mask given by a rule of positions."""
 
     def __init__(self, shape: tuple[int, int], shard_count: int) -> None:
@@ -214,8 +215,9 @@ class _RuledMask(Mask):
     def shape(self) -> tuple[int, ...]:
         return self._shape
 
+    @abc.abstractmethod
     def _rule(self, queries: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+        """Which pairs of positions, of shapes [queries, 1] and [1, keys], are shown."""
 
     def __getitem__(self, idx: Any) -> np.ndarray:
         return _allowed(self._shape, self._rule, idx)
