@@ -15,7 +15,7 @@ import pytest
 
 import olympus
 from olympus.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
-from olympus_ir import pytrees
+from olympus_ir.trees import pytrees
 from olympus_xla.array_serialization.specs import (
     get_tensorstore_spec,
     is_remote_storage,

@@ -9,7 +9,7 @@ import pytest
 from olympus_autodiff import jvp, vjp
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_sharding import Mesh
 from olympus_sharding import PartitionSpec as P
 from olympus_sharding.manual_map import shard_map

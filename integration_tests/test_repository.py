@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from olympus_ir import errors
+from olympus_ir.diagnostics import errors
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml"))

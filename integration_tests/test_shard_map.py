@@ -10,7 +10,7 @@ from olympus_autodiff import grad, jvp
 from olympus_batching import vmap
 from olympus_checkify import check, check_error, checkify
 from olympus_ir import lax
-from olympus_ir.make import make_olympuspr
+from olympus_ir.programs.make import make_olympuspr
 from olympus_numpy.linalg import solve
 from olympus_sharding import Mesh, NamedSharding
 from olympus_sharding import PartitionSpec as P

@@ -26,7 +26,7 @@ import olympus_numpy as jnp
 import olympus_pallas as pl
 import olympus_random as random
 from olympus_ir import ShapeDtypeStruct, lax
-from olympus_ir.placement import PartitionSpec
+from olympus_ir.types.placement import PartitionSpec
 from olympus_pallas import tpu, triton
 from olympus_sharding import Mesh, NamedSharding, shard_map
 from olympus_sharding.shardings import SingleDeviceSharding

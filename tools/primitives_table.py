@@ -17,8 +17,8 @@ import olympus_sharding.manual_map  # noqa: F401 - likewise
 from olympus_autodiff.tables import jvp_rules, linearize_rules, transpose_rules
 from olympus_batching.tables import batching_rules
 from olympus_ir import RuleTable, primitives
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.primitives import Primitive
 from olympus_ir.reference.tables import reference_rules
 from olympus_xla.lowering import load_rules, lowering_rules
 

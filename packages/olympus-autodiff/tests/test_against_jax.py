@@ -13,12 +13,13 @@ import pytest
 
 from olympus_autodiff import checkpoint, custom_jvp, custom_vjp, grad, jvp, linearize, vjp
 from olympus_batching import vmap
-from olympus_ir import lax, pytrees
-from olympus_ir.avals import get_aval
-from olympus_ir.checker import check_olympuspr
-from olympus_ir.jit import jit
-from olympus_ir.olympuspr import subolympusprs
-from olympus_ir.staging import trace_to_closed
+from olympus_ir import lax
+from olympus_ir.programs.checker import check_olympuspr
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.olympuspr import subolympusprs
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import get_aval
 
 DATA = pathlib.Path(__file__).parent / "data"
 

@@ -17,10 +17,11 @@ from olympus_autodiff import (
 from olympus_autodiff.policies import Offloadable, Recompute, Saveable
 from olympus_autodiff.saved_residuals import saved_residuals
 from olympus_batching import vmap
-from olympus_ir import ShapedArray, lax, pytrees
-from olympus_ir.errors import TracerBoolConversionError
-from olympus_ir.jit import jit
-from olympus_ir.staging import trace_to_closed
+from olympus_ir import ShapedArray, lax
+from olympus_ir.diagnostics.errors import TracerBoolConversionError
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.trees import pytrees
 
 F32 = ShapedArray((), np.float32)
 M = np.arange(4, dtype=np.float32).reshape(2, 2) / 4

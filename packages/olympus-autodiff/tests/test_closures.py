@@ -8,7 +8,7 @@ import pytest
 from olympus_autodiff import closure_convert, custom_gradient, grad, vjp
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
 
 
 def test_custom_gradient():

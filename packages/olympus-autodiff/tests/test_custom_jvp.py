@@ -9,11 +9,12 @@ import pytest
 
 from olympus_autodiff import SymbolicZero, custom_jvp, grad, jvp, linearize
 from olympus_batching import vmap
-from olympus_ir import Tracer, dtypes, lax, make_olympuspr, typeof
-from olympus_ir.errors import UnexpectedTracerError
-from olympus_ir.jit import jit
-from olympus_ir.tracing import Trace, current, set_current_trace
-from olympus_ir.wrapped_functions import merge_linear_aux, transformation_with_aux
+from olympus_ir import Tracer, lax, make_olympuspr, typeof
+from olympus_ir.adapters.wrapped_functions import merge_linear_aux, transformation_with_aux
+from olympus_ir.diagnostics.errors import UnexpectedTracerError
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.tracing import Trace, current, set_current_trace
+from olympus_ir.types import dtypes
 
 
 def sine_with_wrong_rule():

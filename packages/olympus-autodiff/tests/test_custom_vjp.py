@@ -20,9 +20,10 @@ from olympus_autodiff import (
     zero_from_primal,
 )
 from olympus_batching import vmap
-from olympus_ir import Array, dtypes, lax
-from olympus_ir.errors import UnexpectedTracerError
-from olympus_ir.jit import jit
+from olympus_ir import Array, lax
+from olympus_ir.diagnostics.errors import UnexpectedTracerError
+from olympus_ir.programs.jit import jit
+from olympus_ir.types import dtypes
 
 
 def sine_with_wrong_rule():

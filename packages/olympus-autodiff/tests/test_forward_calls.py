@@ -10,8 +10,8 @@ from olympus_autodiff import checkpoint, custom_vjp, grad, vjp
 from olympus_autodiff.forward_calls import remat_opt_p
 from olympus_batching import vmap
 from olympus_ir import lax, make_olympuspr
-from olympus_ir.dead_code import dce_olympuspr
-from olympus_ir.jit import jit
+from olympus_ir.programs.dead_code import dce_olympuspr
+from olympus_ir.programs.jit import jit
 
 
 @custom_vjp

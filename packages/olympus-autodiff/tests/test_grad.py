@@ -7,10 +7,11 @@ import pytest
 
 from olympus_autodiff import grad, value_and_grad
 from olympus_batching import vmap
-from olympus_ir import ShapedArray, dtypes, lax
-from olympus_ir.errors import ConcretizationTypeError, TracerArrayConversionError
-from olympus_ir.jit import jit
-from olympus_ir.staging import trace_to_closed
+from olympus_ir import ShapedArray, lax
+from olympus_ir.diagnostics.errors import ConcretizationTypeError, TracerArrayConversionError
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.types import dtypes
 
 X = np.arange(1, 4, dtype=np.float32)
 

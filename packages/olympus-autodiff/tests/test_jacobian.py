@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from olympus_autodiff import hessian, jacfwd, jacobian, jacrev
-from olympus_ir import dtypes, lax
-from olympus_ir.jit import jit
+from olympus_ir import lax
+from olympus_ir.programs.jit import jit
+from olympus_ir.types import dtypes
 
 X = np.arange(1, 4, dtype=np.float32)
 M = np.arange(6, dtype=np.float32).reshape(2, 3)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from olympus_autodiff import jvp, jvp_olympuspr
-from olympus_ir import ShapedArray, dtypes, lax
-from olympus_ir.errors import ConcretizationTypeError
-from olympus_ir.staging import trace_to_closed
+from olympus_ir import ShapedArray, lax
+from olympus_ir.diagnostics.errors import ConcretizationTypeError
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.types import dtypes
 
 ZERO0 = np.zeros((), dtypes.float0)
 

@@ -12,9 +12,9 @@ from olympus_autodiff.high_primitives import HiPrimitive, HiType, register_hityp
 from olympus_autodiff.linear_call import linear_call
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.avals import get_aval
-from olympus_ir.jit import jit
-from olympus_ir.make import make_olympuspr
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.types.avals import get_aval
 
 
 def f32(value):

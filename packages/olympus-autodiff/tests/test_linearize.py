@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from olympus_autodiff import grad, linearize
-from olympus_ir import ShapedArray, dtypes, lax, pytrees
-from olympus_ir.errors import UnexpectedTracerError
-from olympus_ir.jit import jit
-from olympus_ir.staging import trace_to_closed
+from olympus_ir import ShapedArray, lax
+from olympus_ir.diagnostics.errors import UnexpectedTracerError
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
 
 
 def square(x):

@@ -9,7 +9,7 @@ import pytest
 from olympus_autodiff import custom_jvp, custom_vjp, grad, hessian, jacfwd, jacrev, vjp
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
 
 X = np.array([0.5, 1.0, -2.0], np.float32)
 

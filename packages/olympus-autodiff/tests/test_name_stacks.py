@@ -8,8 +8,8 @@ import numpy as np
 from olympus_autodiff import grad, jvp, linearize
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.make import make_olympuspr, named_scope
-from olympus_ir.source_info import name_stack_text
+from olympus_ir.diagnostics.source_info import name_stack_text
+from olympus_ir.programs.make import make_olympuspr, named_scope
 
 X = np.ones((3, 2), np.float32)
 

@@ -9,9 +9,10 @@ import pytest
 from olympus_autodiff import custom_linear_solve, custom_root, grad, jvp, linear_transpose, vjp
 from olympus_autodiff.solves import FactoredSolve
 from olympus_batching import vmap
-from olympus_ir import config, lax
-from olympus_ir.jit import jit
-from olympus_ir.make import make_olympuspr
+from olympus_ir import lax
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.settings import config
 from olympus_testing import assert_close, check_grads, check_vmap
 
 MATRIX = np.array([[3.0, 1.0, 0.5], [0.2, 2.0, 0.1], [0.3, 0.7, 4.0]])

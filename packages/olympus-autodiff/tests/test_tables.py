@@ -15,9 +15,10 @@ from olympus_autodiff.tables import (
     unbroadcast,
     zero_derivative,
 )
-from olympus_ir import Primitive, config, lax
-from olympus_ir.errors import MissingRuleError
-from olympus_ir.expansion import expansion_rules
+from olympus_ir import Primitive, lax
+from olympus_ir.diagnostics.errors import MissingRuleError
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.settings import config
 
 
 def elementwise_primitive(name, implementation):

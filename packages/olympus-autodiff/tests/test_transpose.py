@@ -7,8 +7,8 @@ import pytest
 
 from olympus_autodiff import linear_transpose, transpose_olympuspr
 from olympus_ir import ShapedArray, lax
-from olympus_ir.jit import jit
-from olympus_ir.staging import trace_to_closed
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.staging import trace_to_closed
 
 F32 = ShapedArray((), np.float32)
 

@@ -7,8 +7,10 @@ import pytest
 
 from olympus_autodiff import fwd_and_bwd, grad, jvp, linearize, vjp
 from olympus_batching import vmap
-from olympus_ir import Array, dtypes, lax, pytrees
-from olympus_ir.jit import jit
+from olympus_ir import Array, lax
+from olympus_ir.programs.jit import jit
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
 
 
 def product(x, y):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from olympus_batching import vmap
-from olympus_ir import pytrees
+from olympus_ir.trees import pytrees
 
 SIZE = 3
 

@@ -10,7 +10,8 @@ import pytest
 
 from olympus_batching import vmap
 from olympus_batching.containers import containers, register_container
-from olympus_ir import lax, pytrees
+from olympus_ir import lax
+from olympus_ir.trees import pytrees
 
 
 class Table:

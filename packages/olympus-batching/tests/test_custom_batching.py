@@ -7,7 +7,7 @@ import pytest
 
 from olympus_batching import custom_vmap, sequential_vmap, vmap
 from olympus_ir import lax
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
 
 X = np.arange(1, 4, dtype=np.float32)
 

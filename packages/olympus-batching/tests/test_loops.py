@@ -8,11 +8,11 @@ import pytest
 
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.checker import check_olympuspr
-from olympus_ir.evaluation import olympuspr_as_fun
-from olympus_ir.jit import jit
 from olympus_ir.lax.control_flow.predicates import with_scalar_condition
-from olympus_ir.make import make_olympuspr
+from olympus_ir.programs.checker import check_olympuspr
+from olympus_ir.programs.evaluation import olympuspr_as_fun
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr
 
 COUNTS = np.array([0, 2, 3, 1], np.int32)
 FACTORS = np.array([2.0, 3.0, 4.0, 5.0], np.float32)

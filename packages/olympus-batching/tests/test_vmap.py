@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from olympus_batching import vmap
-from olympus_ir import config, lax
-from olympus_ir.errors import (
+from olympus_ir import lax
+from olympus_ir.diagnostics.errors import (
     ConcretizationTypeError,
     LeakedTracerError,
     TracerArrayConversionError,
@@ -18,6 +18,7 @@ from olympus_ir.errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
+from olympus_ir.settings import config
 
 X3 = np.ones(3, np.float32)
 X4 = np.ones(4, np.float32)

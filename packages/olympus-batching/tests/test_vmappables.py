@@ -8,7 +8,8 @@ import pytest
 
 from olympus_batching import vmap
 from olympus_batching.vmappables import register_vmappable, spec_types, unregister_vmappable
-from olympus_ir import lax, pytrees
+from olympus_ir import lax
+from olympus_ir.trees import pytrees
 
 
 class Named:

@@ -25,8 +25,8 @@ from olympus_checkify import (
     nan_checks,
 )
 from olympus_ir import lax
-from olympus_ir.jit import jit
-from olympus_ir.make import make_olympuspr
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr
 
 
 def f32(value: Any) -> np.ndarray:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from olympus_ir import ShapedArray, get_aval
-from olympus_ir.avals import (
+from olympus_ir.settings.config import enable_x64
+from olympus_ir.types.avals import (
     _interned,
     abstract_token,
     argument_aval,
@@ -20,8 +21,7 @@ from olympus_ir.avals import (
     register_value_type,
     typematch,
 )
-from olympus_ir.config import enable_x64
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 
 class TestInterning:

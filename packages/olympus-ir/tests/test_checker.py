@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from olympus_ir import Literal, ShapedArray, Var, lax, trace_to_olympuspr
-from olympus_ir.checker import check_olympuspr
-from olympus_ir.config import enable_checks
-from olympus_ir.effects import debug_effect
-from olympus_ir.errors import OlympusprTypeError
-from olympus_ir.jit import jit
-from olympus_ir.make import make_olympuspr
-from olympus_ir.olympuspr import ClosedOlympuspr
-from olympus_ir.primitives import Primitive
+from olympus_ir.diagnostics.errors import OlympusprTypeError
+from olympus_ir.programs.checker import check_olympuspr
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.settings.config import enable_checks
+from olympus_ir.types.effects import debug_effect
 
 F32 = ShapedArray((), np.float32)
 VECTOR = ShapedArray((3,), np.float32)

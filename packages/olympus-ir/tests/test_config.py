@@ -9,12 +9,20 @@ import threading
 
 import pytest
 
-from olympus_ir import config as public
-from olympus_ir import config_flags, config_states
 from olympus_ir._jaxlib import config_trace_context, config_trace_context_names
-from olympus_ir.config import config, disable_jit, enable_x64, scope, transfer_guard
-from olympus_ir.config_states import current_scope
-from olympus_ir.configuration import Configuration, Flag, State, member_of, one_of, truth, typed
+from olympus_ir.settings import config as public
+from olympus_ir.settings import config_flags, config_states
+from olympus_ir.settings.config import config, disable_jit, enable_x64, scope, transfer_guard
+from olympus_ir.settings.config_states import current_scope
+from olympus_ir.settings.configuration import (
+    Configuration,
+    Flag,
+    State,
+    member_of,
+    one_of,
+    truth,
+    typed,
+)
 
 RECORD = json.loads(
     (pathlib.Path(__file__).parent / "data" / "dtypes_and_flags.json").read_text("utf-8")
@@ -360,7 +368,7 @@ def run(code, **environment):
 
 def test_environment_variables():
     result = run(
-        "from olympus_ir.config import config as c; print(c.olympus_enable_x64, "
+        "from olympus_ir.settings.config import config as c; print(c.olympus_enable_x64, "
         "c.olympus_num_cpu_devices, c.olympus_numpy_dtype_promotion, "
         "c.olympus_persistent_cache_min_compile_time_secs, "
         "c.olympus_transfer_guard_device_to_host)",
@@ -382,7 +390,7 @@ def test_environment_variables():
     ],
 )
 def test_environment_variables_are_checked(variable, text, message):
-    result = run("import olympus_ir.config", **{variable: text})
+    result = run("import olympus_ir.settings.config", **{variable: text})
     assert result.returncode == 1
     assert "ValueError" in result.stderr
     assert message in result.stderr

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from olympus_ir import ShapedArray, eval_olympuspr, lax, trace_to_olympuspr
-from olympus_ir.dead_code import dce_olympuspr
-from olympus_ir.jit import jit_p, jit_params
-from olympus_ir.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.dead_code import dce_olympuspr
+from olympus_ir.programs.jit import jit_p, jit_params
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
 
 F32 = ShapedArray((), np.float32)
 VECTOR = ShapedArray((3,), np.float32)

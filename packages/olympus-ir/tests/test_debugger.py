@@ -12,8 +12,8 @@ import pytest
 from olympus_ir import lax
 from olympus_ir.debugger import breakpoint, register_debugger
 from olympus_ir.debugger.breakpoints import _debuggers
-from olympus_ir.jit import jit
 from olympus_ir.lax.callbacks import effects_barrier
+from olympus_ir.programs.jit import jit
 
 SCALE = 3
 
@@ -96,7 +96,7 @@ def test_stack_of_frames():
     assert lines[0] == "Traceback:"
     assert lines[-1] == "    breakpoint(**options)"
     assert lines[-3] == "    return jit(lambda x: inner(lax.add(x, 1.0)))(x)"
-    assert not any("olympus_ir/jit.py" in line for line in lines)
+    assert not any("olympus_ir/programs/jit.py" in line for line in lines)
 
 
 def test_number_and_kind_of_frames():

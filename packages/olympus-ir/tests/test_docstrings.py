@@ -5,15 +5,17 @@ import importlib
 import pytest
 
 MODULES = """
-annotating avals checker config config_states configuration dead_code dtypes errors extended_dtypes
-function_caches jit lax.broadcasting lax.callbacks lax.calls lax.collectives lax.contractions
-lax.control_flow.associative lax.control_flow.conditionals lax.control_flow.loops lax.compute_types
-lax.control_flow.scanning lax.conversion lax.creation lax.dimensions lax.elementwise lax.gathering
-lax.indexing lax.linalg.factoring lax.linalg.polar lax.linalg.solving lax.linalg.spectral lax.logic
-lax.mathematics lax.named_axes lax.reductions lax.scattering lax.shaping lax.sorting make primitives
-print_rules printer promotion pytree_paths pytree_prefix pytree_registry pytrees reference.arrays
-rules shape_struct sizes staging symbolic.expressions symbolic.parsing symbolic.scopes
-traceback_filtering tracing
+diagnostics.errors diagnostics.traceback_filtering lax.annotating lax.broadcasting lax.callbacks
+lax.calls lax.collectives lax.compute_types lax.contractions lax.control_flow.associative
+lax.control_flow.conditionals lax.control_flow.loops lax.control_flow.scanning lax.conversion
+lax.creation lax.dimensions lax.elementwise lax.gathering lax.indexing lax.linalg.factoring
+lax.linalg.polar lax.linalg.solving lax.linalg.spectral lax.logic lax.mathematics lax.named_axes
+lax.reductions lax.scattering lax.shaping lax.sizes lax.sorting programs.checker programs.dead_code
+programs.function_caches programs.jit programs.make programs.primitives programs.print_rules
+programs.printer programs.rules programs.staging programs.tracing reference.arrays settings.config
+settings.config_states settings.configuration symbolic.expressions symbolic.parsing symbolic.scopes
+trees.pytree_paths trees.pytree_prefix trees.pytree_registry trees.pytrees types.avals types.dtypes
+types.extended_dtypes types.promotion types.shape_struct
 """.split()
 # Those of pytest's configuration.
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL

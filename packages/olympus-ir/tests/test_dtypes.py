@@ -7,9 +7,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from olympus_ir import dtypes
-from olympus_ir.config import config, enable_x64
-from olympus_ir.extended_dtypes import ExtendedDType, extended, float0, prng_key
+from olympus_ir.settings.config import config, enable_x64
+from olympus_ir.types import dtypes
+from olympus_ir.types.extended_dtypes import ExtendedDType, extended, float0, prng_key
 
 RECORD = json.loads(
     (pathlib.Path(__file__).parent / "data" / "dtypes_and_flags.json").read_text("utf-8")

@@ -3,8 +3,8 @@ import pickle
 
 import pytest
 
-from olympus_ir import errors
 from olympus_ir._jaxlib import JaxRuntimeError
+from olympus_ir.diagnostics import errors
 
 ERRORS = [
     getattr(errors, name)

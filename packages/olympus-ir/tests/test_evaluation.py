@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from olympus_ir import ShapedArray, eval_olympuspr, install_evaluator, lax, trace_to_olympuspr
-from olympus_ir.evaluation import bind_equation, evaluator, last_uses, olympuspr_as_fun
-from olympus_ir.make import make_olympuspr
-from olympus_ir.olympuspr import ClosedOlympuspr
-from olympus_ir.primitives import Primitive
-from olympus_ir.tracing import current
+from olympus_ir.programs.evaluation import bind_equation, evaluator, last_uses, olympuspr_as_fun
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.tracing import current
 
 F32 = ShapedArray((), np.float32)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from olympus_ir import ShapedArray, get_aval, lax
-from olympus_ir.extended_arrays import (
+from olympus_ir.programs.extended_arrays import (
     ExtendedArray,
     array_of_type,
     logical_aval,
@@ -17,7 +17,7 @@ from olympus_ir.extended_arrays import (
     plain_array,
     plain_aval,
 )
-from olympus_ir.extended_dtypes import ExtendedDType, extended
+from olympus_ir.types.extended_dtypes import ExtendedDType, extended
 
 
 class PairType(ExtendedDType):

@@ -8,8 +8,18 @@ import functools
 import numpy as np
 import pytest
 
-from olympus_ir import lax, pytrees
-from olympus_ir.flattening import (
+from olympus_ir import lax
+from olympus_ir.diagnostics.source_info import (
+    FunctionOrigin,
+    SourceInfo,
+    capture,
+    summarize,
+    user_frame,
+)
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.olympuspr import DebugInfo
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import (
     FlatFunction,
     argument_numbers,
     debug_info,
@@ -19,9 +29,6 @@ from olympus_ir.flattening import (
     result_paths,
     select_arguments,
 )
-from olympus_ir.jit import jit
-from olympus_ir.olympuspr import DebugInfo
-from olympus_ir.source_info import FunctionOrigin, SourceInfo, capture, summarize, user_frame
 
 
 def example(first, second, *rest, option=None, **others):
@@ -183,7 +190,7 @@ class TestSourceInfo:
             def process_primitive(self, primitive, args, params):
                 sources.append(SourceInfo(capture(), ()))
 
-        from olympus_ir.tracing import set_current_trace
+        from olympus_ir.programs.tracing import set_current_trace
 
         with set_current_trace(Noting()):
             lax.sin_p.bind(1.0)

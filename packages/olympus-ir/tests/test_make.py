@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from olympus_ir import ShapedArray, lax
-from olympus_ir.checker import check_olympuspr
-from olympus_ir.extended_dtypes import float0
-from olympus_ir.jit import jit
-from olympus_ir.make import eval_shape, make_olympuspr, named_call, named_scope
-from olympus_ir.shape_struct import ShapeDtypeStruct
-from olympus_ir.tracing import current
+from olympus_ir.programs.checker import check_olympuspr
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import eval_shape, make_olympuspr, named_call, named_scope
+from olympus_ir.programs.tracing import current
+from olympus_ir.types.extended_dtypes import float0
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 STRUCT = ShapeDtypeStruct((2, 3), np.float32)
 

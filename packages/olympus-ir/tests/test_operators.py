@@ -10,9 +10,10 @@ import sys
 import numpy as np
 import pytest
 
-from olympus_ir import lax, operators
-from olympus_ir.arrays import ArrayBase
-from olympus_ir.make import make_olympuspr
+from olympus_ir import lax
+from olympus_ir.lax import operators
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.types.arrays import ArrayBase
 
 # In a process that has imported olympus-numpy the operators are NumPy's, which need not be strict.
 pytestmark = pytest.mark.skipif(

@@ -10,7 +10,7 @@ from collections import OrderedDict
 
 import pytest
 
-from olympus_ir.placement import (
+from olympus_ir.types.placement import (
     UNCONSTRAINED,
     AbstractDevice,
     AbstractMesh,

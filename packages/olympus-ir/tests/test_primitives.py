@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from olympus_ir import Primitive, ShapedArray, lax, primitives, trace_to_olympuspr
-from olympus_ir.effects import debug_effect
-from olympus_ir.errors import MissingRuleError
+from olympus_ir.diagnostics.errors import MissingRuleError
 from olympus_ir.lax import later
-from olympus_ir.primitives import add_to_instruction_set, instruction
-from olympus_ir.tracing import current
+from olympus_ir.programs.primitives import add_to_instruction_set, instruction
+from olympus_ir.programs.tracing import current
+from olympus_ir.types.effects import debug_effect
 
 F32 = ShapedArray((), np.float32)
 
@@ -138,7 +138,7 @@ def test_rare_primitives_are_declared_when_they_are_asked_for():
     code = """
 import pickle, sys
 from olympus_ir import lax
-from olympus_ir.primitives import instruction, primitives
+from olympus_ir.programs.primitives import instruction, primitives
 print('olympus_ir.lax.ragged' in sys.modules, 'ragged_dot' in dir(lax), 'ragged_dot' in vars(lax))
 print(instruction('ragged_dot_general').name, lax.scaled_dot_p in primitives())
 """

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from olympus_ir import ShapedArray, lax, trace_to_olympuspr
-from olympus_ir.checker import check_olympuspr
-from olympus_ir.documents import Break, Concatenation, Group, Nest, Text, layout
-from olympus_ir.jit import jit
-from olympus_ir.make import make_olympuspr, named_scope
-from olympus_ir.primitives import Primitive
-from olympus_ir.print_rules import hide
-from olympus_ir.printer import format_equation
+from olympus_ir.diagnostics.documents import Break, Concatenation, Group, Nest, Text, layout
+from olympus_ir.programs.checker import check_olympuspr
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr, named_scope
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.print_rules import hide
+from olympus_ir.programs.printer import format_equation
 
 DATA = pathlib.Path(__file__).parent / "data"
 # Made by data/record_printed_programs.py.

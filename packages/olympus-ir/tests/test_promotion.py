@@ -8,11 +8,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from olympus_ir import dtypes
-from olympus_ir.config import config, enable_x64, numpy_dtype_promotion
-from olympus_ir.errors import OlympusError, TypePromotionError
-from olympus_ir.extended_dtypes import float0
-from olympus_ir.promotion import (
+from olympus_ir.diagnostics.errors import OlympusError, TypePromotionError
+from olympus_ir.settings.config import config, enable_x64, numpy_dtype_promotion
+from olympus_ir.types import dtypes
+from olympus_ir.types.extended_dtypes import float0
+from olympus_ir.types.promotion import (
     is_weakly_typed,
     lattice_result_type,
     promote,

@@ -4,7 +4,7 @@ from collections import OrderedDict, namedtuple
 
 import pytest
 
-from olympus_ir.pytrees import (
+from olympus_ir.trees.pytrees import (
     GetAttrKey,
     SequenceKey,
     broadcast_prefix,

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olympus_ir import pytrees
-from olympus_ir.pytrees import (
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.pytrees import (
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,

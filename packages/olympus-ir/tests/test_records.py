@@ -5,8 +5,8 @@ import weakref
 
 import pytest
 
-from olympus_ir.placement import AbstractDevice
-from olympus_ir.records import Record
+from olympus_ir.types.placement import AbstractDevice
+from olympus_ir.types.records import Record
 
 
 class Point(Record):

@@ -4,8 +4,8 @@ from __future__ import annotations
 import pytest
 
 from olympus_ir import Primitive, RuleTable
-from olympus_ir.errors import MissingRuleError
-from olympus_ir.rules import all_tables
+from olympus_ir.diagnostics.errors import MissingRuleError
+from olympus_ir.programs.rules import all_tables
 
 
 @pytest.fixture

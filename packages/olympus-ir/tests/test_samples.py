@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from olympus_ir import eval_olympuspr, lax
-from olympus_ir.avals import get_aval
-from olympus_ir.checker import check_olympuspr
+from olympus_ir.programs.checker import check_olympuspr
+from olympus_ir.programs.staging import staging_rules, trace_to_olympuspr
 from olympus_ir.reference import reference_evaluator
-from olympus_ir.staging import staging_rules, trace_to_olympuspr
+from olympus_ir.types.avals import get_aval
 from olympus_testing import assert_close, cases, check_shape_rule
 
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from olympus_ir import Literal, ShapedArray, lax, trace_to_olympuspr
-from olympus_ir.checker import check_olympuspr
-from olympus_ir.config import checking_leaks
-from olympus_ir.errors import LeakedTracerError, UnexpectedTracerError
-from olympus_ir.jit import jit
-from olympus_ir.make import make_olympuspr
-from olympus_ir.olympuspr import ClosedOlympuspr, constants_as_inputs, inputs_as_constants
-from olympus_ir.staging import separate_constants, trace_to_closed
-from olympus_ir.tracing import current, evaluation_trace
+from olympus_ir.diagnostics.errors import LeakedTracerError, UnexpectedTracerError
+from olympus_ir.programs.checker import check_olympuspr
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, constants_as_inputs, inputs_as_constants
+from olympus_ir.programs.staging import separate_constants, trace_to_closed
+from olympus_ir.programs.tracing import current, evaluation_trace
+from olympus_ir.settings.config import checking_leaks
 
 F32 = ShapedArray((), np.float32)
 VECTOR = ShapedArray((3,), np.float32)

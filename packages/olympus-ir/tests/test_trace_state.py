@@ -6,14 +6,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olympus_ir import ShapedArray, lax, monitoring, trace_state
-from olympus_ir.config import config
-from olympus_ir.jit import jit
-from olympus_ir.make import eval_shape, make_olympuspr
-from olympus_ir.shape_struct import ShapeDtypeStruct
-from olympus_ir.staging import StagingTrace
-from olympus_ir.tracing import Tracer, ensure_compile_time_eval, evaluation_trace
-from olympus_ir.user_contexts import make_user_context
+from olympus_ir import ShapedArray, lax
+from olympus_ir.diagnostics import monitoring
+from olympus_ir.programs import trace_state
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import eval_shape, make_olympuspr
+from olympus_ir.programs.staging import StagingTrace
+from olympus_ir.programs.tracing import Tracer, ensure_compile_time_eval, evaluation_trace
+from olympus_ir.settings.config import config
+from olympus_ir.settings.user_contexts import make_user_context
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 
 def test_states_are_equal_within_one_trace():

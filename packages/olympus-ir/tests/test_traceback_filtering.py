@@ -5,16 +5,16 @@ import traceback
 
 import pytest
 
-from olympus_ir import traceback_filtering
-from olympus_ir.config import config
-from olympus_ir.pytrees import tree_map
-from olympus_ir.traceback_filtering import (
+from olympus_ir.diagnostics import traceback_filtering
+from olympus_ir.diagnostics.traceback_filtering import (
     NOTE,
     UnfilteredStackTrace,
     api_boundary,
     filter_traceback,
     register_exclusion,
 )
+from olympus_ir.settings.config import config
+from olympus_ir.trees.pytrees import tree_map
 
 # A public function that calls the user's, with frames of the library between.
 transform = api_boundary(tree_map)
@@ -118,7 +118,7 @@ def test_errors_of_the_function_itself_show_the_call():
 
 
 def _forget_exclusion(path):
-    from olympus_ir import source_info
+    from olympus_ir.diagnostics import source_info
 
     source_info._library_folders.remove(os.path.abspath(path))
 

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from olympus_ir import Array, ShapedArray, Trace, Tracer, lax, trace_to_olympuspr, typeof
-from olympus_ir.errors import (
+from olympus_ir.diagnostics.errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )
-from olympus_ir.make import make_olympuspr
-from olympus_ir.name_scopes import extend_name_stack
-from olympus_ir.staging import StagingTrace
-from olympus_ir.tracing import (
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.programs.name_scopes import extend_name_stack
+from olympus_ir.programs.staging import StagingTrace
+from olympus_ir.programs.tracing import (
     AxisEnvironment,
     concrete_or_error,
     current,

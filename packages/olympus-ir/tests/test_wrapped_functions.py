@@ -6,17 +6,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olympus_ir import ShapedArray, lax, pytrees
-from olympus_ir import construction as c
-from olympus_ir import wrapped_functions as w
-from olympus_ir.flattening import debug_info
-from olympus_ir.jit import jit
-from olympus_ir.make import make_olympuspr
-from olympus_ir.partial_evaluation import (
+from olympus_ir import ShapedArray, lax
+from olympus_ir.adapters import construction as c
+from olympus_ir.adapters import wrapped_functions as w
+from olympus_ir.adapters.partial_evaluation import (
     PartialVal,
     trace_to_olympuspr_dynamic,
     trace_to_olympuspr_nounits,
 )
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import debug_info
 
 F32 = ShapedArray((), np.float32)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import doctest
 
-from olympus_ir import wrapping
+from olympus_ir.trees import wrapping
 
 
 class Callable:

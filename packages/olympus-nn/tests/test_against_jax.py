@@ -17,7 +17,8 @@ import pytest
 
 import olympus_nn
 from olympus_autodiff import grad
-from olympus_ir import make_olympuspr, pytrees
+from olympus_ir import make_olympuspr
+from olympus_ir.trees import pytrees
 from olympus_nn import initializers, optimizers, stax
 from olympus_random import key
 

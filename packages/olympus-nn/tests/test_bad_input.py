@@ -7,7 +7,7 @@ import pytest
 
 import olympus_nn
 from olympus_batching import vmap
-from olympus_ir import config
+from olympus_ir.settings import config
 from olympus_nn import initializers, optimizers, stax
 from olympus_random import key
 

@@ -9,7 +9,7 @@ import pytest
 from olympus_autodiff import grad
 from olympus_autodiff.derivative_checks import check_grads
 from olympus_batching import vmap
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
 from olympus_nn.recurrent import (
     get_num_params_in_lstm,
     init_lstm_weight,

@@ -11,7 +11,7 @@ import pytest
 
 from olympus_autodiff import grad, vjp
 from olympus_batching import vmap
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
 from olympus_nn import get_scaled_dot_general_config, scaled_dot_general, scaled_matmul
 
 MATRICES = (((1,), (1,)), ((), ()))

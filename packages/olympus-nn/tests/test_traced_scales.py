@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import olympus_random as random
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
 from olympus_nn import initializers
 
 SHAPE = (3, 3, 3)

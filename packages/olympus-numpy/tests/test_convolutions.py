@@ -11,7 +11,7 @@ import olympus_numpy as jnp
 from olympus_autodiff import grad, jacfwd, jacrev
 from olympus_batching import vmap
 from olympus_ir import make_olympuspr
-from olympus_ir.errors import ConcretizationTypeError
+from olympus_ir.diagnostics.errors import ConcretizationTypeError
 
 LENGTHS = [(1, 1), (5, 3), (3, 5), (4, 4), (6, 2), (2, 7), (1, 4)]
 MODES = ["full", "same", "valid"]

@@ -12,8 +12,10 @@ import pytest
 
 import olympus_numpy as jnp
 from olympus_batching import vmap
-from olympus_ir import config, dtypes, make_olympuspr
-from olympus_ir.jit import jit
+from olympus_ir import make_olympuspr
+from olympus_ir.programs.jit import jit
+from olympus_ir.settings import config
+from olympus_ir.types import dtypes
 
 
 class Convertible:

@@ -11,7 +11,8 @@ import pytest
 import olympus_numpy as jnp
 from olympus_autodiff import jvp, vjp
 from olympus_batching import vmap
-from olympus_ir import config, lax
+from olympus_ir import lax
+from olympus_ir.settings import config
 from olympus_testing import check_grads
 
 REAL_INPUT = ("rfft", "ihfft", "rfft2", "rfftn")

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import olympus_numpy as jnp
-from olympus_ir import make_olympuspr, pytrees
+from olympus_ir import make_olympuspr
+from olympus_ir.trees import pytrees
 from olympus_numpy.flatten_util import ravel_pytree
 
 TREES = {

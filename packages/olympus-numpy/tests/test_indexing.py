@@ -11,8 +11,8 @@ import pytest
 
 import olympus_numpy as jnp
 from olympus_ir import ShapedArray
-from olympus_ir.errors import NonConcreteBooleanIndexError
-from olympus_ir.staging import trace_to_closed
+from olympus_ir.diagnostics.errors import NonConcreteBooleanIndexError
+from olympus_ir.programs.staging import trace_to_closed
 
 SHAPES = [(), (1,), (5,), (0,), (3, 4), (4, 0), (2, 3, 4), (1, 2, 1, 3)]
 

@@ -13,8 +13,9 @@ import pytest
 import olympus_numpy as jnp
 from olympus_autodiff import grad, hessian, jacfwd, jvp, vjp
 from olympus_batching import vmap
-from olympus_ir import config, make_olympuspr
-from olympus_ir.jit import jit
+from olympus_ir import make_olympuspr
+from olympus_ir.programs.jit import jit
+from olympus_ir.settings import config
 from olympus_numpy import linalg
 from olympus_testing import check_grads
 

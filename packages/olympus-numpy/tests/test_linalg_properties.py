@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olympus_batching import vmap
-from olympus_ir import config
+from olympus_ir.settings import config
 from olympus_numpy import linalg
 
 SIZES = st.integers(0, 5)

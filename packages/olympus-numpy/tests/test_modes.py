@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import olympus_numpy as jnp
-from olympus_ir import config, make_olympuspr
-from olympus_ir.errors import TypePromotionError
+from olympus_ir import make_olympuspr
+from olympus_ir.diagnostics.errors import TypePromotionError
+from olympus_ir.settings import config
 
 INTEGERS, FLOATS = np.arange(3, dtype=np.int32), np.ones(3, np.float32)
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import olympus_numpy as jnp
-from olympus_ir import config, dtypes
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
+from olympus_ir.settings import config
+from olympus_ir.types import dtypes
 
 
 class Converted:

@@ -11,9 +11,10 @@ import pytest
 import olympus_numpy as jnp
 from olympus_autodiff import jvp
 from olympus_batching import vmap
-from olympus_ir import config, make_olympuspr
-from olympus_ir.jit import jit
-from olympus_ir.pytrees import register_pytree_node
+from olympus_ir import make_olympuspr
+from olympus_ir.programs.jit import jit
+from olympus_ir.settings import config
+from olympus_ir.trees.pytrees import register_pytree_node
 
 BINARY = [
     operator.add,

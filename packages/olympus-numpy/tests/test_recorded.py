@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 import olympus_numpy as jnp
-from olympus_ir import ShapedArray, lax, pytrees
-from olympus_ir.staging import trace_to_closed
+from olympus_ir import ShapedArray, lax
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.trees import pytrees
 
 RECORDED = pathlib.Path(__file__).parent / "recorded"
 SHORT = {

@@ -9,7 +9,7 @@ import pytest
 import olympus_numpy as jnp
 from olympus_autodiff import grad, jvp
 from olympus_batching import vmap
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
 
 X = np.array([[0.5, 1.25, -2.0, 0.75], [3.0, -0.5, 1.5, 0.25], [0.1, 0.2, 0.3, -0.4]], np.float32)
 

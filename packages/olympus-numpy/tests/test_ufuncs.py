@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import olympus_numpy as jnp
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
 
 FLOATS = np.array([[3.0, 1.0, 2.0], [0.5, 4.0, 1.5]], np.float32)
 INTEGERS = np.array([[3, 1, 2], [7, 4, 1]], np.int32)

@@ -4,7 +4,7 @@
 import pytest
 
 import olympus_xla
-from olympus_ir.config import config
+from olympus_ir.settings.config import config
 from olympus_xla import backends
 
 if not backends.are_backends_initialized() and config.olympus_num_cpu_devices < 4:

@@ -9,7 +9,7 @@ import pytest
 import olympus_numpy as jnp
 from olympus_autodiff import grad
 from olympus_batching import vmap
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_pallas import tpu
 from olympus_pallas.ops.tpu.attention import flash, masks, splash
 from olympus_pallas.ops.tpu.attention.mask_blocks import FULL, NONE, PARTIAL, mask_blocks

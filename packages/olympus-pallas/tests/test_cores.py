@@ -13,7 +13,7 @@ import olympus_pallas as pl
 import olympus_random as random
 from olympus_batching import vmap
 from olympus_ir import ShapeDtypeStruct, lax, make_olympuspr
-from olympus_ir.errors import ConcretizationTypeError
+from olympus_ir.diagnostics.errors import ConcretizationTypeError
 from olympus_ir.lax.references import new_ref
 from olympus_pallas import tpu
 from olympus_xla import jit

@@ -10,7 +10,7 @@ import pytest
 
 import olympus_pallas as pl
 from olympus_ir import ShapeDtypeStruct, lax, make_olympuspr
-from olympus_ir.placement import PartitionSpec as P
+from olympus_ir.types.placement import PartitionSpec as P
 from olympus_pallas import tpu
 from olympus_sharding import Mesh, shard_map
 from olympus_xla import jit

@@ -8,8 +8,8 @@ import pytest
 
 import olympus_numpy as jnp
 from olympus_ir import lax, make_olympuspr
-from olympus_ir.jit import jit
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.programs.jit import jit
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_pallas import BlockSpec, Element, ds, num_programs, pallas_call, program_id, when
 from olympus_pallas.memory import TpuMemorySpace
 from olympus_pallas.memory_access import (

@@ -12,7 +12,7 @@ import pytest
 import olympus_numpy as jnp
 import olympus_pallas as pl
 from olympus_ir import ShapeDtypeStruct, lax, make_olympuspr
-from olympus_ir.placement import PartitionSpec as P
+from olympus_ir.types.placement import PartitionSpec as P
 from olympus_pallas import mosaic_gpu as plgpu
 from olympus_pallas import tpu
 from olympus_sharding import Mesh, shard_map

@@ -8,7 +8,7 @@ import pytest
 
 import olympus_pallas as pl
 from olympus_ir import ShapeDtypeStruct
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
 from olympus_pallas import tpu, triton
 from olympus_pallas.call_lowering import register_lowering_rule
 from olympus_xla.effect_tokens import barrier as effects_barrier

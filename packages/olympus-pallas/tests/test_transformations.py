@@ -12,8 +12,8 @@ import olympus_numpy as jnp
 from olympus_autodiff import custom_vjp, grad, jvp
 from olympus_batching import vmap
 from olympus_ir import ShapeDtypeStruct, lax
-from olympus_ir.jit import jit
-from olympus_ir.placement import AxisType, PartitionSpec
+from olympus_ir.programs.jit import jit
+from olympus_ir.types.placement import AxisType, PartitionSpec
 from olympus_pallas import BlockSpec, pallas_call, program_id
 from olympus_pallas.tpu import VMEM, PrefetchScalarGridSpec
 from olympus_sharding import make_mesh

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import olympus_random
-from olympus_ir import config, dtypes
+from olympus_ir.settings import config
+from olympus_ir.types import dtypes
 
 DATA = pathlib.Path(__file__).parent / "data"
 

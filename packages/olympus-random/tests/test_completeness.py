@@ -6,7 +6,7 @@ import olympus_autodiff.tables
 import olympus_batching.tables
 import olympus_random  # noqa: F401 - declares the primitives on keys
 from olympus_ir import primitives
-from olympus_ir.expansion import expansion_rules
+from olympus_ir.programs.expansion import expansion_rules
 from olympus_testing import assert_complete
 
 PRIMITIVES = [primitive for primitive in primitives() if primitive.family == "random"]

@@ -8,7 +8,7 @@ import pytest
 
 import olympus_random as random
 from olympus_batching import vmap
-from olympus_ir import config
+from olympus_ir.settings import config
 from olympus_random import wide_generators
 
 ONES = 0xFFFFFFFF

@@ -10,9 +10,12 @@ import pytest
 
 import olympus_random as random
 from olympus_batching import vmap
-from olympus_ir import Array, ShapedArray, config, config_flags, dtypes, get_aval, lax, pytrees
-from olympus_ir.jit import jit
-from olympus_ir.make import make_olympuspr
+from olympus_ir import Array, ShapedArray, get_aval, lax
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.settings import config, config_flags
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
 
 
 def data(keys):

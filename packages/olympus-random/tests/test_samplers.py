@@ -11,9 +11,10 @@ import scipy.stats
 import olympus_random as random
 from olympus_autodiff import grad
 from olympus_batching import vmap
-from olympus_ir import config, lax
-from olympus_ir.errors import TypePromotionError
-from olympus_ir.jit import jit
+from olympus_ir import lax
+from olympus_ir.diagnostics.errors import TypePromotionError
+from olympus_ir.programs.jit import jit
+from olympus_ir.settings import config
 
 KEY = random.key(0)
 

@@ -8,8 +8,9 @@ import pytest
 
 from olympus_autodiff import grad
 from olympus_batching import vmap
-from olympus_ir import lax, pytrees
-from olympus_ir.jit import jit
+from olympus_ir import lax
+from olympus_ir.programs.jit import jit
+from olympus_ir.trees import pytrees
 from olympus_random import fold_in, key, key_data, split
 from olympus_random.stateful import StatefulPRNG, stateful_rng
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from olympus_ir import dtypes
+from olympus_ir.types import dtypes
 
 # Units in the last place. Rounding errors grow where a formula takes differences or steep functions
 # of intermediate results: XLA's inverse error function is off by 22 of them near its poles.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.polynomial import Legendre
 
-from olympus_ir import config
+from olympus_ir.settings import config
 from olympus_scipy.special.legendre import lpmn, lpmn_values
 
 Z = np.array([-0.9, -0.3, 0.0, 0.2, 0.95])

@@ -10,8 +10,8 @@ import scipy.linalg
 import olympus_numpy as jnp
 from olympus_autodiff import grad, jvp, vjp
 from olympus_batching import vmap
-from olympus_ir import config
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
+from olympus_ir.settings import config
 from olympus_scipy import linalg
 from olympus_testing import check_grads
 

@@ -10,8 +10,8 @@ import olympus_numpy as onp
 from olympus_autodiff import grad, jvp
 from olympus_autodiff.derivative_checks import check_grads
 from olympus_batching import vmap
-from olympus_ir.config import enable_x64
-from olympus_ir.flattening import debug_info
+from olympus_ir.settings.config import enable_x64
+from olympus_ir.trees.flattening import debug_info
 from olympus_numpy.flatten_util import ravel_pytree
 from olympus_scipy.ode import odeint
 from olympus_scipy.ode_steps import (

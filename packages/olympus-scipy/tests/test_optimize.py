@@ -9,8 +9,8 @@ import pytest
 import olympus_numpy as jnp
 from olympus_autodiff import jvp
 from olympus_batching import vmap
-from olympus_ir import config
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
+from olympus_ir.settings import config
 from olympus_scipy.optimize import minimize
 
 METHODS = ("BFGS", "l-bfgs-experimental-do-not-rely-on-this")

@@ -12,7 +12,7 @@ import scipy.interpolate
 import scipy.ndimage
 
 from olympus_autodiff import jvp, vjp
-from olympus_ir import config
+from olympus_ir.settings import config
 from olympus_scipy import cluster, fft, integrate, interpolate, ndimage
 from olympus_testing import check_grads
 

@@ -8,8 +8,8 @@ import pytest
 import scipy.signal as expected_signal
 
 from olympus_autodiff import jvp, vjp
-from olympus_ir import config
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
+from olympus_ir.settings import config
 from olympus_scipy import signal
 from olympus_testing import check_grads
 

@@ -8,8 +8,8 @@ import pytest
 
 from olympus_autodiff import jvp, vjp
 from olympus_batching import vmap
-from olympus_ir import config
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
+from olympus_ir.settings import config
 from olympus_scipy.sparse import linalg
 from olympus_testing import check_grads
 

@@ -12,8 +12,9 @@ import scipy.spatial.transform as expected_transform
 
 import olympus_random as random
 from olympus_autodiff import jvp, vjp
-from olympus_ir import config, pytrees
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
+from olympus_ir.settings import config
+from olympus_ir.trees import pytrees
 from olympus_scipy.spatial.transform import Rotation, Slerp
 from olympus_testing import check_grads
 

@@ -9,8 +9,8 @@ import scipy.special as expected_special
 
 from olympus_autodiff import grad, jvp, vjp
 from olympus_batching import vmap
-from olympus_ir import config
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
+from olympus_ir.settings import config
 from olympus_scipy import special
 from olympus_testing import check_grads
 

@@ -9,7 +9,7 @@ import pytest
 from olympus_autodiff import grad, jvp, linear_transpose
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.make import ShapeDtypeStruct, make_olympuspr
+from olympus_ir.programs.make import ShapeDtypeStruct, make_olympuspr
 from olympus_sharding import (
     AbstractMesh,
     AxisType,

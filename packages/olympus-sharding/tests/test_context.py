@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from olympus_ir import config_states
+from olympus_ir.settings import config_states
 from olympus_sharding import (
     AbstractMesh,
     AxisType,

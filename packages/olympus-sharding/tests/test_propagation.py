@@ -12,9 +12,9 @@ import pytest
 from olympus_autodiff import grad, jvp, vjp
 from olympus_batching import vmap
 from olympus_ir import ShapedArray, lax
-from olympus_ir.errors import ShardingTypeError
-from olympus_ir.make import ShapeDtypeStruct, make_olympuspr
-from olympus_ir.primitives import primitives
+from olympus_ir.diagnostics.errors import ShardingTypeError
+from olympus_ir.programs.make import ShapeDtypeStruct, make_olympuspr
+from olympus_ir.programs.primitives import primitives
 from olympus_ir.propagation import all_rules, propagation_rules, rule_of
 from olympus_sharding import (
     AbstractMesh,

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from olympus_ir import lax
-from olympus_ir.placement import AbstractMesh, PartitionSpec
-from olympus_ir.primitives import Primitive
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.types.placement import AbstractMesh, PartitionSpec
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_sharding.roofline import (
     RooflineResult,
     RooflineShape,

@@ -7,8 +7,8 @@ import pickle
 import numpy as np
 import pytest
 
-from olympus_ir.avals import ShapedArray
-from olympus_ir.placement import AbstractMesh
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.placement import AbstractMesh
 from olympus_sharding import (
     AxisType,
     DuplicateSpecError,

@@ -14,11 +14,12 @@ import scipy.sparse as scipy_sparse
 from sparse_layouts import dense, layouts, same, scattered
 
 from olympus_batching import vmap
-from olympus_ir import lax, pytrees
-from olympus_ir.errors import ConcretizationTypeError
-from olympus_ir.jit import jit
+from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ConcretizationTypeError
 from olympus_ir.lax.gathering import GatherDimensionNumbers
-from olympus_ir.make import make_olympuspr
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.trees import pytrees
 from olympus_sparse import (
     BCOO,
     SparseEfficiencyError,

@@ -12,7 +12,7 @@ from sparse_layouts import dense, same, scattered
 import olympus_autodiff as autodiff
 import olympus_numpy as jnp
 from olympus_batching import vmap
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
 from olympus_sparse import (
     BCOO,
     BCSR,

@@ -14,8 +14,8 @@ import olympus_numpy as jnp
 import olympus_random as random
 from olympus_autodiff import grad
 from olympus_batching import vmap
-from olympus_ir import pytrees
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
+from olympus_ir.trees import pytrees
 from olympus_sparse import (
     BCOO,
     BCSR,

@@ -10,7 +10,7 @@ import pytest
 
 from olympus_autodiff import grad, jvp, vjp
 from olympus_batching import vmap
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
 from olympus_sparse import BCOO, BCSR, CSR
 from olympus_sparse.linalg import lobpcg_standard, spsolve
 from olympus_testing import check_grads

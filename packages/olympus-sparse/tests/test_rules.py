@@ -13,10 +13,10 @@ from sparse_layouts import dense, scattered
 from olympus_autodiff import grad, jvp, jvp_rules, linear_transpose, transpose_rules, vjp
 from olympus_batching import batching_rules, vmap
 from olympus_ir import lax
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.jit import jit
-from olympus_ir.make import make_olympuspr
-from olympus_ir.pytrees import tree_structure
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.trees.pytrees import tree_structure
 from olympus_sparse import (
     BCSR,
     COO,

@@ -13,8 +13,8 @@ import olympus_numpy as jnp
 from olympus_autodiff import checkpoint, custom_jvp, custom_vjp, grad, jvp
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.jit import jit
-from olympus_ir.make import make_olympuspr
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr
 from olympus_sparse import BCOO, BCSR, SparseTracer, sparse_rules, sparsify, todense
 from olympus_sparse import grad as sparse_grad
 

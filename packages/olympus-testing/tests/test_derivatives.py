@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olympus_ir import config
+from olympus_ir.settings import config
 from olympus_testing import check_grads, check_jvp, check_vjp
 
 

@@ -7,7 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from olympus_ir import dtypes, lax
+from olympus_ir import lax
+from olympus_ir.types import dtypes
 from olympus_testing import assert_close, tolerance
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import olympus_xla
-from olympus_ir.config import config
+from olympus_ir.settings.config import config
 from olympus_sharding import AxisType, make_mesh
 from olympus_xla import backends
 

@@ -17,8 +17,8 @@ import warnings
 
 import numpy as np
 
-from olympus_ir import config
-from olympus_ir.olympuspr import ClosedOlympuspr, Olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr
+from olympus_ir.settings import config
 from olympus_testing import cases
 from olympus_xla.jit import jit
 

@@ -9,7 +9,7 @@ import pytest
 from olympus_autodiff import grad
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.annotating import (
+from olympus_ir.lax.annotating import (
     compute_on,
     compute_on2,
     fused,
@@ -18,10 +18,10 @@ from olympus_ir.annotating import (
     shard_alike,
     xla_metadata_call,
 )
-from olympus_ir.dead_code import dce_olympuspr_xla_metadata_rule
 from olympus_ir.lax.references import new_ref
-from olympus_ir.make import make_olympuspr
-from olympus_ir.memory_spaces import MemorySpace
+from olympus_ir.programs.dead_code import dce_olympuspr_xla_metadata_rule
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.types.memory_spaces import MemorySpace
 from olympus_sharding import NamedSharding, PartitionSpec
 from olympus_xla import device_put, jit
 from olympus_xla.control_deps import schedule

@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from olympus_ir import config
-from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.settings import config
+from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_sharding import NamedSharding, SingleDeviceSharding
 from olympus_sharding import PartitionSpec as P
 from olympus_xla import Array, device_put

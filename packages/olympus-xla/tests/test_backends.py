@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import olympus_xla
-from olympus_ir import config
+from olympus_ir.settings import config
 from olympus_xla import backends, device_put
 
 LIST_DEVICES = "import olympus_xla; print(olympus_xla.devices())"
@@ -128,7 +128,7 @@ olympus_xla.devices()
 def test_clearing_makes_new_clients(run_python):
     code = """
 import olympus_xla
-from olympus_ir.config import config
+from olympus_ir.settings.config import config
 from olympus_xla import backends
 dropped = []
 backends.on_clear_backends(lambda: dropped.append(1))

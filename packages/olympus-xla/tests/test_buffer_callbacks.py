@@ -7,8 +7,8 @@ import pytest
 from olympus_autodiff import grad
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.make import make_olympuspr
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_xla import jit
 from olympus_xla.buffer_callbacks import ExecutionStage, buffer_callback
 

@@ -8,9 +8,10 @@ import os
 import numpy as np
 import pytest
 
-from olympus_ir import config_cache_flags as flags
-from olympus_ir import lax, monitoring
+from olympus_ir import lax
+from olympus_ir.diagnostics import monitoring
 from olympus_ir.lax.callbacks import pure_callback
+from olympus_ir.settings import config_cache_flags as flags
 from olympus_xla import _jaxlib, cache_key, clear_caches, compilation_cache, jit
 from olympus_xla.dispatch import compile_options
 
@@ -69,7 +70,8 @@ logging.getLogger("olympus.compilation_cache").setLevel(logging.DEBUG)
 seen = []
 handler = logging.Handler(); handler.emit = lambda record: seen.append(record.getMessage())
 logging.getLogger("olympus.compilation_cache").addHandler(handler)
-from olympus_ir import lax, monitoring
+from olympus_ir import lax
+from olympus_ir.diagnostics import monitoring
 from olympus_xla import jit
 print(float(jit(lambda x: lax.reduce_sum(lax.sin(x), (0,)))(np.ones(3, np.float32))))
 print(sum("cache hit" in each for each in seen))
@@ -92,7 +94,8 @@ print(sum("cache hit" in each for each in seen))
 def test_concurrent_processes(run_python, tmp_path):
     code = """
 import numpy as np
-from olympus_ir import lax, monitoring
+from olympus_ir import lax
+from olympus_ir.diagnostics import monitoring
 from olympus_xla import jit
 for n in range(6):
     assert jit(lambda x: lax.add(x, float(n)))(np.float32(1)) == 1 + n

@@ -6,7 +6,7 @@ import pytest
 
 from olympus_autodiff import grad
 from olympus_ir import lax
-from olympus_ir.errors import MissingRuleError
+from olympus_ir.diagnostics.errors import MissingRuleError
 from olympus_sharding import NamedSharding, PartitionSpec
 from olympus_xla import device_put, jit
 from olympus_xla.custom_partitioning import custom_partitioning

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 from jaxlib.mlir import ir
 
-from olympus_ir import config, lax
-from olympus_ir.avals import ShapedArray, abstract_token
-from olympus_ir.make import eval_shape
-from olympus_ir.pytrees import tree_structure
+from olympus_ir import lax
+from olympus_ir.programs.make import eval_shape
+from olympus_ir.settings import config
+from olympus_ir.trees.pytrees import tree_structure
+from olympus_ir.types.avals import ShapedArray, abstract_token
 from olympus_sharding import NamedSharding
 from olympus_sharding import PartitionSpec as P
 from olympus_xla import _jaxlib, device_put, jit

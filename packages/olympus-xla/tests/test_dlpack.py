@@ -5,8 +5,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from olympus_ir import config
-from olympus_ir.avals import ShapedArray
+from olympus_ir.settings import config
+from olympus_ir.types.avals import ShapedArray
 from olympus_sharding import NamedSharding
 from olympus_sharding import PartitionSpec as P
 from olympus_xla import device_put, from_dlpack

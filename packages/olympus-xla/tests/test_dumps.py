@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from olympus_ir import lax
-from olympus_ir.config import config
-from olympus_ir.config_flags import dump_ir_modes, dump_ir_to
+from olympus_ir.settings.config import config
+from olympus_ir.settings.config_flags import dump_ir_modes, dump_ir_to
 from olympus_xla import jit
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from olympus_ir import lax
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.primitives import Primitive
 from olympus_xla import jit
 
 

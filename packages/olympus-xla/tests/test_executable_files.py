@@ -8,7 +8,7 @@ import pytest
 
 from olympus_ir import lax
 from olympus_ir.lax.callbacks import pure_callback
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_sharding import NamedSharding, PartitionSpec
 from olympus_xla import device_put, jit
 from olympus_xla.executable_files import deserialize_and_load, serialize

@@ -9,14 +9,15 @@ import pytest
 
 from olympus_autodiff import grad, jvp, vjp
 from olympus_batching import vmap
-from olympus_ir import lax, pytrees
-from olympus_ir.avals import ShapedArray
-from olympus_ir.config_flags import export_calling_convention_version
+from olympus_ir import lax
 from olympus_ir.lax.callbacks import pure_callback
-from olympus_ir.make import make_olympuspr
-from olympus_ir.placement import AbstractMesh
-from olympus_ir.primitives import Primitive
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.settings.config_flags import export_calling_convention_version
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.placement import AbstractMesh
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_sharding import AxisType, Mesh, NamedSharding, PartitionSpec, make_mesh
 from olympus_xla import device_put, devices, export, ffi, jit
 from olympus_xla.export import DisabledSafetyCheck, deserialize

@@ -13,9 +13,9 @@ import pytest
 from olympus_autodiff import jvp
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.errors import JaxRuntimeError
-from olympus_ir.make import ShapeDtypeStruct, make_olympuspr
-from olympus_ir.primitives import Primitive
+from olympus_ir.diagnostics.errors import JaxRuntimeError
+from olympus_ir.programs.make import ShapeDtypeStruct, make_olympuspr
+from olympus_ir.programs.primitives import Primitive
 from olympus_xla import ffi, jit
 from olympus_xla.ffi_attributes import FrozenDict, HashableArray, TypedScalar, hashable_attribute
 from olympus_xla.layouts import Layout

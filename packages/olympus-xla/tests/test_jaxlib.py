@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from olympus_ir.avals import ShapedArray
+from olympus_ir.types.avals import ShapedArray
 from olympus_xla import _jaxlib, device_put
 
 

@@ -8,9 +8,10 @@ import functools
 import numpy as np
 import pytest
 
-from olympus_ir import config, lax
-from olympus_ir.dtypes import float0
-from olympus_ir.errors import TracerBoolConversionError, UnexpectedTracerError
+from olympus_ir import lax
+from olympus_ir.diagnostics.errors import TracerBoolConversionError, UnexpectedTracerError
+from olympus_ir.settings import config
+from olympus_ir.types.dtypes import float0
 from olympus_xla.jit import clear_caches, jit
 from olympus_xla.transfer import device_put
 

@@ -10,8 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from olympus_ir import config
 from olympus_ir.lax import linalg
+from olympus_ir.settings import config
 from olympus_xla import export, jit
 
 

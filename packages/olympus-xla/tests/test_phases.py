@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import olympus_xla
-from olympus_ir import config, lax, monitoring, phases
+from olympus_ir import lax
+from olympus_ir.diagnostics import monitoring, phases
+from olympus_ir.settings import config
 from olympus_xla import jit
 from olympus_xla.environment_info import print_environment_info
 

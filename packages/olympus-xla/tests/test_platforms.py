@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from olympus_ir import lax
-from olympus_ir.errors import MissingRuleError
+from olympus_ir.diagnostics.errors import MissingRuleError
 from olympus_ir.lax.callbacks import debug_print
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.primitives import Primitive
 from olympus_testing import cases
 from olympus_xla import jit
 from olympus_xla.lowering.tables import define_for_platform, lowering_rules, nary, platform_rules

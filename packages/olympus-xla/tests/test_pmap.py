@@ -10,8 +10,9 @@ import pytest
 
 from olympus_autodiff import grad, jvp
 from olympus_batching import vmap
-from olympus_ir import config, lax
-from olympus_ir.make import make_olympuspr
+from olympus_ir import lax
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.settings import config
 from olympus_sharding import NamedSharding, PartitionSpec, pmap
 from olympus_xla.jit import jit
 from olympus_xla.transfer import device_put

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 from olympus_autodiff import jvp, vjp
 from olympus_batching import vmap
-from olympus_ir import config, dtypes, lax
-from olympus_ir.avals import get_aval
+from olympus_ir import lax
+from olympus_ir.programs.tracing import evaluation_trace
 from olympus_ir.reference import reference_evaluator
-from olympus_ir.tracing import evaluation_trace
+from olympus_ir.settings import config
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import get_aval
 from olympus_testing import assert_close, check_grads
 from olympus_xla import eager
 

@@ -8,11 +8,12 @@ import threading
 import numpy as np
 import pytest
 
-from olympus_ir import config, config_states, lax
+from olympus_ir import lax
 from olympus_ir.lax.callbacks import effects_barrier, io_callback
 from olympus_ir.lax.references import addupdate, empty_ref, freeze, new_ref, swap
-from olympus_ir.make import make_olympuspr
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.settings import config, config_states
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_sharding import NamedSharding, PartitionSpec
 from olympus_sharding.manual_map import shard_map
 from olympus_xla import jit

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from olympus_autodiff import grad
-from olympus_ir import config_flags, lax
-from olympus_ir.make import make_olympuspr
-from olympus_ir.olympuspr import Literal
-from olympus_ir.pytrees import tree_leaves
+from olympus_ir import lax
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.programs.olympuspr import Literal
 from olympus_ir.reference.evaluator import reference_evaluator
+from olympus_ir.settings import config_flags
+from olympus_ir.trees.pytrees import tree_leaves
 from olympus_sharding import AxisType, NamedSharding, make_mesh, shard_map, with_sharding_constraint
 from olympus_sharding import PartitionSpec as P
 from olympus_xla import device_put, jit

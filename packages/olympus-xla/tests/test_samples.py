@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olympus_ir import pytrees
-from olympus_ir.avals import get_aval
 from olympus_ir.lax import linalg
 from olympus_ir.reference import reference_evaluator
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import get_aval
 from olympus_testing import assert_close, cases
 from olympus_xla import eager, jit
 from olympus_xla._jaxlib import deserialize_executable, serialize_executable

@@ -8,9 +8,10 @@ import itertools
 import numpy as np
 import pytest
 
-from olympus_ir import config, lax
-from olympus_ir.jit import jit
+from olympus_ir import lax
+from olympus_ir.programs.jit import jit
 from olympus_ir.reference import reference_evaluator
+from olympus_ir.settings import config
 
 GENERATOR = np.random.default_rng(0)
 COUNT = 60

@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 
 from olympus_autodiff import grad
-from olympus_ir import lax, pytrees
-from olympus_ir.avals import ShapedArray
-from olympus_ir.config import disable_jit
-from olympus_ir.errors import JaxRuntimeError
-from olympus_ir.make import ShapeDtypeStruct
+from olympus_ir import lax
+from olympus_ir.diagnostics.errors import JaxRuntimeError
+from olympus_ir.programs.make import ShapeDtypeStruct
+from olympus_ir.settings.config import disable_jit
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import ShapedArray
 from olympus_sharding import NamedSharding, PartitionSpec
 from olympus_xla import device_put, jit, stages
 from olympus_xla.layouts import Format, Layout

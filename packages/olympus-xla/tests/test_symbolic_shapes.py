@@ -6,11 +6,11 @@ import pytest
 
 from olympus_autodiff import grad, vjp
 from olympus_ir import lax
-from olympus_ir.avals import ShapedArray
-from olympus_ir.make import eval_shape, make_olympuspr
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.programs.make import eval_shape, make_olympuspr
 from olympus_ir.symbolic import max_dim, symbolic_args_specs, symbolic_shape
 from olympus_ir.symbolic.solving import UnexpectedDimVar
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_xla import jit
 from olympus_xla.export import deserialize, export
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from olympus_ir import ShapeDtypeStruct, lax
-from olympus_ir.placement import PartitionSpec
+from olympus_ir.types.placement import PartitionSpec
 from olympus_sharding.shardings import NamedSharding
 from olympus_xla import backends, jit
 from olympus_xla.topologies import (

@@ -4,10 +4,10 @@
 import numpy as np
 import pytest
 
-from olympus_ir import config
-from olympus_ir.avals import ShapedArray
-from olympus_ir.dtypes import float0
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
+from olympus_ir.settings import config
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.dtypes import float0
 from olympus_sharding import (
     AxisType,
     IndivisibleError,

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from olympus_ir.config import (
+from olympus_ir.settings.config import (
     config,
     transfer_guard,
     transfer_guard_device_to_device,

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import olympus_xla  # noqa: F401 - becomes the evaluator
 from olympus_ir import lax
-from olympus_ir.jit import jit
 from olympus_ir.lax import windows
 from olympus_ir.lax.convolution import conv_general_dilated_p
+from olympus_ir.programs.jit import jit
 from olympus_ir.reference import reference_rules
 
 # Each example is compiled, so there are few.

@@ -16,7 +16,7 @@ from olympus.extend import core
 from olympus.extend.core import Primitive
 from olympus.interpreters import ad, batching, mlir, xla
 from olympus.sharding import PartitionSpec
-from olympus_ir.effects import Effect, lowerable_effects, ordered_effects
+from olympus_ir.types.effects import Effect, lowerable_effects, ordered_effects
 
 
 def same_type(x, **params):

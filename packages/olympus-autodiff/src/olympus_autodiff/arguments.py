@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes
-from olympus_ir.flattening import function_name
-from olympus_ir.naming import naming
+from olympus_ir.settings.naming import naming
+from olympus_ir.trees.flattening import function_name
+from olympus_ir.types import dtypes
 
 from .zeros import aval_of
 

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir.flattening import function_name
+from olympus_ir.trees.flattening import function_name
 
 __all__ = [
     "OutTree",

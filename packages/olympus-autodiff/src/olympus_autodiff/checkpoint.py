@@ -6,23 +6,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from olympus_ir import config, lax, pytrees
-from olympus_ir.config_flags import log_checkpoint_residuals
-from olympus_ir.errors import ConcretizationTypeError
-from olympus_ir.evaluation import eval_olympuspr
-from olympus_ir.flattening import FlatFunction, debug_info_of_tree
-from olympus_ir.function_caches import FunctionCache
-from olympus_ir.olympuspr import (
+from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ConcretizationTypeError
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.function_caches import FunctionCache
+from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
     Olympuspr,
     Var,
     constants_as_inputs,
     joined_effects,
 )
-from olympus_ir.staging import trace_to_olympuspr
-from olympus_ir.traceback_filtering import api_boundary
-from olympus_ir.tracing import Tracer, current
-from olympus_ir.wrapping import wraps
+from olympus_ir.programs.staging import trace_to_olympuspr
+from olympus_ir.programs.tracing import Tracer, current
+from olympus_ir.settings import config
+from olympus_ir.settings.config_flags import log_checkpoint_residuals
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree
+from olympus_ir.trees.wrapping import wraps
 
 from .memory import remembered
 from .policies import checkpoint_name, checkpoint_policies
@@ -104,7 +106,7 @@ def checkpoint(
         avals = tuple([aval_of(leaf) for leaf in leaves])
         olympuspr, consts, out_tree = _trace(fun, function, statics, tree, avals)
         if any(aval.is_ref for aval in avals):
-            from olympus_ir.refs.aliasing import check_aliases  # only for references
+            from olympus_ir.references.aliasing import check_aliases  # only for references
 
             check_aliases(olympuspr.debug_info, consts, leaves)
         results = lax.checkpoint_p.bind(

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, pytrees
-from olympus_ir.evaluation import eval_olympuspr
-from olympus_ir.flattening import FlatFunction, debug_info_of_tree
-from olympus_ir.olympuspr import Olympuspr
-from olympus_ir.staging import trace_to_olympuspr
-from olympus_ir.tracing import Tracer
-from olympus_ir.wrapping import update_wrapper, wraps
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.olympuspr import Olympuspr
+from olympus_ir.programs.staging import trace_to_olympuspr
+from olympus_ir.programs.tracing import Tracer
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree
+from olympus_ir.trees.wrapping import update_wrapper, wraps
+from olympus_ir.types import dtypes
 
 from .calling import name_of, positional_arguments
 from .custom_vjp import custom_vjp

@@ -10,11 +10,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import dtypes, lax, pytrees
+from olympus_ir import lax
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.calls import custom_jvp_call_p
-from olympus_ir.traceback_filtering import api_boundary
-from olympus_ir.tracing import current, evaluation_trace
-from olympus_ir.wrapping import update_wrapper
+from olympus_ir.programs.tracing import current, evaluation_trace
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.wrapping import update_wrapper
+from olympus_ir.types import dtypes
 
 from .calling import (
     OutTree,

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir.avals import AbstractValue
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.types.avals import AbstractValue
 
 from .tables import jvp_rules, transpose_rules
 from .zeros import SymbolicZero, Zero, as_result

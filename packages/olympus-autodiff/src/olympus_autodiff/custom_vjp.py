@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, pytrees
-from olympus_ir.errors import UnexpectedTracerError
+from olympus_ir.diagnostics.errors import UnexpectedTracerError
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.calls import custom_vjp_call_p
-from olympus_ir.traceback_filtering import api_boundary
-from olympus_ir.tracing import Tracer, current, evaluation_trace
-from olympus_ir.wrapping import update_wrapper
+from olympus_ir.programs.tracing import Tracer, current, evaluation_trace
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.wrapping import update_wrapper
+from olympus_ir.types import dtypes
 
 from .calling import (
     OutTree,

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, pytrees
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
 
 from .jvp import jvp
 from .vjp import vjp

@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.dead_code import dce_closed, dead_code_rules
-from olympus_ir.evaluation import eval_olympuspr
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.olympuspr import ClosedOlympuspr, DebugInfo, Equation
-from olympus_ir.primitives import Primitive
-from olympus_ir.staging import separate_constants, trace_to_closed
-from olympus_ir.tracing import current, evaluation_trace
+from olympus_ir.programs.dead_code import dce_closed, dead_code_rules
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, DebugInfo, Equation
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import separate_constants, trace_to_closed
+from olympus_ir.programs.tracing import current, evaluation_trace
 
 from .zeros import aval_of
 

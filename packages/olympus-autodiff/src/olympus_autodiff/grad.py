@@ -7,12 +7,12 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from olympus_ir import pytrees
-from olympus_ir.flattening import function_name
-from olympus_ir.olympuspr import Equation
-from olympus_ir.traceback_filtering import api_boundary
-from olympus_ir.tracing import current, set_current_trace, transforming
-from olympus_ir.wrapping import update_wrapper
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.programs.olympuspr import Equation
+from olympus_ir.programs.tracing import current, set_current_trace, transforming
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import function_name
+from olympus_ir.trees.wrapping import update_wrapper
 
 from .arguments import (
     argument_numbers,

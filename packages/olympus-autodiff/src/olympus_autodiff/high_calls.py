@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from olympus_batching import vmap
 from olympus_batching.tables import batching_rules
-from olympus_ir import pytrees
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.primitives import Primitive
-from olympus_ir.tracing import set_current_trace
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.tracing import set_current_trace
+from olympus_ir.trees import pytrees
 
 from .custom_linear import custom_lin_p
 from .linearize import LinearizeTrace
@@ -77,7 +77,7 @@ class VJPHiPrimitive:
     derivatives `jvp`, or `vjp_fwd` with `vjp_bwd_retval`, or `lin` with `linearized`.
 
     Example:
-      >>> from olympus_ir.tracing import typeof
+      >>> from olympus_ir.programs.tracing import typeof
       >>> class Scaled(VJPHiPrimitive):
       ...     def __init__(self, aval, factor):
       ...         self.in_avals, self.out_aval = (aval,), aval

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from olympus_ir import expansion, high_types, known_types, mutable_types
-from olympus_ir.avals import AbstractValue, register_value_type
-from olympus_ir.primitives import Primitive
+from olympus_ir.expansions import high_types
+from olympus_ir.programs import expansion, mutable_types
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.types import known_types
+from olympus_ir.types.avals import AbstractValue, register_value_type
 
 from .tables import jvp_rules, transpose_rules
 

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from olympus_batching import vmap
-from olympus_ir import dtypes, lax, pytrees
-from olympus_ir.flattening import function_name
-from olympus_ir.naming import naming
-from olympus_ir.traceback_filtering import api_boundary
-from olympus_ir.wrapping import wraps
+from olympus_ir import lax
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.settings.naming import naming
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import function_name
+from olympus_ir.trees.wrapping import wraps
+from olympus_ir.types import dtypes
 
 from .arguments import (
     argument_numbers,

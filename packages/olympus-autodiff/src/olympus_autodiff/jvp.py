@@ -6,18 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import dtypes, known_types, pytrees
-from olympus_ir.avals import ShapedArray
-from olympus_ir.errors import UnexpectedTracerError
-from olympus_ir.evaluation import eval_olympuspr
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.naming import naming
-from olympus_ir.olympuspr import ClosedOlympuspr
-from olympus_ir.primitives import Primitive
-from olympus_ir.source_info import TransformationName
-from olympus_ir.staging import trace_to_olympuspr, varying_alike
-from olympus_ir.traceback_filtering import api_boundary
-from olympus_ir.tracing import (
+from olympus_ir.diagnostics.errors import UnexpectedTracerError
+from olympus_ir.diagnostics.source_info import TransformationName
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import trace_to_olympuspr, varying_alike
+from olympus_ir.programs.tracing import (
     Trace,
     Tracer,
     closed_over,
@@ -26,6 +23,10 @@ from olympus_ir.tracing import (
     set_current_trace,
     transforming,
 )
+from olympus_ir.settings.naming import naming
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes, known_types
+from olympus_ir.types.avals import ShapedArray
 
 from .custom_linear import custom_lin_p
 from .memory import remembered
@@ -485,7 +486,7 @@ def check_no_tracers(consts: Sequence[Any]) -> None:
 
 
 def closed_over_error(tracer: Tracer) -> Exception:
-    from olympus_ir.errors import UnexpectedTracerError  # only needed for the error
+    from olympus_ir.diagnostics.errors import UnexpectedTracerError  # only needed for the error
 
     return UnexpectedTracerError(
         "The derivative rule of a custom_jvp or custom_vjp function uses a traced value of type "

@@ -8,14 +8,14 @@ from typing import Any
 
 from olympus_batching import batching_rules, vmap
 from olympus_batching.dimensions import materialize
-from olympus_ir import pytrees
-from olympus_ir.avals import AbstractValue
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.flattening import FlatFunction
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.control_flow.primitives import stacked_aval
-from olympus_ir.primitives import Primitive
-from olympus_ir.staging import trace_to_closed
-from olympus_ir.traceback_filtering import api_boundary
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import FlatFunction
+from olympus_ir.types.avals import AbstractValue
 
 from .tables import jvp_rules, transpose_rules
 from .zeros import Zero, aval_of, instantiate

@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import pytrees
-from olympus_ir.evaluation import eval_olympuspr
-from olympus_ir.olympuspr import Olympuspr
-from olympus_ir.primitives import Primitive
-from olympus_ir.staging import StagingTracer, varying_alike
-from olympus_ir.traceback_filtering import api_boundary
-from olympus_ir.tracing import (
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.olympuspr import Olympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import StagingTracer, varying_alike
+from olympus_ir.programs.tracing import (
     Trace,
     closed_over,
     current,
@@ -25,6 +24,7 @@ from olympus_ir.tracing import (
     set_current_trace,
     transforming,
 )
+from olympus_ir.trees import pytrees
 
 from .custom_linear import custom_lin_p
 from .jvp import (

@@ -7,9 +7,9 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from olympus_ir import config
-from olympus_ir.olympuspr import ClosedOlympuspr
-from olympus_ir.tracing import current
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.tracing import current
+from olympus_ir.settings import config
 
 Result = TypeVar("Result")
 

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from olympus_batching.tables import batching_rules
-from olympus_ir import lax, pytrees
-from olympus_ir.avals import AbstractValue
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.olympuspr import Equation
-from olympus_ir.partial_evaluation import partial_eval_olympuspr_custom_rules
-from olympus_ir.primitives import Primitive
+from olympus_ir import lax
+from olympus_ir.adapters.partial_evaluation import partial_eval_olympuspr_custom_rules
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.olympuspr import Equation
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import AbstractValue
 
 from .tables import jvp_rules, linear, transpose_rules
 

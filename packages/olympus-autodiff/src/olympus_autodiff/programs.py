@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from olympus_ir import lax
-from olympus_ir.evaluation import eval_olympuspr
-from olympus_ir.olympuspr import (
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.olympuspr import (
     Atom,
     ClosedOlympuspr,
     Equation,
@@ -21,8 +21,8 @@ from olympus_ir.olympuspr import (
     Var,
     joined_effects,
 )
-from olympus_ir.staging import StagingTrace, StagingTracer
-from olympus_ir.tracing import Tracer, current, set_current_trace
+from olympus_ir.programs.staging import StagingTrace, StagingTracer
+from olympus_ir.programs.tracing import Tracer, current, set_current_trace
 
 from .jvp import check_no_tracers, closed_over_error
 from .linearize import LinearizeTrace, LinearizeTracer

@@ -13,12 +13,10 @@ from typing import Any, NamedTuple
 
 from olympus_ir import lax
 from olympus_ir._jaxlib import ArrayCopySemantics
-from olympus_ir.dead_code import dead_code_rules
-from olympus_ir.effects import NamedAxisEffect, reference_effects
-from olympus_ir.evaluation import bind_equation
 from olympus_ir.lax.control_flow.primitives import stacked_aval
-from olympus_ir.memory_spaces import MemorySpace, space_of_kind
-from olympus_ir.olympuspr import (
+from olympus_ir.programs.dead_code import dead_code_rules
+from olympus_ir.programs.evaluation import bind_equation
+from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
     DropVar,
     Equation,
@@ -27,8 +25,10 @@ from olympus_ir.olympuspr import (
     Var,
     joined_effects,
 )
-from olympus_ir.staging import StagingTrace, trace_to_olympuspr
-from olympus_ir.tracing import current
+from olympus_ir.programs.staging import StagingTrace, trace_to_olympuspr
+from olympus_ir.programs.tracing import current
+from olympus_ir.types.effects import NamedAxisEffect, reference_effects
+from olympus_ir.types.memory_spaces import MemorySpace, space_of_kind
 
 from .policies import Offloadable, Recompute, decide, everything_saveable, nothing_saveable
 

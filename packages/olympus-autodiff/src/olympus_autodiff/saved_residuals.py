@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from olympus_ir import lax, pytrees
-from olympus_ir.avals import AbstractValue
-from olympus_ir.flattening import debug_info_of_tree
-from olympus_ir.olympuspr import Var
-from olympus_ir.source_info import summarize
-from olympus_ir.staging import trace_to_olympuspr
+from olympus_ir import lax
+from olympus_ir.diagnostics.source_info import summarize
+from olympus_ir.programs.olympuspr import Var
+from olympus_ir.programs.staging import trace_to_olympuspr
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import debug_info_of_tree
+from olympus_ir.types.avals import AbstractValue
 
 from .policies import name_p
 from .vjp import vjp

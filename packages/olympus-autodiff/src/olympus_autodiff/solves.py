@@ -13,8 +13,8 @@ from typing import Any
 
 from olympus_batching.dimensions import BatchAxis, unbatched_aval
 from olympus_batching.programs import batch_olympuspr
-from olympus_ir import lax, pytrees
-from olympus_ir.evaluation import eval_olympuspr
+from olympus_ir import lax
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.control_flow.linear_solves import LinearSolveParts
 from olympus_ir.lax.control_flow.subprograms import (
     Subprogram,
@@ -22,7 +22,8 @@ from olympus_ir.lax.control_flow.subprograms import (
     trace_subprogram,
     tracing_key,
 )
-from olympus_ir.traceback_filtering import api_boundary
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.trees import pytrees
 
 from .custom import custom_jvp
 from .jvp import jvp_flat

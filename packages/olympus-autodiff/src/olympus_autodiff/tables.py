@@ -18,9 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import dtypes, lax
-from olympus_ir.primitives import Primitive
-from olympus_ir.rules import RuleTable
+from olympus_ir import lax
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.rules import RuleTable
+from olympus_ir.types import dtypes
 
 from .zeros import (
     UndefinedPrimal,

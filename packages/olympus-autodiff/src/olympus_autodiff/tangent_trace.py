@@ -14,12 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.dead_code import dead_code_rules
-from olympus_ir.olympuspr import Atom, Equation, Literal, Olympuspr, Var, unknown_debug_info
-from olympus_ir.primitives import Primitive
-from olympus_ir.source_info import SourceInfo, capture, unknown_source
-from olympus_ir.staging import StagingTrace, StagingTracer, varying_alike
-from olympus_ir.tracing import Trace, current, evaluation_trace, set_current_trace
+from olympus_ir.diagnostics.source_info import SourceInfo, capture, unknown_source
+from olympus_ir.programs.dead_code import dead_code_rules
+from olympus_ir.programs.olympuspr import (
+    Atom,
+    Equation,
+    Literal,
+    Olympuspr,
+    Var,
+    unknown_debug_info,
+)
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import StagingTrace, StagingTracer, varying_alike
+from olympus_ir.programs.tracing import Trace, current, evaluation_trace, set_current_trace
 
 from .tables import concerns_refs
 from .zeros import aval_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from olympus_ir.tracing import Tracer, needs_a_value
+from olympus_ir.programs.tracing import Tracer, needs_a_value
 
 from .zeros import aval_of
 

@@ -8,19 +8,19 @@ from typing import Any, cast
 
 import numpy as np
 
-from olympus_ir import pytrees
-from olympus_ir.avals import ShapedArray
-from olympus_ir.config_states import abstract_mesh
-from olympus_ir.errors import MissingRuleError
-from olympus_ir.evaluation import bind_equation
-from olympus_ir.flattening import FlatFunction, debug_info_of_tree
-from olympus_ir.name_stacks import NameStack, TransformationName
-from olympus_ir.olympuspr import Atom, ClosedOlympuspr, Equation, Literal, Olympuspr, Var
-from olympus_ir.primitives import Primitive
-from olympus_ir.source_info import SourceInfo
-from olympus_ir.staging import trace_to_olympuspr
-from olympus_ir.traceback_filtering import api_boundary
-from olympus_ir.tracing import current, evaluation_trace
+from olympus_ir.diagnostics.errors import MissingRuleError
+from olympus_ir.diagnostics.name_stacks import NameStack, TransformationName
+from olympus_ir.diagnostics.source_info import SourceInfo
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.programs.evaluation import bind_equation
+from olympus_ir.programs.olympuspr import Atom, ClosedOlympuspr, Equation, Literal, Olympuspr, Var
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import trace_to_olympuspr
+from olympus_ir.programs.tracing import current, evaluation_trace
+from olympus_ir.settings.config_states import abstract_mesh
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree
+from olympus_ir.types.avals import ShapedArray
 
 from .jvp import check_no_tracers
 from .memory import remembered

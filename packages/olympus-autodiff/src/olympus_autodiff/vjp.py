@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import dtypes, known_types, pytrees
-from olympus_ir.flattening import function_name
-from olympus_ir.jit import jit
-from olympus_ir.naming import naming
-from olympus_ir.olympuspr import Atom, Equation, Literal, Olympuspr, Var
-from olympus_ir.traceback_filtering import api_boundary
-from olympus_ir.tracing import current, set_current_trace, transforming
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.olympuspr import Atom, Equation, Literal, Olympuspr, Var
+from olympus_ir.programs.tracing import current, set_current_trace, transforming
+from olympus_ir.settings.naming import naming
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import function_name
+from olympus_ir.types import dtypes, known_types
 
 from .arguments import argument_numbers, check_function, check_reduce_axes, function_of_chosen
 from .jvp import JVP, check_results_are_arrays, split_aux, tangent_aval_of

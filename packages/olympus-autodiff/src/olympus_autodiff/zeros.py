@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, known_types, lax
-from olympus_ir.avals import AbstractValue, get_aval
+from olympus_ir import lax
 from olympus_ir.lax.values import as_array
-from olympus_ir.layouts import layout_over, mesh_in_force
-from olympus_ir.placement import NamedSharding, PartitionSpec
-from olympus_ir.resharding import bind_reshard
-from olympus_ir.tracing import current, evaluation_trace, set_current_trace
+from olympus_ir.programs.resharding import bind_reshard
+from olympus_ir.programs.tracing import current, evaluation_trace, set_current_trace
+from olympus_ir.types import dtypes, known_types
+from olympus_ir.types.avals import AbstractValue, get_aval
+from olympus_ir.types.layouts import layout_over, mesh_in_force
+from olympus_ir.types.placement import NamedSharding, PartitionSpec
 
 __all__ = [
     "SymbolicZero",

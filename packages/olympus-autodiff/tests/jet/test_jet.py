@@ -29,13 +29,15 @@ from olympus_autodiff.jet import (
     zero_series,
 )
 from olympus_batching import vmap
-from olympus_ir import config, lax, pytrees
-from olympus_ir.flattening import debug_info
-from olympus_ir.jit import jit
+from olympus_ir import lax
+from olympus_ir.adapters.wrapped_functions import wrap_init
 from olympus_ir.lax.references import freeze, new_ref
-from olympus_ir.make import make_olympuspr
-from olympus_ir.primitives import Primitive
-from olympus_ir.wrapped_functions import wrap_init
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.settings import config
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import debug_info
 from olympus_testing import assert_close
 
 

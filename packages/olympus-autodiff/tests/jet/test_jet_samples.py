@@ -10,8 +10,9 @@ import pytest
 
 from olympus_autodiff import jvp, jvp_rules, load_rules
 from olympus_autodiff.jet import jet, jet_rules
-from olympus_ir import lax, primitives, pytrees
-from olympus_ir.avals import get_aval
+from olympus_ir import lax, primitives
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import get_aval
 from olympus_testing import assert_close, cases
 
 load_rules()

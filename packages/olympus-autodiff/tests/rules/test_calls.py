@@ -7,9 +7,9 @@ import numpy as np
 from olympus_autodiff import grad, jvp, linear_transpose, vjp
 from olympus_batching import custom_vmap, vmap
 from olympus_ir import ShapedArray, lax
-from olympus_ir.jit import jit
-from olympus_ir.olympuspr import close_olympuspr
-from olympus_ir.staging import trace_to_closed
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.olympuspr import close_olympuspr
+from olympus_ir.programs.staging import trace_to_closed
 
 F32 = ShapedArray((), np.float32)
 

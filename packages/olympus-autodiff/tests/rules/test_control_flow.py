@@ -8,9 +8,10 @@ import pytest
 
 from olympus_autodiff import grad, jvp, linearize, vjp
 from olympus_batching import vmap
-from olympus_ir import ShapedArray, lax, pytrees
-from olympus_ir.jit import jit
-from olympus_ir.staging import trace_to_closed
+from olympus_ir import ShapedArray, lax
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.trees import pytrees
 
 F32 = ShapedArray((), np.float32)
 X = np.linspace(0.1, 0.9, 5, dtype=np.float32)

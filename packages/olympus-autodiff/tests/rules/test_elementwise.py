@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from olympus_autodiff import grad, jvp, vjp
-from olympus_ir import config, lax
+from olympus_ir import lax
+from olympus_ir.settings import config
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from olympus_autodiff import jvp, vjp
-from olympus_ir import config, lax
+from olympus_ir import lax
 from olympus_ir.lax import linalg
 from olympus_ir.lax.linalg.matrices import adjoint, matmul
+from olympus_ir.settings import config
 from olympus_testing import check_grads
 
 

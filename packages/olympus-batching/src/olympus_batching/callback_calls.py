@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.primitives import Primitive
 
 from .dimensions import (
     BatchAxis,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from olympus_ir import pytrees
+from olympus_ir.trees import pytrees
 
 __all__ = ["Container", "containers", "has_containers", "joined", "register_container", "split"]
 

@@ -7,15 +7,16 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import lax, pytrees
-from olympus_ir.avals import get_aval
-from olympus_ir.evaluation import eval_olympuspr
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.flattening import FlatFunction, debug_info_of_tree, function_name
-from olympus_ir.olympuspr import ClosedOlympuspr
-from olympus_ir.primitives import instruction
-from olympus_ir.staging import separate_constants, trace_to_olympuspr
-from olympus_ir.wrapping import update_wrapper
+from olympus_ir import lax
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.primitives import instruction
+from olympus_ir.programs.staging import separate_constants, trace_to_olympuspr
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree, function_name
+from olympus_ir.trees.wrapping import update_wrapper
+from olympus_ir.types.avals import get_aval
 
 from .dimensions import BatchDim, to_front
 from .tables import batching_rules

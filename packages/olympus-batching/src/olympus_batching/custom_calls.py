@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
-from olympus_ir.source_info import function_name
+from olympus_ir import lax
+from olympus_ir.diagnostics.source_info import function_name
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 
 from .dimensions import BatchDim, batched_aval, materialize, shape_of, unbatched_aval
 

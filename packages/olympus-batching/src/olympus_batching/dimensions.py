@@ -13,16 +13,17 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.avals import AbstractValue, ShapedArray, get_aval
-from olympus_ir.layouts import (
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import AbstractValue, ShapedArray, get_aval
+from olympus_ir.types.layouts import (
     entries_of,
     layout_over,
     mesh_in_force,
     with_dimension,
     without_dimension,
 )
-from olympus_ir.placement import NamedSharding, PartitionSpec
+from olympus_ir.types.placement import NamedSharding, PartitionSpec
 
 BatchDim: TypeAlias = int | None
 not_mapped: BatchDim = None

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from olympus_ir import config
-from olympus_ir.evaluation import olympuspr_as_fun
-from olympus_ir.olympuspr import ClosedOlympuspr
-from olympus_ir.staging import named_axes, trace_to_closed
-from olympus_ir.tracing import current
+from olympus_ir.programs.evaluation import olympuspr_as_fun
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.staging import named_axes, trace_to_closed
+from olympus_ir.programs.tracing import current
+from olympus_ir.settings import config
 
 from .dimensions import BatchAxis, BatchDim, batched_aval, materialize, to_front
 from .trace import call_batched

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from olympus_ir.refs.values import RefMethods
-from olympus_ir.tracing import register_tracer_type
+from olympus_ir.programs.tracing import register_tracer_type
+from olympus_ir.references.values import RefMethods
 
 from .trace import BatchTracer
 

@@ -17,8 +17,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from olympus_ir import lax
-from olympus_ir.primitives import Primitive
-from olympus_ir.rules import RuleTable
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.rules import RuleTable
 
 from .dimensions import (
     BatchAxis,

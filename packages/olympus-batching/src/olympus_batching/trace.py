@@ -6,12 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir.avals import get_aval
-from olympus_ir.config_states import check_tracer_leaks
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.flattening import function_source
-from olympus_ir.primitives import Primitive
-from olympus_ir.tracing import (
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.tracing import (
     AxisEnvironment,
     Trace,
     Tracer,
@@ -19,6 +16,9 @@ from olympus_ir.tracing import (
     register_tracer_type,
     set_current_trace,
 )
+from olympus_ir.settings.config_states import check_tracer_leaks
+from olympus_ir.trees.flattening import function_source
+from olympus_ir.types.avals import get_aval
 
 from .custom_calls import BatchedBackward, BatchedForward, BatchedFunction, BatchedJvp
 from .dimensions import BatchAxis, BatchDim, examples, unbatched_aval
@@ -269,7 +269,7 @@ def call_batched(
         current.axes = saved_axes
         trace.finished = True
     if source is not None and check_tracer_leaks.value:
-        from olympus_ir.leaks import check_leaks  # only needed while looking for leaks
+        from olympus_ir.programs.leaks import check_leaks  # only needed while looking for leaks
 
         outs = None  # nothing of ours may refer to the trace now
         check_leaks(trace)

@@ -7,17 +7,18 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
-from olympus_ir import lax, pytrees
-from olympus_ir.avals import get_aval
-from olympus_ir.flattening import FlatFunction, debug_info_of_tree, result_paths
+from olympus_ir import lax
+from olympus_ir.diagnostics.source_info import TransformationName
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.control_flow.scanning import install_vectorizer
-from olympus_ir.layouts import axes_of_entry, entries_of
-from olympus_ir.naming import naming
-from olympus_ir.pytree_prefix import specification_mismatch
-from olympus_ir.source_info import TransformationName
-from olympus_ir.traceback_filtering import api_boundary
-from olympus_ir.tracing import transforming
-from olympus_ir.wrapping import update_wrapper
+from olympus_ir.programs.tracing import transforming
+from olympus_ir.settings.naming import naming
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree, result_paths
+from olympus_ir.trees.pytree_prefix import specification_mismatch
+from olympus_ir.trees.wrapping import update_wrapper
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.layouts import axes_of_entry, entries_of
 
 from .containers import containers, has_containers, joined, split
 from .dimensions import BatchAxis, BatchDim, broadcast_batch, examples, move_dim
@@ -108,7 +109,9 @@ def vmap(
         if axis.layout is not None and spmd_axis_name is not None:
             axis = _with_spmd_name(axis)
         if any(getattr(leaf, "is_ref", False) for leaf in leaves):
-            from olympus_ir.refs.aliasing import check_aliases  # loaded already with references
+            from olympus_ir.references.aliasing import (
+                check_aliases,  # loaded already with references
+            )
 
             check_aliases(debug_info_of_tree("vmap", fun, in_tree), (), leaves)
         saved, saved_spmd = examples.axes, examples.spmd_axes

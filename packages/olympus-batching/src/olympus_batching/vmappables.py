@@ -13,9 +13,10 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from olympus_ir import lax, pytrees
-from olympus_ir.avals import get_aval
-from olympus_ir.tracing import current, set_current_trace
+from olympus_ir import lax
+from olympus_ir.programs.tracing import current, set_current_trace
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import get_aval
 
 from .dimensions import broadcast_batch, move_dim
 from .trace import BatchTrace, BatchTracer

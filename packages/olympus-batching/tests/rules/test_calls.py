@@ -7,10 +7,10 @@ import numpy as np
 from olympus_batching import BatchAxis, vmap
 from olympus_batching.trace import BatchTrace
 from olympus_ir import ShapedArray, lax, trace_to_olympuspr
-from olympus_ir.jit import jit
-from olympus_ir.olympuspr import ClosedOlympuspr
-from olympus_ir.staging import trace_to_closed
-from olympus_ir.tracing import Trace, current
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.programs.tracing import Trace, current
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 VECTOR = ShapedArray((3,), np.float32)

@@ -15,14 +15,16 @@ import numpy as np
 from olympus_autodiff import jvp_rules
 from olympus_batching import batching_rules
 from olympus_batching.dimensions import materialize
-from olympus_ir import effects, lax, pytrees
-from olympus_ir.arrays import Array
-from olympus_ir.avals import AbstractValue, get_aval
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.primitives import Primitive
+from olympus_ir import lax
+from olympus_ir.diagnostics.source_info import SourceInfo, capture
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.tracing import current, find_tracers
 from olympus_ir.reference.tables import reference_rules
-from olympus_ir.source_info import SourceInfo, capture
-from olympus_ir.tracing import current, find_tracers
+from olympus_ir.trees import pytrees
+from olympus_ir.types import effects
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import AbstractValue, get_aval
 
 from .errors import Error, ErrorEffect, FailedCheckError, Site, new_code, type_of
 

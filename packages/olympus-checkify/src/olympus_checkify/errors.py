@@ -11,9 +11,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from olympus_ir import lax, pytrees
-from olympus_ir.avals import get_aval
-from olympus_ir.source_info import SourceInfo, summarize, unknown_source
+from olympus_ir import lax
+from olympus_ir.diagnostics.source_info import SourceInfo, summarize, unknown_source
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import get_aval
 
 __all__ = [
     "CheckError",

@@ -7,12 +7,12 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from olympus_ir import config
-from olympus_ir.avals import get_aval
-from olympus_ir.evaluation import bind_equation, olympuspr_as_fun
-from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Literal, Var
-from olympus_ir.staging import trace_to_closed
-from olympus_ir.tracing import current
+from olympus_ir.programs.evaluation import bind_equation, olympuspr_as_fun
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Var
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.programs.tracing import current
+from olympus_ir.settings import config
+from olympus_ir.types.avals import get_aval
 
 from .errors import Error, ErrorCategory, ErrorEffect, Site, init_error, new_code
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.avals import get_aval
-from olympus_ir.evaluation import eval_olympuspr
-from olympus_ir.olympuspr import ClosedOlympuspr, Equation
-from olympus_ir.placement import PartitionSpec
-from olympus_ir.staging import trace_to_closed
-from olympus_ir.tracing import current
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.programs.tracing import current
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.placement import PartitionSpec
 from olympus_sharding.manual_map import inside, manual_axes, shard_map_p
 
 from .errors import Error

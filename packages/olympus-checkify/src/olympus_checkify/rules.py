@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from olympus_autodiff import checkpoint
-from olympus_ir import dtypes, lax
-from olympus_ir.avals import get_aval, is_valid_value
-from olympus_ir.evaluation import bind_equation
-from olympus_ir.jit import jit
+from olympus_ir import lax
 from olympus_ir.lax import calls
 from olympus_ir.lax.control_flow.predicates import with_scalar_condition
 from olympus_ir.lax.control_flow.primitives import cond_p, scan_p, while_p
-from olympus_ir.olympuspr import Equation, close_olympuspr
-from olympus_ir.staging import trace_to_closed
-from olympus_ir.tracing import current
+from olympus_ir.programs.evaluation import bind_equation
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.olympuspr import Equation, close_olympuspr
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.programs.tracing import current
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import get_aval, is_valid_value
 
 from .checks import check_p
 from .errors import (

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from olympus_ir import pytrees
-from olympus_ir.flattening import function_name
-from olympus_ir.olympuspr import ClosedOlympuspr, DebugInfo
-from olympus_ir.staging import trace_to_closed
-from olympus_ir.traceback_filtering import api_boundary
-from olympus_ir.wrapping import wraps
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, DebugInfo
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import function_name
+from olympus_ir.trees.wrapping import wraps
 
 from .errors import (
     DivisionByZeroError,

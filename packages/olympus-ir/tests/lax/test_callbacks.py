@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from olympus_ir import Array, lax
-from olympus_ir.checker import check_olympuspr
-from olympus_ir.config import enable_x64
-from olympus_ir.jit import jit
-from olympus_ir.make import make_olympuspr
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.programs.checker import check_olympuspr
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.settings.config import enable_x64
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 VECTOR = np.arange(3, dtype=np.float32)
 VECTOR_STRUCT = ShapeDtypeStruct((3,), np.float32)

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from olympus_ir import ShapedArray, eval_olympuspr, lax, trace_to_olympuspr
-from olympus_ir.checker import check_olympuspr
-from olympus_ir.make import make_olympuspr
-from olympus_ir.olympuspr import ClosedOlympuspr
-from olympus_ir.tracing import current
+from olympus_ir.programs.checker import check_olympuspr
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.tracing import current
 
 F32 = ShapedArray((), np.float32)
 

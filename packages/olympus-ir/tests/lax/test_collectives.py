@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from olympus_ir import ShapedArray, lax
-from olympus_ir.errors import MissingRuleError
-from olympus_ir.jit import jit
-from olympus_ir.make import make_olympuspr
-from olympus_ir.tracing import extend_axes
+from olympus_ir.diagnostics.errors import MissingRuleError
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.programs.tracing import extend_axes
 
 X = np.ones((2, 4), np.float32)
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from olympus_ir import Array, ShapedArray, lax, trace_to_olympuspr
-from olympus_ir.checker import check_olympuspr
-from olympus_ir.config import disable_jit
-from olympus_ir.errors import ConcretizationTypeError
-from olympus_ir.jit import jit
+from olympus_ir.diagnostics.errors import ConcretizationTypeError
 from olympus_ir.lax.control_flow import scanning
-from olympus_ir.make import make_olympuspr
-from olympus_ir.primitives import Primitive
-from olympus_ir.pytrees import register_pytree_node, tree_leaves
+from olympus_ir.programs.checker import check_olympuspr
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.settings.config import disable_jit
+from olympus_ir.trees.pytrees import register_pytree_node, tree_leaves
 
 VECTOR = np.arange(3, dtype=np.float32)
 F32 = ShapedArray((), np.float32)

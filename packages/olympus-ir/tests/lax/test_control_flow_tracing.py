@@ -10,8 +10,8 @@ import weakref
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.jit import jit
-from olympus_ir.make import make_olympuspr
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr
 
 VECTOR = np.arange(3, dtype=np.float32)
 

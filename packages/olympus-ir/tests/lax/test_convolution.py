@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olympus_ir import ShapedArray, lax, make_olympuspr
-from olympus_ir.errors import ShapeError
+from olympus_ir.diagnostics.errors import ShapeError
 
 X = np.arange(2 * 3 * 8 * 9, dtype=np.float32).reshape(2, 3, 8, 9)
 KERNEL = np.ones((4, 3, 3, 3), np.float32)

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olympus_ir import config
 from olympus_ir.lax import linalg
+from olympus_ir.settings import config
 
 KINDS = [np.float32, np.float64, np.complex64, np.complex128]
 

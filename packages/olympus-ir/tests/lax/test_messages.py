@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from olympus_ir import ShapeDtypeStruct, lax
-from olympus_ir.errors import OlympusError, ShapeError
-from olympus_ir.make import make_olympuspr
+from olympus_ir.diagnostics.errors import OlympusError, ShapeError
+from olympus_ir.programs.make import make_olympuspr
 
 X = np.ones((3, 4), np.float32)
 V = np.ones(3, np.float32)

@@ -12,7 +12,7 @@ import warnings
 import pytest
 
 from olympus_ir import lax
-from olympus_ir.make import make_olympuspr
+from olympus_ir.programs.make import make_olympuspr
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
 # Made by data/record_lax_programs.py.

@@ -6,11 +6,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olympus_ir import Primitive, ShapedArray, config, lax, trace_to_olympuspr
-from olympus_ir.errors import MissingRuleError, TracerBoolConversionError, UnexpectedTracerError
-from olympus_ir.expansion import expansion_rules
+from olympus_ir import Primitive, ShapedArray, lax, trace_to_olympuspr
+from olympus_ir.diagnostics.errors import (
+    MissingRuleError,
+    TracerBoolConversionError,
+    UnexpectedTracerError,
+)
+from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.reference import ReferenceArray, reference_evaluator, reference_rules
 from olympus_ir.reference.tables import array_rules, takes_arrays
+from olympus_ir.settings import config
 
 F32 = ShapedArray((), np.float32)
 

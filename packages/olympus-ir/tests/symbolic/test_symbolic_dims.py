@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olympus_ir import ShapedArray, lax
-from olympus_ir.construction import max_dim, min_dim
-from olympus_ir.errors import InconclusiveDimensionOperation
-from olympus_ir.make import make_olympuspr
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.adapters.construction import max_dim, min_dim
+from olympus_ir.diagnostics.errors import InconclusiveDimensionOperation
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.symbolic import (
     SymbolicScope,
     is_symbolic_dim,
@@ -24,7 +24,7 @@ from olympus_ir.symbolic import (
 )
 from olympus_ir.symbolic.expressions import evaluate
 from olympus_ir.symbolic.solving import solve
-from olympus_ir.tracing import is_constant_dim
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 A, B, C, D = symbolic_shape("a, b, c, d")
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from olympus_ir.source_info import register_library_folder
+from olympus_ir.diagnostics.source_info import register_library_folder
 
 from . import activations, attention, initializers, normalization, scaled_products
 from .__about__ import __version__ as __version__

@@ -11,9 +11,10 @@ import numpy as np
 
 import olympus_numpy as onp
 from olympus_autodiff import custom_jvp
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
-from olympus_ir.jit import jit
+from olympus_ir import lax
+from olympus_ir.programs.jit import jit
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 from olympus_numpy.promotion import check_arraylike, promote_dtypes_inexact
 
 __all__ = [

@@ -12,7 +12,8 @@ import numpy as np
 
 import olympus_numpy as onp
 from olympus_batching import vmap
-from olympus_ir import dtypes, lax
+from olympus_ir import lax
+from olympus_ir.types import dtypes
 from olympus_numpy.promotion import convert
 
 from .normalization import logsumexp, softmax

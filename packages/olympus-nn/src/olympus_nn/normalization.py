@@ -12,10 +12,12 @@ import numpy as np
 
 import olympus_numpy as onp
 from olympus_autodiff import custom_jvp
-from olympus_ir import config, dtypes, lax
-from olympus_ir.arrays import Array
-from olympus_ir.jit import jit
+from olympus_ir import lax
 from olympus_ir.lax.axes import integer_or_dim
+from olympus_ir.programs.jit import jit
+from olympus_ir.settings import config
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 from olympus_numpy.log_sums import logsumexp, reduced_axes
 from olympus_numpy.promotion import (
     check_arraylike,

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import olympus_numpy as onp
-from olympus_ir import pytrees
-from olympus_ir.arrays import Array
+from olympus_ir.trees import pytrees
+from olympus_ir.types.arrays import Array
 
 __all__ = [
     "Array",

@@ -17,9 +17,9 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_autodiff import custom_vjp, vjp
 from olympus_ir import lax
-from olympus_ir.avals import get_aval
-from olympus_ir.expansion import expansion_rules
 from olympus_ir.lax.recurrent import rnn_bwd_p, rnn_fwd_p
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.types.avals import get_aval
 from olympus_random import uniform
 
 from .activations import sigmoid

@@ -19,8 +19,9 @@ import numpy as np
 
 import olympus_numpy as onp
 from olympus_autodiff import custom_vjp
-from olympus_ir import dtypes, lax
-from olympus_ir.avals import get_aval
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import get_aval
 from olympus_numpy.promotion import check_arraylike, ensure_array
 
 __all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]

@@ -10,9 +10,9 @@ import typing as _typing
 from importlib import import_module as _import_module
 from types import ModuleType as _ModuleType
 
-from olympus_ir.arrays import Array
-from olympus_ir.promotion import promote_types as promote_types
-from olympus_ir.source_info import register_library_folder as _register_library_folder
+from olympus_ir.diagnostics.source_info import register_library_folder as _register_library_folder
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.promotion import promote_types as promote_types
 
 from .__about__ import __version__ as __version__
 from .arithmetic import *  # noqa: F403

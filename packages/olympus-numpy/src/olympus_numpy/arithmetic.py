@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
+from olympus_ir import lax
 from olympus_ir.lax.values import as_array
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 
 from .compilation import compiled, inlined, outlined
 from .cumulative import cumulative_product, cumulative_sum_of

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array, attach_methods, register_array_class
-from olympus_ir.tracing import Tracer
+from olympus_ir import lax
+from olympus_ir.programs.tracing import Tracer
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array, attach_methods, register_array_class
 
 from . import (
     complex_parts,

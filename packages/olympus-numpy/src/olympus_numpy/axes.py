@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from olympus_ir import dtypes
-from olympus_ir.tracing import Tracer, concrete_or_error
+from olympus_ir.programs.tracing import Tracer, concrete_or_error
+from olympus_ir.types import dtypes
 
 __all__ = [
     "canonical_axes",

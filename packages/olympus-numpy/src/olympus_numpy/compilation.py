@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
 
 __all__ = ["compiled", "inlined", "outlined"]
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
-from olympus_ir.resharding import asked_sharding
+from olympus_ir import lax
+from olympus_ir.programs.resharding import asked_sharding
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 
 from .arithmetic import multiply
 from .axes import canonical_axis, hashable_axis, refuse_out

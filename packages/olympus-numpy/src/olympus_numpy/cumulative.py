@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
-from olympus_ir.avals import get_aval
-from olympus_ir.errors import ShardingTypeError
-from olympus_ir.layouts import entries_of
+from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ShardingTypeError
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.layouts import entries_of
 
 from .axes import canonical_axis, hashable_axis, refuse_out
 from .compilation import compiled

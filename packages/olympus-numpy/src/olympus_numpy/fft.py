@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
+from olympus_ir import lax
 from olympus_ir.lax.fft import MAX_FFT_RANK, FftType
 from olympus_ir.lax.values import dtype_of, shape_of
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 
 from .axes import canonical_axes, canonical_axis
 from .compilation import compiled

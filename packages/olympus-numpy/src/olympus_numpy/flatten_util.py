@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax, pytrees
-from olympus_ir.arrays import Array
-from olympus_ir.avals import get_aval
-from olympus_ir.promotion import lattice_result_type
+from olympus_ir import lax
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.promotion import lattice_result_type
 
 from .creation import asarray, zeros
 from .shaping import ravel, reshape

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.arrays import Array
 from olympus_ir.lax.values import as_array
+from olympus_ir.types.arrays import Array
 
 from .axes import canonical_axes, canonical_axis
 from .compilation import compiled

@@ -8,10 +8,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
-from olympus_ir.naming import naming
-from olympus_ir.tracing import Tracer, concrete_or_error
+from olympus_ir import lax
+from olympus_ir.programs.tracing import Tracer, concrete_or_error
+from olympus_ir.settings.naming import naming
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 
 from .arithmetic import remainder
 from .axes import canonical_axis, hashable_axis, refuse_out

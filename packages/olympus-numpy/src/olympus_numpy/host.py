@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from olympus_ir import dtypes
-from olympus_ir.arrays import Array
-from olympus_ir.avals import is_valid_value
-from olympus_ir.naming import naming
-from olympus_ir.tracing import concrete_or_error
+from olympus_ir.programs.tracing import concrete_or_error
+from olympus_ir.settings.naming import naming
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import is_valid_value
 
 from .axes import canonical_axes
 from .creation import asarray
@@ -171,7 +171,9 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
       >>> from_dlpack(np.arange(3, dtype=np.int32))
       Array([0, 1, 2], dtype=int32)
     """
-    from olympus_ir.evaluation import evaluator  # what can share memory is the evaluator's business
+    from olympus_ir.programs.evaluation import (
+        evaluator,  # what can share memory is the evaluator's business
+    )
 
     take = getattr(evaluator(), "from_dlpack", None)
     if take is not None:

@@ -16,12 +16,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from olympus_ir import dtypes
-from olympus_ir.arrays import Array
-from olympus_ir.errors import NonConcreteBooleanIndexError
-from olympus_ir.naming import naming
-from olympus_ir.sizes import max_dim, min_dim
-from olympus_ir.tracing import Tracer, is_constant_dim
+from olympus_ir.diagnostics.errors import NonConcreteBooleanIndexError
+from olympus_ir.lax.sizes import max_dim, min_dim
+from olympus_ir.programs.tracing import Tracer, is_constant_dim
+from olympus_ir.settings.naming import naming
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 
 __all__ = ["ARRAY", "COMPUTED", "FIXED", "FLAG", "GAP", "NEW", "PLACE", "SLICE", "WINDOW", "parse"]
 

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.config_flags import check_static_indices
+from olympus_ir import lax
+from olympus_ir.lax.sizes import is_at_most
 from olympus_ir.lax.values import as_array
-from olympus_ir.records import Record
-from olympus_ir.sizes import is_at_most
-from olympus_ir.staging import StagingTrace
-from olympus_ir.tracing import current, evaluation_trace, is_constant_dim
+from olympus_ir.programs.staging import StagingTrace
+from olympus_ir.programs.tracing import current, evaluation_trace, is_constant_dim
+from olympus_ir.settings.config_flags import check_static_indices
+from olympus_ir.types import dtypes
+from olympus_ir.types.records import Record
 
 from .compilation import compiled
 from .index_parsing import (

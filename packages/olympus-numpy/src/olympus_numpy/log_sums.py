@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
+from olympus_ir import lax
+from olympus_ir.types import dtypes
 
 from .arithmetic import multiply, subtract
 from .axes import canonical_axis

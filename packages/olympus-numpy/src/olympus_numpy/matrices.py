@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
-from olympus_ir.avals import canonicalize_shape
-from olympus_ir.naming import naming
-from olympus_ir.sizes import as_size, max_dim, min_dim
-from olympus_ir.tracing import is_constant_dim
+from olympus_ir import lax
+from olympus_ir.lax.sizes import as_size, max_dim, min_dim
+from olympus_ir.programs.tracing import is_constant_dim
+from olympus_ir.settings.naming import naming
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import canonicalize_shape
 
 from .axes import canonical_axis, hashable_axis, refuse_out, requested_dtype
 from .compilation import compiled, outlined

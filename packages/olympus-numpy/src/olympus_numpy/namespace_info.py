@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes
-from olympus_ir.evaluation import evaluator
+from olympus_ir.programs.evaluation import evaluator
+from olympus_ir.types import dtypes
 
 __all__ = ["__array_api_version__", "__array_namespace_info__"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.arrays import Array
+from olympus_ir.types.arrays import Array
 
 from . import arithmetic, contractions, floats, logic, powers
 from .ufunc import ufunc

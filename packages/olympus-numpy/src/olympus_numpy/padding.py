@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
-from olympus_ir.sizes import is_at_most, max_dim, min_dim
-from olympus_ir.tracing import Tracer, concrete_or_error, is_constant_dim
+from olympus_ir import lax
+from olympus_ir.lax.sizes import is_at_most, max_dim, min_dim
+from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 
 from .compilation import compiled
 from .flipping import flip

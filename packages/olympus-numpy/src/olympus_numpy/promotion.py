@@ -19,15 +19,16 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
-from olympus_ir.avals import ShapedArray, aval_getters, get_aval, is_valid_value
-from olympus_ir.config import config_states
-from olympus_ir.evaluation import evaluator
+from olympus_ir import lax
 from olympus_ir.lax.values import recording_trace, typed_scalar
-from olympus_ir.naming import naming
-from olympus_ir.promotion import lattice_result_type
-from olympus_ir.tracing import current, evaluation_trace
+from olympus_ir.programs.evaluation import evaluator
+from olympus_ir.programs.tracing import current, evaluation_trace
+from olympus_ir.settings.config import config_states
+from olympus_ir.settings.naming import naming
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import ShapedArray, aval_getters, get_aval, is_valid_value
+from olympus_ir.types.promotion import lattice_result_type
 
 __all__ = [
     "broadcast_shapes",

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
-from olympus_ir.errors import InconclusiveDimensionOperation
-from olympus_ir.sizes import max_dim
-from olympus_ir.tracing import Tracer, concrete_or_error, is_constant_dim
+from olympus_ir import lax
+from olympus_ir.diagnostics.errors import InconclusiveDimensionOperation
+from olympus_ir.lax.sizes import max_dim
+from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 
 from .axes import canonical_axis
 from .compilation import compiled

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.arrays import Array
-from olympus_ir.avals import get_aval
 from olympus_ir.lax.axes import integer_axes, integer_or_dim
 from olympus_ir.lax.values import as_array
-from olympus_ir.layouts import entries_of
-from olympus_ir.resharding import with_out_sharding
-from olympus_ir.tracing import concrete_or_error, is_constant_dim
+from olympus_ir.programs.resharding import with_out_sharding
+from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.layouts import entries_of
 
 from .axes import canonical_axis, hashable_axis
 from .compilation import compiled

@@ -12,9 +12,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from olympus_ir import dtypes
-from olympus_ir.promotion import promote_types
-from olympus_ir.promotion import result_type as _result_type
+from olympus_ir.types import dtypes
+from olympus_ir.types.promotion import promote_types
+from olympus_ir.types.promotion import result_type as _result_type
 
 from .creation import asarray
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
+from olympus_ir import lax
 from olympus_ir.lax.named_axes import varying_like
-from olympus_ir.naming import naming
-from olympus_ir.tracing import concrete_or_error, is_constant_dim
+from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
+from olympus_ir.settings.naming import naming
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 
 from .compilation import compiled
 from .promotion import check_arraylike, convert, ensure_array, promote_dtypes

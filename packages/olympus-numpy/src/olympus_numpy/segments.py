@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
-from olympus_ir.errors import ConcretizationTypeError
-from olympus_ir.resharding import asked_sharding, with_out_sharding
-from olympus_ir.sizes import as_size
-from olympus_ir.tracing import Tracer
+from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ConcretizationTypeError
+from olympus_ir.lax.sizes import as_size
+from olympus_ir.programs.resharding import asked_sharding, with_out_sharding
+from olympus_ir.programs.tracing import Tracer
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 
 from . import reductions
 from .arithmetic import floor_divide

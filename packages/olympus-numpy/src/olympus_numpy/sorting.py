@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
+from olympus_ir import lax
 from olympus_ir.lax.creation import layout_like
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 
 from .axes import canonical_axis, hashable_axis, requested_dtype
 from .compilation import compiled

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.arrays import Array
+from olympus_ir.types.arrays import Array
 
 from .compilation import inlined
 from .promotion import promote_args_inexact

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import ShapeDtypeStruct, dtypes, eval_shape, lax
-from olympus_ir.arrays import Array
-from olympus_ir.naming import naming
+from olympus_ir import ShapeDtypeStruct, eval_shape, lax
+from olympus_ir.settings.naming import naming
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 
 from .axes import requested_dtype
 from .compilation import compiled

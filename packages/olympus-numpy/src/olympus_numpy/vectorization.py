@@ -12,8 +12,8 @@ import numpy as np
 
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.arrays import Array
-from olympus_ir.wrapping import wraps
+from olympus_ir.trees.wrapping import wraps
+from olympus_ir.types.arrays import Array
 
 from .axes import canonical_axis
 from .creation import asarray

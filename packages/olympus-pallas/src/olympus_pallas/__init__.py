@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import olympus_numpy as _operators  # noqa: F401 - values in kernels have its operators
-from olympus_ir.refs.indexing import Slice as Slice
-from olympus_ir.refs.indexing import ds as ds
-from olympus_ir.refs.indexing import dslice as dslice
-from olympus_ir.refs.states import run_state as run_state
-from olympus_ir.source_info import register_library_folder
+from olympus_ir.diagnostics.source_info import register_library_folder
+from olympus_ir.references.indexing import Slice as Slice
+from olympus_ir.references.indexing import ds as ds
+from olympus_ir.references.indexing import dslice as dslice
+from olympus_ir.references.states import run_state as run_state
 
 from . import batching as batching
 from . import call_lowering as call_lowering

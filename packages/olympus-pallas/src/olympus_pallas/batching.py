@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from olympus_batching.tables import batching_rules, materialize, to_front
-from olympus_ir import lax, pytrees
-from olympus_ir.avals import ShapedArray
-from olympus_ir.olympuspr import ClosedOlympuspr, Olympuspr, Var
-from olympus_ir.primitives import Primitive
+from olympus_ir import lax
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr, Var
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import ShapedArray
 
 from .block_specs import Squeezed
 from .calls import pallas_call_p

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax, pytrees
-from olympus_ir.refs.indexing import ds
+from olympus_ir import lax
+from olympus_ir.references.indexing import ds
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
 
 from .block_specs import Blocked, BlockSpec, Buffered, Element, Indirect, Squeezed
 from .memory import MemorySpace, SemaphoreType, TpuMemorySpace

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.avals import ShapedArray
-from olympus_ir.refs.types import AbstractRef
+from olympus_ir import lax
+from olympus_ir.references.types import AbstractRef
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray
 
 from .memory import SemaphoreDType
 

@@ -7,9 +7,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from olympus_ir.avals import ShapedArray
-from olympus_ir.olympuspr import olympusprs_in_params
-from olympus_ir.staging import trace_to_closed
+from olympus_ir.programs.olympuspr import olympusprs_in_params
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.types.avals import ShapedArray
 from olympus_xla.lowering.tables import define_for_platform
 
 from . import config

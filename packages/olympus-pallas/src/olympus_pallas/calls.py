@@ -10,17 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, pytrees
-from olympus_ir.avals import ShapedArray, get_aval
-from olympus_ir.dead_code import dce_olympuspr
-from olympus_ir.effects import reference_effects
-from olympus_ir.flattening import FlatFunction, function_source
-from olympus_ir.jit import jit
-from olympus_ir.olympuspr import DebugInfo, Olympuspr
-from olympus_ir.primitives import Primitive
-from olympus_ir.refs.types import AbstractRef
-from olympus_ir.staging import trace_to_olympuspr
-from olympus_ir.tracing import extend_axes
+from olympus_ir.programs.dead_code import dce_olympuspr
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.olympuspr import DebugInfo, Olympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import trace_to_olympuspr
+from olympus_ir.programs.tracing import extend_axes
+from olympus_ir.references.types import AbstractRef
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import FlatFunction, function_source
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.effects import reference_effects
 
 from .block_specs import BlockSpec, NoBlockSpec, no_block_spec
 from .grids import INDEX_DTYPE, GridMapping, GridSpec, block_mapping, dynamic_grid_dim

@@ -12,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from olympus_ir import pytrees
-from olympus_ir.avals import get_aval
-from olympus_ir.effects import reference_effects
-from olympus_ir.flattening import FlatFunction, function_source
-from olympus_ir.jit import jit
-from olympus_ir.olympuspr import DebugInfo, Olympuspr, Var, constants_as_inputs
-from olympus_ir.primitives import Primitive
-from olympus_ir.refs.discharge import discharge_rules
-from olympus_ir.refs.types import AbstractRef
-from olympus_ir.staging import trace_to_olympuspr
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.olympuspr import DebugInfo, Olympuspr, Var, constants_as_inputs
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import trace_to_olympuspr
+from olympus_ir.references.discharge import discharge_rules
+from olympus_ir.references.types import AbstractRef
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import FlatFunction, function_source
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.effects import reference_effects
 
 from .calls import CostEstimate, hashable_metadata, output_aval
 from .meshes import Mesh

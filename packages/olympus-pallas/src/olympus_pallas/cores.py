@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.tracing import current
+from olympus_ir.programs.tracing import current
 
 from .control import when
 from .transfers import semaphore_signal, semaphore_wait

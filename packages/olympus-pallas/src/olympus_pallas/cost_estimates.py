@@ -7,11 +7,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from olympus_ir import dtypes, lax, pytrees
-from olympus_ir.avals import ShapedArray, get_aval
-from olympus_ir.flattening import FlatFunction
-from olympus_ir.olympuspr import DebugInfo, Equation, Olympuspr
-from olympus_ir.staging import trace_to_olympuspr
+from olympus_ir import lax
+from olympus_ir.programs.olympuspr import DebugInfo, Equation, Olympuspr
+from olympus_ir.programs.staging import trace_to_olympuspr
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import FlatFunction
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray, get_aval
 
 from .calls import CostEstimate, pallas_call_p
 

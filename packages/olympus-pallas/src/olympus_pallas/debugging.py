@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import config_states, lax
-from olympus_ir.avals import get_aval
-from olympus_ir.effects import Effect, control_flow_allowed_effects, lowerable_effects
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.primitives import Primitive
+from olympus_ir import lax
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.settings import config_states
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.effects import Effect, control_flow_allowed_effects, lowerable_effects
 
 __all__ = [
     "debug_check",

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import lax, pytrees
+from olympus_ir import lax
 from olympus_ir.lax.values import shape_of
-from olympus_ir.refs.discharge import discharge_rules
-from olympus_ir.refs.indexing import NDIndexer, Slice
-from olympus_ir.refs.transforms import accumulated, read_view, written
+from olympus_ir.references.discharge import discharge_rules
+from olympus_ir.references.indexing import NDIndexer, Slice
+from olympus_ir.references.transforms import accumulated, read_view, written
+from olympus_ir.trees import pytrees
 
 from .buffers import unset_value
 from .memory_access import AtomicOpType, atomic_cas_p, atomic_rmw_p, load_p, swap_p

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes
-from olympus_ir.avals import ShapedArray
-from olympus_ir.flattening import FlatFunction, function_source
-from olympus_ir.olympuspr import ClosedOlympuspr, DebugInfo
-from olympus_ir.refs.types import AbstractRef
-from olympus_ir.staging import trace_to_olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, DebugInfo
+from olympus_ir.programs.staging import trace_to_olympuspr
+from olympus_ir.references.types import AbstractRef
+from olympus_ir.trees.flattening import FlatFunction, function_source
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray
 
 from .block_specs import (
     BlockDim,

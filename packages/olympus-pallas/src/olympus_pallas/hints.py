@@ -10,19 +10,21 @@ import numpy as np
 
 from olympus_autodiff.tables import jvp_rules
 from olympus_batching.tables import batching_rules, unary
-from olympus_ir import dtypes, lax, pytrees
-from olympus_ir.avals import ShapedArray, canonicalize_shape, get_aval
-from olympus_ir.effects import (
+from olympus_ir import lax
+from olympus_ir.lax import references
+from olympus_ir.lax.values import shape_of
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray, canonicalize_shape, get_aval
+from olympus_ir.types.effects import (
     Effect,
     control_flow_allowed_effects,
     lowerable_effects,
     no_effects,
 )
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.lax import references
-from olympus_ir.lax.values import shape_of
-from olympus_ir.primitives import Primitive
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 __all__ = [
     "approx_tanh",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interpretation of kernels: a loop over the grid, of operations on whole arrays.
 
-References become arrays (`olympus_ir.refs.discharge`). Each step cuts the blocks of its program
-out of the operands, runs the kernel on them, and puts those back that it has written. Elements that
-nobody has written yet are not numbers, or the smallest integer.
+References become arrays (`olympus_ir.references.discharge`). Each step cuts the blocks of its
+program out of the operands, runs the kernel on them, and puts those back that it has written.
+Elements that nobody has written yet are not numbers, or the smallest integer.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.avals import ShapedArray
-from olympus_ir.evaluation import eval_olympuspr
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.olympuspr import ClosedOlympuspr, Olympuspr, close_olympuspr
-from olympus_ir.refs import discharge_rules as discharge_rules  # they are wanted below
-from olympus_ir.refs.discharge import discharge_closed
-from olympus_ir.staging import trace_to_closed
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr, close_olympuspr
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.references import discharge_rules as discharge_rules  # they are wanted below
+from olympus_ir.references.discharge import discharge_closed
+from olympus_ir.types.avals import ShapedArray
 
 from .block_specs import Blocked, BoundedSlice, Element, Indirect
 from .buffers import empty_buffer, interpreted_aval, uninitialized, unset_value

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from olympus_batching.tables import batching_rules
-from olympus_ir.expansion import expansion_rules
+from olympus_ir.programs.expansion import expansion_rules
 from olympus_xla.lowering.tables import define_for_platform
 
 from . import config

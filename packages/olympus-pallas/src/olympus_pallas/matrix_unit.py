@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes
-from olympus_ir.avals import ShapedArray
-from olympus_ir.effects import Effect, control_flow_allowed_effects, lowerable_effects
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.effects import Effect, control_flow_allowed_effects, lowerable_effects
 
 __all__ = [
     "matmul_acc_lhs",

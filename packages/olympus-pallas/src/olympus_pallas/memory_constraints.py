@@ -7,9 +7,9 @@ from typing import Any
 
 from olympus_autodiff.tables import jvp_rules, transpose_rules
 from olympus_batching.tables import batching_rules
-from olympus_ir.avals import ShapedArray
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.types.avals import ShapedArray
 
 from .memory import MemorySpace, TpuMemorySpace
 

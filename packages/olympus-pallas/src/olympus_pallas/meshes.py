@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.tracing import extend_axes
+from olympus_ir.programs.tracing import extend_axes
 
 from .memory import MemorySpace, TpuMemorySpace
 from .tpu_parameters import CoreType, GridDimensionSemantics

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.refs.indexing import ds
+from olympus_ir.references.indexing import ds
 
 from .block_specs import Blocked, BlockSpec, Squeezed
 from .buffered_refs import BufferedRef, BufferType

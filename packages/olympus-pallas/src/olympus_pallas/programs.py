@@ -15,10 +15,8 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.avals import ShapedArray
-from olympus_ir.effects import NamedAxisEffect
-from olympus_ir.evaluation import bind_equation
-from olympus_ir.olympuspr import (
+from olympus_ir.programs.evaluation import bind_equation
+from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
     Equation,
     Literal,
@@ -26,8 +24,10 @@ from olympus_ir.olympuspr import (
     close_olympuspr,
     olympusprs_in_params,
 )
-from olympus_ir.primitives import Primitive
-from olympus_ir.staging import trace_to_closed
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.effects import NamedAxisEffect
 
 from .grids import INDEX_DTYPE, dynamic_grid_dim, is_symbolic
 

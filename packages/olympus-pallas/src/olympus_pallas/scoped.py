@@ -6,11 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import dtypes, lax, pytrees
-from olympus_ir.avals import get_aval
-from olympus_ir.evaluation import eval_olympuspr
-from olympus_ir.flattening import FlatFunction
-from olympus_ir.olympuspr import (
+from olympus_ir import lax
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
     DebugInfo,
     Olympuspr,
@@ -18,9 +16,13 @@ from olympus_ir.olympuspr import (
     constants_as_inputs,
     inputs_as_constants,
 )
-from olympus_ir.primitives import Primitive
-from olympus_ir.refs.discharge import discharge_closed, discharge_rules
-from olympus_ir.staging import trace_to_closed, trace_to_olympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import trace_to_closed, trace_to_olympuspr
+from olympus_ir.references.discharge import discharge_closed, discharge_rules
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import FlatFunction
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import get_aval
 
 from .buffers import empty_buffer, interpreted_aval, unset_value
 from .debugging import enable_poison_buffers

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.refs.values import RefMethods
+from olympus_ir.references.values import RefMethods
 
 __all__ = ["SelectedRef", "select_ref", "with_selected"]
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as jnp
-from olympus_ir import dtypes, lax
-from olympus_ir.avals import get_aval
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import get_aval
 
 __all__ = [
     "PackFormat",

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from olympus_ir.effects import Effect, control_flow_allowed_effects, lowerable_effects
+from olympus_ir.types.effects import Effect, control_flow_allowed_effects, lowerable_effects
 
 __all__ = ["ThreadEffect", "thread_effect"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes
+from olympus_ir.types import dtypes
 from olympus_xla import backends
 
 __all__ = [

@@ -8,19 +8,20 @@ from typing import Any, NoReturn
 import numpy as np
 
 from olympus_autodiff.tables import jvp_rules
-from olympus_ir import dtypes, lax
-from olympus_ir.avals import ShapedArray, canonicalize_shape, get_aval
-from olympus_ir.effects import (
+from olympus_ir import lax
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.references.discharge import discharge_rules
+from olympus_ir.references.transforms import BitcastTransform
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray, canonicalize_shape, get_aval
+from olympus_ir.types.effects import (
     Effect,
     control_flow_allowed_effects,
     lowerable_effects,
     read_effect,
     write_effect,
 )
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.primitives import Primitive
-from olympus_ir.refs.discharge import discharge_rules
-from olympus_ir.refs.transforms import BitcastTransform
 
 from .memory_access import ref_and_transforms
 

@@ -15,9 +15,9 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_ir import lax
-from olympus_ir.avals import ShapedArray
-from olympus_ir.effects import read_effect, write_effect
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.effects import read_effect, write_effect
 
 from . import memory_access
 from .memory import TpuMemorySpace

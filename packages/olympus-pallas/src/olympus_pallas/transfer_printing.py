@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from olympus_ir import pytrees
-from olympus_ir.documents import Concatenation, Document, Text
-from olympus_ir.olympuspr import Equation
+from olympus_ir.diagnostics.documents import Concatenation, Document, Text
+from olympus_ir.programs.olympuspr import Equation
+from olympus_ir.trees import pytrees
 
 from .memory_access import shown_view
 from .transfers import (

@@ -23,19 +23,20 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import lax, pytrees
-from olympus_ir.avals import ShapedArray
-from olympus_ir.effects import (
+from olympus_ir import lax
+from olympus_ir.programs.olympuspr import Equation, Olympuspr, olympusprs_in_params
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.references.discharge import discharge_rules
+from olympus_ir.references.transforms import read_view, transformed_aval, written
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.effects import (
     Effect,
     control_flow_allowed_effects,
     lowerable_effects,
     read_effect,
     write_effect,
 )
-from olympus_ir.olympuspr import Equation, Olympuspr, olympusprs_in_params
-from olympus_ir.primitives import Primitive
-from olympus_ir.refs.discharge import discharge_rules
-from olympus_ir.refs.transforms import read_view, transformed_aval, written
 
 from .memory import SemaphoreType
 from .memory_access import ref_and_transforms

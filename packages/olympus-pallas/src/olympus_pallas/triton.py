@@ -7,7 +7,7 @@ import dataclasses
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.avals import get_aval
+from olympus_ir.types.avals import get_aval
 
 from . import calls
 from .hints import approx_tanh as approx_tanh

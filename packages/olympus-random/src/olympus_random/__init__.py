@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from olympus_ir.source_info import register_library_folder
+from olympus_ir.diagnostics.source_info import register_library_folder
 
 from . import rbg as _rbg  # noqa: F401 - registers its generators
 from . import rules as _rules  # noqa: F401 - fills the tables of transformations

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import config_flags, dtypes, lax
-from olympus_ir.arrays import Array
-from olympus_ir.resharding import laid_out
+from olympus_ir import lax
+from olympus_ir.programs.resharding import laid_out
+from olympus_ir.settings import config_flags
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 
 from .arguments import (
     check_key,

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
-from olympus_ir.avals import get_aval
-from olympus_ir.promotion import result_type
-from olympus_ir.resharding import laid_out
-from olympus_ir.tracing import current, evaluation_trace
+from olympus_ir import lax
+from olympus_ir.programs.resharding import laid_out
+from olympus_ir.programs.tracing import current, evaluation_trace
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.promotion import result_type
 
 from .arguments import check_key, compiled, float_dtype, sample_shape
 from .gamma import as_dtype, spread

@@ -15,15 +15,16 @@ from olympus_autodiff.tables import jvp_rules
 from olympus_autodiff.zeros import Zero
 from olympus_batching import vmap
 from olympus_batching.tables import batching_rules, materialize
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
-from olympus_ir.avals import ShapedArray
-from olympus_ir.errors import ShapeError
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.layouts import entries_of
-from olympus_ir.primitives import instruction
+from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ShapeError
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.primitives import instruction
+from olympus_ir.programs.resharding import laid_out
 from olympus_ir.propagation import Propagation, propagation_rules
-from olympus_ir.resharding import laid_out
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.layouts import entries_of
 
 from .arguments import check_key, compiled, float_dtype
 from .continuous import _exponential, _normal, parameters_shape

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import config
-from olympus_ir.avals import ShapedArray
-from olympus_ir.extended_dtypes import ExtendedDType, prng_key
+from olympus_ir.settings import config
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.extended_dtypes import ExtendedDType, prng_key
 
 __all__ = ["KeyType", "PRNGImpl", "default_implementation", "find_implementation", "register_prng"]
 

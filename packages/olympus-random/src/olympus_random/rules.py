@@ -8,9 +8,9 @@ from typing import Any
 from olympus_autodiff.tables import jvp_rules
 from olympus_batching.tables import align, batching_rules, to_front, unary
 from olympus_ir import lax
-from olympus_ir.layouts import entries_of
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.primitives import Primitive
 from olympus_ir.propagation import Propagation, elementwise_split, propagation_rules
+from olympus_ir.types.layouts import entries_of
 
 from .primitives import (
     random_bits_p,

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import lax, pytrees
-from olympus_ir.arrays import Array
+from olympus_ir import lax
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.references import addupdate, new_ref
-from olympus_ir.traceback_filtering import api_boundary
-from olympus_ir.tracing import current, evaluation_trace
+from olympus_ir.programs.tracing import current, evaluation_trace
+from olympus_ir.trees import pytrees
+from olympus_ir.types.arrays import Array
 
 from .continuous import normal
 from .keys import fold_in, split

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import config, lax
-from olympus_ir.avals import ShapedArray, get_aval
-from olympus_ir.errors import ShapeError
-from olympus_ir.expansion import expansion_rules
+from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.lax.families import broadcast_operands, common_placement
-from olympus_ir.primitives import instruction
-from olympus_ir.tracing import is_constant_dim
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.primitives import instruction
+from olympus_ir.programs.tracing import is_constant_dim
+from olympus_ir.settings import config
+from olympus_ir.types.avals import ShapedArray, get_aval
 
 from .implementations import PRNGImpl, register_prng
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.avals import get_aval
+from olympus_ir.types.avals import get_aval
 
 from .implementations import PRNGImpl, register_prng
 from .threefry import _PARITY, _index_pair, _joined_words, _rotated, threefry_implementation

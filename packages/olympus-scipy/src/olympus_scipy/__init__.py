@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from olympus_ir.source_info import register_library_folder
+from olympus_ir.diagnostics.source_info import register_library_folder
 
 from .__about__ import __version__ as __version__
 

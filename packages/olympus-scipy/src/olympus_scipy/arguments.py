@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from olympus_autodiff import custom_jvp
-from olympus_ir import dtypes
 from olympus_ir.lax.values import dtype_of
+from olympus_ir.types import dtypes
 from olympus_numpy.compilation import outlined
 from olympus_numpy.promotion import broadcasted, ensure_array, promote_args_inexact
 

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as onp
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
-from olympus_ir.avals import canonicalize_shape
-from olympus_ir.jit import jit
-from olympus_ir.tracing import is_constant_dim
+from olympus_ir import lax
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.tracing import is_constant_dim
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import canonicalize_shape
 from olympus_numpy.axes import canonical_axis
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import olympus_numpy as onp
-from olympus_ir.arrays import Array
+from olympus_ir.types.arrays import Array
 
 __all__ = ["trapezoid"]
 

@@ -15,9 +15,10 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_autodiff import closure_convert, custom_vjp, vjp
 from olympus_batching import vmap
-from olympus_ir import lax, pytrees
-from olympus_ir.jit import jit
-from olympus_ir.tracing import typeof
+from olympus_ir import lax
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.tracing import typeof
+from olympus_ir.trees import pytrees
 from olympus_numpy.flatten_util import ravel_pytree
 
 from .ode_steps import (

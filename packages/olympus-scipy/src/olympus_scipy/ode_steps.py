@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as onp
-from olympus_ir.olympuspr import DebugInfo
-from olympus_ir.wrapped_functions import transformation2, wrap_init
+from olympus_ir.adapters.wrapped_functions import transformation2, wrap_init
+from olympus_ir.programs.olympuspr import DebugInfo
 from olympus_numpy.flatten_util import ravel_pytree
 
 __all__ = [

@@ -15,16 +15,24 @@ import numpy as np
 from olympus_autodiff.tables import jvp_rules, linear, transpose_rules
 from olympus_autodiff.zeros import Zero
 from olympus_batching.tables import BatchAxis, define_axis_rule
-from olympus_ir import config_states, lax, pytrees
-from olympus_ir.avals import ShapedArray, get_aval
-from olympus_ir.jit import jit
-from olympus_ir.layouts import check_divisible, mesh_in_force, normal_form
-from olympus_ir.placement import UNCONSTRAINED, AbstractMesh, AxisType, BaseMesh, PartitionSpec
-from olympus_ir.primitives import Primitive
+from olympus_ir import lax
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.resharding import asked_sharding, bind_reshard, mesh_scope
 from olympus_ir.propagation import of_program, propagation_rules
-from olympus_ir.pytree_prefix import specification_mismatch, spread_prefix
 from olympus_ir.reference.tables import reference_rules
-from olympus_ir.resharding import asked_sharding, bind_reshard, mesh_scope
+from olympus_ir.settings import config_states
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.pytree_prefix import specification_mismatch, spread_prefix
+from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.layouts import check_divisible, mesh_in_force, normal_form
+from olympus_ir.types.placement import (
+    UNCONSTRAINED,
+    AbstractMesh,
+    AxisType,
+    BaseMesh,
+    PartitionSpec,
+)
 
 from .context import concrete_sharding, get_abstract_mesh
 from .mesh import Mesh, empty_mesh

@@ -7,9 +7,9 @@ import threading
 import warnings
 from typing import Any
 
-from olympus_ir import config_states
-from olympus_ir.config_flags import disallow_mesh_context_manager
-from olympus_ir.placement import AbstractMesh, AxisType, NamedSharding, empty_abstract_mesh
+from olympus_ir.settings import config_states
+from olympus_ir.settings.config_flags import disallow_mesh_context_manager
+from olympus_ir.types.placement import AbstractMesh, AxisType, NamedSharding, empty_abstract_mesh
 
 from .mesh import Mesh, empty_mesh
 

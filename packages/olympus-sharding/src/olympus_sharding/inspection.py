@@ -8,10 +8,10 @@ from typing import Any
 
 from olympus_autodiff.tables import jvp_rules, transpose_rules
 from olympus_batching.tables import batching_rules
-from olympus_ir.avals import AbstractValue, get_aval
-from olympus_ir.effects import debug_effect
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.primitives import Primitive
 from olympus_ir.reference.tables import reference_rules
+from olympus_ir.types.avals import AbstractValue, get_aval
+from olympus_ir.types.effects import debug_effect
 
 from .visualization import visualize_sharding
 

@@ -11,9 +11,15 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir import config_states
-from olympus_ir.layouts import axes_of_entry, entries_of, layout_over
-from olympus_ir.placement import AbstractMesh, AxisType, BaseMesh, NamedSharding, PartitionSpec
+from olympus_ir.settings import config_states
+from olympus_ir.types.layouts import axes_of_entry, entries_of, layout_over
+from olympus_ir.types.placement import (
+    AbstractMesh,
+    AxisType,
+    BaseMesh,
+    NamedSharding,
+    PartitionSpec,
+)
 
 __all__ = [
     "check_closed_over",

@@ -12,17 +12,17 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from olympus_ir import pytrees
-from olympus_ir.avals import ShapedArray, get_aval
-from olympus_ir.config_states import auto_pcast
-from olympus_ir.effects import NamedAxisEffect
-from olympus_ir.flattening import FlatFunction, debug_info_of_tree, function_name
-from olympus_ir.olympuspr import ClosedOlympuspr
-from olympus_ir.placement import AbstractMesh, BaseMesh, PartitionSpec
-from olympus_ir.primitives import Primitive
-from olympus_ir.resharding import mesh_scope
-from olympus_ir.staging import separate_constants, trace_to_olympuspr
-from olympus_ir.tracing import current, evaluation_trace, extend_axes
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.resharding import mesh_scope
+from olympus_ir.programs.staging import separate_constants, trace_to_olympuspr
+from olympus_ir.programs.tracing import current, evaluation_trace, extend_axes
+from olympus_ir.settings.config_states import auto_pcast
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree, function_name
+from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.effects import NamedAxisEffect
+from olympus_ir.types.placement import AbstractMesh, BaseMesh, PartitionSpec
 
 from .agreement import check_collectives_agree
 from .context import _abstract_mesh, concrete_mesh_in_force

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_batching.dimensions import examples
-from olympus_ir import lax, pytrees
-from olympus_ir.avals import get_aval
-from olympus_ir.layouts import mesh_in_force
-from olympus_ir.olympuspr import DebugInfo
-from olympus_ir.placement import AbstractMesh, AxisType, BaseMesh, PartitionSpec
-from olympus_ir.pytree_prefix import spread_prefix
+from olympus_ir import lax
+from olympus_ir.programs.olympuspr import DebugInfo
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.pytree_prefix import spread_prefix
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.layouts import mesh_in_force
+from olympus_ir.types.placement import AbstractMesh, AxisType, BaseMesh, PartitionSpec
 
 from .shardings import NamedSharding
 from .tiling import axes_of_dimensions

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir.olympuspr import Equation
-from olympus_ir.refs.discharge import discharge_closed, discharge_rules
-from olympus_ir.tracing import current
+from olympus_ir.programs.olympuspr import Equation
+from olympus_ir.programs.tracing import current
+from olympus_ir.references.discharge import discharge_closed, discharge_rules
 
 from .manual_map import inside, mentioned_axes, shard_map_p
 

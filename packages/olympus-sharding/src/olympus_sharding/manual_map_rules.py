@@ -17,13 +17,13 @@ from olympus_batching.dimensions import examples
 from olympus_batching.programs import batch_olympuspr_dims
 from olympus_batching.tables import BatchAxis, define_axis_rule
 from olympus_ir import lax
-from olympus_ir.avals import ShapedArray
-from olympus_ir.dead_code import dce_closed, dead_code_rules
-from olympus_ir.evaluation import eval_olympuspr
-from olympus_ir.olympuspr import ClosedOlympuspr, Equation
-from olympus_ir.placement import PartitionSpec
-from olympus_ir.staging import trace_to_closed
-from olympus_ir.tracing import current
+from olympus_ir.programs.dead_code import dce_closed, dead_code_rules
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.programs.tracing import current
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.placement import PartitionSpec
 
 from .manual_layouts import mesh_inside
 from .manual_map import inside, manual_axes, mentioned_axes, shard_map_p

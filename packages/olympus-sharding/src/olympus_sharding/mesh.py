@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from olympus_ir.placement import (
+from olympus_ir.types.placement import (
     AbstractDevice,
     AbstractMesh,
     AxisType,

@@ -13,14 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import config_states, lax, pytrees
-from olympus_ir.avals import get_aval
-from olympus_ir.flattening import debug_info_of_tree, function_name
-from olympus_ir.jit import jit
-from olympus_ir.placement import PartitionSpec
-from olympus_ir.pytree_prefix import spread_prefix
-from olympus_ir.tracing import current, evaluation_trace
-from olympus_ir.wrapping import wraps
+from olympus_ir import lax
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.tracing import current, evaluation_trace
+from olympus_ir.settings import config_states
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import debug_info_of_tree, function_name
+from olympus_ir.trees.pytree_prefix import spread_prefix
+from olympus_ir.trees.wrapping import wraps
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.placement import PartitionSpec
 
 from . import mesh as _mesh
 from .manual_map import apply_shard_map

@@ -15,14 +15,14 @@ from typing import Any
 from olympus_autodiff.tables import jvp_rules, linear, transpose_rules
 from olympus_autodiff.zeros import Zero
 from olympus_batching.tables import batching_rules, shifted, unary
-from olympus_ir import pytrees
-from olympus_ir.avals import ShapedArray, get_aval
-from olympus_ir.effects import NamedAxisEffect
 from olympus_ir.lax import partial_sums as declared
-from olympus_ir.layouts import entries_of, layout_over, manual_axis_type, mesh_in_force
-from olympus_ir.placement import PartitionSpec
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.primitives import Primitive
 from olympus_ir.propagation import of_program, propagation_rules
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.effects import NamedAxisEffect
+from olympus_ir.types.layouts import entries_of, layout_over, manual_axis_type, mesh_in_force
+from olympus_ir.types.placement import PartitionSpec
 
 __all__ = [
     "all_gather_reduced_p",

@@ -12,7 +12,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from olympus_ir.placement import (
+from olympus_ir.types.placement import (
     UNCONSTRAINED,
     AxisType,
     BaseMesh,

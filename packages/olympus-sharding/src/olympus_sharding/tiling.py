@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from olympus_ir.placement import UNCONSTRAINED, BaseMesh, MeshAxisName, PartitionSpec
+from olympus_ir.types.placement import UNCONSTRAINED, BaseMesh, MeshAxisName, PartitionSpec
 
 __all__ = ["Index", "axes_of_dimensions", "mesh_tiling", "slices"]
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as jnp
-from olympus_ir import dtypes, pytrees
-from olympus_ir.avals import canonicalize_shape
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import canonicalize_shape
 
 from .base import OLYMPUSSparse, SparseInfo
 from .bcoo.array import BCOO, make

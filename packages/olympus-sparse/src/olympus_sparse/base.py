@@ -7,8 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
-from olympus_ir import dtypes
-from olympus_ir.avals import canonicalize_shape
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import canonicalize_shape
 
 __all__ = ["OLYMPUSSparse", "SparseInfo"]
 

@@ -10,8 +10,9 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_autodiff import Zero, jvp_rules
-from olympus_ir import lax, pytrees
-from olympus_ir.tracing import concrete_or_error
+from olympus_ir import lax
+from olympus_ir.programs.tracing import concrete_or_error
+from olympus_ir.trees import pytrees
 from olympus_numpy.promotion import promote_dtypes
 
 from .base import OLYMPUSSparse

@@ -10,7 +10,7 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_autodiff import Zero, jvp_rules
-from olympus_ir import pytrees
+from olympus_ir.trees import pytrees
 
 from .base import OLYMPUSSparse
 from .coo import diagonal, known_count, matrix_product, nonzero_places, places, product_of_entries

@@ -9,8 +9,8 @@ from typing import Any
 
 import olympus_autodiff as autodiff
 import olympus_numpy as jnp
-from olympus_ir import pytrees
-from olympus_ir.traceback_filtering import api_boundary
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.trees import pytrees
 
 from .base import OLYMPUSSparse
 from .bcoo.array import BCOO, make

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_batching import vmap
-from olympus_ir import lax, pytrees
+from olympus_ir import lax
+from olympus_ir.trees import pytrees
 
 __all__ = ["broadcasting_vmap", "nfold_vmap"]
 

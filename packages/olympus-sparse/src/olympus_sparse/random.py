@@ -13,8 +13,9 @@ import numpy as np
 import olympus_numpy as jnp
 import olympus_random as random
 from olympus_batching import vmap
-from olympus_ir import dtypes, lax
-from olympus_ir.avals import canonicalize_shape
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import canonicalize_shape
 
 from .base import SparseInfo
 from .bcoo.array import BCOO, make

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from olympus_ir import pytrees
+from olympus_ir.trees import pytrees
 
 from .tolerances import assert_close
 

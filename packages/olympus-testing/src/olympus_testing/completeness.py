@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from olympus_ir import RuleTable
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.primitives import Primitive
 
 __all__ = ["assert_complete"]
 

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from olympus_ir import dtypes, pytrees
 from olympus_ir.lax.values import array_aval
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
 
 from .tolerances import assert_close
 

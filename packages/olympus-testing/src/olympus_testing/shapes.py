@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.reference import reference_evaluator, reference_rules
 from olympus_ir.reference.tables import array_rules
+from olympus_ir.types.avals import ShapedArray, get_aval
 
 from .samples import Case
 

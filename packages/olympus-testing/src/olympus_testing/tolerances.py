@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, pytrees
 from olympus_ir.lax.values import array_aval
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
 
 __all__ = ["assert_close", "tolerance"]
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from olympus_ir.source_info import register_library_folder
+from olympus_ir.diagnostics.source_info import register_library_folder
 
 # Importing the evaluator puts it into the slot of olympus-ir.
 from . import evaluator, hlo_shardings, plugins

@@ -25,8 +25,8 @@ import numpy as np
 from jaxlib import _hlo, _jax  # pyright: ignore[reportAttributeAccessIssue]
 from jaxlib.utils import absl_set_min_log_level
 
-from olympus_ir import config_states
-from olympus_ir.avals import ShapedArray
+from olympus_ir.settings import config_states
+from olympus_ir.types.avals import ShapedArray
 
 __all__ = [
     "INCLUDE_DIR",

@@ -3,7 +3,7 @@
 
 Device arrays are instances of a C++ class that cannot be subclassed. The members below are set on
 its abstract base, the public class `olympus.Array`. NumPy's methods and operators are not here;
-they are composed of primitives, and olympus-numpy attaches them through `olympus_ir.arrays`.
+they are composed of primitives, and olympus-numpy attaches them through `olympus_ir.types.arrays`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from olympus_ir.arrays import register_array_class
-from olympus_ir.avals import ShapedArray, register_value_type
-from olympus_ir.naming import naming
+from olympus_ir.settings.naming import naming
+from olympus_ir.types.arrays import register_array_class
+from olympus_ir.types.avals import ShapedArray, register_value_type
 from olympus_sharding.shardings import NamedSharding, SingleDeviceSharding
 
 from . import printing, shards

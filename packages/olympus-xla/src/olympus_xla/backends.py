@@ -13,8 +13,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from olympus_ir import config_states
-from olympus_ir.config_flags import (
+from olympus_ir.settings import config_states
+from olympus_ir.settings.config_flags import (
     cpu_collectives_implementation,
     cpu_enable_async_dispatch,
     cpu_get_global_topology_timeout_minutes,

@@ -9,11 +9,11 @@ from typing import Any
 from olympus_autodiff.tables import jvp_rules
 from olympus_batching.callback_calls import call_by_vmap_method
 from olympus_batching.tables import batching_rules
-from olympus_ir import pytrees
-from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.lax.callbacks import VMAP_METHODS
-from olympus_ir.primitives import instruction
+from olympus_ir.programs.primitives import instruction
 from olympus_ir.reference import reference_rules
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import ShapedArray, get_aval
 
 from ._jaxlib import Buffer, ExecutionContext, ExecutionStage
 from .ffi import check_aliases

@@ -20,7 +20,7 @@ import platform
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir import config_cache_flags
+from olympus_ir.settings import config_cache_flags
 
 from . import _jaxlib
 from .lowering import mlir

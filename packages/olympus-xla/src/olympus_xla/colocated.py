@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import pytrees
-from olympus_ir.tracing import Tracer
+from olympus_ir.programs.tracing import Tracer
+from olympus_ir.trees import pytrees
 from olympus_sharding.mesh import Mesh
 
 from . import backends

@@ -13,18 +13,19 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import lax, phases
-from olympus_ir.avals import ShapedArray, get_aval
-from olympus_ir.config_flags import captured_constants_warn_bytes, dump_ir_to
-from olympus_ir.dead_code import dce_olympuspr
-from olympus_ir.effects import allocation_effect
-from olympus_ir.evaluation import eval_olympuspr
+from olympus_ir import lax
+from olympus_ir.diagnostics import phases
 from olympus_ir.lax.tokens import Token
-from olympus_ir.layouts import placed
-from olympus_ir.memory_spaces import MEMORY_KINDS, MemorySpace, on_host, space_of_kind
-from olympus_ir.olympuspr import ClosedOlympuspr, DebugInfo
-from olympus_ir.shape_struct import ShapeDtypeStruct
-from olympus_ir.staging import trace_to_olympuspr
+from olympus_ir.programs.dead_code import dce_olympuspr
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, DebugInfo
+from olympus_ir.programs.staging import trace_to_olympuspr
+from olympus_ir.settings.config_flags import captured_constants_warn_bytes, dump_ir_to
+from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.effects import allocation_effect
+from olympus_ir.types.layouts import placed
+from olympus_ir.types.memory_spaces import MEMORY_KINDS, MemorySpace, on_host, space_of_kind
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from . import backends
 from ._jaxlib import ArrayImpl, GSPMDSharding, JaxRuntimeError, NamedSharding, is_description
@@ -112,7 +113,9 @@ def lower(
       name_of_operand: from the position of an operand to what messages call it.
     """
     if allocation_effect in closed.effects:
-        from olympus_ir.refs.discharge import discharge_closed  # only for programs with references
+        from olympus_ir.references.discharge import (
+            discharge_closed,  # only for programs with references
+        )
 
         closed = discharge_closed(closed).closed
     if placement is not None and placement.out_shardings:

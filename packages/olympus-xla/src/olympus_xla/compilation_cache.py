@@ -25,8 +25,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from olympus_ir import config_cache_flags as flags
-from olympus_ir import config_states, monitoring
+from olympus_ir.diagnostics import monitoring
+from olympus_ir.settings import config_cache_flags as flags
+from olympus_ir.settings import config_states
 
 from . import _jaxlib, cache_key
 from .lowering import mlir

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import pytrees
-from olympus_ir.avals import get_aval
-from olympus_ir.jit import TracedProgram
-from olympus_ir.naming import naming
-from olympus_ir.tracing import Tracer
+from olympus_ir.programs.jit import TracedProgram
+from olympus_ir.programs.tracing import Tracer
+from olympus_ir.settings.naming import naming
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import get_aval
 
 from .compilation import Compiled
 from .debugging import check_results, checks_results
@@ -57,7 +57,10 @@ def _run_high(
     program: TracedProgram, in_tree: Any, compiled: Compiled, leaves: Sequence[Any], tree: Any
 ) -> Any:
     """Runs the executable with the arrays of values of high types."""
-    from olympus_ir.high_types import lowered, raised  # loaded where there are high types
+    from olympus_ir.expansions.high_types import (  # loaded where there are high types
+        lowered,
+        raised,
+    )
 
     if tree != in_tree:
         _raise_tree_mismatch(in_tree, tree)

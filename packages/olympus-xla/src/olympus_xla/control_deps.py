@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir import pytrees
+from olympus_ir.trees import pytrees
 
 from .ffi import ffi_call
 

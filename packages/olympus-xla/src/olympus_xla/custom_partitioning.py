@@ -10,15 +10,15 @@ from typing import Any
 
 from olympus_autodiff.tables import jvp_rules
 from olympus_batching.tables import batching_rules
-from olympus_ir import pytrees
-from olympus_ir.avals import get_aval
-from olympus_ir.flattening import FlatFunction, debug_info_of_tree
-from olympus_ir.olympuspr import ClosedOlympuspr
-from olympus_ir.primitives import instruction
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.primitives import instruction
+from olympus_ir.programs.staging import separate_constants, trace_to_closed
 from olympus_ir.propagation.tables import of_program, propagation_rules
 from olympus_ir.reference import reference_rules
 from olympus_ir.reference.calls import call
-from olympus_ir.staging import separate_constants, trace_to_closed
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree
+from olympus_ir.types.avals import get_aval
 
 from .sharding_rules import SdyShardingRule, parse_sharding_rule
 

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import config_states, dtypes, source_info
-from olympus_ir.evaluation import bind_equation
-from olympus_ir.jit import TracedProgram
-from olympus_ir.olympuspr import ClosedOlympuspr, Literal
+from olympus_ir.diagnostics import source_info
+from olympus_ir.programs.evaluation import bind_equation
+from olympus_ir.programs.jit import TracedProgram
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal
+from olympus_ir.settings import config_states
+from olympus_ir.types import dtypes
 
 _debug_nans = config_states.debug_nans
 _debug_infs = config_states.debug_infs
@@ -49,7 +51,7 @@ def check_results(program: TracedProgram, leaves: Sequence[Any], results: Sequen
       KeyReuseError: where a random key has been used before.
     """
     if _debug_key_reuse.value:
-        from olympus_ir.key_reuse import check_key_reuse  # only where it is asked for
+        from olympus_ir.programs.key_reuse import check_key_reuse  # only where it is asked for
 
         check_key_reuse("jit-compiled function", program.closed, leaves, results)
     if not (_debug_nans.value or _debug_infs.value):

@@ -16,15 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import config_flags, phases
 from olympus_ir._jaxlib import pytree_registry
-from olympus_ir.avals import ShapedArray, abstract_token
-from olympus_ir.config_cache_flags import compilation_cache_dir
-from olympus_ir.config_states import no_execution
-from olympus_ir.dtypes import float0
-from olympus_ir.extended_arrays import array_of_type, plain_array, plain_aval
+from olympus_ir.diagnostics import phases
 from olympus_ir.lax.tokens import Token
-from olympus_ir.naming import naming
+from olympus_ir.programs.extended_arrays import array_of_type, plain_array, plain_aval
+from olympus_ir.settings import config_flags
+from olympus_ir.settings.config_cache_flags import compilation_cache_dir
+from olympus_ir.settings.config_states import no_execution
+from olympus_ir.settings.naming import naming
+from olympus_ir.types.avals import ShapedArray, abstract_token
+from olympus_ir.types.dtypes import float0
 
 from . import backends, effect_tokens
 from ._jaxlib import (

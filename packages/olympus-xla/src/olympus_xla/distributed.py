@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from olympus_ir.config_flags import cuda_visible_devices, rocm_visible_devices
+from olympus_ir.settings.config_flags import cuda_visible_devices, rocm_visible_devices
 from olympus_sharding.mesh import set_process_conversions
 
 from . import backends, clusters

@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from olympus_ir import dtypes
+from olympus_ir.types import dtypes
 
 from . import _jaxlib, backends
 from .arrays import attach_members, check_not_deleted

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from olympus_ir import config_flags
+from olympus_ir.settings import config_flags
 
 __all__ = ["dump_program"]
 

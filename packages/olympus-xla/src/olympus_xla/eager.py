@@ -10,16 +10,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from olympus_ir import config
-from olympus_ir.avals import operand_avals
-from olympus_ir.jit import JitOptions, TracedProgram
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax import callbacks, jit_p
-from olympus_ir.olympuspr import ClosedOlympuspr
-from olympus_ir.primitives import Primitive
-from olympus_ir.pytrees import tree_structure
-from olympus_ir.staging import StagingTrace
-from olympus_ir.traceback_filtering import api_boundary
-from olympus_ir.tracing import Tracer, escaped_tracer_error, set_current_trace
+from olympus_ir.programs.jit import JitOptions, TracedProgram
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import StagingTrace
+from olympus_ir.programs.tracing import Tracer, escaped_tracer_error, set_current_trace
+from olympus_ir.settings import config
+from olympus_ir.trees.pytrees import tree_structure
+from olympus_ir.types.avals import operand_avals
 
 from ._jaxlib import JaxRuntimeError
 from .debugging import check_results, checks_results
@@ -81,7 +81,9 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
                 programs.clear()
             programs[key] = program
         if program.has_high:
-            from olympus_ir.high_types import call_lowered  # loaded where there are high types
+            from olympus_ir.expansions.high_types import (
+                call_lowered,  # loaded where there are high types
+            )
 
             results = call_lowered(program, _DEFAULT_OPTIONS, args)
             return (results if primitive.multiple_results else results[0]), None

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.avals import ShapedArray
-from olympus_ir.placement import PartitionSpec
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.placement import PartitionSpec
 from olympus_sharding.mesh import Mesh
 from olympus_sharding.shardings import NamedSharding, SingleDeviceSharding
 

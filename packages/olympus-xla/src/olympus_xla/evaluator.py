@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from olympus_ir.evaluation import install_evaluator
-from olympus_ir.jit import jit_options
 from olympus_ir.lax.callbacks import register_effects_barrier
+from olympus_ir.programs.evaluation import install_evaluator
+from olympus_ir.programs.jit import jit_options
 
 from . import eager, effect_tokens
 from .backends import devices

@@ -8,7 +8,7 @@ import pickle
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir.olympuspr import ClosedOlympuspr, DebugInfo, Olympuspr, Var
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, DebugInfo, Olympuspr, Var
 
 from . import backends, compilation, stages
 from ._jaxlib import deserialize_executable, is_description, serialize_executable
@@ -158,7 +158,7 @@ def _platform_of(backend: Any) -> Any:
 
 def _program(state: dict[str, Any], out_tree: Any) -> Any:
     """What calls ask of the program: types and names; its equations are gone."""
-    from olympus_ir.jit import TracedProgram  # with the class that it describes
+    from olympus_ir.programs.jit import TracedProgram  # with the class that it describes
 
     names = state["arg_names"]
     info = DebugInfo(state["name"], None, lambda: names)

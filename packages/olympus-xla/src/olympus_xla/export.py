@@ -19,15 +19,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_autodiff import vjp
-from olympus_ir import config_flags, pytrees
-from olympus_ir.dtypes import tangent_dtype
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.settings import config_flags
 from olympus_ir.symbolic import (
     SymbolicScope,
     is_symbolic_dim,
     symbolic_args_specs,
     symbolic_shape,
 )
+from olympus_ir.trees import pytrees
+from olympus_ir.types.dtypes import tangent_dtype
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from . import compilation, stages
 from .backends import default_device
@@ -244,7 +245,7 @@ def _shardings(
 
 def _export_vjp(exported: Exported, traced: stages.Traced, placement: Placement) -> Exported:
     """Exports the vector-Jacobian product of an exported function."""
-    from olympus_ir.evaluation import olympuspr_as_fun  # only wanted here
+    from olympus_ir.programs.evaluation import olympuspr_as_fun  # only wanted here
 
     function = olympuspr_as_fun(traced.jaxpr)
     count = len(exported.in_avals)

@@ -13,11 +13,11 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir import dtypes
-from olympus_ir.avals import ShapedArray
-from olympus_ir.effects import Effect
-from olympus_ir.extended_dtypes import ExtendedDType
-from olympus_ir.placement import AbstractMesh, AxisType, PartitionSpec
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.effects import Effect
+from olympus_ir.types.extended_dtypes import ExtendedDType
+from olympus_ir.types.placement import AbstractMesh, AxisType, PartitionSpec
 from olympus_sharding import NamedSharding
 
 from ._jaxlib import HloSharding, OpSharding

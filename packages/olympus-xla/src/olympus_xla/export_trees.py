@@ -8,8 +8,8 @@ import collections
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from olympus_ir import pytrees
 from olympus_ir._jaxlib import pytree_registry
+from olympus_ir.trees import pytrees
 
 __all__ = [
     "register_namedtuple_serialization",

@@ -10,10 +10,10 @@ from typing import Any, NoReturn
 from olympus_autodiff import custom_vjp
 from olympus_autodiff.tables import jvp_rules
 from olympus_batching.tables import batching_rules
-from olympus_ir import pytrees
-from olympus_ir.avals import get_aval
-from olympus_ir.primitives import instruction
+from olympus_ir.programs.primitives import instruction
 from olympus_ir.reference import reference_rules
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import get_aval
 from olympus_sharding import NamedSharding
 
 from ._jaxlib import GSPMDSharding

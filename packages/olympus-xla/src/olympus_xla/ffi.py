@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes
-from olympus_ir.avals import AbstractToken, ShapedArray, canonicalize_shape, get_aval
 from olympus_ir.lax.callbacks import VMAP_METHODS
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import AbstractToken, ShapedArray, canonicalize_shape, get_aval
 
 from . import _jaxlib
 from .ffi_attributes import hashable_attribute

@@ -9,15 +9,15 @@ from typing import Any
 from olympus_autodiff.tables import jvp_rules
 from olympus_batching.callback_calls import call_by_vmap_method
 from olympus_batching.tables import batching_rules
-from olympus_ir.effects import (
+from olympus_ir.programs.primitives import instruction
+from olympus_ir.reference import reference_rules
+from olympus_ir.types.effects import (
     Effect,
     checkpoint_allowed_effects,
     control_flow_allowed_effects,
     custom_derivatives_allowed_effects,
     lowerable_effects,
 )
-from olympus_ir.primitives import instruction
-from olympus_ir.reference import reference_rules
 
 ffi_call_p = instruction("ffi_call", multiple_results=True, family="ffi")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.placement import BaseMesh, PartitionSpec
+from olympus_ir.types.placement import BaseMesh, PartitionSpec
 from olympus_sharding.shardings import NamedSharding, SingleDeviceSharding
 from olympus_sharding.tiling import axes_of_dimensions
 

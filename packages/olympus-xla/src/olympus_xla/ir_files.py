@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.types import dtypes
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from .export import export
 from .jit import jit

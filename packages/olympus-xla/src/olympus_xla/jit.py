@@ -12,20 +12,22 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_ir import config_states, known_types, pytrees
-from olympus_ir.flattening import function_name
-from olympus_ir.function_caches import clear_function_caches
-from olympus_ir.jit import (
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.programs.function_caches import clear_function_caches
+from olympus_ir.programs.jit import (
     JitOptions,
     TracedProgram,
     call_under_trace,
     jit_options,
     trace_call,
 )
-from olympus_ir.known_types import ClosedOverMutableError
-from olympus_ir.primitives import declared_primitives
-from olympus_ir.traceback_filtering import api_boundary
-from olympus_ir.tracing import Tracer, current, escaped_tracer_error, evaluation_trace
+from olympus_ir.programs.primitives import declared_primitives
+from olympus_ir.programs.tracing import Tracer, current, escaped_tracer_error, evaluation_trace
+from olympus_ir.settings import config_states
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import function_name
+from olympus_ir.types import known_types
+from olympus_ir.types.known_types import ClosedOverMutableError
 
 from . import effect_tokens
 from ._jaxlib import PjitFunction
@@ -152,7 +154,7 @@ def make_jitted(fun: Callable[..., Any], options: JitOptions) -> Any:
     def cache_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         if not known_types.mutable or hasattr(fun, "knows_mutables"):
             return call(*args, **kwargs)
-        from olympus_ir import mutable_types  # loaded already
+        from olympus_ir.programs import mutable_types  # loaded already
 
         if not mutable_types.concerns(fun, args, kwargs):
             try:
@@ -174,7 +176,9 @@ def make_jitted(fun: Callable[..., Any], options: JitOptions) -> Any:
                 program.hoisted[0], f"was used by `{function_name(fun)}` under jit"
             )
         if program.has_high:
-            from olympus_ir.high_types import call_lowered  # loaded where there are high types
+            from olympus_ir.expansions.high_types import (
+                call_lowered,  # loaded where there are high types
+            )
 
             results = call_lowered(program, options, leaves)
             return pytrees.tree_unflatten(program.out_tree, results), None, False

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from olympus_ir import pytrees
-from olympus_ir.avals import get_aval
 from olympus_ir.lax.annotations import layout_constraint_p
-from olympus_ir.olympuspr import olympusprs_in_params
-from olympus_ir.pytree_prefix import broadcast_prefix
-from olympus_ir.records import Record
+from olympus_ir.programs.olympuspr import olympusprs_in_params
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.pytree_prefix import broadcast_prefix
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.records import Record
 
 from ._jaxlib import HloLayout, Sharding
 

@@ -15,11 +15,12 @@ import numpy as np
 
 from olympus_batching.dimensions import BatchAxis
 from olympus_batching.tables import axis_rules
-from olympus_ir import lax, pytrees
-from olympus_ir.avals import ShapedArray
-from olympus_ir.placement import AxisType, PartitionSpec
-from olympus_ir.primitives import Primitive
-from olympus_ir.pytree_prefix import spread_prefix
+from olympus_ir import lax
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.pytree_prefix import spread_prefix
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.placement import AxisType, PartitionSpec
 from olympus_sharding.mesh import Mesh
 
 from . import backends

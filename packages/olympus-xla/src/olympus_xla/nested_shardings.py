@@ -11,8 +11,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from olympus_ir import pytrees
-from olympus_ir.jit import JitOptions
+from olympus_ir.programs.jit import JitOptions
+from olympus_ir.trees import pytrees
 from olympus_sharding.constraints import constrain
 
 from .layouts import Format, Layout

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from olympus_ir.flattening import function_name
+from olympus_ir.trees.flattening import function_name
 
 from . import _jaxlib
 from .backends import backends, get_backend

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Olympuspr, olympusprs_in_params
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Olympuspr, olympusprs_in_params
 from olympus_sharding.context import concrete_mesh_in_force
 from olympus_sharding.mesh import Mesh
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir.placement import PartitionSpec
+from olympus_ir.types.placement import PartitionSpec
 
 from ._jaxlib import HloSharding
 from .hlo_shardings import mesh_hlo_sharding

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from olympus_ir import pytrees
-from olympus_ir.jit import JitOptions, TracedProgram, bind_statics, trace_call
-from olympus_ir.shape_struct import ShapeDtypeStruct
-from olympus_ir.tracing import Tracer, escaped_tracer_error
+from olympus_ir.programs.jit import JitOptions, TracedProgram, bind_statics, trace_call
+from olympus_ir.programs.tracing import Tracer, escaped_tracer_error
+from olympus_ir.trees import pytrees
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from . import compilation
 from ._jaxlib import hlo_module_cost_analysis, xla_computation
@@ -176,7 +176,9 @@ class Traced(Stage):
     def _compiled_program(self) -> TracedProgram:
         """The program that is compiled: without references."""
         if self._program.has_high:
-            from olympus_ir.high_types import array_program  # loaded where there are high types
+            from olympus_ir.expansions.high_types import (
+                array_program,  # loaded where there are high types
+            )
 
             return array_program(self._program)
         if not self._program.has_refs:
@@ -437,7 +439,7 @@ def trace(fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dic
     in_tree = pytrees.tree_structure((args, kwargs))
     operands = [*program.hoisted, *leaves]
     if program.has_high:
-        from olympus_ir.high_types import lowered  # loaded where there are high types
+        from olympus_ir.expansions.high_types import lowered  # loaded where there are high types
 
         operands = lowered(operands)
     traced = Traced(program, options, in_tree, [committed_sharding(each) for each in operands])

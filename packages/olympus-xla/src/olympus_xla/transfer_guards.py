@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from olympus_ir import config_states
+from olympus_ir.settings import config_states
 
 from ._jaxlib import (
     garbage_collection_guard_level,

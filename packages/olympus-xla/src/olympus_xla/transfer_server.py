@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from olympus_ir import pytrees
+from olympus_ir.trees import pytrees
 
 from ._jaxlib import (
     TransferConnection,

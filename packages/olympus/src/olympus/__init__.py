@@ -8,8 +8,8 @@ from __future__ import annotations
 
 # The evaluator comes first: functions of the packages below are compiled by it from the start.
 import olympus_xla.evaluator as _evaluator  # noqa: F401
-from olympus_ir.config import config as config
-from olympus_ir.source_info import register_library_folder
+from olympus_ir.diagnostics.source_info import register_library_folder
+from olympus_ir.settings.config import config as config
 
 from . import _lazy
 from .version import __version__ as __version__
@@ -83,7 +83,7 @@ _SOURCES = {
     # From there, for the methods and properties that the class has.
     **_lazy.names_from("olympus_numpy", "Array"),
     **_lazy.names_from(
-        "olympus_ir.config",
+        "olympus_ir.settings.config",
         "allow_f16_reductions",
         "array_garbage_collection_guard",
         "auto_pcast",
@@ -116,14 +116,14 @@ _SOURCES = {
         "transfer_guard_device_to_host",
         "transfer_guard_host_to_device",
     ),
-    **_lazy.names_from("olympus_ir.dtypes", "float0"),
-    **_lazy.names_from("olympus_ir.refs.indexing", "ds"),
-    **_lazy.names_from("olympus_ir.user_contexts", "make_user_context"),
+    **_lazy.names_from("olympus_ir.types.dtypes", "float0"),
+    **_lazy.names_from("olympus_ir.references.indexing", "ds"),
+    **_lazy.names_from("olympus_ir.settings.user_contexts", "make_user_context"),
     **_lazy.names_from("olympus_xla.environment_info", "print_environment_info"),
     **_lazy.names_from("olympus_ir.lax", "pure_callback"),
     **_lazy.names_from("olympus_ir.lax.references", "empty_ref", "free_ref", "freeze", "new_ref"),
     **_lazy.names_from(
-        "olympus_ir.make",
+        "olympus_ir.programs.make",
         "ShapeDtypeStruct",
         "eval_shape",
         "make_jaxpr=make_olympuspr",
@@ -131,9 +131,9 @@ _SOURCES = {
         "named_call",
         "named_scope",
     ),
-    **_lazy.names_from("olympus_ir.placement", "P=PartitionSpec"),
-    **_lazy.names_from("olympus_ir.refs.values", "Ref"),
-    **_lazy.names_from("olympus_ir.tracing", "ensure_compile_time_eval", "typeof"),
+    **_lazy.names_from("olympus_ir.types.placement", "P=PartitionSpec"),
+    **_lazy.names_from("olympus_ir.references.values", "Ref"),
+    **_lazy.names_from("olympus_ir.programs.tracing", "ensure_compile_time_eval", "typeof"),
     **_lazy.names_from("olympus_sharding.constraints", "reshard"),
     **_lazy.names_from("olympus_sharding.parallel_map", "pmap"),
     **_lazy.names_from("olympus_sharding.manual_map", "shard_map", "smap"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from olympus_autodiff.gradient_references import DidntWant, DontWant, GradRef, GradValue
-from olympus_ir.memory_spaces import MemorySpace
+from olympus_ir.types.memory_spaces import MemorySpace
 
 # What `VJP.with_refs` takes and gives in place of cotangents.
 ad = SimpleNamespace(DontWant=DontWant, DidntWant=DidntWant, GradRef=GradRef, GradValue=GradValue)

@@ -7,7 +7,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
     __name__,
     {
         **_lazy.names_from(
-            "olympus_ir.construction",
+            "olympus_ir.adapters.construction",
             "argnums_partial",
             "donation_vector",
             "flatten_axes",
@@ -15,7 +15,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
             "shaped_abstractify",
         ),
         **_lazy.names_from(
-            "olympus_ir.flattening",
+            "olympus_ir.trees.flattening",
             "debug_info",
         ),
         **_lazy.names_from(
@@ -23,7 +23,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
             "safe_map",
         ),
         **_lazy.names_from(
-            "olympus_ir.wrapped_functions",
+            "olympus_ir.adapters.wrapped_functions",
             "flatten_fun",
             "flatten_fun_nokwargs",
         ),

@@ -31,15 +31,15 @@ _DEPRECATED = {
         "OlympusprTypeError",
     ),
     **_lazy.names_from(
-        "olympus_ir.avals",
+        "olympus_ir.types.avals",
         "pytype_aval_mappings=aval_getters",
     ),
     **_lazy.names_from(
-        "olympus_ir.tracing",
+        "olympus_ir.programs.tracing",
         "is_constant_dim",
     ),
     **_lazy.names_from(
-        "olympus_ir.trace_state",
+        "olympus_ir.programs.trace_state",
         "nonempty_axis_env_DO_NOT_USE=nonempty_axis_env",
         "unsafe_am_i_under_a_jit_DO_NOT_USE=am_i_under_a_trace",
         "unsafe_am_i_under_a_vmap_DO_NOT_USE=am_i_under_a_vmap",
@@ -57,29 +57,29 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
     __name__,
     {
         **_lazy.names_from(
-            "olympus_ir.avals",
+            "olympus_ir.types.avals",
             "AbstractValue",
             "ShapedArray",
         ),
         **_lazy.names_from(
-            "olympus_ir.construction",
+            "olympus_ir.adapters.construction",
             "max_dim",
             "min_dim",
         ),
         **_lazy.names_from(
-            "olympus_ir.evaluation",
+            "olympus_ir.programs.evaluation",
             "eval_olympuspr",
         ),
         **_lazy.names_from(
-            "olympus_ir.olympuspr",
+            "olympus_ir.programs.olympuspr",
             "Atom",
         ),
         **_lazy.names_from(
-            "olympus_ir.trace_state",
+            "olympus_ir.programs.trace_state",
             "eval_context",
         ),
         **_lazy.names_from(
-            "olympus_ir.tracing",
+            "olympus_ir.programs.tracing",
             "Trace",
             "Tracer",
             "ensure_compile_time_eval",

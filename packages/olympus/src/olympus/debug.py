@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Looking into compiled and transformed functions while they run."""
 
-from olympus_ir.effects import DebugEffect, OrderedDebugEffect
 from olympus_ir.lax.callbacks import debug_callback as callback
 from olympus_ir.lax.callbacks import debug_log as log
 from olympus_ir.lax.callbacks import debug_print as print
+from olympus_ir.types.effects import DebugEffect, OrderedDebugEffect
 
 from . import _lazy
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dtypes and their promotion."""
 
-from olympus_ir.dtypes import (
+from olympus_ir.types.dtypes import (
     bfloat16,
     canonicalize_dtype,
     extended,
@@ -11,7 +11,7 @@ from olympus_ir.dtypes import (
     prng_key,
     scalar_type_of,
 )
-from olympus_ir.promotion import TypePromotionError, result_type
+from olympus_ir.types.promotion import TypePromotionError, result_type
 
 __all__ = [
     "TypePromotionError",

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 """The errors that OLYMPUS raises."""
 
-from olympus_ir.errors import *  # noqa: F403
+from olympus_ir.diagnostics.errors import *  # noqa: F403

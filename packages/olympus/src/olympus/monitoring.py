@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Events of OLYMPUS and of programs, for those who count and measure."""
 
-from olympus_ir.monitoring import (
+from olympus_ir.diagnostics.monitoring import (
     clear_event_listeners,
     record_event,
     record_event_duration_secs,

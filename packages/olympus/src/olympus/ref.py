@@ -9,5 +9,5 @@ from olympus_ir.lax.references import get as get
 from olympus_ir.lax.references import new_ref as new_ref
 from olympus_ir.lax.references import set as set
 from olympus_ir.lax.references import swap as swap
-from olympus_ir.refs.types import AbstractRef as AbstractRef
-from olympus_ir.refs.values import Ref as Ref
+from olympus_ir.references.types import AbstractRef as AbstractRef
+from olympus_ir.references.values import Ref as Ref

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations on pytrees under short names."""
 
-from olympus_ir.pytrees import static_field as static
-from olympus_ir.pytrees import tree_all as all
-from olympus_ir.pytrees import tree_broadcast as broadcast
-from olympus_ir.pytrees import tree_flatten as flatten
-from olympus_ir.pytrees import tree_flatten_with_path as flatten_with_path
-from olympus_ir.pytrees import tree_leaves as leaves
-from olympus_ir.pytrees import tree_leaves_with_path as leaves_with_path
-from olympus_ir.pytrees import tree_map as map
-from olympus_ir.pytrees import tree_map_with_path as map_with_path
-from olympus_ir.pytrees import tree_reduce as reduce
-from olympus_ir.pytrees import tree_reduce_associative as reduce_associative
-from olympus_ir.pytrees import tree_structure as structure
-from olympus_ir.pytrees import tree_transpose as transpose
-from olympus_ir.pytrees import tree_unflatten as unflatten
+from olympus_ir.trees.pytrees import static_field as static
+from olympus_ir.trees.pytrees import tree_all as all
+from olympus_ir.trees.pytrees import tree_broadcast as broadcast
+from olympus_ir.trees.pytrees import tree_flatten as flatten
+from olympus_ir.trees.pytrees import tree_flatten_with_path as flatten_with_path
+from olympus_ir.trees.pytrees import tree_leaves as leaves
+from olympus_ir.trees.pytrees import tree_leaves_with_path as leaves_with_path
+from olympus_ir.trees.pytrees import tree_map as map
+from olympus_ir.trees.pytrees import tree_map_with_path as map_with_path
+from olympus_ir.trees.pytrees import tree_reduce as reduce
+from olympus_ir.trees.pytrees import tree_reduce_associative as reduce_associative
+from olympus_ir.trees.pytrees import tree_structure as structure
+from olympus_ir.trees.pytrees import tree_transpose as transpose
+from olympus_ir.trees.pytrees import tree_unflatten as unflatten
 
 __all__ = [
     "all",

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pytrees: nested containers of arrays."""
 
-from olympus_ir.pytrees import *  # noqa: F403
+from olympus_ir.trees.pytrees import *  # noqa: F403

@@ -5,7 +5,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from olympus_ir.arrays import Array
+from olympus_ir.types.arrays import Array
 
 
 class SupportsDType(Protocol):

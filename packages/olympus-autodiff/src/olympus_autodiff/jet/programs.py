@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir.avals import ShapedArray
-from olympus_ir.evaluation import eval_olympuspr
-from olympus_ir.olympuspr import ClosedOlympuspr
-from olympus_ir.staging import trace_to_olympuspr
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.staging import trace_to_olympuspr
+from olympus_ir.types.avals import ShapedArray
 
 from ..jvp import check_no_tracers
 from ..memory import remembered

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
+from olympus_ir import lax
 from olympus_ir.lax.conversion import convert_dtype
+from olympus_ir.types import dtypes
 
 from ..tables import constant
 from ..zeros import aval_of, instantiate, zeros_like_aval

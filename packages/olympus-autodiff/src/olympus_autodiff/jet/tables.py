@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir.primitives import Primitive
-from olympus_ir.rules import RuleTable
-from olympus_ir.tracing import current, set_current_trace
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.rules import RuleTable
+from olympus_ir.programs.tracing import current, set_current_trace
 
 from ..tables import DerivativeTable, broadcast_to, jvp_rules, shape_of
 from ..zeros import Zero, aval_of, has_tangents, instantiate

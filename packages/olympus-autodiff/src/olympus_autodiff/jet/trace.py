@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax, pytrees
-from olympus_ir.arrays import ArrayBase
+from olympus_ir import lax
+from olympus_ir.adapters.wrapped_functions import transformation2, transformation_with_aux2
+from olympus_ir.diagnostics.source_info import TransformationName
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.conversion import convert_dtype
-from olympus_ir.primitives import Primitive
-from olympus_ir.source_info import TransformationName
-from olympus_ir.staging import varying_alike
-from olympus_ir.traceback_filtering import api_boundary
-from olympus_ir.tracing import (
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import varying_alike
+from olympus_ir.programs.tracing import (
     Trace,
     closed_over,
     current,
@@ -24,7 +24,9 @@ from olympus_ir.tracing import (
     set_current_trace,
     transforming,
 )
-from olympus_ir.wrapped_functions import transformation2, transformation_with_aux2
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import ArrayBase
 
 from ..jvp import (
     check_constants,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.memory_spaces import MemorySpace
-from olympus_ir.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.types.memory_spaces import MemorySpace
 
 from ..tables import jvp_rules, transpose_rules
 from ..zeros import Zero

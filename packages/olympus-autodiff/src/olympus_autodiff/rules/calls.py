@@ -8,10 +8,10 @@ from typing import Any
 
 from olympus_batching.custom_batching import custom_vmap_call_p
 from olympus_ir import lax
-from olympus_ir.evaluation import olympuspr_as_fun
-from olympus_ir.olympuspr import ClosedOlympuspr, close_olympuspr, constants_as_inputs
-from olympus_ir.primitives import Primitive
-from olympus_ir.tracing import set_current_trace
+from olympus_ir.programs.evaluation import olympuspr_as_fun
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, close_olympuspr, constants_as_inputs
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.tracing import set_current_trace
 
 from ..checkpoint import checkpoint_linearization
 from ..jvp import jvp_flat, jvp_olympuspr

@@ -9,7 +9,7 @@ from typing import Any
 from olympus_ir import lax
 from olympus_ir.lax.conversion import convert_dtype
 from olympus_ir.lax.scaled_products import scaled_dot_decomposition
-from olympus_ir.placement import NamedSharding
+from olympus_ir.types.placement import NamedSharding
 
 from ..jvp import jvp_flat
 from ..tables import jvp_rules, transpose_rules

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from olympus_ir import lax
-from olympus_ir.olympuspr import ClosedOlympuspr, Olympuspr, Var, close_olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr, Var, close_olympuspr
 
 from ..jvp import jvp_olympuspr
 from ..linearize import LinearizeTrace

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
+from olympus_ir import lax
 from olympus_ir.lax.conversion import convert_dtype
+from olympus_ir.types import dtypes
 
 from ..tables import (
     broadcast_to,

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.jit import jit
 from olympus_ir.lax.fft import FftType
+from olympus_ir.programs.jit import jit
 
 from ..tables import jvp_rules, linear, transpose_rules
 from ..zeros import aval_of

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.avals import ShapedArray
 from olympus_ir.lax.conversion import convert_dtype
+from olympus_ir.types.avals import ShapedArray
 
 from ..tables import jvp_rules, linear, transpose_rules, unary_transpose
 from ..zeros import (

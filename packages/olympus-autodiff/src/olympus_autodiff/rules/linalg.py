@@ -27,7 +27,7 @@ from olympus_ir.lax.linalg.matrices import (
     triu,
     zeros,
 )
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.primitives import Primitive
 
 from ..linearize import linearize
 from ..tables import jvp_rules, transpose_rules, zero_derivative

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.lax.control_flow.linear_solves import LinearSolveParts, split_operands
+from olympus_ir.programs.evaluation import eval_olympuspr
 
 from ..jvp import jvp_flat
 from ..tables import jvp_rules, transpose_rules

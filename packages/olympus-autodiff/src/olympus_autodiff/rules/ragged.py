@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.expansion import expansion_rules
 from olympus_ir.lax.conversion import convert_dtype
 from olympus_ir.lax.ragged import RaggedKind, ragged_kind
+from olympus_ir.programs.expansion import expansion_rules
 
 from ..tables import jvp_rules, transpose_rules
 from ..transpose import linear_transpose

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from olympus_batching import vmap
-from olympus_ir import dtypes, lax
-from olympus_ir.evaluation import eval_olympuspr
+from olympus_ir import lax
 from olympus_ir.expansions.log_add_exp import log_add_exp
 from olympus_ir.lax.conversion import convert_dtype
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.types import dtypes
 
 from ..custom import custom_jvp
 from ..jvp import jvp_flat

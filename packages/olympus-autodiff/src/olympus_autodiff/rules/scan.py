@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from olympus_ir import lax
-from olympus_ir.evaluation import eval_olympuspr
-from olympus_ir.olympuspr import (
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
     Equation,
     Literal,
@@ -22,7 +22,7 @@ from olympus_ir.olympuspr import (
     close_olympuspr,
     joined_effects,
 )
-from olympus_ir.tracing import set_current_trace
+from olympus_ir.programs.tracing import set_current_trace
 
 from ..jvp import jvp_olympuspr
 from ..linearize import LinearizeTrace

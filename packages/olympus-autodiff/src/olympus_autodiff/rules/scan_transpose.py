@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from olympus_ir import lax
-from olympus_ir.olympuspr import (
+from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
     Equation,
     Literal,

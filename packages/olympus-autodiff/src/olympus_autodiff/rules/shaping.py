@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.placement import NamedSharding
+from olympus_ir.types.placement import NamedSharding
 
 from ..tables import jvp_rules, linear, transpose_rules, unary_transpose
 from ..zeros import aval_of, cotangent_sharding, instantiate, is_undefined_primal, scalar

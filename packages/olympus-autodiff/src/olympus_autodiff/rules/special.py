@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
+from olympus_ir import lax
+from olympus_ir.types import dtypes
 
 from .. import incomplete_gamma
 from ..tables import broadcast_to, constant, from_output, jvp_rules, partials

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.memory_spaces import MemorySpace
+from olympus_ir.types.memory_spaces import MemorySpace
 
 from ..tables import jvp_rules, transpose_rules
 from ..zeros import Zero, is_undefined_primal

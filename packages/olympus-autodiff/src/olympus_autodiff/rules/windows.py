@@ -17,8 +17,8 @@ from olympus_ir.lax.window_folds import (
     neutral_element,
     scatter_to_selected,
 )
-from olympus_ir.olympuspr import ClosedOlympuspr
-from olympus_ir.tracing import set_current_trace
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.tracing import set_current_trace
 
 from ..jvp import jvp_olympuspr
 from ..linearize import LinearizeTrace

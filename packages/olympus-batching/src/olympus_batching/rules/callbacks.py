@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.primitives import Primitive
 
 from ..callback_calls import call_by_vmap_method, in_a_loop
 from ..tables import BatchDim, BatchingRule, batching_rules

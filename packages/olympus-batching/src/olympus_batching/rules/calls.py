@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.evaluation import eval_olympuspr
-from olympus_ir.olympuspr import close_olympuspr, constants_as_inputs
-from olympus_ir.placement import NamedSharding, PartitionSpec
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.olympuspr import close_olympuspr, constants_as_inputs
+from olympus_ir.types.placement import NamedSharding, PartitionSpec
 
 from ..programs import batch_olympuspr_dims, uses_axis
 from ..tables import BatchAxis, BatchDim, batching_rules, define_axis_rule

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.effects import ordered_effects
-from olympus_ir.evaluation import eval_olympuspr
+from olympus_ir import lax
 from olympus_ir.lax.control_flow.linear_solves import LinearSolveParts, split_operands
-from olympus_ir.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.types import dtypes
+from olympus_ir.types.effects import ordered_effects
 
 from ..programs import batch_olympuspr, uses_axis
 from ..tables import BatchAxis, batching_rules, define_axis_rule, materialize, shape_of, to_front

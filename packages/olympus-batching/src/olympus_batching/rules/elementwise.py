@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.dtypes import itemsize_bits
+from olympus_ir.types.dtypes import itemsize_bits
 
 from ..tables import (
     batching_rules,

@@ -8,7 +8,7 @@ from typing import Any
 
 from olympus_ir import lax
 from olympus_ir.lax import linalg
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.primitives import Primitive
 
 from ..tables import (
     BatchingRule,

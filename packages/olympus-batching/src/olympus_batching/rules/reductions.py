@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.evaluation import olympuspr_as_fun
+from olympus_ir.programs.evaluation import olympuspr_as_fun
 
 from ..tables import (
     BatchAxis,

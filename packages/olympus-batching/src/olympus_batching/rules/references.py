@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.avals import ShapedArray, get_aval
 from olympus_ir.lax import references
-from olympus_ir.primitives import Primitive
-from olympus_ir.refs.discharge import apply_discharged
-from olympus_ir.refs.indexing import NDIndexer, Slice
-from olympus_ir.refs.transforms import (
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.references.discharge import apply_discharged
+from olympus_ir.references.indexing import NDIndexer, Slice
+from olympus_ir.references.transforms import (
     BitcastTransform,
     ReshapeTransform,
     TransposeTransform,
     flatten_transforms,
 )
-from olympus_ir.refs.windows import layout
+from olympus_ir.references.windows import layout
+from olympus_ir.types.avals import ShapedArray, get_aval
 
 from ..dimensions import BatchAxis, BatchDim
 from ..tables import batching_rules, materialize, to_front

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from olympus_ir.dead_code import dce_closed
 from olympus_ir.lax import windows
 from olympus_ir.lax.window_folds import fold_windows, scatter_to_selected
-from olympus_ir.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.dead_code import dce_closed
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
 
 from ..tables import BatchAxis, all_at, batching_rules
 from ..trace import call_batched

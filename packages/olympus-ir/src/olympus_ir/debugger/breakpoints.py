@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import pytrees
 from ..lax.callbacks import debug_callback, pure_callback
 from ..lax.conversion import stop_gradient
 from ..lax.indexing import dynamic_index_in_dim
 from ..lax.shaping import stack
-from ..shape_struct import ShapeDtypeStruct
+from ..trees import pytrees
+from ..types.shape_struct import ShapeDtypeStruct
 from .command_line import CommandLineDebugger
 from .frames import collect_frames, with_values
 

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
-from .. import pytrees
-from ..arrays import Array
-from ..traceback_filtering import include_frame
-from ..tracing import Tracer
+from ..diagnostics.traceback_filtering import include_frame
+from ..programs.tracing import Tracer
+from ..trees import pytrees
+from ..types.arrays import Array
 
 __all__ = ["DebuggerFrame", "collect_frames"]
 

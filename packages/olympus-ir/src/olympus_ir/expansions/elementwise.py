@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..dtypes import finfo
 from ..lax.conversion import convert_dtype
 from ..lax.values import dtype_of, shape_of
+from ..types.dtypes import finfo
 
 __all__ = ["any_of", "epsilon", "expansion", "full", "is_double", "polynomial", "where"]
 

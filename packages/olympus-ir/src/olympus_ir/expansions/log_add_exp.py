@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, lax
-from ..avals import get_aval
+from .. import lax
+from ..types import dtypes
+from ..types.avals import get_aval
 
 __all__ = ["log_add_exp"]
 

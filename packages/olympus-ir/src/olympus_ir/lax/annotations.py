@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..avals import AbstractValue, ShapedArray
-from ..errors import ShapeError
-from ..memory_spaces import MemorySpace
-from ..olympuspr import ClosedOlympuspr
-from ..primitives import instruction
+from ..diagnostics.errors import ShapeError
+from ..programs.olympuspr import ClosedOlympuspr
+from ..programs.primitives import instruction
+from ..types.avals import AbstractValue, ShapedArray
+from ..types.memory_spaces import MemorySpace
 
 __all__ = [
     "compute_on_p",

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..avals import ShapedArray
-from ..expansion import expansion_rules
-from ..primitives import instruction
-from ..sizes import as_size
-from ..tracing import is_constant_dim
+from ..programs.expansion import expansion_rules
+from ..programs.primitives import instruction
+from ..programs.tracing import is_constant_dim
+from ..types import dtypes
+from ..types.avals import ShapedArray
 from .creation import broadcasted_iota
 from .elementwise import neg
 from .indexing import slice_in_dim
+from .sizes import as_size
 from .sorting import sort
 from .values import Array, ArrayLike
 

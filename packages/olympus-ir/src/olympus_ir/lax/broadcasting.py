@@ -7,12 +7,12 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from ..avals import ShapedArray, canonicalize_shape, get_aval
-from ..errors import ShapeError
-from ..layouts import entries_of
-from ..placement import NamedSharding
-from ..primitives import instruction
-from ..resharding import asked_sharding
+from ..diagnostics.errors import ShapeError
+from ..programs.primitives import instruction
+from ..programs.resharding import asked_sharding
+from ..types.avals import ShapedArray, canonicalize_shape, get_aval
+from ..types.layouts import entries_of
+from ..types.placement import NamedSharding
 from .axes import canonical_axis, integer_axes
 from .values import Array, ArrayLike, as_array, shape_of
 

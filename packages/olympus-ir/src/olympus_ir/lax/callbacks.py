@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import config, dtypes, pytrees
-from ..avals import AbstractValue, ShapedArray, canonicalize_shape, is_valid_value
-from ..effects import debug_effect, io_effect, ordered_debug_effect, ordered_io_effect
-from ..primitives import Primitive, instruction
+from ..programs.primitives import Primitive, instruction
+from ..settings import config
+from ..trees import pytrees
+from ..types import dtypes
+from ..types.avals import AbstractValue, ShapedArray, canonicalize_shape, is_valid_value
+from ..types.effects import debug_effect, io_effect, ordered_debug_effect, ordered_io_effect
 
 __all__ = [
     "debug_callback",
@@ -233,7 +235,7 @@ def _debug_print(
 ) -> None:
     has_placeholders = True
     if not skip_format_check:
-        from ..format_strings import check_fields  # here, for programs that print
+        from ..diagnostics.format_strings import check_fields  # here, for programs that print
 
         has_placeholders = check_fields(fmt, args, kwargs)
     arrays, static_args, in_tree = _split_leaves(args, kwargs)

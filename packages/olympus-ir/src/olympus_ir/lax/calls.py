@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import pytrees
-from ..avals import AbstractValue, get_aval
-from ..evaluation import evaluator, olympuspr_as_fun
-from ..olympuspr import ClosedOlympuspr, Olympuspr
-from ..primitives import Primitive, add_to_instruction_set, instruction
-from ..tracing import Trace, closed_over, current, set_current_trace
-from ..wrapped_functions import as_wrapped
+from ..adapters.wrapped_functions import as_wrapped
+from ..programs.evaluation import evaluator, olympuspr_as_fun
+from ..programs.olympuspr import ClosedOlympuspr, Olympuspr
+from ..programs.primitives import Primitive, add_to_instruction_set, instruction
+from ..programs.tracing import Trace, closed_over, current, set_current_trace
+from ..trees import pytrees
+from ..types.avals import AbstractValue, get_aval
 
 __all__ = [
     "checkpoint_p",

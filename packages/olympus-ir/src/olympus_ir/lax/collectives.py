@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, pytrees
-from ..arrays import Array
-from ..avals import ShapedArray, get_aval
-from ..primitives import Primitive, instruction
-from ..tracing import current
+from ..programs.primitives import Primitive, instruction
+from ..programs.tracing import current
+from ..trees import pytrees
+from ..types import dtypes
+from ..types.arrays import Array
+from ..types.avals import ShapedArray, get_aval
 from . import partial_sums
 from .broadcasting import expand_dims
 from .conversion import convert_element_type
@@ -103,7 +104,7 @@ def axis_index(axis_name: AxisName) -> Array:
 
     Example:
       >>> from olympus_ir import ShapedArray, trace_to_olympuspr
-      >>> from olympus_ir.tracing import extend_axes
+      >>> from olympus_ir.programs.tracing import extend_axes
       >>> with extend_axes({"i": 4}):
       ...     trace_to_olympuspr(lambda: [axis_index("i")], [])[0].out_avals
       [ShapedArray(int32[])]
@@ -191,7 +192,7 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
       NameError: where the axis is not bound.
 
     Example:
-      >>> from olympus_ir.tracing import extend_axes
+      >>> from olympus_ir.programs.tracing import extend_axes
       >>> with extend_axes({"i": 4}):
       ...     psum(1, "i")
       4
@@ -203,7 +204,7 @@ def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> A
     """Returns the mean over a named axis; see `psum`.
 
     Example:
-      >>> from olympus_ir.tracing import extend_axes
+      >>> from olympus_ir.programs.tracing import extend_axes
       >>> with extend_axes({"i": 4}):
       ...     pmean(3, "i")
       3.0

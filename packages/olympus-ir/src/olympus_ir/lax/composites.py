@@ -7,16 +7,16 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from .. import pytrees
-from ..avals import AbstractValue, get_aval
-from ..errors import UnexpectedTracerError
-from ..evaluation import eval_olympuspr
-from ..flattening import FlatFunction, debug_info_of_tree
-from ..naming import naming
-from ..olympuspr import ClosedOlympuspr
-from ..primitives import instruction
-from ..staging import trace_to_closed
-from ..tracing import Tracer
+from ..diagnostics.errors import UnexpectedTracerError
+from ..programs.evaluation import eval_olympuspr
+from ..programs.olympuspr import ClosedOlympuspr
+from ..programs.primitives import instruction
+from ..programs.staging import trace_to_closed
+from ..programs.tracing import Tracer
+from ..settings.naming import naming
+from ..trees import pytrees
+from ..trees.flattening import FlatFunction, debug_info_of_tree
+from ..types.avals import AbstractValue, get_aval
 from .values import as_array
 
 __all__ = ["composite", "composite_p"]

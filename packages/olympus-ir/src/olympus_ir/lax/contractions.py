@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .. import config, dtypes
-from ..avals import ShapedArray, get_aval
-from ..errors import ShapeError
-from ..primitives import instruction
-from ..resharding import asked_sharding
+from ..diagnostics.errors import ShapeError
+from ..programs.primitives import instruction
+from ..programs.resharding import asked_sharding
+from ..settings import config
+from ..types import dtypes
+from ..types.avals import ShapedArray, get_aval
 from .families import check_dtype, result_weak_type
 from .values import Array, ArrayLike, shape_of
 

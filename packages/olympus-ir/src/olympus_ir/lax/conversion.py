@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, pytrees
-from ..avals import ShapedArray
-from ..primitives import instruction
-from ..resharding import asked_sharding
-from ..staging import StagingTrace, staging_rules
-from ..tracing import Tracer
+from ..programs.primitives import instruction
+from ..programs.resharding import asked_sharding
+from ..programs.staging import StagingTrace, staging_rules
+from ..programs.tracing import Tracer
+from ..trees import pytrees
+from ..types import dtypes
+from ..types.avals import ShapedArray
 from .families import Anything, AnythingExtended, Floating, check_dtype, unary
 from .values import Array, ArrayLike, array_aval, as_array, typed_scalar
 
@@ -249,7 +250,7 @@ def stage(x: ArrayLike, /) -> Array:
 
     Example:
       >>> from olympus_ir import lax
-      >>> from olympus_ir.make import make_olympuspr
+      >>> from olympus_ir.programs.make import make_olympuspr
       >>> make_olympuspr(lambda: lax.stage(2))()
       { lambda ; . let  in (2:i32[],) }
     """

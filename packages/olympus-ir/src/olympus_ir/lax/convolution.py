@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..avals import ShapedArray
-from ..errors import ShapeError
-from ..primitives import instruction
-from ..resharding import asked_sharding
+from ..diagnostics.errors import ShapeError
+from ..programs.primitives import instruction
+from ..programs.resharding import asked_sharding
+from ..types import dtypes
+from ..types.avals import ShapedArray
 from .contractions import canonicalize_precision
 from .convolution_shapes import (
     ConvDimensionNumbers,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from ..errors import ShapeError
+from ..diagnostics.errors import ShapeError
 from .window_shapes import dilated_size, padtype_to_pads, window_count
 
 __all__ = [

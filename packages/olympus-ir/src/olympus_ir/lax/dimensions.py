@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..avals import ShapedArray
-from ..primitives import instruction
-from ..tracing import is_constant_dim
+from ..programs.primitives import instruction
+from ..programs.tracing import is_constant_dim
+from ..types import dtypes
+from ..types.avals import ShapedArray
 from .conversion import convert_element_type
 from .shaping import concatenate, reshape
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..avals import ShapedArray
-from ..primitives import instruction
+from ..programs.primitives import instruction
+from ..types import dtypes
+from ..types.avals import ShapedArray
 from .families import (
     Anything,
     ComplexFloating,

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..avals import ShapedArray
-from ..extended_arrays import logical_aval, physical_aval
-from ..primitives import instruction
+from ..programs.extended_arrays import logical_aval, physical_aval
+from ..programs.primitives import instruction
+from ..types.avals import ShapedArray
 from .values import Array
 
 __all__ = ["from_edtype", "from_edtype_p", "to_edtype", "to_edtype_p"]

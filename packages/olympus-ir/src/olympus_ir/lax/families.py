@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..avals import ShapedArray
-from ..errors import ShapeError
-from ..primitives import Primitive, instruction
+from ..diagnostics.errors import ShapeError
+from ..programs.primitives import Primitive, instruction
+from ..types import dtypes
+from ..types.avals import ShapedArray
 
 # Kinds of dtypes that operations accept, as abstract classes of NumPy's hierarchy.
 Floating = (np.floating,)

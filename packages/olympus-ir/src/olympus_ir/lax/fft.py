@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..avals import ShapedArray
-from ..jit import jit
-from ..primitives import instruction
-from ..tracing import is_constant_dim
+from ..programs.jit import jit
+from ..programs.primitives import instruction
+from ..programs.tracing import is_constant_dim
+from ..types import dtypes
+from ..types.avals import ShapedArray
 from .conversion import convert_dtype
 from .values import Array, ArrayLike, dtype_of
 

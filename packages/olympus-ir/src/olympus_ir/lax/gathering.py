@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import dtypes
-from ..avals import ShapedArray, canonicalize_shape
-from ..errors import ShapeError
-from ..primitives import instruction
+from ..diagnostics.errors import ShapeError
+from ..programs.primitives import instruction
+from ..types import dtypes
+from ..types.avals import ShapedArray, canonicalize_shape
 from . import elementwise
 from .axes import canonical_axis
 from .broadcasting import expand_dims

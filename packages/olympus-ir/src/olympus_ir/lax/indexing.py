@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..avals import ShapedArray, canonicalize_shape, dimension_size
-from ..errors import ShapeError
-from ..jit import jit
-from ..primitives import instruction
-from ..tracing import Tracer
+from ..diagnostics.errors import ShapeError
+from ..programs.jit import jit
+from ..programs.primitives import instruction
+from ..programs.tracing import Tracer
+from ..types import dtypes
+from ..types.avals import ShapedArray, canonicalize_shape, dimension_size
 from .axes import canonical_axis, integer_or_dim
 from .broadcasting import expand_dims
 from .conversion import convert_dtype

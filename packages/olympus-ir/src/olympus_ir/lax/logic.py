@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import dtypes
-from ..avals import ShapedArray
-from ..errors import ShapeError
-from ..primitives import instruction
+from ..diagnostics.errors import ShapeError
+from ..programs.primitives import instruction
+from ..types import dtypes
+from ..types.avals import ShapedArray
 from .families import (
     AnythingExtended,
     Integer,

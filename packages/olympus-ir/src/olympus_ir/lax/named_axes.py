@@ -7,12 +7,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .. import pytrees
-from ..avals import ShapedArray, get_aval
-from ..effects import NamedAxisEffect
-from ..errors import ShardingTypeError
-from ..primitives import instruction
-from ..tracing import current
+from ..diagnostics.errors import ShardingTypeError
+from ..programs.primitives import instruction
+from ..programs.tracing import current
+from ..trees import pytrees
+from ..types.avals import ShapedArray, get_aval
+from ..types.effects import NamedAxisEffect
 from . import partial_sums
 
 __all__ = ["axis_size", "psum_invariant_p", "pvary", "pvary_p", "varying_like"]
@@ -49,7 +49,7 @@ def axis_size(axis_name: AxisName) -> int:
       NameError: where the axis is not bound.
 
     Example:
-      >>> from olympus_ir.tracing import extend_axes
+      >>> from olympus_ir.programs.tracing import extend_axes
       >>> with extend_axes({"i": 4}):
       ...     axis_size("i")
       4

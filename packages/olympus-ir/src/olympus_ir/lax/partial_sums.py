@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..avals import get_aval
+from ..types.avals import get_aval
 
 __all__ = ["install", "is_unreduced", "operation"]
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import pytrees
-from ..avals import AbstractToken, AbstractValue, ShapedArray, abstract_token, get_aval
-from ..primitives import instruction
-from ..tracing import current
+from ..programs.primitives import instruction
+from ..programs.tracing import current
+from ..trees import pytrees
+from ..types.avals import AbstractToken, AbstractValue, ShapedArray, abstract_token, get_aval
 from .named_axes import AxisName, axis_names, axis_size, named_effects, pvary
 
 __all__ = ["precv", "psend"]
@@ -53,7 +53,7 @@ def psend(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
     Example:
       >>> import numpy as np
       >>> from olympus_ir import ShapedArray, trace_to_olympuspr
-      >>> from olympus_ir.tracing import extend_axes
+      >>> from olympus_ir.programs.tracing import extend_axes
       >>> with extend_axes({"i": 4}):
       ...     trace_to_olympuspr(
       ...         lambda x: [psend(x, "i", [(0, 1)])], [ShapedArray((2,), np.float32)]
@@ -89,7 +89,7 @@ def precv(token: Any, out_shape: Any, axis_name: AxisName, perm: Sequence[tuple[
     Example:
       >>> import numpy as np
       >>> from olympus_ir import ShapedArray, lax, trace_to_olympuspr
-      >>> from olympus_ir.tracing import extend_axes
+      >>> from olympus_ir.programs.tracing import extend_axes
       >>> received = ShapedArray((2,), np.float32)
       >>> with extend_axes({"i": 4}):
       ...     trace_to_olympuspr(

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..avals import ShapedArray
-from ..expansion import expansion_rules
-from ..primitives import instruction
-from ..records import Record
-from ..resharding import asked_sharding
+from ..programs.expansion import expansion_rules
+from ..programs.primitives import instruction
+from ..programs.resharding import asked_sharding
+from ..types import dtypes
+from ..types.avals import ShapedArray
+from ..types.records import Record
 from .broadcasting import broadcast_in_dim
 from .contractions import (
     DotDimensionNumbers,

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..avals import ShapedArray, get_aval
-from ..primitives import instruction
-from ..tracing import current
+from ..programs.primitives import instruction
+from ..programs.tracing import current
+from ..types import dtypes
+from ..types.avals import ShapedArray, get_aval
 from .broadcasting import broadcast_in_dim, expand_dims
 from .collectives import all_gather, all_to_all
 from .conversion import convert_element_type
@@ -121,7 +121,7 @@ def ragged_all_to_all(
     Example:
       >>> import numpy as np
       >>> from olympus_ir import ShapedArray, trace_to_olympuspr
-      >>> from olympus_ir.tracing import extend_axes
+      >>> from olympus_ir.programs.tracing import extend_axes
       >>> rows, integers = ShapedArray((3, 2), np.float32), ShapedArray((4,), np.int32)
       >>> with extend_axes({"i": 4}):
       ...     trace_to_olympuspr(

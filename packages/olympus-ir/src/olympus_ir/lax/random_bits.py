@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..avals import ShapedArray, canonicalize_shape
-from ..primitives import instruction
-from ..resharding import asked_sharding
+from ..programs.primitives import instruction
+from ..programs.resharding import asked_sharding
+from ..types import dtypes
+from ..types.avals import ShapedArray, canonicalize_shape
 from .families import check_dtype
 from .values import Array, ArrayLike
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..avals import ShapedArray
-from ..primitives import Primitive
+from ..programs.primitives import Primitive
+from ..types.avals import ShapedArray
 
 __all__ = ["register_reserve_size", "rnn_bwd_p", "rnn_fwd_p"]
 

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import pytrees
 from .._jaxlib import config_trace_context
-from ..avals import ShapedArray, typematch
-from ..flattening import FlatFunction, debug_info_of_tree
-from ..function_caches import FunctionCache
-from ..olympuspr import ClosedOlympuspr
-from ..staging import trace_to_closed
-from ..tracing import Tracer, current
+from ..programs.function_caches import FunctionCache
+from ..programs.olympuspr import ClosedOlympuspr
+from ..programs.staging import trace_to_closed
+from ..programs.tracing import Tracer, current
+from ..trees import pytrees
+from ..trees.flattening import FlatFunction, debug_info_of_tree
+from ..types.avals import ShapedArray, typematch
 from .values import array_aval
 
 __all__ = ["traced_function", "traced_reduction"]

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, pytrees
-from ..avals import ShapedArray
-from ..config_states import allow_f16_reductions
-from ..errors import ShapeError
-from ..primitives import Primitive, instruction
-from ..resharding import asked_sharding
-from ..tracing import Tracer
+from ..diagnostics.errors import ShapeError
+from ..programs.primitives import Primitive, instruction
+from ..programs.resharding import asked_sharding
+from ..programs.tracing import Tracer
+from ..settings.config_states import allow_f16_reductions
+from ..trees import pytrees
+from ..types import dtypes
+from ..types.avals import ShapedArray
 from . import elementwise, logic
 from .conversion import convert_dtype
 from .families import (

@@ -10,9 +10,9 @@ The primitives, with operands and parameters as they stand in equations:
 - ``new_ref(array, memory_space, kind)``, ``empty_ref(ty, memory_space)``: a new reference.
 - ``freeze(ref)``: ends the life of a reference and gives its array; ``free_ref(ref)`` without.
 
-``tree`` is the structure of a tuple of transforms (`olympus_ir.refs.transforms`, and
-`olympus_ir.refs.indexing.NDIndexer`), whose leaves are the last operands. ``transforms_of`` of an
-equation's operands and parameters puts them together again.
+``tree`` is the structure of a tuple of transforms (`olympus_ir.references.transforms`, and
+`olympus_ir.references.indexing.NDIndexer`), whose leaves are the last operands. ``transforms_of``
+of an equation's operands and parameters puts them together again.
 
 This module is not among those that `olympus_ir.lax` imports: programs without references do not
 wait for it.
@@ -25,21 +25,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import dtypes
-from ..avals import AbstractValue, ShapedArray, get_aval
-from ..documents import Concatenation, Document, Nest, Text
-from ..effects import accum_effect, allocation_effect, read_effect, write_effect
-from ..olympuspr import Atom, Equation
-from ..primitives import instruction
-from ..refs.indexing import NDIndexer, known_integer
-from ..refs.transforms import flatten_transforms, transformed_aval, unflatten_transforms
-from ..refs.types import AbstractRef, array_of_ref
-from ..tracing import Tracer
+from ..diagnostics.documents import Concatenation, Document, Nest, Text
+from ..programs.olympuspr import Atom, Equation
+from ..programs.primitives import instruction
+from ..programs.tracing import Tracer
+from ..references.indexing import NDIndexer, known_integer
+from ..references.transforms import flatten_transforms, transformed_aval, unflatten_transforms
+from ..references.types import AbstractRef, array_of_ref
+from ..types import dtypes
+from ..types.avals import AbstractValue, ShapedArray, get_aval
+from ..types.effects import accum_effect, allocation_effect, read_effect, write_effect
 from .conversion import convert_element_type
 from .values import Array, ArrayLike
 
 if TYPE_CHECKING:
-    from ..printer import Printer
+    from ..programs.printer import Printer
 
 __all__ = [
     "addupdate",
@@ -407,4 +407,4 @@ get_p.print_rule = _print_get
 swap_p.print_rule = _print_swap
 addupdate_p.print_rule = _print_addupdate
 
-from ..refs import values  # noqa: E402, F401 - the tracers of references, made of these functions
+from ..references import values  # noqa: E402, F401 - the tracers of references, made of these functions

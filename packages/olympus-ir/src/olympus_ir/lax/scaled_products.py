@@ -8,10 +8,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .. import dtypes
-from ..avals import ShapedArray
-from ..expansion import expansion_rules
-from ..primitives import instruction
+from ..programs.expansion import expansion_rules
+from ..programs.primitives import instruction
+from ..types import dtypes
+from ..types.avals import ShapedArray
 from .broadcasting import broadcast_in_dim
 from .contractions import DotDimensionNumbers, dot_general, dot_general_p
 from .conversion import convert_element_type

@@ -8,11 +8,11 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..avals import ShapedArray
-from ..errors import ShapeError
-from ..olympuspr import DebugInfo, Olympuspr
-from ..primitives import Primitive, instruction
-from ..staging import trace_to_olympuspr
+from ..diagnostics.errors import ShapeError
+from ..programs.olympuspr import DebugInfo, Olympuspr
+from ..programs.primitives import Primitive, instruction
+from ..programs.staging import trace_to_olympuspr
+from ..types.avals import ShapedArray
 from . import elementwise
 from .creation import full
 from .families import check_same_dtypes

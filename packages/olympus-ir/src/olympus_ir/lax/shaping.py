@@ -8,11 +8,11 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from .. import dtypes
-from ..avals import ShapedArray, canonicalize_shape, get_aval
-from ..errors import ShapeError
-from ..primitives import instruction
-from ..resharding import asked_sharding
+from ..diagnostics.errors import ShapeError
+from ..programs.primitives import instruction
+from ..programs.resharding import asked_sharding
+from ..types import dtypes
+from ..types.avals import ShapedArray, canonicalize_shape, get_aval
 from .axes import canonical_axis, check_axis, integer_axes
 from .families import check_same_dtypes, result_weak_type
 from .values import Array, ArrayLike, shape_of

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..avals import ShapedArray
-from ..errors import ShapeError
-from ..primitives import instruction
+from ..diagnostics.errors import ShapeError
+from ..programs.primitives import instruction
+from ..types import dtypes
+from ..types.avals import ShapedArray
 from .axes import canonical_axis, check_axis, integer_or_dim
 from .values import Array, ArrayLike, shape_of
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import pytrees
-from ..avals import AbstractToken, AbstractValue, abstract_token, register_value_type
-from ..effects import (
+from ..programs.primitives import instruction
+from ..trees import pytrees
+from ..types.avals import AbstractToken, AbstractValue, abstract_token, register_value_type
+from ..types.effects import (
     Effect,
     checkpoint_allowed_effects,
     control_flow_allowed_effects,
@@ -17,7 +18,6 @@ from ..effects import (
     lowerable_effects,
     no_effects,
 )
-from ..primitives import instruction
 
 __all__ = [
     "Token",
@@ -118,7 +118,7 @@ def create_token(_: Any = None) -> Any:
 
     Example:
       >>> from olympus_ir import lax
-      >>> from olympus_ir.make import make_olympuspr
+      >>> from olympus_ir.programs.make import make_olympuspr
       >>> make_olympuspr(lambda: lax.create_token())()
       { lambda ; . let a:Tok = create_token  in (a,) }
     """

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._jaxlib import ArrayCopySemantics
-from ..avals import AbstractValue
-from ..layouts import placed
-from ..memory_spaces import MemorySpace, space_of_kind
-from ..placement import AbstractMesh, NamedSharding
-from ..primitives import instruction
-from ..resharding import asked_sharding, bind_reshard
+from ..programs.primitives import instruction
+from ..programs.resharding import asked_sharding, bind_reshard
+from ..types.avals import AbstractValue
+from ..types.layouts import placed
+from ..types.memory_spaces import MemorySpace, space_of_kind
+from ..types.placement import AbstractMesh, NamedSharding
 from .values import Array, ArrayLike, as_array
 
 __all__ = ["device_put", "device_put_p", "reshard"]

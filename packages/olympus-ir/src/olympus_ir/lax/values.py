@@ -9,12 +9,12 @@ from typing import cast as cast_type
 
 import numpy as np
 
-from .. import dtypes
-from ..arrays import Array as Array
-from ..avals import ShapedArray, get_aval
-from ..evaluation import evaluator
-from ..staging import StagingTrace
-from ..tracing import current, evaluation_trace
+from ..programs.evaluation import evaluator
+from ..programs.staging import StagingTrace
+from ..programs.tracing import current, evaluation_trace
+from ..types import dtypes
+from ..types.arrays import Array as Array
+from ..types.avals import ShapedArray, get_aval
 
 __all__ = [
     "ArrayLike",

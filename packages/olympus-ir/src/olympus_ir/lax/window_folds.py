@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluation import olympuspr_as_fun
+from ..programs.evaluation import olympuspr_as_fun
 from .broadcasting import broadcast_in_dim
 from .control_flow import scan
 from .creation import full

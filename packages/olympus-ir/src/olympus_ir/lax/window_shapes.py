@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..sizes import max_dim
 from .axes import integer_or_dim
+from .sizes import max_dim
 
 __all__ = ["padtype_to_pads"]
 

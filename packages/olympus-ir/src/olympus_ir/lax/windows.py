@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, pytrees
-from ..avals import ShapedArray
-from ..errors import ShapeError
-from ..olympuspr import ClosedOlympuspr
-from ..primitives import Primitive, instruction
-from ..tracing import Tracer
+from ..diagnostics.errors import ShapeError
+from ..programs.olympuspr import ClosedOlympuspr
+from ..programs.primitives import Primitive, instruction
+from ..programs.tracing import Tracer
+from ..trees import pytrees
+from ..types import dtypes
+from ..types.avals import ShapedArray
 from . import elementwise
 from .conversion import convert_dtype
 from .families import Anything, check_dtype

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..layouts import entries_of
-from ..primitives import instruction
+from ..programs.primitives import instruction
+from ..types.layouts import entries_of
 from .tables import Propagation, family_rules, of_program, propagation_rules
 
 # Results of callbacks, foreign functions and references are of the types that they declare.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..layouts import entries_of
+from ..types.layouts import entries_of
 from .inference import unreduced_as_operands
 from .tables import Propagation, family_rules, propagation_rules, same_entries
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import lax
-from ..errors import ShardingTypeError
+from ..diagnostics.errors import ShardingTypeError
 from ..lax.ragged import ragged_dot_general_p
 from ..lax.scaled_products import scaled_dot_p
-from ..layouts import entries_of
+from ..types.layouts import entries_of
 from .tables import Entries, Propagation, layout_of, propagation_rules, refuse_ragged_parts
 
 _NO_AXES: frozenset = frozenset()

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import ShardingTypeError
-from ..layouts import entries_of
+from ..diagnostics.errors import ShardingTypeError
+from ..types.layouts import entries_of
 from .inference import unreduced_of_all
 from .tables import (
     Entries,

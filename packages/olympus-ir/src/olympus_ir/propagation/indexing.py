@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import lax
-from ..errors import ShardingTypeError
+from ..diagnostics.errors import ShardingTypeError
 from ..lax.scattering import (
     scatter_add_p,
     scatter_max_p,
@@ -16,7 +16,7 @@ from ..lax.scattering import (
     scatter_p,
     scatter_sub_p,
 )
-from ..layouts import entries_of
+from ..types.layouts import entries_of
 from .inference import unreduced_as_operands
 from .tables import Entries, Propagation, layout_of, propagation_rules, refuse_ragged_parts
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from ..avals import ShapedArray
-from ..errors import ShardingTypeError
-from ..layouts import (
+from ..diagnostics.errors import ShardingTypeError
+from ..types.avals import ShapedArray
+from ..types.layouts import (
     axes_of_entry,
     axes_text,
     check_divisible,
@@ -17,7 +17,7 @@ from ..layouts import (
     layout_over,
     mesh_in_force,
 )
-from ..placement import AbstractMesh, NamedSharding
+from ..types.placement import AbstractMesh, NamedSharding
 from .tables import Propagation, of_program, propagation_rules, rule_of
 
 __all__ = ["infer_with_layouts"]
@@ -83,7 +83,7 @@ def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> 
 
 
 def _is_instruction(primitive: Any) -> bool:
-    from ..primitives import _instruction_set  # which knows this module
+    from ..programs.primitives import _instruction_set  # which knows this module
 
     return _instruction_set.get(primitive.name) is primitive
 

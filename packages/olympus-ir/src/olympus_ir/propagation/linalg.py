@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import ShardingTypeError
-from ..layouts import entries_of
+from ..diagnostics.errors import ShardingTypeError
+from ..types.layouts import entries_of
 from .tables import Propagation, family_rules
 
 # The number of dimensions of one example of each operand, where it is not two.

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import lax
-from ..errors import ShardingTypeError
-from ..layouts import axes_of_entry, entries_of
+from ..diagnostics.errors import ShardingTypeError
+from ..types.layouts import axes_of_entry, entries_of
 from .inference import unreduced_as_operands
 from .tables import (
     Entries,

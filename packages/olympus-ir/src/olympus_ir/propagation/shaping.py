@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import lax
-from ..errors import ShardingTypeError
+from ..diagnostics.errors import ShardingTypeError
 from ..lax.creation import iota_p
 from ..lax.dimensions import dim_as_value_p
 from ..lax.shaping import stack_p, tile_p, unstack_p
-from ..layouts import axes_of_entry, entries_of
+from ..types.layouts import axes_of_entry, entries_of
 from .inference import unreduced_as_operands
 from .tables import (
     Entries,

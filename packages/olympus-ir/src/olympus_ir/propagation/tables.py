@@ -12,10 +12,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from ..errors import ShardingTypeError
-from ..layouts import axes_of_entry, entries_of, replicated
-from ..placement import NamedSharding
-from ..rules import RuleTable
+from ..diagnostics.errors import ShardingTypeError
+from ..programs.rules import RuleTable
+from ..types.layouts import axes_of_entry, entries_of, replicated
+from ..types.placement import NamedSharding
 
 __all__ = [
     "Entries",

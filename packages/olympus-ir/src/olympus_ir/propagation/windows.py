@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import lax
-from ..layouts import entries_of
-from ..primitives import instruction
+from ..programs.primitives import instruction
+from ..types.layouts import entries_of
 from .tables import (
     Entries,
     Propagation,

@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .. import dtypes
-from ..arrays import ArrayBase, register_array_class
-from ..avals import ShapedArray, register_value_type
-from ..naming import naming
-from ..olympuspr import register_literal_type
+from ..programs.olympuspr import register_literal_type
+from ..settings.naming import naming
+from ..types import dtypes
+from ..types.arrays import ArrayBase, register_array_class
+from ..types.avals import ShapedArray, register_value_type
 
 __all__ = ["ReferenceArray", "elements_of", "physical_of"]
 

@@ -16,7 +16,7 @@ from ..lax.calls import (
     optimization_barrier_p,
 )
 from ..lax.composites import composite_p
-from ..olympuspr import ClosedOlympuspr, Olympuspr, close_olympuspr
+from ..programs.olympuspr import ClosedOlympuspr, Olympuspr, close_olympuspr
 from .control_flow import run
 from .tables import reference_rules, takes_arrays
 

@@ -24,7 +24,7 @@ from ..lax.named_axes import is_positional, psum_invariant_p, pvary_p
 from ..lax.point_to_point import precv_p, psend_p
 from ..lax.ragged_exchange import ragged_all_to_all_p
 from ..lax.reductions import reduce_max_p, reduce_min_p, reduce_sum_p
-from ..primitives import Primitive
+from ..programs.primitives import Primitive
 from . import reductions as reductions  # their rules are used here
 from .tables import reference_rules
 

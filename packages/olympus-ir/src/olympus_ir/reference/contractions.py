@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from ..lax import contractions
 from ..lax.contractions import product_dtype
+from ..types import dtypes
 from .tables import reference_rules
 
 

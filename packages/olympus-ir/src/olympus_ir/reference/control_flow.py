@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..avals import get_aval
-from ..evaluation import eval_olympuspr
 from ..lax.broadcasting import expand_dims
 from ..lax.control_flow.linear_solves import LinearSolveParts, linear_solve_p, split_operands
 from ..lax.control_flow.platforms import index_of_platform, platform_index_p
@@ -19,7 +17,9 @@ from ..lax.conversion import convert_dtype
 from ..lax.creation import empty
 from ..lax.indexing import index_in_dim
 from ..lax.shaping import concatenate
-from ..olympuspr import ClosedOlympuspr
+from ..programs.evaluation import eval_olympuspr
+from ..programs.olympuspr import ClosedOlympuspr
+from ..types.avals import get_aval
 from .tables import reference_rules, takes_arrays
 
 __all__ = ["run"]

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from ..lax import conversion, elementwise, extended, logic, mathematics
 from ..lax.values import cast
+from ..types import dtypes
 from . import numerics
 from .arrays import elements_of, physical_of
 from .numerics import in_double, wide_integer, widen

@@ -9,16 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from .. import config, config_states, dtypes, pytrees
-from ..avals import AbstractValue, ShapedArray, abstract_token, get_aval
-from ..expansion import expansion_rules
-from ..extended_arrays import ExtendedArray, physical_aval
-from ..jit import JitOptions, call_under_trace, jit_options, trace_call
 from ..lax.values import array_aval, as_array
-from ..naming import naming
-from ..primitives import Primitive
-from ..tracing import Tracer, current, evaluation_trace, reject_tracers, set_current_trace
-from ..wrapping import wraps
+from ..programs.expansion import expansion_rules
+from ..programs.extended_arrays import ExtendedArray, physical_aval
+from ..programs.jit import JitOptions, call_under_trace, jit_options, trace_call
+from ..programs.primitives import Primitive
+from ..programs.tracing import Tracer, current, evaluation_trace, reject_tracers, set_current_trace
+from ..settings import config, config_states
+from ..settings.naming import naming
+from ..trees import pytrees
+from ..trees.wrapping import wraps
+from ..types import dtypes
+from ..types.avals import AbstractValue, ShapedArray, abstract_token, get_aval
 from .arrays import ReferenceArray, elements_of, physical_of
 from .control_flow import run
 from .tables import array_rules, reference_rules

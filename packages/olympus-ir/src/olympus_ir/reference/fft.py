@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import dtypes
 from ..lax.fft import FftType, fft_p
+from ..types import dtypes
 from .numerics import widen
 from .tables import reference_rules
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluation import eval_olympuspr
 from ..lax import gathering, indexing, scattering
 from ..lax.gathering import GatherScatterMode
+from ..programs.evaluation import eval_olympuspr
 from .tables import reference_rules
 
 define = reference_rules.define

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from ..types import dtypes
 
 __all__ = ["digamma", "erf", "erf_inv", "erfc", "in_double", "lgamma", "wide_integer", "widen"]
 

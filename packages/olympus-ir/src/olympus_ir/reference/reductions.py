@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..evaluation import eval_olympuspr
 from ..lax import reductions
 from ..lax.reductions import highest, lowest
+from ..programs.evaluation import eval_olympuspr
+from ..types import dtypes
 from .numerics import wide_integer, widen
 from .tables import reference_rules
 

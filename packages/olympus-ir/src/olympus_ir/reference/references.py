@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from .. import lax
-from ..avals import get_aval
 from ..lax import references
-from ..refs.transforms import accumulated, read_view, written
-from ..refs.types import AbstractRef
-from ..refs.values import Ref
+from ..references.transforms import accumulated, read_view, written
+from ..references.types import AbstractRef
+from ..references.values import Ref
+from ..types.avals import get_aval
 from .tables import reference_rules, takes_arrays
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from ..lax import broadcasting, creation, shaping
 from ..lax.dimensions import dim_as_value_p
+from ..types import dtypes
 from .tables import reference_rules
 
 define = reference_rules.define

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import dtypes
 from ..lax import sorting
+from ..types import dtypes
 from .numerics import wide_integer, widen
 from .tables import reference_rules
 

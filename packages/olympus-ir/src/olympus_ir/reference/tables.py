@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..rules import RuleTable
+from ..programs.rules import RuleTable
 
 __all__ = ["reference_rules", "takes_arrays"]
 

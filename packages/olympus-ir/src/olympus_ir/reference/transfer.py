@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..lax import transfer
-from ..memory_spaces import MemorySpace
+from ..types.memory_spaces import MemorySpace
 from .tables import reference_rules
 
 

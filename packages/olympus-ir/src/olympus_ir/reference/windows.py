@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..evaluation import eval_olympuspr
 from ..lax import windows
 from ..lax.reductions import highest, lowest
 from ..lax.window_folds import Windows, neutral_element
+from ..programs.evaluation import eval_olympuspr
+from ..types import dtypes
 from .convolution import dilated_and_padded, window_slices
 from .numerics import wide_integer, widen
 from .tables import reference_rules

@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..arrays import Array
-from ..avals import ShapedArray, register_value_type
-from ..dtypes import canonicalize_dtype
-from ..errors import InconclusiveDimensionOperation
-from ..tracing import Tracer
+from ..diagnostics.errors import InconclusiveDimensionOperation
+from ..programs.tracing import Tracer
+from ..types.arrays import Array
+from ..types.avals import ShapedArray, register_value_type
+from ..types.dtypes import canonicalize_dtype
 from . import bounds
 
 Dimension: TypeAlias = "int | SymbolicDim"

@@ -18,11 +18,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from .. import pytrees
-from ..avals import argument_aval
-from ..pytree_prefix import spread_prefix
-from ..shape_struct import ShapeDtypeStruct
-from ..tracing import is_constant_dim
+from ..programs.tracing import is_constant_dim
+from ..trees import pytrees
+from ..trees.pytree_prefix import spread_prefix
+from ..types.avals import argument_aval
+from ..types.shape_struct import ShapeDtypeStruct
 from . import expressions
 from .expressions import Factor, from_factor
 from .scopes import SymbolicScope

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import source_info
-from ..name_stacks import no_names
+from ..diagnostics import source_info
+from ..diagnostics.name_stacks import no_names
 from . import expressions
 from .expressions import Polynomial, SymbolicDim, Term, add_into, divide_terms, multiply_terms
 

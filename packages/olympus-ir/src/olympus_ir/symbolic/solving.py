@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..errors import OlympusError
-from ..sizes import is_at_most
+from ..diagnostics.errors import OlympusError
+from ..lax.sizes import is_at_most
 from .expressions import Factor, SymbolicDim, evaluate, from_factor
 from .scopes import SymbolicScope
 

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
+from olympus_ir import lax
 from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.families import real_dtype
 from olympus_ir.lax.linalg.matrices import permute_rows
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 
 from .. import matrices, selection
 from ..compilation import compiled

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.arrays import Array
 from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.linalg.matrices import adjoint, swap_last
+from olympus_ir.types.arrays import Array
 
 from ..compilation import compiled
 from ..gathering import take_along_axis

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 
 from ..arithmetic import absolute
 from ..axes import canonical_axes, hashable_axes

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.arrays import Array
+from olympus_ir.types.arrays import Array
 
 from .. import contractions, matrices, shaping
 from ..compilation import compiled

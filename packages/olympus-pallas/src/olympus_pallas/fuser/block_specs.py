@@ -8,9 +8,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import pytrees
-from olympus_ir.evaluation import bind_equation
-from olympus_ir.olympuspr import Literal, Olympuspr
+from olympus_ir.programs.evaluation import bind_equation
+from olympus_ir.programs.olympuspr import Literal, Olympuspr
+from olympus_ir.trees import pytrees
 
 from ..block_specs import Blocked, BlockSpec, NoBlockSpec, Squeezed, no_block_spec
 from .customized import custom_fusion_p

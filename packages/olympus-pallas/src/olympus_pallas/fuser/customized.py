@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import pytrees
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.trees import pytrees
 
 from .programs import run_program, traced
 

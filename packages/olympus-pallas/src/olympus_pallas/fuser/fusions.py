@@ -8,10 +8,17 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import lax, pytrees
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.olympuspr import ClosedOlympuspr, DebugInfo, Literal, Olympuspr, close_olympuspr
-from olympus_ir.primitives import Primitive
+from olympus_ir import lax
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.olympuspr import (
+    ClosedOlympuspr,
+    DebugInfo,
+    Literal,
+    Olympuspr,
+    close_olympuspr,
+)
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.trees import pytrees
 
 from .programs import aval_of, run_program, traced
 
@@ -323,7 +330,7 @@ def get_fusion_values(fusion: Callable[..., Any], *args: Any, **kwargs: Any) -> 
     Example:
       >>> import numpy as np
       >>> x = np.arange(4)
-      >>> from olympus_ir.jit import jit
+      >>> from olympus_ir.programs.jit import jit
       >>> @jit
       ... def total(x):
       ...     function, values, _ = get_fusion_values(lambda: 2 * x)

@@ -6,19 +6,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import lax, pytrees
-from olympus_ir.avals import ShapedArray, get_aval
-from olympus_ir.evaluation import bind_equation
-from olympus_ir.flattening import FlatFunction
-from olympus_ir.olympuspr import (
+from olympus_ir import lax
+from olympus_ir.programs.evaluation import bind_equation
+from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
     DebugInfo,
     Literal,
     Olympuspr,
     close_olympuspr,
 )
-from olympus_ir.primitives import Primitive
-from olympus_ir.staging import trace_to_olympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import trace_to_olympuspr
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import FlatFunction
+from olympus_ir.types.avals import ShapedArray, get_aval
 
 __all__ = ["aval_of", "inlined", "run_program", "traced"]
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.evaluation import bind_equation
-from olympus_ir.olympuspr import Equation
-from olympus_ir.rules import RuleTable
+from olympus_ir.programs.evaluation import bind_equation
+from olympus_ir.programs.olympuspr import Equation
+from olympus_ir.programs.rules import RuleTable
 
 from .customized import custom_fusion_p
 

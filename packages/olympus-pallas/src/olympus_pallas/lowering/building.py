@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, pytrees
-from olympus_ir.avals import ShapedArray
-from olympus_ir.errors import OlympusError
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.olympuspr import ClosedOlympuspr, Literal, Olympuspr
-from olympus_ir.rules import RuleTable
-from olympus_ir.source_info import summarize
-from olympus_ir.staging import trace_to_closed
+from olympus_ir.diagnostics.errors import OlympusError
+from olympus_ir.diagnostics.source_info import summarize
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr
+from olympus_ir.programs.rules import RuleTable
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray
 from olympus_xla.lowering import mlir
 from olympus_xla.lowering.mlir import ir
 

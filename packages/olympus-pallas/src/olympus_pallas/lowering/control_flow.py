@@ -11,7 +11,7 @@ from typing import Any
 
 from olympus_ir import lax
 from olympus_ir.lax.control_flow.predicates import with_scalar_condition
-from olympus_ir.olympuspr import ClosedOlympuspr, Literal, Olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr
 
 from .building import BOOL, INT32, KernelBuilder, KernelLoweringError
 from .elementwise import compare

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
+from olympus_ir import lax
+from olympus_ir.types import dtypes
 from olympus_xla.lowering import mlir
 
 from .building import BOOL, INT32, KernelBuilder, bit_width, element_type, is_float, is_unsigned

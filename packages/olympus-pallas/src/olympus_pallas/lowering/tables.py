@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from olympus_ir.primitives import Primitive
-from olympus_ir.rules import RuleTable
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.rules import RuleTable
 
 __all__ = ["define_for_both", "mosaic_rules", "triton_rules"]
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 import olympus_random as random
-from olympus_ir import dtypes
-from olympus_ir.avals import ShapedArray
-from olympus_ir.errors import ConcretizationTypeError, OlympusTypeError
-from olympus_ir.olympuspr import Olympuspr
-from olympus_ir.tracing import ensure_compile_time_eval
+from olympus_ir.diagnostics.errors import ConcretizationTypeError, OlympusTypeError
+from olympus_ir.programs.olympuspr import Olympuspr
+from olympus_ir.programs.tracing import ensure_compile_time_eval
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray
 from olympus_xla.lowering.callbacks import emit_callback
 from olympus_xla.lowering.collectives import axis_index
 

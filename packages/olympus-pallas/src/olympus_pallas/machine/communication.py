@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import pytrees
-from olympus_ir.olympuspr import Equation
+from olympus_ir.programs.olympuspr import Equation
+from olympus_ir.trees import pytrees
 
 from ..transfers import (
     DeviceIdType,

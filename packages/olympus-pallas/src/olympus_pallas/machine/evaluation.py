@@ -9,16 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax, pytrees
-from olympus_ir.avals import ShapedArray
-from olympus_ir.expansion import expansion_rules
+from olympus_ir import lax
+from olympus_ir.diagnostics.source_info import summarize
 from olympus_ir.lax.control_flow.predicates import with_scalar_condition
-from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.rules import RuleTable
+from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.reference.tables import array_rules, reference_rules
-from olympus_ir.rules import RuleTable
-from olympus_ir.source_info import summarize
-from olympus_ir.staging import trace_to_closed
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray
 
 from ..memory import SemaphoreDType
 from .runs import Buffer, Run, Site

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.olympuspr import Equation, Olympuspr
+from olympus_ir.programs.olympuspr import Equation, Olympuspr
 
 from ..core_mapping import core_map_p
 from ..meshes import Mesh

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import lax, pytrees
+from olympus_ir import lax
 from olympus_ir.lax import callbacks, references
-from olympus_ir.olympuspr import Equation
+from olympus_ir.programs.olympuspr import Equation
+from olympus_ir.trees import pytrees
 
 from ..debugging import debug_check_p
 from ..memory_access import AtomicOpType, atomic_cas_p, atomic_rmw_p, load_p, swap_p

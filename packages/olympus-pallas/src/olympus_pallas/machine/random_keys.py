@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.olympuspr import Equation
+from olympus_ir.programs.olympuspr import Equation
 from olympus_random.primitives import random_clone_p, random_unwrap_p, random_wrap_p
 
 from .evaluation import Core, machine_rules

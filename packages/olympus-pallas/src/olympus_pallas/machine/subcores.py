@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.olympuspr import Equation
+from olympus_ir.programs.olympuspr import Equation
 
 from ..tpu_sc import VectorSubcoreMesh, fetch_and_add_p, subcore_barrier_p
 from .evaluation import Core, machine_rules

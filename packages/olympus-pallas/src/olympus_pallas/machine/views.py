@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.refs.indexing import NDIndexer, Slice
-from olympus_ir.refs.transforms import BitcastTransform, ReshapeTransform, TransposeTransform
+from olympus_ir.references.indexing import NDIndexer, Slice
+from olympus_ir.references.transforms import BitcastTransform, ReshapeTransform, TransposeTransform
 
 __all__ = ["OutOfBounds", "define_view", "read", "write"]
 

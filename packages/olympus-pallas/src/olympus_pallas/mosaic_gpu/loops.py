@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.tracing import current
+from olympus_ir.programs.tracing import current
 
 __all__ = ["NDLoopInfo", "find_swizzle", "nd_loop", "planar_snake"]
 

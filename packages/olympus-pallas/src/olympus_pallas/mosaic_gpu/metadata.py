@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from olympus_ir import dtypes, lax
-from olympus_ir.avals import get_aval
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import get_aval
 
 __all__ = ["format_tcgen05_sparse_metadata"]
 

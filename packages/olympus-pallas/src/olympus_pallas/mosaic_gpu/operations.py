@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import pytrees
-from olympus_ir.avals import ShapedArray, get_aval
-from olympus_ir.documents import Concatenation, Document, Text
-from olympus_ir.effects import read_effect, write_effect
-from olympus_ir.olympuspr import Equation
-from olympus_ir.primitives import Primitive
-from olympus_ir.refs.transforms import transformed_aval
+from olympus_ir.diagnostics.documents import Concatenation, Document, Text
+from olympus_ir.programs.olympuspr import Equation
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.references.transforms import transformed_aval
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.effects import read_effect, write_effect
 
 from ..memory_access import ref_and_transforms, shown_view
 from ..thread_effects import thread_effect

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import lax, pytrees
-from olympus_ir.refs.indexing import ds
+from olympus_ir import lax
+from olympus_ir.references.indexing import ds
+from olympus_ir.trees import pytrees
 
 from ..block_specs import BlockSpec, Squeezed
 from ..control import when

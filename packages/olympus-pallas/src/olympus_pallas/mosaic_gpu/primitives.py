@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.avals import ShapedArray
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray
 
 from .. import memory_access, transfers
 from ..core_mapping import core_map

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.avals import ShapedArray, get_aval
+from olympus_ir.types.avals import ShapedArray, get_aval
 
 from .operations import aval_of_view, bind_operation, is_reference, operation
 

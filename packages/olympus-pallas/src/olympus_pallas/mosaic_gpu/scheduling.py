@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.avals import ShapedArray
+from olympus_ir.types.avals import ShapedArray
 
 from ..scoped import run_scoped
 from .loops import NDLoopInfo

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import pytrees
-from olympus_ir.olympuspr import Equation
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.olympuspr import Equation
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.trees import pytrees
 
 from ..machine.communication import remote
 from ..machine.evaluation import Core, machine_rules

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.avals import ShapedArray
-from olympus_ir.documents import Document, Text
-from olympus_ir.pytree_registry import register_pytree_node_class
-from olympus_ir.refs.values import TransformedRef
+from olympus_ir.diagnostics.documents import Document, Text
+from olympus_ir.references.values import TransformedRef
+from olympus_ir.trees.pytree_registry import register_pytree_node_class
+from olympus_ir.types.avals import ShapedArray
 
 from ..machine.communication import place_of, remote
 from ..machine.evaluation import Core

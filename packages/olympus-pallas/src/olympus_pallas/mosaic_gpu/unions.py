@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, pytrees
-from olympus_ir.avals import ShapedArray
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray
 
 from .types import MemorySpace
 

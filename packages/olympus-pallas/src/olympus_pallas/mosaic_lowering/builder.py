@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes
-from olympus_ir.avals import ShapedArray
-from olympus_ir.staging import trace_to_closed
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray
 from olympus_xla.lowering import mlir
 from olympus_xla.lowering.mlir import ir
 

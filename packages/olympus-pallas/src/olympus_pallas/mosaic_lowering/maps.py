@@ -7,9 +7,9 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from olympus_ir import pytrees
-from olympus_ir.avals import ShapedArray
-from olympus_ir.olympuspr import Olympuspr
+from olympus_ir.programs.olympuspr import Olympuspr
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import ShapedArray
 
 from .. import tpu_parameters
 from ..block_specs import BlockSpec

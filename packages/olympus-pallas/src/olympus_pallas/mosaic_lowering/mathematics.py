@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.primitives import Primitive
 
 from ..lowering.building import KernelLoweringError, element_type, is_float
 from ..lowering.elementwise import cast

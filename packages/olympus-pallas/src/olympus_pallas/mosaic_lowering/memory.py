@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, pytrees
-from olympus_ir.avals import ShapedArray
 from olympus_ir.lax import references
-from olympus_ir.refs.indexing import NDIndexer, Slice
-from olympus_ir.refs.transforms import BitcastTransform, ReshapeTransform
+from olympus_ir.references.indexing import NDIndexer, Slice
+from olympus_ir.references.transforms import BitcastTransform, ReshapeTransform
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray
 
 from ..lowering.attributes import i32_array
 from ..lowering.building import INT32, KernelLoweringError, element_type, is_float

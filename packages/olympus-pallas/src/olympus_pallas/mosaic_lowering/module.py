@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes
-from olympus_ir.olympuspr import Olympuspr
+from olympus_ir.programs.olympuspr import Olympuspr
+from olympus_ir.types import dtypes
 from olympus_xla._jaxlib import run_mlir_passes
 from olympus_xla.lowering import mlir
 from olympus_xla.lowering.mlir import ir

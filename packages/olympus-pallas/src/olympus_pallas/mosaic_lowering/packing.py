@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from olympus_ir import dtypes
+from olympus_ir.types import dtypes
 from olympus_xla.lowering import mlir
 
 from ..lowering.attributes import type_attribute

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.avals import ShapedArray
-from olympus_ir.expansion import expansion_rules
-from olympus_ir.staging import trace_to_closed
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.types.avals import ShapedArray
 from olympus_random.primitives import (
     random_bits_p,
     random_clone_p,

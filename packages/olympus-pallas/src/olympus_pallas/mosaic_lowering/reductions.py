@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
+from olympus_ir import lax
+from olympus_ir.types import dtypes
 from olympus_xla.lowering import mlir
 
 from ..lowering.building import INT32, KernelLoweringError, element_type, is_float

@@ -7,8 +7,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from olympus_ir import lax, pytrees
-from olympus_ir.olympuspr import Olympuspr, close_olympuspr, constants_as_inputs
+from olympus_ir import lax
+from olympus_ir.programs.olympuspr import Olympuspr, close_olympuspr, constants_as_inputs
+from olympus_ir.trees import pytrees
 from olympus_xla.lowering import mlir
 
 from ..lowering.attributes import i32_array

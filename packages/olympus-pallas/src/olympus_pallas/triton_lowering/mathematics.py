@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.primitives import Primitive
 from olympus_xla.lowering import mlir
 
 from ..lowering.building import INT32, KernelLoweringError, element_type, is_float

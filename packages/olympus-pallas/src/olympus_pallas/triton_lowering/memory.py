@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import pytrees
 from olympus_ir.lax import references
+from olympus_ir.trees import pytrees
 from olympus_xla.lowering import mlir
 
 from ..lowering.attributes import i32_array

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir.olympuspr import Olympuspr
+from olympus_ir.programs.olympuspr import Olympuspr
 from olympus_xla.lowering import mlir
 from olympus_xla.lowering.mlir import ir
 

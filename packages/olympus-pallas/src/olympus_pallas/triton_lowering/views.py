@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.refs.indexing import NDIndexer, Slice
-from olympus_ir.refs.transforms import TransposeTransform
-from olympus_ir.refs.windows import layout
+from olympus_ir.references.indexing import NDIndexer, Slice
+from olympus_ir.references.transforms import TransposeTransform
+from olympus_ir.references.windows import layout
 
 from ..lowering.building import (
     BOOL,

@@ -14,10 +14,10 @@ import numpy as np
 import olympus_numpy as jnp
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.arrays import Array
 from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.families import real_dtype
 from olympus_ir.lax.linalg.matrices import adjoint
+from olympus_ir.types.arrays import Array
 from olympus_numpy.compilation import compiled
 from olympus_numpy.promotion import check_arraylike, ensure_array, promote_dtypes_inexact
 

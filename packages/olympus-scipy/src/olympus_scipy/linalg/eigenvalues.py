@@ -12,10 +12,11 @@ from typing import Any, Literal
 import numpy as np
 
 import olympus_numpy as jnp
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
+from olympus_ir import lax
 from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.linalg.spectral import complex_dtype
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 from olympus_numpy.compilation import compiled
 from olympus_numpy.promotion import check_arraylike, ensure_array, promote_dtypes_inexact
 

@@ -11,11 +11,12 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_autodiff import jvp
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
+from olympus_ir import lax
 from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.families import real_dtype
 from olympus_ir.lax.linalg.matrices import adjoint
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 from olympus_numpy.compilation import compiled
 
 from .decompositions import floating

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as jnp
-from olympus_ir import dtypes
-from olympus_ir.arrays import Array
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 from olympus_numpy.promotion import check_arraylike, ensure_array, promote_dtypes
 
 __all__ = [

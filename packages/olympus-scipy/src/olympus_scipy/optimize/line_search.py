@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import olympus_numpy as onp
-from olympus_ir import dtypes, lax
+from olympus_ir import lax
+from olympus_ir.types import dtypes
 
 __all__ = ["LineSearch", "line_search"]
 

@@ -10,8 +10,8 @@ import numpy as np
 
 import olympus_numpy as onp
 from olympus_autodiff import value_and_grad
-from olympus_ir import dtypes
-from olympus_ir.arrays import Array
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 from olympus_numpy.promotion import check_arraylike
 
 from .bfgs import minimize_bfgs

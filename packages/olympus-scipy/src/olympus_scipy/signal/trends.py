@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as onp
-from olympus_ir.arrays import Array
+from olympus_ir.types.arrays import Array
 from olympus_numpy.axes import canonical_axis
 from olympus_numpy.compilation import outlined
 from olympus_numpy.promotion import check_arraylike, promote_dtypes_inexact

@@ -14,7 +14,9 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_autodiff.solves import custom_linear_solve
-from olympus_ir import dtypes, lax, pytrees
+from olympus_ir import lax
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
 from olympus_numpy.flatten_util import ravel_pytree
 
 __all__ = ["bicgstab", "cg", "gmres"]

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as onp
-from olympus_ir import dtypes, lax
+from olympus_ir import lax
+from olympus_ir.types import dtypes
 
 __all__ = [
     "about_axis",

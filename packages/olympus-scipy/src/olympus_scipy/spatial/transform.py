@@ -12,8 +12,9 @@ import numpy as np
 
 import olympus_numpy as onp
 import olympus_random as random
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 from olympus_numpy.promotion import check_arraylike
 
 from . import quaternions

@@ -12,9 +12,10 @@ import numpy as np
 
 import olympus_numpy as onp
 from olympus_autodiff import custom_jvp
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
-from olympus_ir.tracing import concrete_or_error
+from olympus_ir import lax
+from olympus_ir.programs.tracing import concrete_or_error
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 from olympus_numpy.compilation import inlined, outlined
 
 from ..arguments import floats, reals, with_derivatives

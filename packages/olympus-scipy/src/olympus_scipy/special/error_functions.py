@@ -11,10 +11,11 @@ import numpy as np
 
 import olympus_numpy as onp
 from olympus_autodiff import custom_jvp
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
+from olympus_ir import lax
 from olympus_ir.expansions.elementwise import polynomial
 from olympus_ir.expansions.error_function import scaled_erfc
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 from olympus_numpy.compilation import inlined, outlined
 
 from ..arguments import elementwise, floats, is_complex, reals, with_derivatives

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as onp
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
+from olympus_ir import lax
 from olympus_ir.expansions.incomplete_beta import log_beta, log_gamma_growth
 from olympus_ir.lax.values import dtype_of
-from olympus_ir.tracing import concrete_or_error
+from olympus_ir.programs.tracing import concrete_or_error
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 from olympus_numpy.compilation import inlined, outlined
 
 from ..arguments import elementwise, floats, is_complex, reals, refuse_complex, with_derivatives

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as onp
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 
 from ..arguments import elementwise, with_derivatives
 from .gamma_functions import gammasgn

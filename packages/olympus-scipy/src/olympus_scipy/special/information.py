@@ -9,8 +9,8 @@ import numpy as np
 
 import olympus_numpy as onp
 from olympus_ir import lax
-from olympus_ir.arrays import Array
 from olympus_ir.expansions.incomplete_gamma import deviance
+from olympus_ir.types.arrays import Array
 from olympus_numpy.compilation import inlined, outlined
 from olympus_numpy.log_sums import logsumexp
 from olympus_numpy.promotion import broadcasted

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as onp
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
-from olympus_ir.tracing import concrete_or_error
+from olympus_ir import lax
+from olympus_ir.programs.tracing import concrete_or_error
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 
 from .harmonics import _normalized_legendre
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import olympus_numpy as onp
 from olympus_ir import lax
-from olympus_ir.arrays import Array
+from olympus_ir.types.arrays import Array
 from olympus_numpy.compilation import outlined
 
 from .. import special

@@ -7,7 +7,7 @@ from typing import Any
 
 import olympus_numpy as onp
 from olympus_ir import lax
-from olympus_ir.arrays import Array
+from olympus_ir.types.arrays import Array
 
 from . import gamma
 

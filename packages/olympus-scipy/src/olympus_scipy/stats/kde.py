@@ -11,9 +11,11 @@ import numpy as np
 
 import olympus_numpy as onp
 import olympus_random as random
-from olympus_ir import dtypes, lax, pytrees
-from olympus_ir.arrays import Array
+from olympus_ir import lax
 from olympus_ir.lax.linalg import cholesky, triangular_solve
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 from olympus_numpy.compilation import outlined
 from olympus_numpy.promotion import check_arraylike
 

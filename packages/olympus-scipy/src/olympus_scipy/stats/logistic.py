@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.arrays import Array
+from olympus_ir.types.arrays import Array
 from olympus_numpy.compilation import outlined
 
 from .. import special

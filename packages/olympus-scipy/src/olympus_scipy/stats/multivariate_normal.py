@@ -8,8 +8,8 @@ from typing import Any
 
 import olympus_numpy as onp
 from olympus_ir import lax
-from olympus_ir.arrays import Array
 from olympus_ir.lax.linalg import cholesky, triangular_solve
+from olympus_ir.types.arrays import Array
 from olympus_numpy.compilation import outlined
 from olympus_numpy.promotion import promote_dtypes_inexact
 

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import olympus_numpy as onp
-from olympus_ir import dtypes, lax
-from olympus_ir.arrays import Array
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 from olympus_numpy.axes import canonical_axis
 from olympus_numpy.compilation import outlined
 from olympus_numpy.promotion import check_arraylike, promote_dtypes_inexact

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.arrays import Array
+from olympus_ir.types.arrays import Array
 from olympus_numpy.compilation import outlined
 
 from ..arguments import reals

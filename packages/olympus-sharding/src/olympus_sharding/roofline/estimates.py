@@ -11,11 +11,11 @@ from typing import Any
 
 from olympus_autodiff import vjp
 from olympus_autodiff.zeros import ones_like_aval
-from olympus_ir import pytrees
-from olympus_ir.dead_code import dce_olympuspr
-from olympus_ir.make import make_olympuspr
-from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr
-from olympus_ir.tracing import typeof
+from olympus_ir.programs.dead_code import dce_olympuspr
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr
+from olympus_ir.programs.tracing import typeof
+from olympus_ir.trees import pytrees
 
 from ..manual_map import shard_map
 from .results import RooflineResult, RooflineRuleContext, RooflineShape, roofline_rules

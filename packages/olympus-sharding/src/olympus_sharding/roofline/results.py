@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.primitives import Primitive
 
 __all__ = [
     "RooflineResult",
@@ -152,7 +152,7 @@ def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
         operand, and the primitive's parameters.
 
     Example:
-      >>> from olympus_ir.primitives import Primitive
+      >>> from olympus_ir.programs.primitives import Primitive
       >>> @register_roofline(Primitive("sorted_twice"))
       ... def rule(context, x, **params):
       ...     return RooflineResult(flops=2 * x.size)

@@ -9,7 +9,7 @@ from typing import Any
 
 from olympus_ir import lax
 from olympus_ir.lax.convolution import conv_general_dilated_p
-from olympus_ir.primitives import Primitive, primitives
+from olympus_ir.programs.primitives import Primitive, primitives
 
 from .results import (
     RooflineResult,

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import olympus_numpy as jnp
-from olympus_ir import dtypes, pytrees
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
 
 from ..base import OLYMPUSSparse, SparseInfo
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from olympus_batching.containers import register_container
 from olympus_batching.dimensions import to_front
-from olympus_ir import lax, pytrees
+from olympus_ir import lax
+from olympus_ir.trees import pytrees
 
 from ..base import SparseInfo
 

@@ -10,7 +10,7 @@ import numpy as np
 import olympus_numpy as jnp
 from olympus_autodiff import Zero, is_undefined_primal, jvp_rules, transpose_rules
 from olympus_batching import batching_rules
-from olympus_ir.tracing import concrete_or_error
+from olympus_ir.programs.tracing import concrete_or_error
 
 from ..base import SparseInfo
 from ..entries import (

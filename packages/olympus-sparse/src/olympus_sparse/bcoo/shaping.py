@@ -14,7 +14,7 @@ import olympus_numpy as jnp
 from olympus_autodiff import Zero, is_undefined_primal, transpose_rules
 from olympus_batching import batching_rules
 from olympus_ir import lax
-from olympus_ir.avals import canonicalize_shape
+from olympus_ir.types.avals import canonicalize_shape
 
 from ..base import SparseInfo
 from ..entries import in_bounds, padding

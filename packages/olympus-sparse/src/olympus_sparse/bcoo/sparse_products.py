@@ -12,7 +12,8 @@ import olympus_numpy as jnp
 from olympus_autodiff import is_undefined_primal, transpose_rules
 from olympus_batching import batching_rules
 from olympus_batching.dimensions import materialize
-from olympus_ir import dtypes, lax
+from olympus_ir import lax
+from olympus_ir.types import dtypes
 from olympus_numpy.promotion import promote_dtypes
 
 from ..base import SparseInfo

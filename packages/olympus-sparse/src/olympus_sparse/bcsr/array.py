@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as jnp
-from olympus_ir import dtypes, pytrees
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
 
 from ..base import OLYMPUSSparse, SparseInfo
 from ..bcoo.array import BCOO, make

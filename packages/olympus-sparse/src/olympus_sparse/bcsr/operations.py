@@ -11,8 +11,8 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_autodiff import Zero, jvp_rules
-from olympus_ir import dtypes
-from olympus_ir.tracing import concrete_or_error
+from olympus_ir.programs.tracing import concrete_or_error
+from olympus_ir.types import dtypes
 
 from ..base import SparseInfo
 from ..bcoo.array import make

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import olympus_numpy as jnp
-from olympus_ir import dtypes, lax
-from olympus_ir.jit import jit
-from olympus_ir.make import eval_shape
+from olympus_ir import lax
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import eval_shape
+from olympus_ir.types import dtypes
 
 from ..base import OLYMPUSSparse
 

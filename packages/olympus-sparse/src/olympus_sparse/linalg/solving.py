@@ -10,8 +10,9 @@ import numpy as np
 import olympus_numpy as jnp
 from olympus_autodiff import Zero, is_undefined_primal, jvp_rules, transpose_rules
 from olympus_autodiff.zeros import instantiate
-from olympus_ir import dtypes, lax
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from ..csr import csr_matvec_p
 from ..primitives import define_batching_by_expansion, sparse_primitive

@@ -15,11 +15,13 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_autodiff import checkpoint, custom_jvp
-from olympus_ir import dtypes, lax, pytrees
+from olympus_ir import lax
 from olympus_ir.lax import calls
 from olympus_ir.lax.control_flow.primitives import cond_p, scan_p, while_p
-from olympus_ir.make import eval_shape
-from olympus_ir.olympuspr import ClosedOlympuspr, close_olympuspr
+from olympus_ir.programs.make import eval_shape
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, close_olympuspr
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
 
 from ..bcoo.array import BCOO, make
 from ..bcoo.layouts import bcoo_update_layout

@@ -10,9 +10,9 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_ir import lax
-from olympus_ir.dtypes import issubdtype
-from olympus_ir.primitives import Primitive
-from olympus_ir.tracing import concrete_or_error
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.tracing import concrete_or_error
+from olympus_ir.types.dtypes import issubdtype
 
 from ..base import SparseInfo
 from ..bcoo.arithmetic import bcoo_multiply_dense, bcoo_multiply_sparse

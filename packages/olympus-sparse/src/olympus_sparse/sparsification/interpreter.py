@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir.evaluation import bind_equation
-from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Literal, Var
-from olympus_ir.primitives import Primitive
-from olympus_ir.rules import RuleTable
-from olympus_ir.tracing import current, evaluation_trace, find_tracers, set_current_trace
+from olympus_ir.programs.evaluation import bind_equation
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Var
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.rules import RuleTable
+from olympus_ir.programs.tracing import current, evaluation_trace, find_tracers, set_current_trace
 
 from ..bcoo.array import BCOO
 from ..bcsr.array import BCSR

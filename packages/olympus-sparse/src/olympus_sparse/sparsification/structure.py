@@ -11,7 +11,7 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_ir import lax
-from olympus_ir.tracing import find_tracers
+from olympus_ir.programs.tracing import find_tracers
 
 from ..api import todense_p
 from ..base import SparseInfo

@@ -7,10 +7,16 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import pytrees
-from olympus_ir.avals import ShapedArray, get_aval
-from olympus_ir.primitives import Primitive
-from olympus_ir.tracing import Trace, Tracer, current, register_tracer_type, set_current_trace
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.tracing import (
+    Trace,
+    Tracer,
+    current,
+    register_tracer_type,
+    set_current_trace,
+)
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import ShapedArray, get_aval
 
 from .interpreter import apply, is_sparse
 

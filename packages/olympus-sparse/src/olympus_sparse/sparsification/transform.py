@@ -7,12 +7,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import pytrees
-from olympus_ir.avals import ShapedArray, get_aval
-from olympus_ir.flattening import function_name
-from olympus_ir.olympuspr import DebugInfo
-from olympus_ir.staging import trace_to_closed
-from olympus_ir.traceback_filtering import api_boundary
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.programs.olympuspr import DebugInfo
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import function_name
+from olympus_ir.types.avals import ShapedArray, get_aval
 
 from . import control_flow, elementwise, structure  # noqa: F401 - they fill the table of rules
 from .interpreter import is_sparse, run

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from olympus_ir import lax
-from olympus_ir.memory_spaces import MemorySpace
+from olympus_ir.types.memory_spaces import MemorySpace
 
 from .calls import _operands, _program, _vector
 from .declarations import Operand, Operation, sample

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from .declarations import Operand, Operation, sample, samples
 from .recording import recorded_params

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import config, lax, pytrees
-from olympus_ir.avals import ShapedArray
-from olympus_ir.jit import jit
-from olympus_ir.staging import trace_to_closed
+from olympus_ir import lax
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.settings import config
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import ShapedArray
 
 from .declarations import Operand, Operation, sample
 from .recording import recorded_params

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import config, lax
-from olympus_ir.avals import ShapedArray
+from olympus_ir import lax
 from olympus_ir.lax.control_flow.linear_solves import LinearSolveParts
-from olympus_ir.staging import trace_to_closed
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.settings import config
+from olympus_ir.types.avals import ShapedArray
 
 from .declarations import Operand, Operation, sample
 from .recording import recorded_params

@@ -16,8 +16,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from olympus_ir import RuleTable, config, dtypes
-from olympus_ir.primitives import Primitive
+from olympus_ir import RuleTable
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.settings import config
+from olympus_ir.types import dtypes
 
 __all__ = [
     "BOOLS",

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax, trace_to_olympuspr
-from olympus_ir.avals import ShapedArray
-from olympus_ir.olympuspr import Olympuspr
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.olympuspr import Olympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.types.avals import ShapedArray
 
 from .declarations import BOOLS, FLOATS, NUMBERS, Operand, Operation, sample
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import config, trace_to_olympuspr
-from olympus_ir.avals import ShapedArray
-from olympus_ir.primitives import Primitive
+from olympus_ir import trace_to_olympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.settings import config
+from olympus_ir.types.avals import ShapedArray
 
 from .declarations import Operand
 

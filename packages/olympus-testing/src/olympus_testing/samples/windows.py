@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax, trace_to_olympuspr
-from olympus_ir.avals import ShapedArray
 from olympus_ir.lax import windows
-from olympus_ir.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.types.avals import ShapedArray
 
 from .declarations import FLOATS, INTEGERS, NUMBERS, Operand, Operation, sample
 

@@ -21,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, pytrees
-from olympus_ir.pytree_prefix import broadcast_prefix
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.pytree_prefix import broadcast_prefix
+from olympus_ir.types import dtypes
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from .. import backends, multihost
 from ..transfer import device_put

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes
+from olympus_ir.types import dtypes
 from olympus_sharding.shardings import Sharding
 
 from .. import backends

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from olympus_autodiff import custom_vjp
-from olympus_ir import dtypes, lax, pytrees
+from olympus_ir import lax
 from olympus_ir.lax.callbacks import io_callback, pure_callback
-from olympus_ir.shape_struct import ShapeDtypeStruct
-from olympus_ir.tracing import Tracer, typeof
+from olympus_ir.programs.tracing import Tracer, typeof
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from ._tensorflow import tf
 from .converting import numpy_dtype

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, pytrees
-from olympus_ir.avals import get_aval
-from olympus_ir.make import eval_shape
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.programs.make import eval_shape
 from olympus_ir.symbolic import is_symbolic_dim, symbolic_args_specs
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from ..export import DisabledSafetyCheck, Exported, export
 from ..jit import jit

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from olympus_ir import pytrees
-from olympus_ir.tracing import evaluation_trace, set_current_trace
+from olympus_ir.programs.tracing import evaluation_trace, set_current_trace
+from olympus_ir.trees import pytrees
 
 from ..buffer_callbacks import buffer_callback_p
 from ..callback_errors import calling_back

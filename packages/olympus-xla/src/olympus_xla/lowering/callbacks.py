@@ -14,11 +14,16 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.avals import ShapedArray
-from olympus_ir.effects import io_effect, ordered_debug_effect, ordered_effects, ordered_io_effect
 from olympus_ir.lax import callbacks
-from olympus_ir.placement import PartitionSpec
-from olympus_ir.tracing import evaluation_trace, set_current_trace
+from olympus_ir.programs.tracing import evaluation_trace, set_current_trace
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.effects import (
+    io_effect,
+    ordered_debug_effect,
+    ordered_effects,
+    ordered_io_effect,
+)
+from olympus_ir.types.placement import PartitionSpec
 
 from ..callback_errors import calling_back
 from . import mlir

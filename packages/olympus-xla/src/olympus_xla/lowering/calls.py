@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir import effects, lax
+from olympus_ir import lax
+from olympus_ir.types import effects
 
 from . import mlir
 from .context import LoweringContext, program_key
@@ -90,7 +91,7 @@ def _checkpoint(
     differentiated: bool,
     policy: Any,
 ) -> list[Any]:
-    from olympus_ir.olympuspr import ClosedOlympuspr, close_olympuspr
+    from olympus_ir.programs.olympuspr import ClosedOlympuspr, close_olympuspr
 
     closed = jaxpr if isinstance(jaxpr, ClosedOlympuspr) else close_olympuspr(jaxpr)
     wanted = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
+from olympus_ir import lax
+from olympus_ir.types import dtypes
 
 from . import mlir
 from .context import LoweringContext

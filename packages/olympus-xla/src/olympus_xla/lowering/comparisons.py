@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes
+from olympus_ir.types import dtypes
 
 from . import mlir
 

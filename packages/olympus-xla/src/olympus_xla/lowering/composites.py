@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import lax, pytrees
+from olympus_ir import lax
+from olympus_ir.trees import pytrees
 
 from . import mlir
 from .context import LoweringContext, program_key

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from olympus_ir.layouts import axes_of_entry, entries_of
-from olympus_ir.placement import NamedSharding, PartitionSpec
+from olympus_ir.types.layouts import axes_of_entry, entries_of
+from olympus_ir.types.placement import NamedSharding, PartitionSpec
 from olympus_sharding.constraints import (
     concrete_sharding,
     reshard_p,

@@ -16,7 +16,7 @@ from olympus_ir import lax
 from olympus_ir.lax.control_flow.linear_solves import split_operands
 from olympus_ir.lax.control_flow.platforms import index_of_platform
 from olympus_ir.lax.control_flow.predicates import with_scalar_condition
-from olympus_ir.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
 
 from . import mlir
 from .calls import call_program, ordered_effects_of

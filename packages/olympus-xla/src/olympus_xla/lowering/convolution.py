@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
+from olympus_ir import lax
 from olympus_ir.lax.convolution import conv_general_dilated_p
 from olympus_ir.lax.convolution_shapes import permuted
+from olympus_ir.types import dtypes
 
 from . import mlir
 from .context import LoweringContext

@@ -7,12 +7,12 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir import pytrees
-from olympus_ir.avals import ShapedArray
-from olympus_ir.placement import PartitionSpec
-from olympus_ir.shape_struct import ShapeDtypeStruct
-from olympus_ir.staging import trace_to_closed
-from olympus_ir.tracing import extend_axes
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.programs.tracing import extend_axes
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.placement import PartitionSpec
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_sharding import NamedSharding
 
 from .._jaxlib import GSPMDSharding, HloSharding, OpSharding, register_custom_call_partitioner

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.olympuspr import ClosedOlympuspr
+from olympus_ir import lax
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.types import dtypes
 
 from . import mlir
 from .context import LoweringContext

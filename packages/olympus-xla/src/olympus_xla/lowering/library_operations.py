@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.tracing import evaluation_trace, set_current_trace
+from olympus_ir.programs.tracing import evaluation_trace, set_current_trace
 
 from ..callback_errors import calling_back
 from . import mlir

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contexts that write the attributes of marks (`olympus_ir.marks`) at the operations they build."""
+"""Contexts that write the attributes of marks at the operations that they build.
+
+Marks are those of `olympus_ir.programs.marks`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from olympus_ir.name_stacks import Mark, attributes_of
+from olympus_ir.diagnostics.name_stacks import Mark, attributes_of
 
 from . import mlir
 

@@ -21,14 +21,15 @@ from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 from jaxlib.mlir._mlir_libs._mlir import globals as _bindings  # type: ignore[attr-defined]
 from jaxlib.mlir._mlir_libs._mlir.ir import _Context as _RawContext  # type: ignore[attr-defined]
 
-from olympus_ir import dtypes, source_info
-from olympus_ir.avals import AbstractToken, ShapedArray
-from olympus_ir.config_flags import (
+from olympus_ir.diagnostics import source_info
+from olympus_ir.diagnostics.errors import InconclusiveDimensionOperation
+from olympus_ir.settings.config_flags import (
     hlo_source_file_canonicalization_regex,
     include_full_tracebacks_in_locations,
     traceback_in_locations_limit,
 )
-from olympus_ir.errors import InconclusiveDimensionOperation
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import AbstractToken, ShapedArray
 
 from .._jaxlib import serialize_portable_artifact
 

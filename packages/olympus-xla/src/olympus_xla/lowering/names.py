@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from olympus_ir.name_stacks import name_stack_text
+from olympus_ir.diagnostics.name_stacks import name_stack_text
 
 from . import mlir
 

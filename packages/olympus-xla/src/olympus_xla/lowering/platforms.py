@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from olympus_ir.effects import ordered_effects
-from olympus_ir.errors import MissingRuleError
-from olympus_ir.primitives import Primitive
+from olympus_ir.diagnostics.errors import MissingRuleError
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.types.effects import ordered_effects
 
 from . import mlir
 from .tables import LoweringRule

@@ -13,7 +13,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.lax.point_to_point import precv_p, psend_p
 from olympus_ir.lax.ragged_exchange import exchange_by_gathering
-from olympus_ir.tracing import extend_axes
+from olympus_ir.programs.tracing import extend_axes
 
 from . import mlir
 from .collectives import axis_context_of

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr, Var
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr, Var
 
 __all__ = ["Uses", "recomputed"]
 

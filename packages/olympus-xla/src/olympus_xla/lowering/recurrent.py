@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.avals import get_aval
 from olympus_ir.lax.recurrent import register_reserve_size, rnn_bwd_p, rnn_fwd_p
 from olympus_ir.lax.values import shape_of
+from olympus_ir.types.avals import get_aval
 
 from .. import _jaxlib, backends
 from ..plugins.cuda import plugin_library

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
+from olympus_ir import lax
 from olympus_ir.expansions.log_add_exp import log_add_exp
+from olympus_ir.types import dtypes
 
 from . import mlir
 from .comparisons import comparison_attributes

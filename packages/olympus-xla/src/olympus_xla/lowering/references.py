@@ -17,5 +17,6 @@ for _primitive in (
     references.free_ref_p,
 ):
     lowering_rules.exempt(
-        _primitive, reason="programs are lowered in their pure form, see olympus_ir.refs.discharge"
+        _primitive,
+        reason="programs are lowered in their pure form (olympus_ir.references.discharge)",
     )

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.config_flags import outline_repeated_blocks
-from olympus_ir.effects import NamedAxisEffect
-from olympus_ir.name_stacks import Mark, attributes_of
-from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr, Var
-from olympus_ir.primitives import Primitive
+from olympus_ir.diagnostics.name_stacks import Mark, attributes_of
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr, Var
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.settings.config_flags import outline_repeated_blocks
+from olympus_ir.types.effects import NamedAxisEffect
 
 from . import mlir
 from .context import LoweringContext

@@ -14,12 +14,12 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, Union
 
-from olympus_ir.effects import ordered_effects
-from olympus_ir.name_stacks import NameStack
-from olympus_ir.olympuspr import Equation, Var
-from olympus_ir.placement import AbstractMesh
-from olympus_ir.primitives import Primitive
-from olympus_ir.source_info import SourceInfo
+from olympus_ir.diagnostics.name_stacks import NameStack
+from olympus_ir.diagnostics.source_info import SourceInfo
+from olympus_ir.programs.olympuspr import Equation, Var
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.types.effects import ordered_effects
+from olympus_ir.types.placement import AbstractMesh
 
 from .. import backends
 from . import mlir

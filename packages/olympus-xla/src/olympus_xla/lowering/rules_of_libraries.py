@@ -12,11 +12,16 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from olympus_ir import pytrees
-from olympus_ir.effects import lowerable_effects
-from olympus_ir.olympuspr import ClosedOlympuspr, Olympuspr, close_olympuspr, constants_as_inputs
-from olympus_ir.primitives import Primitive
-from olympus_ir.staging import trace_to_closed
+from olympus_ir.programs.olympuspr import (
+    ClosedOlympuspr,
+    Olympuspr,
+    close_olympuspr,
+    constants_as_inputs,
+)
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.trees import pytrees
+from olympus_ir.types.effects import lowerable_effects
 
 from . import mlir
 from .calls import call_program

@@ -7,8 +7,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir.olympuspr import ClosedOlympuspr
-from olympus_ir.placement import PartitionSpec
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.types.placement import PartitionSpec
 from olympus_sharding.manual_map import shard_map_p
 
 from . import mlir

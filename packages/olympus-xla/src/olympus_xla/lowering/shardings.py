@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from olympus_ir.placement import PartitionSpec
+from olympus_ir.types.placement import PartitionSpec
 
 from . import mlir
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.avals import ShapedArray
-from olympus_ir.staging import trace_to_closed
+from olympus_ir import lax
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray
 
 from . import mlir
 from .comparisons import comparison_attributes

@@ -7,9 +7,9 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_ir.olympuspr import Literal
-from olympus_ir.primitives import Primitive
-from olympus_ir.rules import RuleTable
+from olympus_ir.programs.olympuspr import Literal
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.rules import RuleTable
 
 from . import mlir
 

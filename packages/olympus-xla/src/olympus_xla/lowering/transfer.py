@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.memory_spaces import MEMORY_KINDS, MemorySpace
+from olympus_ir.types.memory_spaces import MEMORY_KINDS, MemorySpace
 
 from .._jaxlib import NamedSharding
 from ..spec_search import spec_of_hlo

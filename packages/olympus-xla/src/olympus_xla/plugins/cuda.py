@@ -15,7 +15,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from olympus_ir.config_flags import (
+from olympus_ir.settings.config_flags import (
     cuda_visible_devices,
     mock_gpu_topology,
     mock_num_gpu_processes,

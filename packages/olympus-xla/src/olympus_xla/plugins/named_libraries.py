@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from olympus_ir.config_flags import pjrt_client_create_options
+from olympus_ir.settings.config_flags import pjrt_client_create_options
 
 from .. import _jaxlib, backends
 

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir.config import config
+from olympus_ir.settings.config import config
 
 from ..jit import jit
 from .maps import SourceMap

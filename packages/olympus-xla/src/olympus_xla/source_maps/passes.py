@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from olympus_ir.make import make_olympuspr
-from olympus_ir.olympuspr import ClosedOlympuspr, Equation, Olympuspr
-from olympus_ir.source_info import user_frame
+from olympus_ir.diagnostics.source_info import user_frame
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Olympuspr
 
 from ..jit import jit
 from .generation import Pass, SourceMapDump, register_pass

@@ -21,8 +21,8 @@ from types import ModuleType
 
 import olympus
 from olympus import version
-from olympus_ir.config import config
-from olympus_ir.naming import naming
+from olympus_ir.settings.config import config
+from olympus_ir.settings.naming import naming
 
 from .finder import AliasFinder
 from .private_modules import private_modules

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, pytrees
-from olympus_ir.avals import get_aval
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import get_aval
 
 __all__ = ["check_close"]
 

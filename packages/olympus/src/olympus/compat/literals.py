@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.avals import ShapedArray, register_value_type
+from olympus_ir.types.avals import ShapedArray, register_value_type
 
 __all__ = ["TypedComplex", "TypedFloat", "TypedInt", "TypedNdArray", "full_lower"]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from olympus_ir.pytree_registry import is_tree_node
+from olympus_ir.trees.pytree_registry import is_tree_node
 from olympus_xla import backends, distributed
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts whose interfaces may still change."""
 
-from olympus_ir.config import enable_x64
 from olympus_ir.lax.callbacks import io_callback
+from olympus_ir.settings.config import enable_x64
 
 from .. import _lazy
 
@@ -10,7 +10,7 @@ __all__ = ["enable_x64", "io_callback"]
 
 __getattr__, __dir__ = _lazy.lazy_attributes(
     __name__,
-    _lazy.names_from("olympus_ir.paired_dtypes", "EArray", "cur_qdd", "primal_tangent_dtype"),
+    _lazy.names_from("olympus_ir.types.paired_dtypes", "EArray", "cur_qdd", "primal_tangent_dtype"),
     (
         "array_serialization",
         "buffer_callback",

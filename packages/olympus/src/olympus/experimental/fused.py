@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computations that are one operation."""
 
-from olympus_ir.annotating import fused
+from olympus_ir.lax.annotating import fused
 from olympus_ir.lax.annotations import fused_call_p as fused_p
 
 __all__ = ["fused", "fused_p"]

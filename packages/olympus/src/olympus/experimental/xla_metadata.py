@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attributes of operations in compiled programs."""
 
-from olympus_ir.annotating import set_xla_metadata
+from olympus_ir.lax.annotating import set_xla_metadata
 
 __all__ = ["set_xla_metadata"]

@@ -11,7 +11,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
             "Callable",
         ),
         **_lazy.names_from(
-            "olympus_ir.wrapped_functions",
+            "olympus_ir.adapters.wrapped_functions",
             "Store",
             "StoreException",
             "WrappedFun",

@@ -21,8 +21,8 @@ from olympus_autodiff.zeros import instantiate as instantiate_zeros
 from olympus_autodiff.zeros import is_undefined_primal as is_undefined_primal
 from olympus_autodiff.zeros import zeros_like_aval as zeros_like_aval
 from olympus_ir.lax import add_any_p as add_olympusvals_p
-from olympus_ir.primitives import Primitive
-from olympus_ir.tracing import transforming
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.tracing import transforming
 
 from .. import _lazy
 

@@ -14,7 +14,7 @@ from olympus_batching.trace import BatchTracer as BatchTracer
 from olympus_batching.vmappables import register_vmappable as register_vmappable
 from olympus_batching.vmappables import spec_types as spec_types
 from olympus_batching.vmappables import unregister_vmappable as unregister_vmappable
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.primitives import Primitive
 
 from .. import _lazy
 

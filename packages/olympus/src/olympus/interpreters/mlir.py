@@ -8,8 +8,8 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from olympus_ir.avals import get_aval
-from olympus_ir.effects import lowerable_effects as lowerable_effects
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.effects import lowerable_effects as lowerable_effects
 from olympus_sharding import Mesh as Mesh
 from olympus_xla._jaxlib import ir_tree_registry as ir_tree_registry
 from olympus_xla.lowering import mlir as _mlir

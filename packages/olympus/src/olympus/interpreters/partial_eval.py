@@ -6,19 +6,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any, TypeAlias
 
-from olympus_ir import dead_code
-from olympus_ir.dead_code import dead_code_rules
-from olympus_ir.olympuspr import Equation, Olympuspr
-from olympus_ir.partial_evaluation import PartialVal as PartialVal
-from olympus_ir.partial_evaluation import custom_partial_eval_rules as custom_partial_eval_rules
-from olympus_ir.partial_evaluation import (
+from olympus_ir.adapters.partial_evaluation import PartialVal as PartialVal
+from olympus_ir.adapters.partial_evaluation import (
+    custom_partial_eval_rules as custom_partial_eval_rules,
+)
+from olympus_ir.adapters.partial_evaluation import (
     partial_eval_olympuspr_custom_rules as partial_eval_olympuspr_custom_rules,
 )
-from olympus_ir.partial_evaluation import trace_to_olympuspr_dynamic as trace_to_olympuspr_dynamic
-from olympus_ir.partial_evaluation import trace_to_olympuspr_nounits as trace_to_olympuspr_nounits
-from olympus_ir.primitives import Primitive
-from olympus_ir.staging import StagingTrace as DynamicOlympusprTrace
-from olympus_ir.staging import StagingTracer as DynamicOlympusprTracer
+from olympus_ir.adapters.partial_evaluation import (
+    trace_to_olympuspr_dynamic as trace_to_olympuspr_dynamic,
+)
+from olympus_ir.adapters.partial_evaluation import (
+    trace_to_olympuspr_nounits as trace_to_olympuspr_nounits,
+)
+from olympus_ir.programs import dead_code
+from olympus_ir.programs.dead_code import dead_code_rules
+from olympus_ir.programs.olympuspr import Equation, Olympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import StagingTrace as DynamicOlympusprTrace
+from olympus_ir.programs.staging import StagingTracer as DynamicOlympusprTracer
 
 from .. import _lazy
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from olympus_ir.avals import aval_getters as canonicalize_dtype_handlers
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.types.avals import aval_getters as canonicalize_dtype_handlers
 from olympus_xla._jaxlib import Client as Backend
 from olympus_xla.eager import compile_and_run
 

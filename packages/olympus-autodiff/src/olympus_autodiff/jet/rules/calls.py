@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.evaluation import olympuspr_as_fun
-from olympus_ir.olympuspr import ClosedOlympuspr, close_olympuspr
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.evaluation import olympuspr_as_fun
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, close_olympuspr
+from olympus_ir.programs.primitives import Primitive
 
 from ...rules.calls import MakeParams, closed_call_params, jit_params, positions, without_constants
 from ...zeros import aval_of

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from olympus_ir import lax
-from olympus_ir.avals import ShapedArray
-from olympus_ir.olympuspr import ClosedOlympuspr, Var
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Var
+from olympus_ir.types.avals import ShapedArray
 
 from ...memory import remembered
 from ...programs import join_nonzero

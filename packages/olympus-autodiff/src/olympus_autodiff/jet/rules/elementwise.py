@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.primitives import Primitive
+from olympus_ir import lax
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.types import dtypes
 
 from ...rules.elementwise import OF_INTEGERS, STEPS
 from ...tables import broadcast_to, constant, shape_of

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.evaluation import eval_olympuspr
 from olympus_ir.lax import linalg
 from olympus_ir.lax.control_flow.linear_solves import LinearSolveParts, split_operands
 from olympus_ir.lax.linalg.matrices import matmul, swap_last, tril, triu
+from olympus_ir.programs.evaluation import eval_olympuspr
 
 from ...rules.linalg import shifted_rows, times_rows
 from ..series import order_of, terms_or_zeros, total, zero_series

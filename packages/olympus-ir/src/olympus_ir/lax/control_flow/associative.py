@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ... import pytrees
-from ...avals import get_aval
-from ...traceback_filtering import api_boundary
-from ...tracing import is_constant_dim
+from ...diagnostics.traceback_filtering import api_boundary
+from ...programs.tracing import is_constant_dim
+from ...trees import pytrees
+from ...types.avals import get_aval
 from ..axes import canonical_axis
 from ..elementwise import add
 from ..indexing import slice_in_dim

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...avals import AbstractValue, ShapedArray, get_aval, typematch
-from ...promotion import promote
+from ...types.avals import AbstractValue, ShapedArray, get_aval, typematch
+from ...types.promotion import promote
 from ..conversion import convert_dtype
 from ..values import as_array
 

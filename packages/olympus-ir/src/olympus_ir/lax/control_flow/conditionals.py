@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ... import config_states, known_types, pytrees
-from ...avals import AbstractValue, get_aval, typematch
-from ...known_types import ClosedOverMutableError
-from ...olympuspr import ClosedOlympuspr, Var, close_olympuspr
-from ...traceback_filtering import api_boundary
-from ...tracing import Tracer
+from ...diagnostics.traceback_filtering import api_boundary
+from ...programs.olympuspr import ClosedOlympuspr, Var, close_olympuspr
+from ...programs.tracing import Tracer
+from ...settings import config_states
+from ...trees import pytrees
+from ...types import known_types
+from ...types.avals import AbstractValue, get_aval, typematch
+from ...types.known_types import ClosedOverMutableError
 from ..conversion import convert_element_type
 from ..logic import clamp, ne
 from ..values import as_array
@@ -271,7 +273,7 @@ def _choose_with_mutables(
     params: dict[str, Any],
 ) -> Any:
     """A choice between functions that use objects that change: states are operands and results."""
-    from ...mutable_types import threading
+    from ...programs.mutable_types import threading
 
     def run(states: Any, wrap: Any) -> Any:
         wrapped = tuple(wrap(function, may_change=True) for function in functions)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...avals import AbstractValue
-from ...effects import no_effects
-from ...evaluation import eval_olympuspr
-from ...primitives import instruction
+from ...programs.evaluation import eval_olympuspr
+from ...programs.primitives import instruction
+from ...types.avals import AbstractValue
+from ...types.effects import no_effects
 from ..values import as_array
 
 __all__ = ["linear_solve_p"]

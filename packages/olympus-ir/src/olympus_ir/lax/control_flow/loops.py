@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ... import config_states, pytrees
-from ...avals import AbstractValue, get_aval
-from ...function_caches import FunctionCache
-from ...known_types import ClosedOverMutableError
-from ...olympuspr import Olympuspr, Var, close_olympuspr
-from ...traceback_filtering import api_boundary
-from ...tracing import Tracer, is_constant_dim
+from ...diagnostics.traceback_filtering import api_boundary
+from ...programs.function_caches import FunctionCache
+from ...programs.olympuspr import Olympuspr, Var, close_olympuspr
+from ...programs.tracing import Tracer, is_constant_dim
+from ...settings import config_states
+from ...trees import pytrees
+from ...types.avals import AbstractValue, get_aval
+from ...types.known_types import ClosedOverMutableError
 from ..conversion import convert_element_type
 from ..elementwise import add
 from ..logic import lt
@@ -96,7 +97,7 @@ def while_loop(
 
 def _while_with_mutables(error: Any, cond_fun: Any, body_fun: Any, init_val: Any) -> Any:
     """A loop whose functions use objects that change: their states are carried along."""
-    from ...mutable_types import threading
+    from ...programs.mutable_types import threading
 
     def run(states: Any, wrap: Any) -> Any:
         condition, body = wrap(cond_fun), wrap(body_fun)

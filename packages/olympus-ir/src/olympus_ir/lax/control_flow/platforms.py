@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...avals import ShapedArray
-from ...primitives import instruction
+from ...programs.primitives import instruction
+from ...types.avals import ShapedArray
 from .conditionals import choose
 
 # The place of the platform that the program runs on in `platforms`: a tuple whose entries are

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...olympuspr import Atom, ClosedOlympuspr, Olympuspr, Var, joined_effects
-from ...staging import StagingTrace
-from ...tracing import current, set_current_trace
+from ...programs.olympuspr import Atom, ClosedOlympuspr, Olympuspr, Var, joined_effects
+from ...programs.staging import StagingTrace
+from ...programs.tracing import current, set_current_trace
 from ..broadcasting import broadcast_in_dim
 from ..logic import select_n
 from ..reductions import reduce_or

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import known_types
-from ...avals import AbstractValue, ShapedArray
-from ...effects import no_effects
-from ...layouts import with_dimension, without_dimension
-from ...olympuspr import ClosedOlympuspr
-from ...primitives import instruction
+from ...programs.olympuspr import ClosedOlympuspr
+from ...programs.primitives import instruction
+from ...types import known_types
+from ...types.avals import AbstractValue, ShapedArray
+from ...types.effects import no_effects
+from ...types.layouts import with_dimension, without_dimension
 
 # Runs one of several programs, chosen by an index:
 #   outs = cond[branches] index *operands

@@ -6,14 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ... import config_states, known_types, pytrees
-from ...avals import AbstractValue, get_aval
-from ...errors import ConcretizationTypeError
-from ...function_caches import FunctionCache
-from ...known_types import ClosedOverMutableError
-from ...olympuspr import close_olympuspr
-from ...traceback_filtering import api_boundary
-from ...tracing import Tracer, concrete_or_error
+from ...diagnostics.errors import ConcretizationTypeError
+from ...diagnostics.traceback_filtering import api_boundary
+from ...programs.function_caches import FunctionCache
+from ...programs.olympuspr import close_olympuspr
+from ...programs.tracing import Tracer, concrete_or_error
+from ...settings import config_states
+from ...trees import pytrees
+from ...types import known_types
+from ...types.avals import AbstractValue, get_aval
+from ...types.known_types import ClosedOverMutableError
 from ..broadcasting import expand_dims
 from ..indexing import index_in_dim, slice
 from ..shaping import concatenate, reshape
@@ -121,7 +123,7 @@ def scan(
 
 def _scan_with_mutables(error: Any, f: Any, init: Any, xs: Any, *options: Any) -> Any:
     """A loop whose function uses objects that change: their states are carried along."""
-    from ...mutable_types import threading
+    from ...programs.mutable_types import threading
 
     def run(states: Any, wrap: Any) -> Any:
         step = wrap(f)

@@ -6,22 +6,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ... import pytrees
 from ..._jaxlib import config_trace_context
-from ...avals import AbstractValue, ShapedArray, get_aval, typematch
-from ...effects import control_flow_allowed_effects
-from ...flattening import FlatFunction, debug_info_of_tree
-from ...function_caches import FunctionCache
-from ...olympuspr import (
+from ...diagnostics.source_info import FunctionOrigin
+from ...programs.function_caches import FunctionCache
+from ...programs.olympuspr import (
     ClosedOlympuspr,
     Olympuspr,
     Var,
     close_olympuspr,
     constants_as_inputs,
 )
-from ...source_info import FunctionOrigin
-from ...staging import trace_to_olympuspr
-from ...tracing import Tracer, current
+from ...programs.staging import trace_to_olympuspr
+from ...programs.tracing import Tracer, current
+from ...trees import pytrees
+from ...trees.flattening import FlatFunction, debug_info_of_tree
+from ...types.avals import AbstractValue, ShapedArray, get_aval, typematch
+from ...types.effects import control_flow_allowed_effects
 
 
 class Subprogram:
@@ -101,7 +101,7 @@ def check_references(
     """Raises where a function would get one reference twice."""
     if not any(get_aval(leaf).is_ref for leaf in leaves):
         return
-    from ...refs.aliasing import check_aliases  # loaded already where there are references
+    from ...references.aliasing import check_aliases  # loaded already where there are references
 
     tree = pytrees.treedef_tuple((in_tree, _no_keywords))
     check_aliases(debug_info_of_tree(traced_for, fun, tree), consts, leaves)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from ...avals import ShapedArray
-from ...primitives import Primitive, instruction
+from ...programs.primitives import Primitive, instruction
+from ...types.avals import ShapedArray
 from ..families import Inexact, check_dtype, check_same_dtypes
 
 __all__ = ["check_square", "declare"]

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ... import lax
-from ...expansion import expansion_rules
-from ...sizes import is_at_most, min_dim
+from ...programs.expansion import expansion_rules
+from ..sizes import is_at_most, min_dim
 from ..values import array_aval
 from . import factoring
 from .matrices import adjoint, is_complex, matmul, swap_last, tril, triu, zeros

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...avals import ShapedArray
-from ...primitives import instruction
-from ...sizes import as_size, is_at_most, min_dim
+from ...programs.primitives import instruction
+from ...types.avals import ShapedArray
 from ..elementwise import add
 from ..families import Floating
+from ..sizes import as_size, is_at_most, min_dim
 from ..values import Array, ArrayLike
 from .declarations import check_square, declare
 from .matrices import swap_last, symmetrize, tril

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes
-from ...errors import ShapeError
+from ...diagnostics.errors import ShapeError
+from ...types import dtypes
 from ..broadcasting import broadcast_in_dim, expand_dims
 from ..contractions import Precision, dot_general
 from ..conversion import convert_dtype

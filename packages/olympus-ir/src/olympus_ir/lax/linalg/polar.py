@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes, lax
+from ... import lax
+from ...types import dtypes
 from ..families import real_dtype
 from ..values import Array, ArrayLike, array_aval
 from .factoring import cholesky, qr

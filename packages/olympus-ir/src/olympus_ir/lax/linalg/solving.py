@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...primitives import Primitive
+from ...programs.primitives import Primitive
 from ..broadcasting import expand_dims
 from ..elementwise import conj
 from ..shaping import squeeze

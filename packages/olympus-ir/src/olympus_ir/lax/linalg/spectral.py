@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...primitives import Primitive
-from ...sizes import min_dim
+from ...programs.primitives import Primitive
 from ..families import real_dtype
+from ..sizes import min_dim
 from ..values import Array, ArrayLike, array_aval
 from .declarations import check_square, declare
 from .matrices import symmetrize

@@ -20,7 +20,7 @@ import numpy as np
 import olympus_numpy as jnp
 from olympus_autodiff import custom_vjp, vjp
 from olympus_ir import ShapeDtypeStruct, lax
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
 
 from ... import BlockSpec, cdiv, ds, next_power_of_2, pallas_call, program_id
 from ...triton import CompilerParams

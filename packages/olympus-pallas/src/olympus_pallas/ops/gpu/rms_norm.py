@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from olympus_autodiff import custom_vjp
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
 
 from . import normalization
 

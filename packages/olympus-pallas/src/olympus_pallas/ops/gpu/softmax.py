@@ -7,7 +7,7 @@ from typing import Any
 
 import olympus_numpy as jnp
 from olympus_ir import ShapeDtypeStruct
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
 
 from ... import BlockSpec, next_power_of_2, pallas_call
 from ...triton import CompilerParams

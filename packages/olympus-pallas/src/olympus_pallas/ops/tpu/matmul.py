@@ -9,7 +9,7 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_ir import ShapeDtypeStruct, lax
-from olympus_ir.jit import jit
+from olympus_ir.programs.jit import jit
 
 from ... import BlockSpec, num_programs, pallas_call, program_id, when
 from ...tpu import VMEM, CompilerParams

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import dtypes, lax
-from olympus_ir.avals import get_aval
+from olympus_ir import lax
 from olympus_ir.lax import linalg
 from olympus_ir.lax.families import real_dtype
 from olympus_ir.lax.linalg.matrices import eye
 from olympus_ir.lax.linalg.spectral import complex_dtype
-from olympus_ir.sizes import min_dim
+from olympus_ir.lax.sizes import min_dim
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import get_aval
 
 from ... import _jaxlib
 from .kernels import INT32, kernel, nan_unless, parts, rule_for, succeeded, ui8

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.avals import get_aval
 from olympus_ir.lax import linalg
 from olympus_ir.lax.families import real_dtype
 from olympus_ir.lax.linalg.matrices import adjoint
 from olympus_ir.lax.linalg.spectral import complex_dtype
+from olympus_ir.types.avals import get_aval
 
 from ..tables import define_for_platform, lower_with
 from .cpu import empty_svd, part_of_spectrum, part_of_svd, tridiagonal_results

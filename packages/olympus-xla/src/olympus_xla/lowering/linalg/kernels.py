@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.avals import ShapedArray, get_aval
-from olympus_ir.primitives import Primitive
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.types.avals import ShapedArray, get_aval
 
 from .. import mlir
 from ..context import LoweringContext

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.avals import get_aval
 from olympus_ir.lax import linalg
 from olympus_ir.lax.families import real_dtype
 from olympus_ir.lax.linalg import expansions
 from olympus_ir.lax.linalg.matrices import adjoint, identity_like, matmul
+from olympus_ir.types.avals import get_aval
 
 from .. import mlir
 from ..context import LoweringContext

@@ -7,15 +7,15 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
     __name__,
     {
         **_lazy.names_from(
-            "olympus_ir.avals",
+            "olympus_ir.types.avals",
             "AbstractToken",
         ),
         **_lazy.names_from(
-            "olympus_ir.checker",
+            "olympus_ir.programs.checker",
             "check_olympuspr",
         ),
         **_lazy.names_from(
-            "olympus_ir.construction",
+            "olympus_ir.adapters.construction",
             "CallPrimitive",
             "call_impl",
             "gensym",
@@ -24,25 +24,25 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
             "valid_olympustype",
         ),
         **_lazy.names_from(
-            "olympus_ir.errors",
+            "olympus_ir.diagnostics.errors",
             "InconclusiveDimensionOperation",
         ),
         **_lazy.names_from(
-            "olympus_ir.effects",
+            "olympus_ir.types.effects",
             "Effect",
             "Effects",
             "no_effects",
         ),
         **_lazy.names_from(
-            "olympus_ir.errors",
+            "olympus_ir.diagnostics.errors",
             "OlympusprTypeError",
         ),
         **_lazy.names_from(
-            "olympus_ir.construction",
+            "olympus_ir.adapters.construction",
             "olympuspr_as_fun",
         ),
         **_lazy.names_from(
-            "olympus_ir.olympuspr",
+            "olympus_ir.programs.olympuspr",
             "ClosedOlympuspr",
             "DebugInfo",
             "DropVar",
@@ -58,11 +58,11 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
             "Token",
         ),
         **_lazy.names_from(
-            "olympus_ir.primitives",
+            "olympus_ir.programs.primitives",
             "Primitive",
         ),
         **_lazy.names_from(
-            "olympus_ir.trace_state",
+            "olympus_ir.programs.trace_state",
             "TraceTag",
             "find_top_trace",
             "get_opaque_trace_state",
@@ -76,11 +76,11 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
             "unsafe_get_axis_names_DO_NOT_USE=axis_names",
         ),
         **_lazy.names_from(
-            "olympus_ir.tracing",
+            "olympus_ir.programs.tracing",
             "concrete_or_error",
         ),
         **_lazy.names_from(
-            "olympus_ir.avals",
+            "olympus_ir.types.avals",
             "array_types=aval_getters",
         ),
     },

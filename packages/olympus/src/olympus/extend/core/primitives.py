@@ -7,15 +7,15 @@ import importlib
 from typing import Any
 
 import olympus_ir.lax as _lax
-from olympus_ir.primitives import primitives as _instruction_set
+from olympus_ir.programs.primitives import primitives as _instruction_set
 
 from ... import _lazy
 
 # Those that are called otherwise than the primitive.
 _SOURCES = {
     **_lazy.names_from("olympus_ir.lax", "add_olympusvals_p=add_any_p"),
-    **_lazy.names_from("olympus_ir.construction", "call_p"),
-    **_lazy.names_from("olympus_ir.uninitialized", "empty2_p"),
+    **_lazy.names_from("olympus_ir.adapters.construction", "call_p"),
+    **_lazy.names_from("olympus_ir.expansions.uninitialized", "empty2_p"),
     **_lazy.names_from("olympus_ir.lax.calls", "closed_call_p", "jit_p", "remat_p=checkpoint_p"),
     **_lazy.names_from("olympus_autodiff.custom_linear", "custom_lin_p"),
     **_lazy.names_from("olympus_autodiff.policies", "name_p"),

@@ -16,7 +16,7 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_ir import lax
-from olympus_ir.shape_struct import ShapeDtypeStruct
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from ....block_specs import BlockSpec
 from ....calls import pallas_call

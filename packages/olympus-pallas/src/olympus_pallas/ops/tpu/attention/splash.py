@@ -15,8 +15,8 @@ import olympus_numpy as jnp
 from olympus_autodiff import custom_vjp
 from olympus_autodiff.policies import checkpoint_name
 from olympus_ir import lax
-from olympus_ir.placement import PartitionSpec
-from olympus_ir.pytrees import register_pytree_node_class
+from olympus_ir.trees.pytrees import register_pytree_node_class
+from olympus_ir.types.placement import PartitionSpec
 
 from . import kernels
 from .kernels import DEFAULT_MASK_VALUE, Operands, Settings

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evaluating a function of which some operands are known, and recording what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..lax.calls import closed_call_p, jit_p
+from ..programs.dead_code import dce_olympuspr
+from ..programs.evaluation import eval_olympuspr
+from ..programs.olympuspr import DebugInfo, Olympuspr, unknown_debug_info
+from ..programs.primitives import Primitive
+from ..programs.staging import StagingTrace, StagingTracer, trace_to_olympuspr
+from ..programs.tracing import Trace, current, set_current_trace
+from ..types.avals import AbstractValue, get_aval
+from .wrapped_functions import WrappedFun
+
+__all__ = [
+    "KnownTracer",
+    "PartialVal",
+    "custom_partial_eval_rules",
+    "partial_eval_olympuspr_custom_rules",
+    "partially_evaluate",
+    "trace_to_olympuspr_dynamic",
+    "trace_to_olympuspr_nounits",
+]
+
+
+class PartialVal(tuple):
+    """A value that is known, or the type of one that is not.
+
+    Args:
+      xs: the pair of type and value, of which one is None.
+
+    Example:
+      >>> PartialVal.known(2.0).is_known()
+      True
+    """
+
+    def __new__(cls, xs: tuple[AbstractValue | None, Any]) -> PartialVal:
+        aval, const = xs
+        if aval is not None and const is not None:
+            raise ValueError(f"a PartialVal has a type or a value, not both: {aval}, {const}")
+        return tuple.__new__(cls, xs)
+
+    @classmethod
+    def known(cls, const: Any) -> PartialVal:
+        """A known value."""
+        return cls((None, const))
+
+    @classmethod
+    def unknown(cls, aval: AbstractValue) -> PartialVal:
+        """A value of which the type is known."""
+        return cls((aval, None))
+
+    def is_known(self) -> bool:
+        return self[0] is None
+
+    def get_known(self) -> Any:
+        """The value; None where it is not known."""
+        return self[1] if self.is_known() else None
+
+    def get_aval(self) -> Any:
+        """The type."""
+        return get_aval(self[1]) if self.is_known() else self[0]
+
+
+# How libraries' primitives of which some operands are known are taken apart, from a primitive to
+# `rule(trace, *tracers, **params)`. The rule returns tracers; known operands are `KnownTracer`s.
+custom_partial_eval_rules: dict[Primitive, Callable[..., Any]] = {}
+
+# How equations of a program are taken apart into what is known and what is not, from a primitive to
+# `rule(saveable, unknown_inputs, instantiated_inputs, equation)`, which returns the equation of
+# what is known, that of what is left, which results are unknown, which are instantiated, and
+# the residuals. `checkpoint` computes results again where such a rule leaves an equation of known
+# operands, and keeps them where it leaves none.
+partial_eval_olympuspr_custom_rules: dict[Primitive, Callable[..., Any]] = {}
+
+
+class KnownTracer:
+    """A known operand, as rules in `custom_partial_eval_rules` see it.
+
+    Attributes:
+      pval: the value, as a `PartialVal`.
+      aval: its type.
+    """
+
+    __slots__ = ("aval", "pval")
+
+    def __init__(self, value: Any) -> None:
+        self.pval = PartialVal.known(value)
+        self.aval = get_aval(value)
+
+    def is_known(self) -> bool:
+        return True
+
+
+class PartialTrace(StagingTrace):
+    """Records operations on unknown values as equations; applies all others in the parent."""
+
+    __slots__ = ()
+
+    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride] - never None here
+
+    def is_unknown(self, value: Any) -> bool:
+        return value.__class__ is StagingTracer and value._trace is self
+
+    def process_primitive(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
+        unknown = [self.is_unknown(arg) for arg in args]
+        if not any(unknown):
+            return primitive.bind_with_trace(self.parent, args, params)
+        if primitive in (jit_p, closed_call_p) and not all(unknown):
+            # What the program computes from known operands alone is known.
+            closed = params["jaxpr" if primitive is jit_p else "call_jaxpr"]
+            return eval_olympuspr(closed.jaxpr, closed.consts, *args)
+        rule = custom_partial_eval_rules.get(primitive)
+        if rule is None:
+            return super().process_primitive(primitive, args, params)
+        tracers = [
+            arg if is_unknown else KnownTracer(arg)
+            for arg, is_unknown in zip(args, unknown, strict=True)
+        ]
+        results = rule(self, *tracers, **params)
+        return [*map(_value_of, results)] if primitive.multiple_results else _value_of(results)
+
+    # ---- what rules of libraries ask of the trace ----
+
+    def default_process_primitive(
+        self, primitive: Primitive, tracers: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
+        """Records a primitive, or evaluates it where all of its operands are known."""
+        values = [*map(_value_of, tracers)]
+        if any(map(self.is_unknown, values)):
+            return self.record(primitive, values, params)
+        results = primitive.bind_with_trace(self.parent, values, params)
+        if primitive.multiple_results:
+            return [*map(KnownTracer, results)]
+        return KnownTracer(results)
+
+    def new_const(self, value: Any) -> KnownTracer:
+        """A known value as an operand."""
+        return KnownTracer(value)
+
+    def instantiate_const(self, tracer: Any) -> StagingTracer:
+        """A value, known or not, as one that the program takes or computes."""
+        return self.tracer(_value_of(tracer))
+
+    def new_instantiated_const(self, value: Any) -> StagingTracer:
+        """A known value as a constant of the program."""
+        return self.tracer(value)
+
+    def process_custom_jvp_call(
+        self, primitive: Any, fun: Any, jvp: Any, args: Any, **options: Any
+    ) -> Sequence[Any]:
+        if any(map(self.is_unknown, args)):
+            return super().process_custom_jvp_call(primitive, fun, jvp, args, **options)
+        with set_current_trace(self.parent):
+            return self.parent.process_custom_jvp_call(primitive, fun, jvp, args, **options)
+
+    def process_custom_vjp_call(
+        self, primitive: Any, fun: Any, fwd: Any, bwd: Any, args: Any, **options: Any
+    ) -> Sequence[Any]:
+        if any(map(self.is_unknown, args)):
+            return super().process_custom_vjp_call(primitive, fun, fwd, bwd, args, **options)
+        with set_current_trace(self.parent):
+            return self.parent.process_custom_vjp_call(primitive, fun, fwd, bwd, args, **options)
+
+
+def _value_of(tracer: Any) -> Any:
+    return tracer.pval.get_known() if isinstance(tracer, KnownTracer) else tracer
+
+
+def partially_evaluate(
+    fun: Any,
+    operands: Sequence[PartialVal],
+    instantiate: bool | Sequence[bool] = False,
+    debug_info: DebugInfo = unknown_debug_info,
+) -> tuple[Olympuspr, list[PartialVal], list[Any]]:
+    """Calls a function of flat operands, some of which are not known.
+
+    Args:
+      fun: the function.
+      operands: what is known of each operand.
+      instantiate: whether known results are results of the program too.
+      debug_info: for error messages.
+
+    Returns:
+      The program from unknown operands to unknown results, what is known of each result, and the
+      values of the program's constants.
+    """
+    trace = PartialTrace(debug_info, parent=current.trace)
+    values = [
+        operand.get_known() if operand.is_known() else trace.new_input(operand.get_aval())
+        for operand in operands
+    ]
+    try:
+        with set_current_trace(trace):
+            outputs = list(fun(*values))
+        if isinstance(instantiate, bool):
+            instantiate = [instantiate] * len(outputs)
+        outputs = [
+            trace.tracer(output) if wanted else output
+            for output, wanted in zip(outputs, instantiate, strict=True)
+        ]
+        unknown = [output for output in outputs if trace.is_unknown(output)]
+        olympuspr, constants = trace.to_olympuspr(unknown)
+    finally:
+        trace.finish()
+    results = [
+        PartialVal.unknown(output.aval)
+        if output.__class__ is StagingTracer and output._trace is trace
+        else PartialVal.known(output)
+        for output in outputs
+    ]
+    return olympuspr, results, constants
+
+
+def trace_to_olympuspr_nounits(
+    fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
+) -> tuple[Olympuspr, list[PartialVal], tuple[Any, ...]]:
+    """Evaluates a wrapped function as far as its operands are known; records the rest.
+
+    Args:
+      fun: the function of flat operands.
+      pvals: what is known of each operand.
+      instantiate: whether known results are results of the program too.
+
+    Returns:
+      The program of what is left, what is known of each result, and the program's constants.
+    """
+    olympuspr, results, constants = partially_evaluate(
+        fun.call_wrapped, pvals, instantiate, fun.debug_info
+    )
+    return olympuspr, results, tuple(constants)
+
+
+def trace_to_olympuspr_dynamic(
+    fun: WrappedFun,
+    in_avals: Sequence[AbstractValue],
+    *,
+    keep_inputs: Sequence[bool] | None = None,
+    lower: bool = False,
+    auto_dce: bool = False,
+) -> tuple[Olympuspr, list[AbstractValue], list[Any]]:
+    """Traces a wrapped function.
+
+    Args:
+      fun: the function of flat operands.
+      in_avals: the operands' types.
+      keep_inputs: which of the operands the function takes; all where not given. The program takes
+        the others too.
+      lower: whether the program is to be in terms of plain arrays, as programs are in any case.
+      auto_dce: whether to leave out what no result needs.
+
+    Returns:
+      The program, the types of its results, and the values of its constants.
+    """
+
+    def of_kept(*operands: Any) -> Any:
+        kept = [True] * len(operands) if keep_inputs is None else keep_inputs
+        chosen = [operand for operand, keep in zip(operands, kept, strict=True) if keep]
+        return fun.call_wrapped(*chosen)
+
+    olympuspr, constants = trace_to_olympuspr(of_kept, in_avals, fun.debug_info)
+    if auto_dce:
+        values = dict(zip(olympuspr.constvars, constants, strict=True))
+        olympuspr, _ = dce_olympuspr(olympuspr, [True] * len(olympuspr.outvars), instantiate=True)
+        constants = [values[var] for var in olympuspr.constvars]
+    return olympuspr, olympuspr.out_avals, constants

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Members that traced arrays have because arrays on devices, or JAX's tracers, have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .. import lax
+from ..programs.tracing import Tracer, is_constant_dim, needs_a_value
+
+__all__: list[str] = []
+
+
+def _refusing(name: str) -> Callable[..., NoReturn]:
+    def method(self: Tracer, *args: Any, **kwargs: Any) -> NoReturn:
+        raise needs_a_value(f"{name} was asked of", "the array itself")(self)
+
+    return method
+
+
+# What arrays on devices have and traced ones do not. An AttributeError would say that no array has.
+for _name in (
+    "__dlpack__",
+    "addressable_data",
+    "delete",
+    "devices",
+    "is_deleted",
+    "on_device_size_in_bytes",
+    "tobytes",
+    "tolist",
+    "unsafe_buffer_pointer",
+):
+    setattr(Tracer, _name, _refusing(f"{_name}()"))
+for _name in (
+    "addressable_shards",
+    "committed",
+    "global_shards",
+    "is_fully_addressable",
+    "is_fully_replicated",
+    "traceback",
+):
+    setattr(Tracer, _name, property(_refusing(_name)))
+
+
+def _unknown_place(name: str) -> property:
+    # Programs ask by `hasattr` whether a value lies somewhere.
+    def get(self: Tracer) -> NoReturn:
+        raise AttributeError(
+            f"the attribute {name!r} is not available of a traced array of type "
+            f"{self.aval.str_short()}: olympus.typeof(x) says how it is laid out"
+        )
+
+    return property(get)
+
+
+for _name in ("device", "sharding"):
+    setattr(Tracer, _name, _unknown_place(_name))
+
+
+def _full_lower(self: Tracer) -> Tracer:
+    """The tracer itself: traces take the tracers of others as they are."""
+    return self
+
+
+def _get_referent(self: Tracer) -> Any:
+    """The value behind the tracer, or the tracer where there is none."""
+    known = self.concrete_or_none()
+    return self if known is None else known
+
+
+def _to_concrete_value(self: Tracer) -> Any:
+    """The value behind the tracer, where the interpreter has one; else None."""
+    return self.concrete_or_none()
+
+
+def _dimension_as_value(self: Tracer, dim: int) -> Any:
+    """The size of a dimension as an array, also where it is symbolic."""
+    size = self.aval.shape[dim]
+    if is_constant_dim(size):
+        return lax.full((), size, np.int32)
+    return size.dimension_as_value()
+
+
+_attached: dict[str, Any] = {
+    "dimension_as_value": _dimension_as_value,
+    "full_lower": _full_lower,
+    "get_referent": _get_referent,
+    "to_concrete_value": _to_concrete_value,
+}
+for _name, _method in _attached.items():
+    setattr(Tracer, _name, _method)

@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions with transformations applied around them, for libraries that build on tracing.
+
+OLYMPUS itself passes plain functions. Libraries that trace with the low-level interface hand a
+`WrappedFun` about: a function of flat operands, the transformations around it, outermost first, and
+what those have found out besides, each in a `Store`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..programs.olympuspr import DebugInfo, unknown_debug_info
+from ..trees import pytrees
+
+__all__ = [
+    "EqualStore",
+    "Store",
+    "StoreException",
+    "WrappedFun",
+    "as_wrapped",
+    "cache",
+    "curried",
+    "flatten_fun",
+    "flatten_fun_nokwargs",
+    "merge_linear_aux",
+    "transformation",
+    "transformation2",
+    "transformation_with_aux",
+    "transformation_with_aux2",
+    "wrap_init",
+]
+
+
+class StoreException(Exception):
+    """What a transformation was to find out is not there, or there already."""
+
+
+class Store:
+    """A place for the one value that a transformation finds out besides its result."""
+
+    _empty = object()
+
+    def __init__(self) -> None:
+        self._value = self._empty
+
+    @property
+    def val(self) -> Any:
+        """The value; known once the function has been called."""
+        if self._value is self._empty:
+            raise StoreException("the function has not been called yet: the store is empty")
+        return self._value
+
+    def store(self, value: Any) -> None:
+        if self._value is not self._empty:
+            raise StoreException("the function was called twice: the store has a value already")
+        self._value = value
+
+    def reset(self) -> None:
+        self._value = self._empty
+
+    def __bool__(self) -> bool:
+        return self._value is not self._empty
+
+
+class EqualStore(Store):
+    """A store that may be written again, with the same value."""
+
+    def store(self, value: Any) -> None:
+        if self and self._value != value:
+            raise StoreException(f"the store has {self._value!r} and cannot take {value!r}")
+        self._value = value
+
+
+class WrappedFun:
+    """A function and the transformations around it.
+
+    Args:
+      f: the function.
+      f_transformed: the function with all transformations applied.
+      transforms: pairs of a transformation and its static arguments, outermost first.
+      stores: for each of them its store, or None.
+      params: parameters of the call, as pairs.
+      in_type: the types of the operands, where they are known.
+      debug_info: for error messages.
+    """
+
+    __slots__ = ("debug_info", "f", "f_transformed", "in_type", "params", "stores", "transforms")
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        f_transformed: Callable[..., Any],
+        transforms: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...],
+        stores: tuple[Store | None, ...],
+        params: tuple[tuple[str, Any], ...],
+        in_type: Any,
+        debug_info: DebugInfo,
+    ) -> None:
+        self.f = f
+        self.f_transformed = f_transformed
+        self.transforms = transforms
+        self.stores = stores
+        self.params = params
+        self.in_type = in_type
+        self.debug_info = debug_info
+
+    def replace_debug_info(self, dbg: DebugInfo) -> WrappedFun:
+        """The same function, of which other things are said in error messages."""
+        return WrappedFun(
+            self.f,
+            self.f_transformed,
+            self.transforms,
+            self.stores,
+            self.params,
+            self.in_type,
+            dbg,
+        )
+
+    @property
+    def __name__(self) -> str:
+        return getattr(self.f, "__name__", "<unnamed wrapped function>")
+
+    def wrap(
+        self, gen: Callable[..., Any], gen_static_args: tuple[Any, ...], out_store: Store | None
+    ) -> WrappedFun:
+        """Returns the function with one more transformation around it."""
+        inner = self.f_transformed
+        if out_store is None:
+
+            def transformed(*args: Any, **kwargs: Any) -> Any:
+                return gen(inner, *gen_static_args, *args, **kwargs)
+        else:
+
+            def transformed(*args: Any, **kwargs: Any) -> Any:
+                return gen(inner, out_store, *gen_static_args, *args, **kwargs)
+
+        return WrappedFun(
+            self.f,
+            transformed,
+            ((gen, gen_static_args), *self.transforms),
+            (out_store, *self.stores),
+            self.params,
+            None,
+            self.debug_info,
+        )
+
+    def populate_stores(self, stores: Sequence[Store | None]) -> None:
+        """Copies into the own stores what equal transformations have found out."""
+        for own, other in zip(self.stores, stores, strict=True):
+            if own is not None and other is not None:
+                own.store(other.val)
+
+    def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the transformed function."""
+        return self.f_transformed(*args, **kwargs)
+
+    # Functions with derivative rules of their own are called as plain functions are.
+    __call__ = call_wrapped
+
+    def with_unknown_names(self) -> WrappedFun:
+        return self._replace(debug_info=unknown_debug_info)
+
+    def _replace(self, **changes: Any) -> WrappedFun:
+        return WrappedFun(**{name: getattr(self, name) for name in self.__slots__} | changes)
+
+    def __hash__(self) -> int:
+        return hash((self.f, self.transforms, self.params, self.in_type))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WrappedFun) and (
+            (self.f, self.transforms, self.params, self.in_type)
+            == (other.f, other.transforms, other.params, other.in_type)
+        )
+
+    def __repr__(self) -> str:
+        steps = [f"{getattr(gen, '__name__', gen)}   {static}" for gen, static in self.transforms]
+        return "\n".join(["Wrapped function:", *steps, f"\nCore: {self.__name__}", ""])
+
+
+def wrap_init(
+    f: Callable[..., Any],
+    params: dict[str, Any] | None = None,
+    *,
+    debug_info: DebugInfo | None = None,
+) -> WrappedFun:
+    """Wraps a function without transformations.
+
+    Args:
+      f: the function.
+      params: parameters of the call.
+      debug_info: for error messages; nothing is known where it is not given.
+
+    Example:
+      >>> from olympus_ir.trees.flattening import debug_info
+      >>> info = debug_info("example", abs, (1,), {})
+      >>> wrap_init(abs, debug_info=info).call_wrapped(-1)
+      1
+    """
+    params_of_call = () if params is None else tuple(sorted(params.items()))
+    known = unknown_debug_info if debug_info is None else debug_info
+    return WrappedFun(f, f, (), (), params_of_call, None, known)
+
+
+def curried(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that may be given its first argument alone: a decorator."""
+
+    @functools.wraps(function)
+    def with_first(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs:
+            return functools.partial(function, args[0])
+        return function(*args, **kwargs)
+
+    return with_first
+
+
+def as_wrapped(fun: WrappedFun | Callable[..., Any]) -> WrappedFun:
+    """The function with room for transformations: traces are given plain functions."""
+    return fun if isinstance(fun, WrappedFun) else wrap_init(fun, debug_info=unknown_debug_info)
+
+
+@curried
+def transformation2(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any) -> WrappedFun:
+    """Puts a transformation ``gen(inner, *static, *operands) -> result`` around a function."""
+    return as_wrapped(fun).wrap(gen, gen_static_args, None)
+
+
+@curried
+def transformation_with_aux2(
+    gen: Callable[..., Any],
+    fun: WrappedFun,
+    *gen_static_args: Any,
+    use_eq_store: bool = False,
+    unk_names: bool = False,
+) -> tuple[WrappedFun, Callable[[], Any]]:
+    """As `transformation2`, for ``gen(inner, store, *static, *operands)`` that finds out more.
+
+    Returns:
+      The function, and a function that returns what was stored when it was called.
+    """
+    store = EqualStore() if use_eq_store else Store()
+    transformed = as_wrapped(fun).wrap(gen, gen_static_args, store)
+    return (transformed.with_unknown_names() if unk_names else transformed), lambda: store.val
+
+
+def _around_call(gen: Callable[..., Any], inner: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Runs a generator that yields the operands of a call and is sent its result."""
+    steps = gen(*args, **kwargs)
+    inner_args, inner_kwargs = next(steps)
+    out = steps.send(inner(*inner_args, **inner_kwargs))
+    steps.close()
+    return out
+
+
+@curried
+def transformation(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any) -> WrappedFun:
+    """Puts a transformation around a function that is written as a generator.
+
+    ``gen(*static, *operands)`` yields the positional and the keyword operands of the inner
+    function, is sent its result, and yields the result of the whole.
+    """
+
+    def around(inner: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return _around_call(gen, inner, args, kwargs)
+
+    return as_wrapped(fun).wrap(around, gen_static_args, None)
+
+
+@curried
+def transformation_with_aux(
+    gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any
+) -> tuple[WrappedFun, Callable[[], Any]]:
+    """As `transformation`, for a generator that yields a pair at the end: result and more."""
+
+    def around(inner: Callable[..., Any], store: Store, *args: Any, **kwargs: Any) -> Any:
+        out, found = _around_call(gen, inner, args, kwargs)
+        store.store(found)
+        return out
+
+    store = Store()
+    return as_wrapped(fun).wrap(around, gen_static_args, store), lambda: store.val
+
+
+def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
+    """Which of two alternative functions was called, and what it stored.
+
+    Returns:
+      Whether it was the first, and the stored value.
+    """
+    try:
+        first = aux1()
+    except StoreException:
+        try:
+            return False, aux2()
+        except StoreException:
+            raise StoreException("neither function has been called") from None
+    try:
+        aux2()
+    except StoreException:
+        return True, first
+    raise StoreException("both functions have been called")
+
+
+def cache(call: Callable[..., Any], *, explain: Callable[..., Any] | None = None) -> Any:
+    """Keeps the results of ``call(fun, *static)`` for equal wrapped functions and arguments.
+
+    Args:
+      call: takes a `WrappedFun` and hashable arguments.
+      explain: called with the function and the arguments where there was no result yet.
+    """
+    results: dict[Any, tuple[Any, tuple[Store | None, ...]]] = {}
+
+    @functools.wraps(call)
+    def cached(fun: WrappedFun, *args: Any) -> Any:
+        found = results.get((fun, args))
+        if found is not None:
+            result, stores = found
+            fun.populate_stores(stores)
+            return result
+        if explain is not None:
+            explain(fun, False, *args)
+        result = call(fun, *args)
+        results[fun, args] = result, fun.stores
+        return result
+
+    cached.cache_clear = results.clear  # type: ignore[attr-defined]
+    return cached
+
+
+@transformation_with_aux2
+def _flatten(inner: Callable[..., Any], store: Store, in_tree: Any, *leaves: Any) -> Sequence[Any]:
+    args, kwargs = pytrees.tree_unflatten(in_tree, leaves)
+    out, out_tree = pytrees.tree_flatten(inner(*args, **kwargs))
+    store.store(out_tree)
+    return out
+
+
+@transformation_with_aux2
+def _flatten_without_keywords(
+    inner: Callable[..., Any], store: Store, in_tree: Any, *leaves: Any
+) -> Sequence[Any]:
+    out, out_tree = pytrees.tree_flatten(inner(*pytrees.tree_unflatten(in_tree, leaves)))
+    store.store(out_tree)
+    return out
+
+
+def flatten_fun(
+    fun: WrappedFun, *gen_static_args: Any, use_eq_store: bool = False, unk_names: bool = False
+) -> tuple[WrappedFun, Callable[[], Any]]:
+    """Makes a function of pytrees one of flat leaves.
+
+    Args:
+      fun: the function.
+      *gen_static_args: the structure of ``(args, kwargs)``.
+      use_eq_store: whether it may be called repeatedly, with results of the same structure.
+      unk_names: whether to forget the names of arguments.
+
+    Returns:
+      The function, and a function that returns the structure of its result.
+    """
+    return _flatten(fun, *gen_static_args, use_eq_store=use_eq_store, unk_names=unk_names)
+
+
+def flatten_fun_nokwargs(
+    fun: WrappedFun, *gen_static_args: Any, use_eq_store: bool = False, unk_names: bool = False
+) -> tuple[WrappedFun, Callable[[], Any]]:
+    """As `flatten_fun`, for the structure of the positional arguments alone."""
+    return _flatten_without_keywords(
+        fun, *gen_static_args, use_eq_store=use_eq_store, unk_names=unk_names
+    )

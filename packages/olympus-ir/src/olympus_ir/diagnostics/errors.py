@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The errors that OLYMPUS raises, each of them also the builtin error a caller would expect.
+
+``docs/errors.md`` has a section for each class: an example that fails, why, and how to repair it.
+Messages end with a reference to it.
+
+The constructors of errors about traced values take the tracer and compose the message from its type
+and from ``tracer._origin_message()``, which names the function being traced, its line, and the
+arguments that the value depends on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .._jaxlib import JaxRuntimeError
+from ..settings.naming import naming
+
+if TYPE_CHECKING:
+    from ..programs.tracing import Tracer
+
+__all__ = [
+    "ConcretizationTypeError",
+    "InconclusiveDimensionOperation",
+    "JAXIndexError",
+    "JAXTypeError",
+    "JaxRuntimeError",
+    "KeyReuseError",
+    "LeakedTracerError",
+    "MissingRuleError",
+    "NonConcreteBooleanIndexError",
+    "OlympusError",
+    "OlympusIndexError",
+    "OlympusTypeError",
+    "OlympusprTypeError",
+    "ShapeError",
+    "ShardingTypeError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "TypePromotionError",
+    "UnexpectedTracerError",
+]
+
+DOCUMENTATION = "docs/errors.md"
+
+
+class OlympusError(Exception):
+    """Base of all errors that are OLYMPUS's own.
+
+    The message of a documented error ends with a reference to its section of ``docs/errors.md``.
+
+    Args:
+        message: what happened, and what to do about it.
+    """
+
+    def __init__(self, message: str):
+        reference = self._reference()
+        # A message taken over from another error has its reference already.
+        if not message.endswith(reference):
+            message = f"{message}\n{reference}"
+        super().__init__(message)
+
+    @classmethod
+    def _reference(cls) -> str:
+        documented = next(c for c in cls.__mro__ if c.__module__ == __name__)
+        return f"See {DOCUMENTATION}#{documented.__name__.lower()}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Some constructors take a tracer, which cannot be pickled; the message can.
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _rebuild(cls: type[OlympusError], args: tuple[Any, ...], state: dict[str, Any]) -> OlympusError:
+    error = cls.__new__(cls)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+class OlympusTypeError(OlympusError, TypeError):
+    """Base of the errors about values of the wrong kind."""
+
+
+class OlympusIndexError(OlympusError, IndexError):
+    """Base of the errors about indices."""
+
+
+# The names that portable programs catch.
+JAXTypeError = OlympusTypeError
+JAXIndexError = OlympusIndexError
+
+
+# --- Traced values where concrete ones are needed ------------------------------------------------
+
+
+def _lines(*parts: str) -> str:
+    """Joins the non-empty parts of a message, one a line."""
+    return "\n".join(part.strip() for part in parts if part and part.strip())
+
+
+class ConcretizationTypeError(OlympusTypeError):
+    """A value was needed that is not known while a function is traced.
+
+    Args:
+        tracer: the traced array.
+        context: what needed the value, in a sentence or two.
+    """
+
+    def __init__(self, tracer: Tracer, context: str = ""):
+        super().__init__(
+            _lines(
+                "Abstract tracer value encountered where concrete value is expected: traced array "
+                f"with shape {tracer.aval.str_short()}. Its type is known, its value is not.",
+                context,
+                tracer._origin_message(),
+            )
+        )
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """The truth value of a traced array was asked for, as by ``if``, ``while`` or ``assert``.
+
+    Args:
+        tracer: the traced array.
+    """
+
+    def __init__(self, tracer: Tracer):
+        OlympusTypeError.__init__(
+            self,
+            _lines(
+                "Attempted boolean conversion of traced array with shape "
+                f"{tracer.aval.str_short()}. `if`, `while`, `assert`, `and`, `or` and `not` need "
+                "its value, which is not known while the function is traced.",
+                tracer._origin_message(),
+                "To choose between values, use `olympus.numpy.where`, `olympus.lax.cond` or "
+                "`olympus.lax.while_loop`. To choose while tracing, make the argument static with "
+                "`jit(..., static_argnames=...)`.",
+            ),
+        )
+
+
+class TracerArrayConversionError(OlympusTypeError):
+    """A traced array was given to a function of NumPy, which needs its elements.
+
+    Args:
+        tracer: the traced array.
+    """
+
+    def __init__(self, tracer: Tracer):
+        super().__init__(
+            _lines(
+                "The numpy.ndarray conversion method __array__() was called on traced array with "
+                f"shape {tracer.aval.str_short()}. NumPy is not traced: while the function is, the "
+                "elements are not known, or what depends on them would not be.",
+                tracer._origin_message(),
+                "Use the function of `olympus.numpy` in place of NumPy's. If NumPy itself must "
+                "run, call it through `olympus.pure_callback`.",
+            )
+        )
+
+
+class TracerIntegerConversionError(OlympusTypeError):
+    """A traced integer was used where Python needs one: as an index of a list, in ``range``.
+
+    Args:
+        tracer: the traced array.
+    """
+
+    def __init__(self, tracer: Tracer):
+        super().__init__(
+            _lines(
+                "The __index__() method was called on traced array with shape "
+                f"{tracer.aval.str_short()}. List indices, `range` and shapes need its value, "
+                "which is not known while the function is traced.",
+                tracer._origin_message(),
+                "Index an array and not a list or NumPy array (convert it with "
+                "`olympus.numpy.asarray`), loop with `olympus.lax.fori_loop`, or make the argument "
+                "static with `jit(..., static_argnames=...)`.",
+            )
+        )
+
+
+class NonConcreteBooleanIndexError(OlympusIndexError):
+    """A traced boolean mask was used as an index, so the shape of the result is not known.
+
+    Args:
+        tracer: the mask.
+    """
+
+    def __init__(self, tracer: Tracer):
+        super().__init__(
+            _lines(
+                f"Array boolean indices must be concrete; got {tracer.aval.str_short()}. The "
+                "number "
+                "of its true elements, which is the size of the result, is not known while the "
+                "function is traced.",
+                tracer._origin_message(),
+                "Use `olympus.numpy.where(mask, x, fill)` with three arguments to keep the shape, "
+                "`olympus.numpy.nonzero(mask, size=...)` to bound it, or `x.at[...]` with "
+                "`where` to update.",
+            )
+        )
+
+
+class UnexpectedTracerError(OlympusTypeError):
+    """A traced value was used after, or outside, the call that traced it.
+
+    Args:
+        msg: which value, and where it came from.
+    """
+
+    def __init__(self, msg: str):
+        super().__init__(msg)
+
+
+def escaped_tracer_message(tracer: Tracer, detail: str = "") -> str:
+    """What is said of a tracer used after, or outside of, the tracing that made it."""
+    return (
+        f"Encountered an unexpected tracer. A function transformed by {naming.library} had a side "
+        "effect, "
+        f"allowing for a reference to an intermediate value with type {tracer.aval.str_short()} "
+        f"wrapped in a {type(tracer).__name__} to escape the scope of the transformation"
+        f"{'; it ' + detail if detail else ''}.\n"
+        f"{naming.library} transformations require that functions explicitly return their outputs, "
+        "and disallow saving intermediate values to global state.\n"
+        f"{tracer._origin_message()}\n"
+        "To catch the leak earlier, set the environment variable "
+        f"{naming.module.upper()}_CHECK_TRACER_LEAKS or use the `{naming.module}.checking_leaks` "
+        "context manager."
+    )
+
+
+class LeakedTracerError(OlympusError):
+    """With leak checking on: a traced value is still referred to after its function returned."""
+
+
+# --- Programs ------------------------------------------------------------------------------------
+
+
+class OlympusprTypeError(OlympusError, TypeError):
+    """An olympuspr is not well formed: the checker found an equation whose types do not fit."""
+
+
+class MissingRuleError(OlympusError, NotImplementedError):
+    """A primitive has no rule in the table of the transformation that met it."""
+
+
+class ShapeError(OlympusTypeError, ValueError):
+    """Operands have shapes that an operation does not take.
+
+    It is a TypeError, as a shape is part of an array's type, and a ValueError, as in NumPy.
+    """
+
+
+class ShardingTypeError(OlympusTypeError):
+    """The layouts of operands over explicit mesh axes do not determine that of the result."""
+
+
+class TypePromotionError(OlympusError, ValueError):
+    """Operands have dtypes that are not promoted to a common one."""
+
+
+class InconclusiveDimensionOperation(OlympusError):
+    """A comparison of symbolic dimensions has different answers for different sizes."""
+
+
+class KeyReuseError(OlympusTypeError):
+    """With reuse checking on: a random key was used a second time.
+
+    Args:
+        message: which key, and where.
+    """
+
+    def __init__(self, message: str):
+        super().__init__(message)

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where equations come from: the traceback of the user's call and the names given by scopes."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import types
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from .._jaxlib import Traceback
+from .name_stacks import NameStack, no_names
+from .name_stacks import TransformationName as TransformationName
+from .name_stacks import name_stack_text as name_stack_text
+
+capture = Traceback.get_traceback
+
+
+class SourceInfo(NamedTuple):
+    """The origin of one equation.
+
+    Attributes:
+      traceback: jaxlib's raw traceback, formatted only when it is shown; None where unknown.
+      name_stack: the names of the scopes around, outermost first.
+    """
+
+    traceback: Traceback | None
+    name_stack: NameStack
+
+    def replace(self, **changes: object) -> SourceInfo:
+        return self._replace(**changes)
+
+
+unknown_source = SourceInfo(None, no_names)
+
+
+class Frame(NamedTuple):
+    """One line of the user's program."""
+
+    file_name: str
+    function_name: str
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
+
+
+# The code of these folders is ours: a user's line is one outside of them.
+_library_folders: list[str] = []
+
+
+def register_library_folder(path: str) -> None:
+    """Marks all code below a folder, or in a file, as the library's own."""
+    path = os.path.abspath(path)
+    if not os.path.isfile(path):
+        path = os.path.join(path, "")
+    if path not in _library_folders:
+        _library_folders.append(path)
+
+
+register_library_folder(os.path.dirname(os.path.dirname(__file__)))
+
+
+def is_user_file(file_name: str) -> bool:
+    return not file_name.startswith(tuple(_library_folders)) and not file_name.startswith("<frozen")
+
+
+def user_frames(source: SourceInfo) -> Iterator[Frame]:
+    """The lines of the user's program, innermost first."""
+    if source.traceback is None:
+        return
+    for code, instruction in zip(*source.traceback.raw_frames(), strict=True):
+        if is_user_file(code.co_filename):
+            line, column, end_line, end_column = Traceback.code_addr2location(code, instruction)
+            yield Frame(code.co_filename, code.co_qualname, line, column, end_line, end_column)
+
+
+def user_frame(source: SourceInfo) -> Frame | None:
+    """The innermost line of the user's program."""
+    return next(user_frames(source), None)
+
+
+def summarize(source: SourceInfo, frames: int = 1) -> str:
+    """``file:line:column (function)`` of the user's innermost lines, or ``unknown``."""
+    lines = [
+        f"{frame.file_name}:{frame.start_line}:{frame.start_column} ({frame.function_name})"
+        for frame in itertools.islice(user_frames(source), frames)
+    ]
+    return "\n".join(lines) or "unknown"
+
+
+# ---- functions ----
+
+
+def function_name(fun: Any) -> str:
+    """The name of a function as programs show it."""
+    name = getattr(fun, "__name__", None)  # which a partial application may have been given
+    while name is None and isinstance(fun, functools.partial):
+        fun = fun.func
+        name = getattr(fun, "__name__", None)
+    if isinstance(name, str):
+        return name
+    return getattr(type(fun), "__name__", "<unnamed function>")
+
+
+class FunctionOrigin:
+    """What is told of a function in error messages. Holds its code, and not the function itself.
+
+    Programs live in caches that must not keep the user's function, or what it closes over, alive.
+
+    Attributes:
+      name: the function's name.
+      code: its code object; None of functions that are not written in Python.
+      num_bound: how many of the code's positional parameters are given already (``self`` of
+        methods, the positional arguments of partial applications).
+      bound_names: the parameters that a partial application gives by name.
+    """
+
+    __slots__ = ("bound_names", "code", "name", "num_bound")
+
+    def __init__(self, fun: Any) -> None:
+        self.name = function_name(fun)
+        self.num_bound = 0
+        self.bound_names: frozenset[str] = frozenset()
+        for _ in range(100):  # wrappers around wrappers; more would be a circle
+            if isinstance(fun, functools.partial):
+                self.num_bound += len(fun.args)
+                self.bound_names |= fun.keywords.keys()
+                fun = fun.func
+            elif isinstance(fun, types.MethodType):
+                self.num_bound += 1
+                fun = fun.__func__
+            elif callable(wrapped := getattr(fun, "__wrapped__", None)):
+                fun = wrapped
+            else:
+                break
+        code = getattr(fun, "__code__", None)
+        if code is None and not isinstance(fun, type):
+            code = getattr(type(fun).__call__, "__code__", None) if callable(fun) else None
+            self.num_bound += 1
+        self.code = code if isinstance(code, types.CodeType) else None
+
+    @property
+    def description(self) -> str:
+        """``name at file:line``, or the name alone where the place is not known."""
+        if self.code is None:
+            return self.name
+        return f"{self.name} at {self.code.co_filename}:{self.code.co_firstlineno}"
+
+    def positional_name(self, position: int) -> str:
+        """The name of the parameter that takes the positional argument at a position."""
+        code = self.code
+        if code is not None:
+            place = position + self.num_bound
+            if place < code.co_argcount:
+                return code.co_varnames[place]
+            if code.co_flags & _TAKES_POSITIONALS:
+                name = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+                return f"{name}[{place - max(code.co_argcount, self.num_bound)}]"
+        return f"args[{position}]"
+
+    def keyword_name(self, name: str) -> str:
+        """The parameter that takes a keyword argument, or its place in the dictionary that does."""
+        code = self.code
+        if code is not None:
+            count = code.co_argcount + code.co_kwonlyargcount
+            if name not in code.co_varnames[code.co_posonlyargcount : count]:
+                return f"kwargs['{name}']"
+        return name
+
+
+_TAKES_POSITIONALS = 0x04  # inspect.CO_VARARGS, without the import

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tracebacks of errors show the user's lines and not OLYMPUS's.
+
+A public function that calls user code, or is called from it, is wrapped in `api_boundary`. When an
+exception passes, the frames below the boundary that lie in a library folder are taken out. The flag
+``olympus_traceback_filtering`` says how, and ``off`` keeps them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar
+
+from ..settings.config_flags import traceback_filtering
+from .source_info import is_user_file, register_library_folder
+
+__all__ = [
+    "UnfilteredStackTrace",
+    "api_boundary",
+    "filter_exception",
+    "filter_traceback",
+    "include_frame",
+    "register_exclusion",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+NOTE = (
+    "--------------------\n"
+    "OLYMPUS's own frames were removed from this traceback; set OLYMPUS_TRACEBACK_FILTERING=off to "
+    "see them."
+)
+
+
+class UnfilteredStackTrace(Exception):
+    """The cause given to an error in the mode ``remove_frames``: all its frames, as text."""
+
+
+def register_exclusion(path: str) -> None:
+    """Leaves the frames of a file, or of all files below a folder, out of tracebacks.
+
+    Args:
+        path: the file or folder. Packages built on OLYMPUS register their own.
+
+    Example:
+        >>> register_exclusion("/opt/my_library")
+    """
+    register_library_folder(path)
+
+
+def include_frame(frame: Any) -> bool:
+    """Whether tracebacks show a frame."""
+    file_name = frame.f_code.co_filename
+    # Context managers written as generators put frames of contextlib between ours.
+    return is_user_file(file_name) and file_name != contextlib.__file__
+
+
+def filter_traceback(tb: TracebackType | None) -> TracebackType | None:
+    """Returns a traceback without the hidden frames; None if no frames are left."""
+    shown = []
+    while tb is not None:
+        if include_frame(tb.tb_frame):
+            shown.append(tb)
+        tb = tb.tb_next
+    result = None
+    for entry in reversed(shown):
+        if entry.tb_next is not result:
+            entry = TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+        result = entry
+    return result
+
+
+def _mode() -> str:
+    mode = traceback_filtering.value
+    if mode != "auto":
+        return mode
+    return "tracebackhide" if _ipython_hides_frames() else "quiet_remove_frames"
+
+
+def _ipython_hides_frames() -> bool:
+    """Whether the program runs under an IPython that leaves out marked frames (since 7.17)."""
+    ipython = sys.modules.get("IPython")
+    return (
+        ipython is not None
+        and ipython.version_info[:2] >= (7, 17)
+        and ipython.get_ipython() is not None
+    )
+
+
+def filter_exception(error: BaseException) -> None:
+    """Filters the traceback of an error in place, in the configured mode."""
+    mode = _mode()
+    if mode == "off":
+        return
+    if mode == "tracebackhide":
+        tb = error.__traceback__
+        while tb is not None:
+            if not include_frame(tb.tb_frame):
+                tb.tb_frame.f_locals["__tracebackhide__"] = True
+            tb = tb.tb_next
+        return
+    filtered = filter_traceback(error.__traceback__)
+    if mode == "remove_frames" and error.__cause__ is None and error.__context__ is None:
+        import traceback  # takes milliseconds to import and serves this mode alone
+
+        error.__cause__ = UnfilteredStackTrace(
+            "the traceback with all frames:\n\n" + "".join(traceback.format_exception(error))
+        )
+    error.__traceback__ = filtered
+    if NOTE not in getattr(error, "__notes__", ()):
+        error.add_note(NOTE)
+
+
+def api_boundary(fun: F) -> F:
+    """Decorator of public functions: hides our frames in errors that leave ``fun``.
+
+    Where ``fun`` returns, it costs one Python call.
+
+    Example:
+        >>> @api_boundary
+        ... def transform(function):
+        ...     return function()
+        >>> transform(lambda: 1)
+        1
+    """
+
+    @functools.wraps(fun)
+    def with_filtered_tracebacks(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            return fun(*args, **kwargs)
+        except Exception as error:
+            filter_exception(error)
+            # A bare raise takes the traceback as it now is, without an entry for this frame.
+            raise
+
+    return with_filtered_tracebacks  # type: ignore[return-value]

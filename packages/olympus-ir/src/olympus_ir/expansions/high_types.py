@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs with values of types that are made of arrays, as programs of the arrays alone.
+
+A high type says which arrays a value has (``lower_val``), of what types (``lo_ty``), and makes a
+value of them (``raise_val``). Programs are traced, and differentiated, with high types; before they
+run, each high value is replaced by its arrays, and each primitive that takes or gives one by the
+function that it stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import lax
+from ..programs.evaluation import bind_equation
+from ..programs.expansion import expansion_rules
+from ..programs.jit import JitOptions, TracedProgram, jit, register_high_type_check
+from ..programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr, close_olympuspr
+from ..programs.primitives import Primitive
+from ..programs.staging import trace_to_closed
+from ..trees.pytrees import tree_structure
+from ..types import known_types
+from ..types.avals import AbstractValue, get_aval
+
+__all__ = ["call_lowered", "has_high_types", "in_use", "is_high"]
+
+in_use = False  # whether there are high types at all
+
+
+def is_high(aval: AbstractValue) -> bool:
+    """Whether values of a type are made of several arrays."""
+    return getattr(aval, "is_high", False) is True
+
+
+def use_high_types() -> None:
+    """Called when a high type is made known: programs are looked through from then on."""
+    global in_use
+    if not in_use:
+        in_use = True
+        known_types.use_high_types()
+        register_high_type_check(has_high_types)
+
+
+def has_high_types(closed: ClosedOlympuspr) -> bool:
+    """Whether there are values of high types in a program, or in programs inside it."""
+    found = closed.memo.get(has_high_types)
+    if found is None:
+        found = closed.memo[has_high_types] = _has_high_types(closed.jaxpr)
+    return found
+
+
+def _has_high_types(olympuspr: Olympuspr) -> bool:
+    variables = [*olympuspr.invars, *olympuspr.constvars]
+    if any(is_high(var.aval) for var in variables):
+        return True
+    for equation in olympuspr.eqns:
+        if any(is_high(var.aval) for var in equation.outvars):
+            return True
+        if any(map(has_high_types, _programs_in(equation.params))):
+            return True
+    return False
+
+
+def _programs_in(params: dict[str, Any]) -> list[ClosedOlympuspr]:
+    programs = []
+    for value in params.values():
+        for each in value if isinstance(value, tuple) else (value,):
+            if isinstance(each, ClosedOlympuspr):
+                programs.append(each)
+            elif isinstance(each, Olympuspr):
+                programs.append(close_olympuspr(each))
+    return programs
+
+
+# ---- values and arrays ----
+
+
+def lowered(values: Sequence[Any]) -> list[Any]:
+    """The arrays of values, one value after the other."""
+    arrays: list[Any] = []
+    for value in values:
+        aval = get_aval(value)
+        if is_high(aval):
+            arrays += aval.lower_val(value)  # type: ignore[attr-defined]
+        else:
+            arrays.append(value)
+    return arrays
+
+
+def raised(avals: Sequence[AbstractValue], arrays: Sequence[Any]) -> list[Any]:
+    """The values of given types that are made of arrays."""
+    given = iter(arrays)
+    return [
+        aval.raise_val(*(next(given) for _ in aval.lo_ty()))  # type: ignore[attr-defined]
+        if is_high(aval)
+        else next(given)
+        for aval in avals
+    ]
+
+
+def of_arrays(closed: ClosedOlympuspr) -> Callable[..., list[Any]]:
+    """A program as a function from arrays to arrays."""
+
+    def function(*arrays: Any) -> list[Any]:
+        return lowered(evaluate_high(closed, raised(closed.in_avals, arrays)))
+
+    return function
+
+
+# ---- programs ----
+
+
+def call_lowered(program: TracedProgram, options: JitOptions, values: Sequence[Any]) -> list[Any]:
+    """Runs a traced program with high types, compiled as a program of arrays.
+
+    Args:
+      program: the program.
+      options: how it is compiled. Placement and donation are those of values, and do not carry over
+        to their arrays.
+      values: the operands.
+    """
+    compiled = program.executables.get(call_lowered)
+    if compiled is None:
+        compiled = program.executables[call_lowered] = jit(
+            of_arrays(program.closed),
+            name=program.params["name"],
+            compiler_options=dict(options.compiler_options) or None,
+        )
+    return raised(program.closed.out_avals, compiled(*lowered(values)))
+
+
+def array_program(program: TracedProgram) -> TracedProgram:
+    """A traced program with high types as one of arrays alone, for ahead-of-time compilation."""
+    found = program.executables.get(array_program)
+    if found is None:
+        in_avals = [each for aval in program.closed.in_avals for each in arrays_of_type(aval)]
+        closed = trace_to_closed(of_arrays(program.closed), in_avals)
+        donated = (False,) * len(in_avals)
+        params = {**program.params, "jaxpr": closed, "donated_invars": donated}
+        out_tree = tree_structure([0] * len(closed.out_avals))
+        found = TracedProgram(closed, out_tree, params, [], program.in_tree)
+        program.executables[array_program] = found
+    return found
+
+
+def arrays_of_type(aval: AbstractValue) -> list[AbstractValue]:
+    """The types of the arrays of values of a type."""
+    return aval.lo_ty() if is_high(aval) else [aval]  # type: ignore[attr-defined]
+
+
+def evaluate_high(closed: ClosedOlympuspr, values: Sequence[Any]) -> list[Any]:
+    """Applies the equations of a program to values, some of which are of high types."""
+    olympuspr = closed.jaxpr
+    known: dict[Any, Any] = dict(zip(olympuspr.constvars, closed.consts, strict=True))
+    known.update(zip(olympuspr.invars, values, strict=True))
+
+    def value_of(atom: Any) -> Any:
+        return atom.val if atom.__class__ is Literal else known[atom]
+
+    for equation in olympuspr.eqns:
+        operands = [value_of(atom) for atom in equation.invars]
+        rule = _rules.get(equation.primitive)
+        if rule is not None and any(map(has_high_types, _programs_in(equation.params))):
+            results = rule(operands, **equation.params)
+        elif any(is_high(atom.aval) for atom in (*equation.invars, *equation.outvars)):
+            results = _expanded(equation.primitive, operands, equation.params)
+        else:
+            results = bind_equation(equation, operands)
+        known.update(zip(equation.outvars, results, strict=True))
+    return [value_of(atom) for atom in olympuspr.outvars]
+
+
+def _expanded(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    expansion = expansion_rules.rules.get(primitive)
+    if expansion is None:
+        raise TypeError(
+            f"`{primitive.name}` was applied to values of types that are made of arrays, and does "
+            "not say what it does with them. Define it as a HiPrimitive, with `to_lojax`."
+        )
+    results = expansion(*operands, **params)
+    return list(results) if primitive.multiple_results else [results]
+
+
+# ---- primitives with programs inside ----
+
+
+def _inline(operands: list[Any], program: ClosedOlympuspr) -> list[Any]:
+    return evaluate_high(program, operands)
+
+
+def _jit(operands: list[Any], *, jaxpr: ClosedOlympuspr, name: str, **params: Any) -> list[Any]:
+    results = jit(of_arrays(jaxpr), name=name)(*lowered(operands))
+    return raised(jaxpr.out_avals, results)
+
+
+def _cond(
+    operands: list[Any], *, branches: tuple[ClosedOlympuspr, ...], **params: Any
+) -> list[Any]:
+    index, *values = operands
+    results = lax.switch(
+        lax.convert_element_type(index, "int32"), list(map(of_arrays, branches)), *lowered(values)
+    )
+    return raised(branches[0].out_avals, results)
+
+
+def _scan(
+    operands: list[Any],
+    *,
+    jaxpr: ClosedOlympuspr,
+    num_consts: int,
+    num_carry: int,
+    length: int,
+    reverse: bool,
+    unroll: Any,
+    **params: Any,
+) -> list[Any]:
+    split = num_consts + num_carry
+    consts = lowered(operands[:num_consts])
+    run = of_arrays(jaxpr)
+    carry = lowered(operands[num_consts:split])
+
+    def body(carry: list[Any], slices: list[Any]) -> tuple[list[Any], list[Any]]:
+        results = run(*consts, *carry, *slices)
+        return results[: len(carry)], results[len(carry) :]
+
+    carry, stacked = lax.scan(
+        body, carry, lowered(operands[split:]), length=length, reverse=reverse, unroll=unroll
+    )
+    return raised(jaxpr.out_avals, [*carry, *stacked])
+
+
+def _while(
+    operands: list[Any],
+    *,
+    cond_nconsts: int,
+    cond_jaxpr: ClosedOlympuspr,
+    body_nconsts: int,
+    body_jaxpr: ClosedOlympuspr,
+) -> list[Any]:
+    split = cond_nconsts + body_nconsts
+    cond_consts = lowered(operands[:cond_nconsts])
+    body_consts = lowered(operands[cond_nconsts:split])
+    condition, body = of_arrays(cond_jaxpr), of_arrays(body_jaxpr)
+    carry = lax.while_loop(
+        lambda carry: condition(*cond_consts, *carry)[0],
+        lambda carry: body(*body_consts, *carry),
+        lowered(operands[split:]),
+    )
+    return raised(body_jaxpr.out_avals, carry)
+
+
+_rules: dict[Primitive, Callable[..., list[Any]]] = {
+    lax.jit_p: _jit,
+    lax.cond_p: _cond,
+    lax.scan_p: _scan,
+    lax.while_p: _while,
+    lax.closed_call_p: lambda operands, *, call_jaxpr: _inline(operands, call_jaxpr),
+    lax.custom_jvp_call_p: lambda operands, *, call_jaxpr, **_: _inline(operands, call_jaxpr),
+    lax.custom_vjp_call_p: lambda operands, *, call_jaxpr, **_: _inline(operands, call_jaxpr),
+    lax.checkpoint_p: lambda operands, *, jaxpr, **_: _inline(operands, close_olympuspr(jaxpr)),
+}

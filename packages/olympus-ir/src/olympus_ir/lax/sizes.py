@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The larger and the smaller one of two sizes, which may be symbolic dimensions."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from ..diagnostics.errors import InconclusiveDimensionOperation
+from ..programs.tracing import is_constant_dim
+
+__all__ = ["as_size", "is_at_most", "max_dim", "min_dim"]
+
+
+def as_size(value: Any) -> Any:
+    """A size that a user gives: a Python integer, or a symbolic dimension.
+
+    Raises:
+      TypeError: where it is neither an integer nor a symbolic dimension.
+
+    Example:
+      >>> import numpy as np
+      >>> as_size(np.int32(3))
+      3
+    """
+    return operator.index(value) if is_constant_dim(value) else value
+
+
+def max_dim(d1: Any, d2: Any) -> Any:
+    """Returns the larger of two sizes of dimensions, which may be symbolic.
+
+    Example:
+      >>> max_dim(3, 4)
+      4
+    """
+    if is_constant_dim(d1) and is_constant_dim(d2):
+        return max(d1, d2)
+    from ..symbolic import max_dim as symbolic_max  # loaded with the first symbolic dimension
+
+    return symbolic_max(d1, d2)
+
+
+def min_dim(d1: Any, d2: Any) -> Any:
+    """Returns the smaller of two sizes of dimensions, which may be symbolic."""
+    if is_constant_dim(d1) and is_constant_dim(d2):
+        return min(d1, d2)
+    from ..symbolic import min_dim as symbolic_min  # as above
+
+    return symbolic_min(d1, d2)
+
+
+def is_at_most(d1: Any, d2: Any) -> bool:
+    """Whether a size is known to be at most another one: for all values of symbolic dimensions.
+
+    Example:
+      >>> from olympus_ir.symbolic import symbolic_shape
+      >>> a, b = symbolic_shape("a, b")
+      >>> is_at_most(a, a + 1), is_at_most(a, b)
+      (True, False)
+    """
+    if is_constant_dim(d1) and is_constant_dim(d2):
+        return d1 <= d2
+    try:
+        return bool(d1 <= d2)
+    except InconclusiveDimensionOperation:
+        return False

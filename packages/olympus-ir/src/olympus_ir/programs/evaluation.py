@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evaluation: the slot for the evaluator of primitives, and running programs equation by equation.
+
+There is one evaluator in a process: olympus-xla where it is installed, else the NumPy reference.
+It is chosen when it is first needed, through the entry-point group ``olympus.evaluators``, or
+installed earlier by the package that brings it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from ..types.avals import AbstractValue
+from .olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr, Var
+from .primitives import Primitive
+from .tracing import current, evaluation_trace
+
+ENTRY_POINT_GROUP = "olympus.evaluators"
+
+
+class Evaluator(Protocol):
+    """What runs primitives on concrete values."""
+
+    name: str
+
+    def evaluate(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Applies a primitive to concrete operands, now."""
+        ...
+
+    def array(self, value: Any, aval: AbstractValue) -> Any:
+        """A concrete array of the given type with the values of a NumPy array or scalar.
+
+        The result never shares memory that the caller could write to.
+        """
+        ...
+
+    def jit(self, fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+        """The compiled form of a function; see `olympus_ir.programs.jit.jit` for the options."""
+        ...
+
+
+_installed: Evaluator | None = None
+
+
+def install_evaluator(evaluator: Evaluator) -> None:
+    """Makes an evaluator the one that runs all primitives from now on.
+
+    Raises:
+      RuntimeError: where computations have been run by another evaluator already.
+    """
+    global _installed
+    if _installed is evaluator:
+        return
+    if _installed is not None and _installed.name != "reference":
+        raise RuntimeError(
+            f"the evaluator {_installed.name!r} is installed already; {evaluator.name!r} cannot "
+            "replace it in this process"
+        )
+    _installed = evaluator
+    evaluation_trace.process_primitive = evaluator.evaluate
+
+
+def evaluator() -> Evaluator:
+    """The evaluator in use; chooses it on the first call."""
+    if _installed is None:
+        _choose_evaluator()
+    assert _installed is not None
+    return _installed
+
+
+def _choose_evaluator() -> None:
+    # importlib.metadata is slow to import, and a program that imports `olympus` never gets here.
+    from importlib.metadata import entry_points
+
+    found = sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name)
+    if found:
+        chosen = found[0].load()
+        if _installed is None:  # importing it may have installed it
+            install_evaluator(chosen)
+    else:
+        from ..reference.evaluator import reference_evaluator  # imports this module
+
+        install_evaluator(reference_evaluator)
+
+
+def _evaluate_first(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    return evaluator().evaluate(primitive, args, params)
+
+
+if _installed is None:
+    evaluation_trace.process_primitive = _evaluate_first
+
+
+# ---- running programs ----
+
+
+def eval_olympuspr(
+    olympuspr: Olympuspr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
+) -> list[Any]:
+    """Runs a program by binding its primitives under the current interpreter.
+
+    Args:
+      olympuspr: the program.
+      consts: one value a constant.
+      *args: one value an input.
+      propagate_source_info: whether equations recorded meanwhile keep the origin of the program's.
+
+    Returns:
+      One value a result.
+    """
+    environment: dict[Var, Any] = dict(zip(olympuspr.constvars, consts, strict=True))
+    environment.update(zip(olympuspr.invars, args, strict=True))
+    last_use = last_uses(olympuspr)
+    saved_source, outer_names = current.source, current.name_stack
+    try:
+        for position, equation in enumerate(olympuspr.eqns):
+            operands = [
+                atom.val if isinstance(atom, Literal) else environment[atom]
+                for atom in equation.invars
+            ]
+            if propagate_source_info:
+                source = equation.source_info
+                if outer_names:
+                    source = source._replace(name_stack=outer_names + source.name_stack)
+                current.source, current.name_stack = source, source.name_stack
+            results = bind_equation(equation, operands)
+            environment.update(zip(equation.outvars, results, strict=True))
+            for var in last_use.get(position, ()):
+                environment.pop(var, None)
+    finally:
+        current.source, current.name_stack = saved_source, outer_names
+    return [
+        atom.val if isinstance(atom, Literal) else environment[atom] for atom in olympuspr.outvars
+    ]
+
+
+def bind_equation(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
+    """Applies an equation's primitive to operands; returns the list of results."""
+    primitive = equation.primitive
+    if primitive.bind_equation is not None:
+        return primitive.bind_equation(operands, equation.params)
+    results = current.trace.process_primitive(primitive, operands, equation.params)
+    return results if primitive.multiple_results else [results]
+
+
+def last_uses(olympuspr: Olympuspr) -> dict[int, list[Var]]:
+    """From an equation's position to the variables that nothing needs after it."""
+    results = {atom for atom in olympuspr.outvars if atom.__class__ is not Literal}
+    last: dict[Var, int] = {}
+    for position, equation in enumerate(olympuspr.eqns):
+        for atom in (*equation.invars, *equation.outvars):
+            if isinstance(atom, Var):
+                last[atom] = position
+    ends: dict[int, list[Var]] = {}
+    for var, position in last.items():
+        if var not in results:
+            ends.setdefault(position, []).append(var)
+    return ends
+
+
+def olympuspr_as_fun(closed: ClosedOlympuspr) -> Callable[..., list[Any]]:
+    """A function of flat operands that runs a closed program."""
+    return lambda *args: eval_olympuspr(closed.jaxpr, closed.consts, *args)

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of extended dtypes: a plain array seen as one of fewer, richer elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from ..settings.naming import naming
+from ..types import layouts
+from ..types.arrays import ArrayBase, register_array_class
+from ..types.avals import ShapedArray, register_value_type
+from ..types.dtypes import is_extended
+from ..types.placement import NamedSharding, PartitionSpec
+from .primitives import instruction
+
+__all__ = [
+    "ExtendedArray",
+    "array_of_type",
+    "logical_aval",
+    "physical_aval",
+    "plain_array",
+    "plain_aval",
+]
+
+
+# Up to how many rows are taken apart in one operation, as by ``first, second = split(key)``.
+_UNSTACKED_AT_ONCE = 32
+
+
+def physical_aval(aval: ShapedArray) -> ShapedArray:
+    """The type of the plain array that carries an array of an extended dtype."""
+    element = aval.dtype.physical_element_aval()
+    shape = (*aval.shape, *element.shape)
+    return ShapedArray(shape, element.dtype, vma=aval.vma, sharding=aval.layout)
+
+
+def logical_aval(physical: ShapedArray, dtype: Any) -> ShapedArray:
+    """The type of the array of an extended dtype that a plain array carries."""
+    element = dtype.physical_element_aval()
+    leading = physical.ndim - element.ndim
+    if leading < 0 or physical.shape[leading:] != element.shape or physical.dtype != element.dtype:
+        raise TypeError(
+            f"elements of dtype {dtype.name} are carried by arrays of {element.str_short()}, with "
+            f"any dimensions before; got {physical.str_short()}"
+        )
+    layout = None if physical.layout is None else layouts.leading(physical.layout, leading)
+    return ShapedArray(physical.shape[:leading], dtype, vma=physical.vma, sharding=layout)
+
+
+class ExtendedArray(ArrayBase):
+    """A concrete array of an extended dtype, such as an array of typed random keys.
+
+    Args:
+      physical: the plain array that carries the elements. Its last dimensions are those of one
+        element.
+      aval: the type of the array.
+    """
+
+    __slots__ = ("__weakref__", "_aval", "physical")
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, physical: Any, aval: ShapedArray) -> None:
+        self.physical = physical
+        self._aval = aval
+
+    # ---- what the type knows ----
+
+    @property
+    def aval(self) -> ShapedArray:
+        """The abstract value."""
+        return self._aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the dimensions, without those of an element."""
+        return self._aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The extended dtype."""
+        return self._aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._aval.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        """False: extended dtypes take no part in promotion."""
+        return False
+
+    @property
+    def itemsize(self) -> int:
+        """The size of one element in bytes."""
+        return self._aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all elements in bytes."""
+        return self._aval.size * self._aval.dtype.itemsize
+
+    # ---- elements ----
+
+    def __len__(self) -> int:
+        if not self._aval.shape:
+            raise TypeError("len() of unsized object")
+        return self._aval.shape[0]
+
+    def __iter__(self) -> Iterator[ExtendedArray]:
+        aval = self._aval
+        if not aval.shape:
+            raise TypeError(f"iteration over a 0-d array of dtype {aval.dtype.name}")
+        row = ShapedArray(aval.shape[1:], aval.dtype)
+        rows = self.physical
+        if aval.shape[0] <= _UNSTACKED_AT_ONCE:
+            rows = instruction("unstack").bind(rows, axis=0)
+        return (ExtendedArray(physical, row) for physical in rows)
+
+    def _no_numbers(self, what: str) -> NoReturn:
+        name = self._aval.dtype.name
+        raise TypeError(
+            f"arrays of dtype {name} cannot be converted to {what}: their elements are not "
+            "numbers. Take the array that carries them instead, as olympus.random.key_data(key) "
+            "does for keys."
+        )
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        self._no_numbers("a NumPy array")
+
+    def __bool__(self) -> NoReturn:
+        self._no_numbers("a bool")
+
+    def __int__(self) -> NoReturn:
+        self._no_numbers("an int")
+
+    def __float__(self) -> NoReturn:
+        self._no_numbers("a float")
+
+    def __complex__(self) -> NoReturn:
+        self._no_numbers("a complex number")
+
+    def __index__(self) -> NoReturn:
+        self._no_numbers("an index")
+
+    def item(self, *args: Any) -> NoReturn:
+        """Raises TypeError: no Python object stands for an element."""
+        self._no_numbers("a Python number")
+
+    def tolist(self) -> NoReturn:
+        """Raises TypeError: no Python object stands for an element."""
+        self._no_numbers("lists of Python numbers")
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise TypeError(
+            f"{naming.library} arrays are immutable and do not support in-place item assignment. "
+            "Instead of "
+            "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: docs/quickstart.md "
+            "shows how."
+        )
+
+    def __reduce__(self) -> tuple:
+        return (ExtendedArray, (self.physical, self._aval))
+
+    def __copy__(self) -> ExtendedArray:
+        return self
+
+    def __deepcopy__(self, memo: dict) -> ExtendedArray:
+        return self
+
+    # ---- what the array behind does and knows ----
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _of_physical:
+            return getattr(self.physical, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def sharding(self) -> Any:
+        """How the array is laid out over devices."""
+        sharding = self.physical.sharding
+        if isinstance(sharding, NamedSharding):
+            spec = PartitionSpec(*tuple(sharding.spec)[: self._aval.ndim])
+            return NamedSharding(sharding.mesh, spec, memory_kind=sharding.memory_kind)
+        return sharding
+
+    def block_until_ready(self) -> ExtendedArray:
+        """The array itself, once it has been computed."""
+        self.physical.block_until_ready()
+        return self
+
+    def addressable_data(self, index: int) -> ExtendedArray:
+        """The part of the array on one of this process's devices."""
+        physical = self.physical.addressable_data(index)
+        return ExtendedArray(physical, logical_aval(physical.aval, self._aval.dtype))
+
+    @property
+    def addressable_shards(self) -> list[Any]:
+        """The parts of the array on devices of this process."""
+        return [self._own_shard(shard) for shard in self.physical.addressable_shards]
+
+    @property
+    def global_shards(self) -> list[Any]:
+        """The parts of the array on all devices."""
+        return [self._own_shard(shard) for shard in self.physical.global_shards]
+
+    def _own_shard(self, shard: Any) -> Any:
+        index = shard.index[: self._aval.ndim]
+        own = shard.of_array(shard.device, index, shard.replica_id, self, None)
+        if (part := shard.data) is not None:
+            own._data = ExtendedArray(part, logical_aval(part.aval, self._aval.dtype))
+        return own
+
+    # ---- text ----
+
+    def __repr__(self) -> str:
+        aval = self._aval
+        return f"Array({aval.shape}, dtype={aval.dtype.name}) overlaying:\n{self.physical}"
+
+    def __str__(self) -> str:
+        return repr(self)
+
+
+def plain_array(value: Any) -> Any:
+    """The plain array behind an array of an extended dtype; other values as they are."""
+    return value.physical if value.__class__ is ExtendedArray else value
+
+
+def plain_aval(aval: Any) -> Any:
+    """The type of the plain array behind values of a type."""
+    if isinstance(aval, ShapedArray) and is_extended(aval.dtype):
+        return physical_aval(aval)
+    return aval
+
+
+def array_of_type(plain: Any, aval: Any) -> Any:
+    """The array of a type, possibly of an extended dtype, that a plain array carries."""
+    return ExtendedArray(plain, aval) if is_extended(aval.dtype) else plain
+
+
+_of_physical = frozenset(
+    {
+        "committed",
+        "copy_to_host_async",
+        "delete",
+        "device",
+        "devices",
+        "is_deleted",
+        "is_fully_addressable",
+        "is_fully_replicated",
+        "is_ready",
+        "on_device_size_in_bytes",
+        "unsafe_buffer_pointer",
+    }
+)
+
+
+def _aval_of(array: ExtendedArray) -> ShapedArray:
+    return array._aval
+
+
+register_value_type(ExtendedArray, _aval_of)
+register_array_class(ExtendedArray)

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``debug_key_reuse``: finding typed random keys that are used twice.
+
+Each key array has an array of booleans: which of its keys have been used up. What is made of keys
+by slicing or reshaping shares it, so that using a part marks that part of the whole. Programs are
+followed equation by equation, into calls, loops and branches. Operations about which nothing is
+known use nothing up, and what they return is new.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..diagnostics import source_info
+from ..diagnostics.errors import KeyReuseError
+from ..types import dtypes
+from ..types.avals import get_aval
+from .olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr
+
+__all__ = ["check_key_reuse"]
+
+# Operations that use up the keys among their operands, by name: they belong to other packages.
+_USING = frozenset({"random_bits", "random_split", "random_gamma"})
+
+# Operations whose result consists of the keys of their operand.
+_FORWARDING = frozenset(
+    {"copy", "copy_p", "device_put", "reshape", "squeeze", "sharding_constraint"}
+)
+
+# What has been used of arrays that there are; by identity, since arrays cannot be hashed.
+_used_of_arrays: dict[int, tuple[weakref.ref, np.ndarray]] = {}
+
+
+def check_key_reuse(
+    name: str, closed: ClosedOlympuspr, operands: Sequence[Any], results: Sequence[Any]
+) -> None:
+    """Notes which keys a computation has used.
+
+    Args:
+      name: what the computation is called in errors.
+      closed: its program.
+      operands: its operands.
+      results: its results.
+
+    Raises:
+      KeyReuseError: where one of them had been used before, or the computation uses one twice.
+    """
+    values = [*operands, *closed.consts]
+    given = [_used_of(value) if _is_key(value) else None for value in values]
+    fresh = [None if used is None else np.zeros_like(used) for used in given]
+    count = len(operands)
+    indices = {
+        var: int(operand)
+        for var, operand in zip(closed.jaxpr.invars, operands, strict=True)
+        if np.shape(operand) == () and dtypes.issubdtype(get_aval(operand).dtype, np.integer)
+    }
+    _follow(closed.jaxpr, fresh[:count], fresh[count:], indices)
+    for position, (used, now) in enumerate(zip(given, fresh, strict=True)):
+        if used is not None and now is not None and (used & now).any():
+            where = f"at index {position}" if position < count else "as a constant"
+            raise KeyReuseError(f"Previously-consumed key passed to {name} {where}")
+    used_of_results = _follow(closed.jaxpr, given[:count], given[count:], indices)
+    for result, used in zip(results, used_of_results, strict=True):
+        if used is not None:
+            _remember(result, used)
+
+
+def _is_key(value: Any) -> bool:
+    dtype = getattr(value, "dtype", None)
+    return dtype is not None and dtypes.issubdtype(dtype, dtypes.prng_key)
+
+
+def _used_of(array: Any) -> np.ndarray:
+    entry = _used_of_arrays.get(id(array))
+    return _remember(array, np.zeros(array.shape, bool)) if entry is None else entry[1]
+
+
+def _remember(array: Any, used: np.ndarray) -> np.ndarray:
+    number = id(array)
+    forget = weakref.ref(array, lambda _: _used_of_arrays.pop(number, None))
+    _used_of_arrays[number] = (forget, used)
+    return used
+
+
+def _follow(
+    olympuspr: Olympuspr,
+    inputs: Sequence[np.ndarray | None],
+    constants: Sequence[np.ndarray | None] | None = None,
+    indices: dict[Any, int] | None = None,
+) -> list[np.ndarray | None]:
+    """Marks what a program uses of its inputs; returns what has been used of its results.
+
+    Args:
+      olympuspr: the program.
+      inputs: what has been used of its inputs.
+      constants: what has been used of its constants.
+      indices: the values of integers that are known.
+    """
+    indices = dict(indices or ())
+    known: dict[Any, Any] = dict(zip(olympuspr.invars, inputs, strict=True))
+    if constants is None:
+        constants = [_new(var.aval) for var in olympuspr.constvars]
+    known.update(zip(olympuspr.constvars, constants, strict=True))
+
+    def used_of(atom: Any) -> Any:
+        return None if isinstance(atom, Literal) else known.get(atom)
+
+    for equation in olympuspr.eqns:
+        operands = [used_of(atom) for atom in equation.invars]
+        if equation.primitive.name == "convert_element_type":
+            (converted,) = equation.invars
+            if not isinstance(converted, Literal) and converted in indices:
+                indices[equation.outvars[0]] = indices[converted]
+        if any(used is not None for used in operands):
+            results = _follow_equation(equation, operands, indices)
+        else:
+            results = [None] * len(equation.outvars)
+        for var, used in zip(equation.outvars, results, strict=True):
+            known[var] = _new(var.aval) if used is None else used
+    return [used_of(atom) for atom in olympuspr.outvars]
+
+
+def _new(aval: Any) -> np.ndarray | None:
+    return np.zeros(aval.shape, bool) if _is_key(aval) else None
+
+
+def _follow_equation(
+    equation: Equation, operands: list[np.ndarray | None], indices: dict[Any, int]
+) -> Sequence[np.ndarray | None]:
+    name, params = equation.primitive.name, equation.params
+    if name in _USING:
+        for position, used in enumerate(operands):
+            if used is not None:
+                _use(equation, position, used, np.ones_like(used))
+    elif name in _FORWARDING and operands[0] is not None:
+        return [operands[0].reshape(equation.outvars[0].aval.shape)]
+    elif name == "slice" and operands[0] is not None:
+        strides = params["strides"] or (1,) * len(params["start_indices"])
+        limits = zip(params["start_indices"], params["limit_indices"], strides, strict=True)
+        return [operands[0][tuple(slice(*limit) for limit in limits)]]
+    elif name == "dynamic_slice" and operands[0] is not None:
+        starts: list[Any] = [
+            int(atom.val) if isinstance(atom, Literal) else indices.get(atom)
+            for atom in equation.invars[1:]
+        ]
+        if None not in starts:
+            sizes = params["slice_sizes"]
+            places = [
+                slice(min(max(start, 0), whole - size), min(max(start, 0), whole - size) + size)
+                for start, size, whole in zip(starts, sizes, operands[0].shape, strict=True)
+            ]
+            return [operands[0][tuple(places)]]
+    elif name == "scan":
+        _follow_scan(equation, operands)
+    elif name == "while":
+        _follow_while(equation, operands)
+    elif name == "cond":
+        _follow_branches(equation, operands)
+    elif not params.get("differentiated"):  # where it is, what was computed is computed again
+        program = _called(equation)
+        if program is not None:
+            return _follow(program, operands)
+    return [None] * len(equation.outvars)
+
+
+def _use(equation: Equation, position: int, used: np.ndarray, now: np.ndarray) -> None:
+    if (used & now).any():
+        where = source_info.summarize(equation.source_info)
+        raise KeyReuseError(
+            f"In {equation.primitive.name}, argument {position} is already consumed, at {where}"
+        )
+    used |= now
+
+
+def _called(equation: Equation) -> Olympuspr | None:
+    """The program that an equation calls with its operands, if it is a call."""
+    for value in equation.params.values():
+        program = value.jaxpr if isinstance(value, ClosedOlympuspr) else value
+        if isinstance(program, Olympuspr) and len(program.invars) == len(equation.invars):
+            return program
+    return None
+
+
+def _follow_branches(equation: Equation, operands: list[np.ndarray | None]) -> None:
+    """Uses what one of the branches uses."""
+    used_by_any = [None if used is None else used.copy() for used in operands[1:]]
+    for branch in equation.params["branches"]:
+        in_branch = [None if used is None else used.copy() for used in operands[1:]]
+        _follow(branch.jaxpr, in_branch)
+        for everywhere, here in zip(used_by_any, in_branch, strict=True):
+            if everywhere is not None:
+                everywhere |= here
+    for used, now in zip(operands[1:], used_by_any, strict=True):
+        if used is not None:
+            used[...] = now
+
+
+def _follow_scan(equation: Equation, operands: list[np.ndarray | None]) -> None:
+    params = equation.params
+    body, num_consts, num_carry = params["jaxpr"].jaxpr, params["num_consts"], params["num_carry"]
+    of_body = [_new(var.aval) for var in body.invars]
+    results = _follow(body, of_body)
+    if params["length"] > 1:
+        _check_repeated("scan body", of_body[:num_consts], results[:num_carry])
+    _use_all(equation, operands, of_body)
+
+
+def _follow_while(equation: Equation, operands: list[np.ndarray | None]) -> None:
+    params = equation.params
+    condition, body = params["cond_jaxpr"].jaxpr, params["body_jaxpr"].jaxpr
+    of_condition = [_new(var.aval) for var in condition.invars[: params["cond_nconsts"]]]
+    of_body = [_new(var.aval) for var in body.invars[: params["body_nconsts"]]]
+    carry = [_new(var.aval) for var in body.invars[params["body_nconsts"] :]]
+    _follow(condition, [*of_condition, *carry])
+    results = _follow(body, [*of_body, *carry])
+    _check_repeated("while_loop cond or body", [*of_condition, *of_body], results)
+    _use_all(equation, operands, [*of_condition, *of_body, *carry])
+
+
+def _check_repeated(
+    what: str, constants: Sequence[np.ndarray | None], carry: Sequence[np.ndarray | None]
+) -> None:
+    for values, kind in ((constants, "key constants are"), (carry, "a carried key is")):
+        if any(used is not None and used.any() for used in values):
+            raise KeyReuseError(
+                f"{what} function leads to key reuse when repeatedly executed, because {kind} "
+                "repeatedly consumed"
+            )
+
+
+def _use_all(
+    equation: Equation,
+    operands: Sequence[np.ndarray | None],
+    of_body: Sequence[np.ndarray | None],
+) -> None:
+    """Uses the operands of which the body uses something, those that it takes apart as a whole."""
+    for position, (used, now) in enumerate(zip(operands, of_body, strict=True)):
+        if used is not None and now is not None and now.any():
+            whole = now if now.shape == used.shape else np.ones_like(used)
+            _use(equation, position, used, whole)

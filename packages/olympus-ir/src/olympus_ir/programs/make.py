@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looking at programs: `make_olympuspr`, `eval_shape`, and names for parts of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ContextDecorator
+from typing import Any
+
+from ..diagnostics.name_stacks import NameStack
+from ..diagnostics.traceback_filtering import api_boundary
+from ..trees import pytrees
+from ..trees.flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
+from ..trees.wrapping import wraps
+from ..types import known_types
+from ..types.avals import ShapedArray
+from ..types.shape_struct import ShapeDtypeStruct
+from .jit import (
+    JitOptions,
+    argument_avals,
+    bind_statics,
+    check_tracing_allowed,
+    jit_options,
+    trace_call,
+)
+from .olympuspr import ClosedOlympuspr
+from .staging import trace_to_olympuspr
+from .tracing import current, extend_axes
+
+__all__ = ["eval_shape", "make_olympuspr", "named_call", "named_scope"]
+
+
+def make_olympuspr(
+    fun: Callable[..., Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: bool = False,
+) -> Callable[..., Any]:
+    """Returns a function that gives the program of a call instead of its result.
+
+    Args:
+      fun: the function to be traced.
+      static_argnums: positions of arguments that are not traced but used as they are.
+      axis_env: names and sizes of axes that are taken as bound.
+      return_shape: whether to return the types of the result as well.
+
+    Returns:
+      A function that takes the arguments of ``fun``, or `ShapeDtypeStruct` in their place, and
+      returns a `ClosedOlympuspr`; with ``return_shape`` a pair of it and the result with
+      `ShapeDtypeStruct` in place of arrays.
+
+    Raises:
+      TypeError: where ``fun`` cannot be called.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> make_olympuspr(lambda x: lax.sin(lax.cos(x)))(3.0)
+      { lambda ; a:f32[]. let b:f32[] = cos a; c:f32[] = sin b in (c,) }
+    """
+    options = jit_options(fun, static_argnums=static_argnums or None)
+    axes = dict(axis_env or ())
+
+    @api_boundary
+    def olympuspr_maker(*args: Any, **kwargs: Any) -> Any:
+        called, args, kwargs, positions = _dynamic_part(fun, options, args, kwargs)
+        leaves, in_tree = pytrees.tree_flatten((args, kwargs))
+        avals = argument_avals(fun, in_tree, leaves, positions, abstract=True)
+        flat = FlatFunction(called, in_tree)
+        info = debug_info_of_tree("make_olympuspr", fun, in_tree, positions)
+        check_tracing_allowed(info)
+        with extend_axes(axes):
+            olympuspr, constants = trace_to_olympuspr(flat, avals, info)
+        out_tree = flat.out_tree
+        olympuspr.debug_info = info.with_result_paths(lambda: result_paths(out_tree))
+        if any(aval.is_ref for aval in avals):
+            from ..references.aliasing import (
+                check_aliases,  # loaded already where there are references
+            )
+
+            check_aliases(info, constants, leaves)
+        closed = ClosedOlympuspr(olympuspr, constants)
+        return (closed, _structs(closed, out_tree)) if return_shape else closed
+
+    olympuspr_maker.__doc__ = getattr(fun, "__doc__", None)
+    olympuspr_maker.__name__ = f"make_olympuspr({function_name(fun)})"
+    olympuspr_maker.__qualname__ = (
+        f"make_olympuspr({getattr(fun, '__qualname__', function_name(fun))})"
+    )
+    olympuspr_maker.__module__ = "olympus"
+    return olympuspr_maker
+
+
+def _dynamic_part(
+    fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dict[str, Any]
+) -> tuple[Callable[..., Any], tuple, dict[str, Any], Any]:
+    if not options.static_argnums and not options.static_argnames:
+        return fun, args, kwargs, None
+    called, args, kwargs, _, positions = bind_statics(fun, options, args, kwargs)
+    return called, args, kwargs, positions
+
+
+def _structs(closed: ClosedOlympuspr, out_tree: Any) -> Any:
+    return pytrees.tree_unflatten(
+        out_tree,
+        [
+            aval
+            if not isinstance(aval, ShapedArray)
+            else ShapeDtypeStruct(
+                aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=aval.layout
+            )
+            for aval in closed.out_avals
+        ],
+    )
+
+
+_no_options = JitOptions()
+
+
+@api_boundary
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Returns the types of a function's result, without computing it.
+
+    Args:
+      fun: the function.
+      *args: its arguments: arrays, or `ShapeDtypeStruct` in their place.
+      **kwargs: its keyword arguments, likewise.
+
+    Returns:
+      The result with `ShapeDtypeStruct` in place of arrays.
+
+    Raises:
+      TypeError: where the call itself would raise it, shapes not fitting for example.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> x = ShapeDtypeStruct((1000, 1000), "float32")
+      >>> eval_shape(lambda x: lax.reduce_sum(x, (0,)), x)
+      ShapeDtypeStruct(shape=(1000,), dtype=float32)
+    """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun}")
+    if known_types.mutable:
+        from .mutable_types import concerns, types_of_call
+
+        if concerns(fun, args, kwargs):
+            return types_of_call(eval_shape, fun, args, kwargs)
+    program, _ = trace_call(fun, _no_options, args, kwargs, abstract=True)
+    return _structs(program.closed, program.out_tree)
+
+
+def named_scope(name: str) -> NamedScope:
+    """Returns a context manager, and decorator, that gives the equations recorded within a name.
+
+    The names of the scopes around an equation show in profiles, in the compiled program and in
+    ``str(program)`` with ``name_stack=True``.
+
+    Args:
+      name: the name of the scope.
+
+    Raises:
+      TypeError: where the name is not a string.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> def f(x):
+      ...     with named_scope("layer"):
+      ...         return lax.sin(x)
+      >>> print(make_olympuspr(f)(1.0).pretty_print(name_stack=True))
+      { lambda ; a:f32[]. let b:f32[] = sin a in (b,) } # [layer]
+    """
+
+    if not isinstance(name, str):
+        raise TypeError("named_scope name argument must be a string.")
+    return NamedScope(name)
+
+
+class NamedScope(ContextDecorator):
+    """Gives the equations recorded within a name: what `named_scope` returns."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._previous: list[tuple[NameStack, Any]] = []
+
+    def __enter__(self) -> str:
+        source = current.source
+        self._previous.append((current.name_stack, source))
+        current.name_stack = current.name_stack.extend(self.name)
+        if source is not None:  # as in the backward pass of a function with a rule of its own
+            current.source = source.replace(name_stack=source.name_stack.extend(self.name))
+        return self.name
+
+    def __exit__(self, *exception: object) -> None:
+        current.name_stack, current.source = self._previous.pop()
+
+
+def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
+    """Returns the function with its equations in a `named_scope`.
+
+    Args:
+      fun: the function.
+      name: the name of the scope; the function's where it is None.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> program = make_olympuspr(named_call(lax.sin, name="wave"))(1.0)
+      >>> print(program.pretty_print(name_stack=True))
+      { lambda ; a:f32[]. let b:f32[] = sin a in (b,) } # [wave]
+    """
+    scope_name = function_name(fun) if name is None else name
+
+    @wraps(fun)
+    def in_scope(*args: Any, **kwargs: Any) -> Any:
+        with named_scope(scope_name):
+            return fun(*args, **kwargs)
+
+    return in_scope

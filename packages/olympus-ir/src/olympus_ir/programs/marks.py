@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attributes that all operations of a block of code have in the compiled program.
+
+They stand among the names of scopes around an equation (`NameStack`) and so go where these go: into
+functions that are called, and into derivatives.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any
+
+from ..diagnostics.name_stacks import Mark, NameStack
+from ..settings.user_contexts import UserContext
+from .tracing import current
+
+# What compiled functions depend on: the attributes around the place where they are called.
+_around = UserContext(())
+
+
+def attribute_text(value: Any) -> str:
+    """The value of an attribute as it is written: booleans in small letters."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class MarkedBlock:
+    """Gives attributes to what is traced in a ``with`` block, or in a function that it decorates.
+
+    Args:
+      attributes: from names to texts; None takes an attribute of outer blocks away.
+    """
+
+    __slots__ = ("_attributes", "_entered")
+
+    def __init__(self, attributes: Mapping[str, str | None]) -> None:
+        self._attributes = tuple(sorted(attributes.items()))
+        self._entered: list[tuple[NameStack, Any]] = []
+
+    def __enter__(self) -> None:
+        override = _around((*_around.value, *self._attributes))
+        override.__enter__()
+        self._entered.append((current.name_stack, override))
+        current.name_stack = NameStack((*current.name_stack, Mark(self._attributes)))
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        current.name_stack, override = self._entered.pop()
+        override.__exit__(kind, error, traceback)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def marked(*args: Any, **kwargs: Any) -> Any:
+            with MarkedBlock(dict(self._attributes)):
+                return function(*args, **kwargs)
+
+        return marked

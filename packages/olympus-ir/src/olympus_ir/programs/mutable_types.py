@@ -1,0 +1,413 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values that change, of types made of arrays, in functions that are traced.
+
+Such a value is an object whose state is arrays. While a function is traced it has a copy of the
+object that holds the traced arrays, so that what the function does to it is done to the copy; the
+state goes into the program as operands and comes out of it as results, and the object gets it after
+the program has run. An object that a function closes over shows itself when it is first used: the
+function is then traced anew, with the object's state as an operand.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..trees import pytrees
+from ..types.avals import get_aval
+from ..types.known_types import ClosedOverMutableError
+from .function_caches import FunctionCache
+from .staging import StagingTrace
+from .tracing import Tracer, current, evaluation_trace, set_current_trace
+
+__all__ = ["apply", "call_jitted", "cur_qdd", "functional", "is_mutable", "threading"]
+
+
+def is_mutable(value: Any) -> bool:
+    """Whether a value is an object that changes, as opposed to an array or its tracer."""
+    if isinstance(value, Tracer):
+        return False
+    try:
+        return getattr(get_aval(value), "has_qdd", False) is True
+    except TypeError:
+        return False
+
+
+def cur_qdd(value: Any) -> Any:
+    """What is known of a value that changes, at this moment of the function being traced."""
+    if not isinstance(value, Tracer):
+        value = _resolved(value, current.trace)
+    ask = getattr(value, "cur_qdd", None)
+    return get_aval(value).type_state(value) if ask is None else ask()
+
+
+# ---- objects and the copies of them in traced functions ----
+
+
+class _Scope:
+    """The objects that a function uses while it is traced.
+
+    Attributes:
+      own: those that it made, or was given as operands.
+      copies: of those that it closes over, the object and what stands for it.
+    """
+
+    __slots__ = ("copies", "own")
+
+    def __init__(self) -> None:
+        self.own: dict[int, Any] = {}
+        self.copies: dict[int, tuple[Any, Any]] = {}
+
+
+def _staging(trace: Any) -> StagingTrace | None:
+    """The trace that records what is done under a trace."""
+    while trace is not None and not isinstance(trace, StagingTrace):
+        trace = trace.parent
+    return trace
+
+
+def _scope(trace: StagingTrace) -> _Scope:
+    if trace.mutables is None:
+        trace.mutables = _Scope()
+    return trace.mutables
+
+
+def _resolved(value: Any, trace: Any) -> Any:
+    """What stands for an object in the function being traced.
+
+    Raises:
+      ClosedOverMutableError: where the function closes over the object.
+    """
+    recording = _staging(trace)
+    if recording is None:
+        return value
+    scope = _scope(recording)
+    if id(value) in scope.own:
+        return value
+    known = scope.copies.get(id(value))
+    if known is None:
+        raise ClosedOverMutableError(value, recording)
+    return known[1]
+
+
+def apply(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Applies a primitive to operands of which some may be objects that change.
+
+    Returns:
+      The result; NotImplemented where none is, and the result is not one either.
+    """
+    changing = [is_mutable(arg) for arg in args]
+    if not any(changing) and not _makes_mutable(primitive, args, params):
+        return NotImplemented
+    trace: Any = current.trace
+    while not isinstance(trace, StagingTrace) and trace is not evaluation_trace:
+        if any(isinstance(arg, Tracer) and arg._trace is trace for arg in args):
+            return NotImplemented  # the transformation has a rule
+        trace = trace.parent
+    with set_current_trace(trace):
+        operands = [
+            _resolved(arg, trace) if changes else arg
+            for arg, changes in zip(args, changing, strict=True)
+        ]
+        result = primitive.impl(*operands, **params)
+    if trace is not evaluation_trace:
+        for made in result if primitive.multiple_results else (result,):
+            if is_mutable(made):
+                _scope(trace).own[id(made)] = made
+    return result
+
+
+def _makes_mutable(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> bool:
+    avals, _ = primitive.abstract_eval(*map(get_aval, args), **params)
+    return any(
+        getattr(aval, "has_qdd", False) is True
+        for aval in (avals if primitive.multiple_results else [avals])
+    )
+
+
+# ---- state as operands and results ----
+
+
+class _Place:
+    """In a tree, stands for an object whose state is passed apart: its number."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class _State:
+    """In a tree, the arrays of an object, with its type and what is known of it."""
+
+    def __init__(self, arrays: Sequence[Any], aval: Any, qdd: Any) -> None:
+        self.arrays, self.aval, self.qdd = arrays, aval, qdd
+
+
+pytrees.register_pytree_node(
+    _Place, lambda place: ((), place.number), lambda number, _: _Place(number)
+)
+pytrees.register_pytree_node(
+    _State,
+    lambda state: (tuple(state.arrays), (state.aval, state.qdd)),
+    lambda data, arrays: _State(arrays, *data),
+)
+
+
+def _is_part(value: Any) -> bool:
+    return isinstance(value, _Place | _State)
+
+
+def _state_of(value: Any) -> _State:
+    """The state of an object, as it is in the function being traced."""
+    value = _resolved(value, current.trace)
+    aval, qdd = get_aval(value), cur_qdd(value)
+    return _State(aval.read_loval(qdd, value), aval, qdd)
+
+
+def _copy_of(state: _State) -> Any:
+    return state.aval.new_from_loval(state.qdd, *state.arrays)
+
+
+def _update(value: Any, state: _State) -> None:
+    state.aval.update_from_loval(state.qdd, _resolved(value, current.trace), *state.arrays)
+
+
+class _Copies:
+    """The copies that a function works on in place of objects."""
+
+    def __init__(self, originals: Sequence[Any]) -> None:
+        self.originals = originals
+        self.copies: list[Any] = []
+
+    def enter(self, states: Sequence[_State]) -> None:
+        """Makes the copies, for the function that is now being traced."""
+        recording = _staging(current.trace)
+        self.copies = list(map(_copy_of, states))
+        if recording is not None:
+            scope = _scope(recording)
+            for original, copy in zip(self.originals, self.copies, strict=True):
+                scope.own[id(copy)] = copy
+                scope.copies[id(original)] = (original, copy)
+
+    def states(self) -> list[_State]:
+        return list(map(_state_of, self.copies))
+
+    def lowered(self, value: Any) -> Any:
+        """One leaf of the function's result."""
+        for number, copy in enumerate(self.copies):
+            if value is copy:
+                return _Place(number)
+        return _state_of(value) if is_mutable(value) else value
+
+
+def functional(
+    args: Any, closed_over: Sequence[Any] = ()
+) -> tuple[list[Any], Any, Callable[[Callable[..., Any]], Callable[..., Any]]]:
+    """What a call with objects among its arguments is as a call without them.
+
+    Args:
+      args: the pair of positional and keyword arguments.
+      closed_over: objects that the function closes over.
+
+    Returns:
+      The objects, each once; the arguments with places in place of objects; and what makes of the
+      function one of states and such arguments, which returns such results and states.
+    """
+    objects: list[Any] = []
+
+    def place(value: Any) -> Any:
+        if not is_mutable(value):
+            return value
+        for number, known in enumerate(objects):
+            if known is value:
+                return _Place(number)
+        objects.append(value)
+        return _Place(len(objects) - 1)
+
+    args = pytrees.tree_map(place, args)
+    for value in closed_over:
+        place(value)
+    originals = tuple(objects)
+
+    def functional_form(fun: Callable[..., Any]) -> Callable[..., Any]:
+        def function(states: Sequence[_State], *args: Any, **kwargs: Any) -> Any:
+            copies = _Copies(originals)
+            copies.enter(states)
+
+            def raised(value: Any) -> Any:
+                return copies.copies[value.number] if isinstance(value, _Place) else value
+
+            args, kwargs = pytrees.tree_map(raised, (args, kwargs), is_leaf=_is_part)
+            result = pytrees.tree_map(copies.lowered, fun(*args, **kwargs))
+            return result, copies.states()
+
+        function.knows_mutables = True  # type: ignore[attr-defined]
+        return function
+
+    return objects, args, functional_form
+
+
+def _result_of(result: Any, objects: Sequence[Any]) -> Any:
+    def raised(value: Any) -> Any:
+        if isinstance(value, _Place):
+            return objects[value.number]
+        if not isinstance(value, _State):
+            return value
+        made = _copy_of(value)
+        recording = _staging(current.trace)
+        if recording is not None:
+            _scope(recording).own[id(made)] = made
+        return made
+
+    return pytrees.tree_map(raised, result, is_leaf=_is_part)
+
+
+# ---- compiled functions ----
+
+# For each function: under "closed over", the objects that it has been seen to use; and its forms as
+# functions of states.
+_functional_forms = FunctionCache()
+
+
+def concerns(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> bool:
+    """Whether a call has objects that change among its arguments, or uses some it closes over."""
+    if "closed over" in _functional_forms.of(fun):
+        return True
+    return any(map(is_mutable, pytrees.tree_leaves((args, kwargs))))
+
+
+def note_closed_over(fun: Callable[..., Any], error: ClosedOverMutableError) -> None:
+    """Remembers what a function closes over; raises the error where it cannot have it.
+
+    Args:
+      fun: the function that was being traced.
+      error: what was raised.
+    """
+    objects = _functional_forms.of(fun).setdefault("closed over", [])
+    if error.trace.parent is not current.trace or any(each is error.value for each in objects):
+        raise error
+    objects.append(error.value)
+
+
+def call_jitted(
+    jit: Callable[..., Any],
+    fun: Callable[..., Any],
+    static_argnums: Sequence[int],
+    static_argnames: Sequence[str],
+    args: tuple,
+    kwargs: dict[str, Any],
+) -> Any:
+    """Calls a compiled function with objects that change.
+
+    Args:
+      jit: makes compiled functions.
+      fun: the function.
+      static_argnums: positions of its static arguments.
+      static_argnames: their names.
+      args: the arguments of the call.
+      kwargs: its keyword arguments.
+    """
+    while True:
+        known = _functional_forms.of(fun)
+        closed_over = known.get("closed over", ())
+        objects, (args_, kwargs_), functional_form = functional((args, kwargs), closed_over)
+        key = tuple(map(id, closed_over)), len(objects)
+        form = known.get(key)
+        if form is None:
+            form = known[key] = jit(
+                functional_form(_weakly(fun)),
+                static_argnums=tuple(n + 1 if n >= 0 else n for n in static_argnums),
+                static_argnames=tuple(static_argnames),
+            )
+        try:
+            result, states = form(list(map(_state_of, objects)), *args_, **kwargs_)
+        except ClosedOverMutableError as error:
+            note_closed_over(fun, error)
+            continue
+        for value, state in zip(objects, states, strict=True):
+            _update(value, state)
+        return _result_of(result, objects)
+
+
+def types_of_call(
+    eval_shape: Callable[..., Any], fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
+) -> Any:
+    """The types of the result of a call with objects that change, which are left as they are."""
+    objects, (args, kwargs), functional_form = functional((args, kwargs))
+    states = list(map(_state_of, objects))
+    result, _ = eval_shape(functional_form(fun), states, *args, **kwargs)
+    return result
+
+
+def _weakly(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, of which something is kept with it that must not keep it alive."""
+    try:
+        reference: Any = (
+            weakref.WeakMethod(fun) if hasattr(fun, "__self__") else weakref.ref(fun)  # type: ignore[arg-type]
+        )
+    except TypeError:
+        return fun
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return reference()(*args, **kwargs)
+
+    function.__name__ = getattr(fun, "__name__", "function")
+    return function
+
+
+# ---- loops and choices ----
+
+
+def _of_states(
+    originals: Sequence[Any], function: Callable[..., Any], may_change: bool = False
+) -> Callable[..., Any]:
+    """A function that uses objects, as one of their states and its arguments."""
+
+    def of_states(before: Sequence[_State], *args: Any) -> Any:
+        copies = _Copies(originals)
+        copies.enter(before)
+        result = function(*args)
+        after = copies.states()
+        for first, second in zip(before, after, strict=True):
+            if not may_change and first.qdd != second.qdd:
+                raise TypeError(
+                    "type-changing mutations not allowed in loops: the state of a value of type "
+                    f"{first.aval.str_short()} was {first.qdd} before an iteration and "
+                    f"{second.qdd} after it"
+                )
+        return result, after
+
+    return of_states
+
+
+def threading(error: ClosedOverMutableError, run: Callable[[Any, Callable[..., Any]], Any]) -> Any:
+    """Runs a loop or a choice whose functions close over objects that change.
+
+    Args:
+      error: which one has been found.
+      run: ``run(states, wrap)`` runs it with the states as part of what is carried, and returns
+        its result and the states. ``wrap(function, may_change)`` makes of one of its functions a
+        function of states and arguments, which returns its result and the states.
+
+    Raises:
+      ClosedOverMutableError: where another function closes over the object.
+      TypeError: where the type of an object's state changes in a loop.
+    """
+    outer = current.trace
+    objects: list[Any] = []
+    while True:
+        if error.trace.parent is not outer or any(each is error.value for each in objects):
+            raise error
+        objects.append(error.value)
+        originals = tuple(objects)
+
+        wrap = functools.partial(_of_states, originals)
+        try:
+            result, states = run(list(map(_state_of, objects)), wrap)
+        except ClosedOverMutableError as another:
+            error = another
+            continue
+        for value, state in zip(objects, states, strict=True):
+            _update(value, state)
+        return result

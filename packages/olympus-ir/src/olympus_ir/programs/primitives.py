@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Primitives: the instructions of which olympusprs are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ..types.avals import AbstractValue, ShapedArray, get_aval, varying_axes
+from ..types.effects import no_effects
+from ..types.memory_spaces import on_host, results_on_host
+from .tracing import Trace, current, evaluation_trace
+
+_INFERENCE_CACHE_SIZE = 4096
+
+_instruction_set: dict[str, Primitive] = {}
+
+
+class Primitive:
+    """One instruction: a name, a rule for the types of its results, and how many there are.
+
+    What a primitive computes, and how it is batched, differentiated or lowered, is said in the
+    rule tables of the interpreters (`olympus_ir.programs.rules.RuleTable`), not here.
+
+    Args:
+      name: as it is printed in an olympuspr.
+      multiple_results: whether `bind` returns a list of results rather than one.
+      family: the name of the rule files that hold the primitive's rules.
+      cache_inference: whether inferred types are kept; not so for primitives whose parameters are
+        programs, which the cache would keep alive.
+
+    Example:
+      >>> double_p = Primitive("double")
+      >>> _ = double_p.def_abstract_eval(lambda x: x)
+      >>> double_p
+      double
+    """
+
+    multiple_results: bool = False
+    # Whether results vary over the mesh axes that any operand varies over. Not so where the types
+    # of the results are those of a program, and for collectives that end (or begin) variation.
+    spreads_varying: bool = True
+    # Whether results are in the host's memory where operands are; as for variation.
+    follows_memory: bool = True
+    # Whether references may be operands: of calls and control flow they may.
+    takes_refs: bool = False
+    call_primitive: bool = False
+    map_primitive: bool = False
+    # What JAX's primitives say of themselves, for libraries that ask. Operands are taken as they
+    # are in any case, and shape rules state the effects.
+    ref_primitive: bool = False
+    ref_allocating: bool = False
+    skip_canonicalization: bool = False
+    is_effectful: Callable[[dict[str, Any]], bool] | None = None
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        multiple_results: bool = False,
+        family: str = "",
+        cache_inference: bool = True,
+    ) -> None:
+        self.name = name
+        self.family = family
+        if multiple_results:
+            self.multiple_results = True
+        if not cache_inference:
+            self.takes_refs = True
+            self.infer = self._infer_anew  # type: ignore[method-assign]
+        # Which operands it is linear in: all (True), some (their indices), none (empty).
+        self.linear_in: tuple[int, ...] | bool = ()
+        # The function that evaluates it eagerly; the evaluator sets it on first use.
+        self.eager: Callable[..., Any] | None = None
+        self._shape_rule: Callable[..., Any] | None = None
+        self._inferred: dict[tuple, tuple[tuple[AbstractValue, ...], frozenset]] = {}
+        # Attributes that a printed equation leaves out or rewrites; see `printer`.
+        self.print_rule: Callable[..., Any] | None = None
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> Any:
+        if _instruction_set.get(self.name) is self:
+            return (instruction, (self.name,))
+        return super().__reduce__()
+
+    # ---- application ----
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Applies the primitive under the current interpreter."""
+        return current.trace.process_primitive(self, args, params)
+
+    def bind_with_trace(
+        self, trace: Trace, args: Sequence[Any], params: Any, params_after_avals: Any = None, /
+    ) -> Any:
+        """Applies the primitive under a given interpreter.
+
+        Args:
+          trace: the interpreter.
+          args: the operands.
+          params: the parameters. Or, as in JAX, the operands' types, and then the parameters.
+        """
+        return trace.process_primitive(
+            self, args, params if params_after_avals is None else params_after_avals
+        )
+
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The parameters by which `bind` applies an equation with ``params`` again.
+
+        Where they are programs that stand for functions, those are in it under ``subfuns``.
+        """
+        return params
+
+    # How an equation is applied again where that is not `bind(*operands, **params)`, as for calls
+    # whose parameters are programs that stand for functions: `(operands, params) -> results`.
+    bind_equation: Callable[[Sequence[Any], dict[str, Any]], Sequence[Any]] | None = None
+
+    def def_bind_with_trace(self, bind_with_trace: Callable[..., Any]) -> Callable[..., Any]:
+        """Sets what an application does, whatever the interpreter.
+
+        Args:
+          bind_with_trace: ``(trace, operands, types of the operands, params)`` to the results.
+        """
+
+        def bind(*args: Any, **params: Any) -> Any:
+            avals = [get_aval(arg) for arg in args]
+            return bind_with_trace(current.trace, list(args), avals, params)
+
+        self.bind = bind  # type: ignore[method-assign]
+        self.bind_with_trace = bind_with_trace  # type: ignore[method-assign]
+        return bind_with_trace
+
+    def is_high(self, *avals: Any, **params: Any) -> bool:
+        """Whether it is expanded before anything else: so only of those that libraries define."""
+        return False
+
+    def to_lojax(self, *args: Any, **params: Any) -> Any:
+        """What it stands for in terms of plain arrays: its own application."""
+        return self.bind(*args, **params)
+
+    # ---- types ----
+
+    def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, frozenset]:
+        """The type of the result, or the types of several, and the effects."""
+        results, effects = self._infer_anew(avals, params)
+        return (list(results) if self.multiple_results else results[0]), effects
+
+    def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Sets the shape rule: from abstract operands and parameters to the results' types."""
+        self._inferred.clear()
+
+        def shape_rule(*avals: Any, **params: Any) -> Any:
+            return self._several(rule(*avals, **params)), no_effects
+
+        self._shape_rule = shape_rule
+        return rule
+
+    def _several(self, results: Any) -> tuple[AbstractValue, ...]:
+        """What a shape rule returns, as a tuple of types."""
+        if isinstance(results, tuple | list) is not self.multiple_results:
+            raise ValueError(
+                f"{self.name}.abstract_eval() method should return a tuple or a list iff "
+                f"{self.name}.multiple_results, which is {self.multiple_results}; got {results!r}."
+            )
+        return tuple(results) if self.multiple_results else (results,)
+
+    def def_effectful_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Sets a shape rule that returns the results' types and the set of effects."""
+        self._inferred.clear()
+
+        def shape_rule(*avals: Any, **params: Any) -> Any:
+            out, effects = rule(*avals, **params)
+            return self._several(out), frozenset(effects)
+
+        self._shape_rule = shape_rule
+        return rule
+
+    def_effectful_abstract_eval2 = def_effectful_abstract_eval
+
+    def infer(
+        self, avals: tuple[AbstractValue, ...], params: dict[str, Any]
+    ) -> tuple[tuple[AbstractValue, ...], frozenset]:
+        """The types of the results and the effects, from a cache where possible."""
+        key = (avals, *params.items()) if params else avals
+        try:
+            return self._inferred[key]
+        except KeyError:
+            pass
+        except TypeError:
+            # Parameters of others' primitives need not be hashable.
+            if _instruction_set.get(self.name) is not self:
+                return self._infer_anew(avals, params)
+            _check_hashable(self, params)
+            raise
+        inferred = self._infer_anew(avals, params)
+        if len(self._inferred) >= _INFERENCE_CACHE_SIZE:
+            self._inferred.clear()
+        self._inferred[key] = inferred
+        return inferred
+
+    def forget_types(self) -> None:
+        """Empties the cache of inferred types: what they depend on has changed."""
+        self._inferred.clear()
+
+    def _infer_anew(
+        self, avals: tuple[AbstractValue, ...], params: dict[str, Any]
+    ) -> tuple[tuple[AbstractValue, ...], frozenset]:
+        if self._shape_rule is None:
+            raise NotImplementedError(
+                f"Abstract evaluation for '{self.name}' not implemented. "
+                f"Give it a shape rule with `{self.name}_p.def_abstract_eval`."
+            )
+        if not self.takes_refs:
+            self.refuse_references(avals)
+        for aval in avals:
+            if aval.layout is not None:
+                return _infer_with_layouts(self, avals, params)
+        if ("sharding" in params and params["sharding"] is not None) or (
+            "out_sharding" in params and params["out_sharding"] is not None
+        ):
+            return _infer_with_layouts(self, avals, params)
+        return self._infer_plain(avals, params)
+
+    def refuse_references(self, avals: Iterable[AbstractValue]) -> None:
+        """Raises where an operand is a reference, which is to be read first."""
+        for aval in avals:
+            if getattr(aval, "is_ref", False):
+                raise ValueError(
+                    f"Attempting to pass a Ref {aval.str_short()} to a primitive: {self.name} "
+                    "-- did you forget to unpack ([...]) the ref?"
+                )
+
+    def _infer_plain(
+        self, avals: tuple[AbstractValue, ...], params: dict[str, Any]
+    ) -> tuple[tuple[AbstractValue, ...], frozenset]:
+        """The types of results, of operands without layouts."""
+        if self.follows_memory and self.spreads_varying and on_host(avals):
+            plain = tuple(
+                aval.update(memory_space=None) if isinstance(aval, ShapedArray) else aval
+                for aval in avals
+            )
+            results, effects = self._infer_plain(plain, params)
+            return results_on_host(self, avals, results), effects
+        if self.spreads_varying:
+            varying = varying_axes(avals)
+            if varying:
+                return self._infer_varying(avals, params, varying)
+        return self._shape_rule(*avals, **params)  # type: ignore[misc]
+
+    def _infer_varying(
+        self, avals: tuple[AbstractValue, ...], params: dict[str, Any], varying: frozenset
+    ) -> tuple[tuple[AbstractValue, ...], frozenset]:
+        """What is computed from values that vary over axes of a mesh varies over them too."""
+        plain = [
+            aval.update(vma=frozenset()) if isinstance(aval, ShapedArray) and aval.vma else aval
+            for aval in avals
+        ]
+        results, effects = self._shape_rule(*plain, **params)  # type: ignore[misc]
+        results = tuple(
+            [
+                aval.update(vma=varying) if isinstance(aval, ShapedArray) else aval
+                for aval in results
+            ]
+        )
+        return results, effects
+
+    # ---- evaluation by the primitive itself, for primitives of third parties ----
+
+    def impl(self, *args: Any, **params: Any) -> Any:
+        """Evaluates the primitive on concrete values."""
+        return evaluation_trace.process_primitive(self, args, params)
+
+    def def_impl(self, implementation: Callable[..., Any]) -> Callable[..., Any]:
+        """Sets the function that evaluates the primitive on concrete values."""
+        self.impl = implementation  # type: ignore[method-assign]
+        self.eager = implementation
+        return implementation
+
+
+def _infer_with_layouts(
+    primitive: Primitive, avals: tuple[AbstractValue, ...], params: dict[str, Any]
+) -> tuple[tuple[AbstractValue, ...], frozenset]:
+    from ..propagation.all_rules import infer_with_layouts  # which know all primitives
+
+    return infer_with_layouts(primitive, avals, params)
+
+
+def _check_hashable(primitive: Primitive, params: dict[str, Any]) -> None:
+    for name, value in params.items():
+        try:
+            hash(value)
+        except TypeError:
+            raise TypeError(
+                f"parameter `{name}` of `{primitive.name}` must be hashable, got {value!r} of "
+                f"type {type(value).__name__}"
+            ) from None
+
+
+def instruction(name: str, **attributes: Any) -> Primitive:
+    """Declares a primitive of the instruction set, or returns the one declared under the name."""
+    if not attributes:
+        if name not in _instruction_set:
+            primitives()  # loads those that are rarely used
+        return _instruction_set[name]
+    if name in _instruction_set:
+        raise ValueError(f"the instruction set has a primitive named {name!r} already")
+    primitive = _instruction_set[name] = Primitive(name, **attributes)
+    return primitive
+
+
+def add_to_instruction_set(primitive: Primitive) -> Primitive:
+    """Enters a primitive of a subclass of `Primitive` into the instruction set."""
+    if primitive.name in _instruction_set:
+        raise ValueError(f"the instruction set has a primitive named {primitive.name!r} already")
+    _instruction_set[primitive.name] = primitive
+    return primitive
+
+
+def primitives() -> tuple[Primitive, ...]:
+    """All primitives of the instruction set, in order of declaration.
+
+    Those of other packages, and of linear algebra and references, are declared with the import of
+    their modules.
+    """
+    from ..lax.later import load_all
+
+    load_all()
+    return declared_primitives()
+
+
+def declared_primitives() -> tuple[Primitive, ...]:
+    """The primitives of the instruction set that anything has used so far."""
+    return tuple(_instruction_set.values())

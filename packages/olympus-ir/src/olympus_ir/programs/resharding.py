@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user asks for by ``out_sharding``, and functions whose results are to lie so.
+
+Laying out anew is an instruction of the package that has meshes of devices; it is found here by
+those that are below it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..diagnostics import source_info
+from ..diagnostics.name_stacks import no_names
+from ..diagnostics.source_info import SourceInfo, capture
+from ..settings import config_states
+from ..trees import pytrees
+from ..types.arrays import Array
+from ..types.avals import get_aval
+from ..types.layouts import axes_of_entry, mesh_in_force
+from ..types.placement import UNCONSTRAINED, AbstractMesh, AxisType, NamedSharding, PartitionSpec
+
+__all__ = [
+    "asked_sharding",
+    "bind_reshard",
+    "check_axes_explicit",
+    "in_auto_axes",
+    "install_reshard",
+    "laid_out",
+    "mesh_scope",
+    "moved_to",
+    "with_out_sharding",
+]
+
+
+class _Installed:
+    """The function that lays a value out anew: `(value, named_sharding, concrete_mesh)`."""
+
+    bind: Callable[[Any, NamedSharding, Any], Any] | None = None
+
+
+def install_reshard(bind: Callable[[Any, NamedSharding, Any], Any]) -> None:
+    """Makes a function the one that lays values out anew."""
+    _Installed.bind = bind
+
+
+def bind_reshard(value: Any, sharding: NamedSharding, concrete_mesh: Any = None) -> Any:
+    """A value laid out anew, or moved from axes of one type to axes of another."""
+    if _Installed.bind is None:
+        raise ModuleNotFoundError(
+            "values are laid out over meshes by the package olympus-sharding, which is not in use: "
+            "import olympus_sharding"
+        )
+    return _Installed.bind(value, sharding, concrete_mesh)
+
+
+def asked_sharding(given: Any, name: str) -> NamedSharding | None:
+    """The sharding over an abstract mesh that a user's ``out_sharding`` means.
+
+    Args:
+      given: a `NamedSharding`, or a partition spec over the mesh in force; None for none.
+      name: the function it was given to, for error messages.
+
+    Raises:
+      TypeError: where it is something else.
+      ValueError: where no mesh is in force, or axes are not of type `AxisType.Explicit`.
+    """
+    if given is None:
+        return None
+    if isinstance(given, PartitionSpec):
+        mesh = mesh_in_force()
+        if mesh.empty:
+            raise ValueError(
+                "Using PartitionSpec when you are not under a mesh context is not allowed. Please "
+                "pass a NamedSharding instance or enter into a mesh context via "
+                f"`olympus.set_mesh`. Got {given}"
+            )
+        sharding = NamedSharding(mesh, given)
+    elif type(given) is NamedSharding:
+        sharding = given
+        if type(sharding.mesh) is not AbstractMesh:
+            sharding = NamedSharding(
+                sharding.mesh.abstract_mesh, sharding.spec, memory_kind=given.memory_kind
+            )
+        if sharding.mesh.empty:  # that of a value outside of any mesh
+            return None
+    else:
+        raise TypeError(
+            f"`out_sharding` argument of {name} only supports instances of `NamedSharding` or "
+            f"`PartitionSpec`. Got {given} of type: {type(given)}"
+        )
+    _check_mesh(sharding, name)
+    check_axes_explicit(sharding, name)
+    return sharding
+
+
+def _check_mesh(sharding: NamedSharding, name: str) -> None:
+    if sharding.memory_kind is not None and sharding.memory_kind not in ("device", "unpinned_host"):
+        raise ValueError(
+            "sharding with memory_kind is not allowed. Please use `olympus.device_put` to transfer "
+            f"to different memory spaces. Got {sharding=} passed to {name}"
+        )
+    around = mesh_in_force()
+    mesh = sharding.mesh
+    if name != "reshard" and not (around.empty or mesh is around or around == mesh):
+        raise ValueError(
+            f"Context mesh {around} should match the mesh of sharding {mesh} passed to {name}. "
+            "This error occurs at source: "
+            f"{source_info.summarize(SourceInfo(capture(), no_names))}"
+        )
+
+
+def check_axes_explicit(sharding: NamedSharding, name: str) -> None:
+    """Raises ValueError where a sharding names axes that are not of type `AxisType.Explicit`."""
+    spec, mesh = sharding.spec, sharding.mesh
+    if mesh.are_all_axes_explicit and not spec.unreduced and not spec.reduced:
+        return
+    types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
+    for entry in spec:
+        if entry is UNCONSTRAINED:
+            raise ValueError(
+                f"PartitionSpec passed to {name} cannot contain `P.UNCONSTRAINED`. Got {spec}"
+            )
+        for axis in axes_of_entry(entry):
+            if types[axis] is not AxisType.Explicit:
+                raise ValueError(
+                    f"PartitionSpec passed to {name} cannot contain axis names that are of type "
+                    f"Auto or Manual. Got PartitionSpec: {spec} with axis name: {axis} of type: "
+                    f"AxisType.{types[axis].name}. This error occurs at source: "
+                    f"{source_info.summarize(SourceInfo(capture(), no_names))}"
+                )
+
+
+# ---- functions whose insides the compiler divides ----
+
+
+class mesh_scope:
+    """Context manager: an abstract mesh is the one in force."""
+
+    __slots__ = ("_mesh", "_previous")
+
+    def __init__(self, mesh: AbstractMesh) -> None:
+        self._mesh = mesh
+
+    def __enter__(self) -> None:
+        self._previous = config_states.abstract_mesh.swap_local(self._mesh)
+
+    def __exit__(self, *exception: object) -> None:
+        config_states.abstract_mesh.set_local(self._previous)
+
+
+def moved_to(value: Any, mesh: AbstractMesh) -> Any:
+    """A value, which lies as it did, as one of a mesh with axes of other types."""
+    if not isinstance(value, Array):
+        return value  # a constant is the same in any mesh
+    layout = get_aval(value).layout
+    spec = PartitionSpec() if layout is None else layout.spec
+    if spec.reduced:
+        # Whether cotangents are unreduced is what types say, and not the compiler's to know.
+        spec = spec.update(reduced=spec.reduced & frozenset(mesh.explicit_axes))
+    return bind_reshard(value, NamedSharding(mesh, spec))
+
+
+def in_auto_axes(
+    fun: Callable[..., Sequence[Any]],
+    args: Sequence[Any],
+    out_shardings: Callable[[int], Sequence[NamedSharding]],
+    axes: Sequence[Any] | None = None,
+) -> list[Any]:
+    """Calls a function of flat arguments inside of which the compiler divides values.
+
+    Args:
+      fun: the function.
+      args: its arguments.
+      out_shardings: from the number of results to how each lies, over the mesh in force.
+      axes: the axes of the mesh that are the compiler's inside; all by default.
+    """
+    mesh = mesh_in_force()
+    chosen = mesh.axis_names if axes is None else axes
+    inside = mesh.update_axis_types(dict.fromkeys(chosen, AxisType.Auto))
+    moved = [moved_to(arg, inside) for arg in args]
+    with mesh_scope(inside):
+        results = list(fun(*moved))
+    asked = out_shardings(len(results))
+    # Results come from the inside: there the compiler divides them, and their cotangents.
+    with mesh_scope(inside):
+        return [
+            bind_reshard(result, sharding) for result, sharding in zip(results, asked, strict=True)
+        ]
+
+
+def with_out_sharding(
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    out_sharding: Any,
+    name: str,
+    kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """The single result of a function, which the compiler divides inside, laid out as asked.
+
+    Args:
+      fun: the function.
+      args: its arguments: arrays, pytrees of them, and whatever else it takes.
+      out_sharding: as users give it.
+      name: of the function, for error messages.
+      kwargs: its keyword arguments.
+    """
+    sharding = asked_sharding(out_sharding, name)
+    if sharding is None:
+        return fun(*args, **(kwargs or {}))
+    leaves, tree = pytrees.tree_flatten((tuple(args), kwargs or {}))
+
+    def flat(*flat_args: Any) -> list[Any]:
+        inner_args, inner_kwargs = pytrees.tree_unflatten(tree, flat_args)
+        return [fun(*inner_args, **inner_kwargs)]
+
+    if not mesh_in_force().empty:
+        return in_auto_axes(flat, leaves, lambda count: [sharding])[0]
+    with mesh_scope(sharding.mesh):
+        return in_auto_axes(flat, leaves, lambda count: [sharding])[0]
+
+
+def laid_out(
+    sampler: Callable[..., Any] | None = None, *, position: int | None = None
+) -> Callable[..., Any]:
+    """Decorator of a function of a key and more, whose result lies as ``out_sharding`` says.
+
+    Args:
+      sampler: the function; left out, a decorator is returned.
+      position: which argument ``out_sharding`` is, where it may be positional.
+    """
+    if sampler is None:
+        return lambda sampler: laid_out(sampler, position=position)
+    made = sampler
+
+    @functools.wraps(made)
+    def sampled(*args: Any, **kwargs: Any) -> Any:
+        if position is not None and len(args) > position:
+            kwargs["out_sharding"] = args[position]
+            args = args[:position]
+        if kwargs.get("out_sharding") is None:
+            return made(*args, **kwargs)
+        out_sharding = kwargs.pop("out_sharding")
+        return with_out_sharding(made, args, out_sharding, made.__name__, kwargs)
+
+    return sampled

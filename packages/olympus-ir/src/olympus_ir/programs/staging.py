@@ -1,0 +1,536 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Staging: tracing a function into an olympuspr by recording each primitive as an equation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..diagnostics import source_info
+from ..diagnostics.name_stacks import marks_of
+from ..diagnostics.source_info import SourceInfo, capture, function_name
+from ..settings import config
+from ..settings.naming import naming
+from ..trees.flattening import result_paths
+from ..types.avals import AbstractValue, get_aval, is_valid_value, varying_axes
+from ..types.effects import NamedAxisEffect
+from .olympuspr import (
+    Atom,
+    ClosedOlympuspr,
+    DebugInfo,
+    Equation,
+    Literal,
+    Olympuspr,
+    Var,
+    is_literalable,
+    joined_effects,
+    unknown_debug_info,
+)
+from .primitives import Primitive
+from .rules import RuleTable
+from .tracing import (
+    Trace,
+    Tracer,
+    current,
+    escaped_tracer_error,
+    register_tracer_type,
+    set_current_trace,
+)
+
+# What a few primitives do instead of being recorded as they are: `rule(trace, args, params)`.
+staging_rules: RuleTable = RuleTable("staging", package="olympus_ir", folder="lax")
+
+# From a class of types other than arrays' to the class of tracers for values of such types.
+tracer_types: dict[type, type[StagingTracer]] = {}
+
+
+class StagingTrace(Trace):
+    """Records the primitives applied while one function runs."""
+
+    __slots__ = (
+        "_constants",
+        "constant_values",
+        "constvars",
+        "debug_info",
+        "equations",
+        "invars",
+        "mutables",
+    )
+
+    def __init__(self, debug_info: DebugInfo = unknown_debug_info, parent: Trace | None = None):
+        super().__init__(parent)
+        self.debug_info = debug_info
+        self.equations: list[Equation] = []
+        self.invars: list[Var] = []
+        self.constvars: list[Var] = []
+        self.constant_values: list[Any] = []
+        self.mutables: Any = None  # the values that change in it; see `mutable_types`
+        self._constants: dict[int, Var] = {}  # by identity of the value, which the list keeps alive
+
+    # ---- inputs and constants ----
+
+    def new_input(self, aval: AbstractValue) -> StagingTracer:
+        """A tracer for a new input of the program."""
+        var = Var(aval)
+        self.invars.append(var)
+        return self.tracer_of(var)
+
+    def atom(self, value: Any) -> Atom:
+        """The variable or literal for an operand."""
+        if value.__class__ is StagingTracer and value._trace is self:
+            return value.atom
+        if isinstance(value, Tracer):
+            if value._trace is self:
+                return value.atom  # type: ignore[attr-defined]  # of a class in `tracer_types`
+            if value._trace.finished:
+                raise escaped_tracer_error(value)
+        else:
+            if is_literalable(value):
+                return Literal(value, get_aval(value))
+            for name in ("__olympus_array__", "__jax_array__"):
+                if hasattr(value, name):
+                    with set_current_trace(self):  # a result is converted when the function is over
+                        converted = getattr(value, name)()
+                    return self.atom(converted)
+        var = self._constants.get(id(value))
+        if var is None:
+            var = Var(get_aval(value))
+            self._constants[id(value)] = var
+            self.constvars.append(var)
+            self.constant_values.append(value)
+        return var
+
+    def tracer(self, value: Any) -> StagingTracer:
+        """The value as a tracer of this trace."""
+        if value.__class__ is StagingTracer and value._trace is self:
+            return value
+        return self.tracer_of(self.atom(value))
+
+    def tracer_of(self, atom: Atom) -> StagingTracer:
+        """The tracer that stands for a variable or literal of this program."""
+        return tracer_types.get(atom.aval.__class__, StagingTracer)(self, atom)
+
+    # ---- recording ----
+
+    def process_primitive(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
+        rule = staging_rules.rules.get(primitive)
+        if rule is not None:
+            return rule(self, args, params)
+        return self.record(primitive, args, params)
+
+    def record(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Adds an equation and returns tracers for its results."""
+        if current.axes.varying and primitive.spreads_varying and len(args) > 1:
+            args = varying_alike(args)
+        atoms = [
+            arg.atom
+            if arg.__class__ is StagingTracer and arg._trace is self
+            else self._operand(primitive, position, arg)
+            for position, arg in enumerate(args)
+        ]
+        out_avals, effects = primitive.infer(tuple([atom.aval for atom in atoms]), params)
+        source = current.source
+        if source is None:
+            source = SourceInfo(capture(), current.name_stack)
+        outvars = [Var(aval) for aval in out_avals]
+        self.equations.append(Equation(atoms, outvars, primitive, params, effects, source))
+        if primitive.multiple_results:
+            return [StagingTracer(self, var) for var in outvars]
+        return StagingTracer(self, outvars[0])
+
+    def _operand(self, primitive: Primitive, position: int, value: Any) -> Atom:
+        try:
+            return self.atom(value)
+        except TypeError as error:
+            if isinstance(value, Tracer):
+                raise
+            raise TypeError(
+                f"Error interpreting argument to {primitive.name} as {naming.a_library} value. "
+                "The "
+                f"problematic value is of type {type(value)} and was passed to {primitive.name} at "
+                f"position {position}."
+            ) from error
+
+    def process_custom_jvp_call(
+        self,
+        primitive: Any,
+        fun: Any,
+        jvp: Any,
+        args: Any,
+        *,
+        symbolic_zeros: bool,
+        num_consts: int = 0,
+    ) -> Sequence[Any]:
+        tracers = [self.tracer(arg) for arg in args]
+        info = DebugInfo(primitive.name, fun)
+        call_jaxpr = trace_to_closed(fun, [tracer.aval for tracer in tracers], info)
+        consts, call_jaxpr = separate_constants(call_jaxpr)
+        return self.record(
+            primitive,
+            [*consts, *tracers],
+            {
+                "call_jaxpr": call_jaxpr,
+                "jvp_jaxpr_fun": with_leading_constants(jvp, len(consts)),
+                "num_consts": len(consts) + num_consts,
+                "symbolic_zeros": symbolic_zeros,
+            },
+        )
+
+    def process_custom_vjp_call(
+        self,
+        primitive: Any,
+        fun: Any,
+        fwd: Any,
+        bwd: Any,
+        args: Any,
+        *,
+        out_trees: Any,
+        symbolic_zeros: bool,
+        num_consts: int = 0,
+    ) -> Sequence[Any]:
+        tracers = [self.tracer(arg) for arg in args]
+        info = DebugInfo(primitive.name, fun)
+        call_jaxpr = trace_to_closed(fun, [tracer.aval for tracer in tracers], info)
+        consts, call_jaxpr = separate_constants(call_jaxpr)
+        return self.record(
+            primitive,
+            [*consts, *tracers],
+            {
+                "call_jaxpr": call_jaxpr,
+                "fwd_jaxpr_thunk": forward_with_constants(fwd, len(consts), symbolic_zeros),
+                "bwd": backward_with_constants(bwd, len(consts)),
+                "num_consts": len(consts) + num_consts,
+                "out_trees": out_trees,
+                "symbolic_zeros": symbolic_zeros,
+            },
+        )
+
+    # ---- the result ----
+
+    def to_olympuspr(
+        self, outputs: Sequence[Any], out_tree: Any = None
+    ) -> tuple[Olympuspr, list[Any]]:
+        """The recorded program with the given results, and the values of its constants."""
+        try:
+            outvars = [self.atom(output) for output in outputs]
+        except TypeError:
+            self._check_outputs(outputs, out_tree)
+            raise
+        for position, atom in enumerate(outvars):
+            if atom.aval.is_ref:
+                self._check_returned_ref(position, atom, out_tree)
+        olympuspr = Olympuspr(
+            self.constvars,
+            self.invars,
+            outvars,
+            self.equations,
+            joined_effects(self.equations, (*self.constvars, *self.invars)),
+            self.debug_info,
+        )
+        return olympuspr, self.constant_values
+
+    def _check_outputs(self, outputs: Sequence[Any], out_tree: Any) -> None:
+        """Raises for the first result that is not an array, and says which one it is."""
+        for position, output in enumerate(outputs):
+            if not is_valid_value(output):
+                path = result_paths(out_tree)[position] if out_tree is not None else ""
+                where = f" at output component {path.removeprefix('result')}" if path else ""
+                raise TypeError(
+                    f"function {self.debug_info.func_src_info} traced for "
+                    f"{self.debug_info.traced_for} returned a value of type {type(output)}"
+                    f"{where if path != 'result' else ''}, which is not a valid {naming.library} "
+                    "type"
+                ) from None
+
+    def _check_returned_ref(self, position: int, atom: Any, out_tree: Any) -> None:
+        """Raises for a reference among the results; loops of kernels may hand one on unchanged."""
+        info = self.debug_info
+        if atom.aval.memory_space is not None and info.traced_for in ("scan", "while_body"):
+            return
+        path = result_paths(out_tree)[position] if out_tree is not None else "result"
+        where = f" at output tree path {path}" if path != "result" else ""
+        if atom in self.invars:
+            names, place = info.arg_names or (), self.invars.index(atom)
+            name = names[place] if place < len(names) else f"number {place}"
+            origin = f"passed in as the argument {name}"
+        elif atom in self.constvars:
+            origin = "closed over"
+        else:
+            makers = [eqn.source_info for eqn in self.equations if atom in eqn.outvars]
+            origin = f"created on line {source_info.summarize(makers[0])}"
+        raise ValueError(
+            f"function {info.func_src_info} traced for {info.traced_for} returned a mutable array "
+            f"reference of type {atom.aval.str_short()}{where}, but mutable array references "
+            "cannot be returned. Return what it holds, `ref[...]`.\n\nThe returned mutable array "
+            f"was {origin}."
+        )
+
+    def finish(self) -> None:
+        """Marks the trace as over; its tracers are errors from now on."""
+        self.finished = True
+
+    def unfinished_message(self, var: Atom) -> str:
+        """For error messages: what a variable depends on, in the user's terms."""
+        return _origin_of(self, var)
+
+
+@register_tracer_type
+class StagingTracer(Tracer):
+    """Stands for a variable (or literal) of the program being recorded."""
+
+    __slots__ = ("atom",)
+
+    def __init__(self, trace: StagingTrace, atom: Atom) -> None:
+        self._trace = trace
+        self.atom = atom
+
+    @property
+    def aval(self) -> Any:
+        return self.atom.aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.atom.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.atom.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.atom.aval.ndim
+
+    @property
+    def weak_type(self) -> bool:
+        return self.atom.aval.weak_type
+
+    def concrete_or_none(self) -> Any:
+        return self.atom.val if isinstance(self.atom, Literal) else None
+
+    def _origin_message(self) -> str:
+        return _origin_of(self._trace, self.atom)
+
+    def is_known(self) -> bool:
+        """Whether there is a value: never so, as rules for partial evaluation want to know."""
+        return False
+
+    @property
+    def pval(self) -> Any:
+        """What partial evaluation knows of the value: its type."""
+        from ..adapters.partial_evaluation import PartialVal  # imports this module
+
+        return PartialVal.unknown(self.atom.aval)
+
+    def __repr__(self) -> str:
+        return f"JitTracer({self.atom.aval})"
+
+
+def _origin_of(trace: Any, atom: Any) -> str:
+    debug_info = trace.debug_info
+    where = (
+        f"while tracing the function {debug_info.func_src_info} for {debug_info.traced_for}"
+        if debug_info is not unknown_debug_info
+        else "while tracing a function"
+    )
+    prefix = (
+        f"The error occurred {where}."
+        if not trace.finished
+        else (
+            f"The function being traced when the value leaked was {debug_info.func_src_info} "
+            f"traced for {debug_info.traced_for}."
+        )
+    )
+    producers = {id(var): equation for equation in trace.equations for var in equation.outvars}
+    positions = {id(var): position for position, var in enumerate(trace.invars)}
+    pending, seen, arguments, sources = [atom], set(), [], []
+    while pending:
+        var = pending.pop()
+        if id(var) in seen or isinstance(var, Literal):
+            continue
+        seen.add(id(var))
+        if id(var) in positions:
+            arguments.append(positions[id(var)])
+        elif id(var) in producers:
+            sources.append(producers[id(var)])
+            pending.extend(producers[id(var)].invars)
+    if trace.finished and id(atom) in producers:
+        equation = producers[id(atom)]
+        return (
+            f"{prefix}\nThe leaked intermediate value was created on line "
+            f"{source_info.summarize(equation.source_info)}, by `{equation.primitive.name}`."
+        )
+    if arguments:
+        names = debug_info.arg_names or ()
+        arguments = sorted(arguments)
+        shown = [
+            f"the argument {names[i]}" if i < len(names) else f"argument {i}" for i in arguments[:5]
+        ]
+        more = f" and {len(arguments) - 5} more" if len(arguments) > 5 else ""
+        listed = " and ".join(
+            [", ".join(shown[:-1]), shown[-1]]
+            if len(shown) > 1 and not more
+            else [", ".join(shown)]
+        )
+        plural = "s" if len(arguments) > 1 else ""
+        return (
+            f"{prefix} This concrete value was not available in Python because it depends on the "
+            f"value{plural} of {listed}{more}."
+        )
+    if sources:
+        lines = "\n".join(
+            f"  operation `{equation.primitive.name}`\n"
+            f"    from line {source_info.summarize(equation.source_info)}"
+            for equation in sources[:5]
+        )
+        return (
+            f"{prefix} This value became a tracer due to operations on these lines, whose results "
+            f"are not known until the program runs:\n{lines}"
+        )
+    return prefix
+
+
+# ---- from functions to programs ----
+
+
+def trace_to_olympuspr(
+    fun: Callable[..., Sequence[Any]],
+    in_avals: Sequence[AbstractValue],
+    debug_info: DebugInfo = unknown_debug_info,
+) -> tuple[Olympuspr, list[Any]]:
+    """Traces a function of flat operands.
+
+    Args:
+      fun: called with one tracer an operand; returns a sequence of results.
+      in_avals: the operands' types.
+      debug_info: for error messages.
+
+    Returns:
+      The program and the values of its constants, among which may be tracers of outer traces.
+
+    Example:
+      >>> from olympus_ir import lax, ShapedArray
+      >>> olympuspr, constants = trace_to_olympuspr(
+      ...     lambda x: [lax.sin(x)], [ShapedArray((3,), "float32")])
+      >>> print(olympuspr)
+      { lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }
+    """
+    trace = StagingTrace(debug_info, parent=current.trace)
+    tracers = [trace.new_input(aval) for aval in in_avals]
+    saved_source, saved_name_stack = current.source, current.name_stack
+    current.source, current.name_stack = None, marks_of(saved_name_stack)
+    try:
+        with set_current_trace(trace):
+            outputs = fun(*tracers)
+        olympuspr, constants = trace.to_olympuspr(outputs, getattr(fun, "out_tree", None))
+    finally:
+        current.source, current.name_stack = saved_source, saved_name_stack
+        trace.finish()
+    if config.check_tracer_leaks.value:
+        tracers = outputs = None  # nothing of ours may refer to the trace now
+        from .leaks import check_leaks  # only needed while looking for leaks
+
+        check_leaks(trace)
+    if config.enable_checks.value:
+        from .checker import check_olympuspr  # it knows all primitives, which know this module
+
+        check_olympuspr(olympuspr)
+    return olympuspr, constants
+
+
+def trace_to_closed(
+    fun: Callable[..., Sequence[Any]],
+    in_avals: Sequence[AbstractValue],
+    debug_info: DebugInfo = unknown_debug_info,
+) -> ClosedOlympuspr:
+    """As `trace_to_olympuspr`, closed over the constants."""
+    return ClosedOlympuspr(*trace_to_olympuspr(fun, in_avals, debug_info))
+
+
+def separate_constants(closed: ClosedOlympuspr) -> tuple[list[Any], ClosedOlympuspr]:
+    """The tracers among a program's constants, and the program that takes them as first inputs.
+
+    Constants that are values stay constants; tracers of outer traces, and references, must become
+    operands of the equation that holds the program.
+    """
+    is_tracer = [
+        isinstance(value, Tracer) or var.aval.is_ref
+        for value, var in zip(closed.consts, closed.jaxpr.constvars, strict=True)
+    ]
+    if not any(is_tracer):
+        return [], closed
+    olympuspr = closed.jaxpr
+    operands = [value for value, traced in zip(closed.consts, is_tracer, strict=True) if traced]
+    values = [value for value, traced in zip(closed.consts, is_tracer, strict=True) if not traced]
+    split = list(zip(olympuspr.constvars, is_tracer, strict=True))
+    olympuspr = olympuspr.replace(
+        constvars=[var for var, traced in split if not traced],
+        invars=[*(var for var, traced in split if traced), *olympuspr.invars],
+    )
+    return operands, ClosedOlympuspr(olympuspr, values)
+
+
+def with_leading_constants(jvp: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """A jvp rule of flat (primals, tangents) that ignores ``count`` constants before primals."""
+    if count == 0:
+        return jvp
+
+    def jvp_of_constants_too(*primals_and_tangents: Any) -> Any:
+        half = len(primals_and_tangents) // 2
+        return jvp(*primals_and_tangents[count:half], *primals_and_tangents[half + count :])
+
+    jvp_of_constants_too.__name__ = function_name(jvp)
+    return jvp_of_constants_too
+
+
+def forward_with_constants(
+    fwd: Callable[..., Any], count: int, symbolic_zeros: bool
+) -> Callable[..., Any]:
+    """A forward pass that ignores ``count`` constants before its operands (and the flags)."""
+    if count == 0:
+        return fwd
+
+    def fwd_of_constants_too(*operands: Any) -> Any:
+        if not symbolic_zeros:
+            return fwd(*operands[count:])
+        half = len(operands) // 2
+        return fwd(*operands[count:half], *operands[half + count :])
+
+    fwd_of_constants_too.__name__ = function_name(fwd)
+    return fwd_of_constants_too
+
+
+def backward_with_constants(bwd: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """A backward pass whose first ``count`` cotangents, those of constants, are None."""
+    if count == 0:
+        return bwd
+
+    def bwd_of_constants_too(*operands: Any) -> Any:
+        return [*[None] * count, *bwd(*operands)]
+
+    bwd_of_constants_too.__name__ = function_name(bwd)
+    return bwd_of_constants_too
+
+
+def varying_alike(args: Sequence[Any]) -> Sequence[Any]:
+    """The operands, with those made varying that are alike on devices where others differ.
+
+    The conversion is an equation of its own, `pvary`, whose transpose is the sum over the devices.
+    Constants need none: they have no cotangents.
+    """
+    avals = [arg.aval if isinstance(arg, Tracer) else None for arg in args]
+    varying = varying_axes(avals)
+    if all(aval is None or getattr(aval, "vma", varying) == varying for aval in avals):
+        return args
+    from ..lax.named_axes import pvary  # the instruction set is built on this module
+
+    return [
+        arg if aval is None or not hasattr(aval, "vma") else pvary(arg, tuple(varying - aval.vma))
+        for arg, aval in zip(args, avals, strict=True)
+    ]
+
+
+def named_axes(effects: frozenset) -> list[Any]:
+    """The named axes that a program uses."""
+    return [effect.name for effect in effects if isinstance(effect, NamedAxisEffect)]

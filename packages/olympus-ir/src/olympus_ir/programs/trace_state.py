@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions about what is being traced now, for libraries whose objects may not cross traces."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from ..types.avals import AbstractValue, ShapedArray
+from ..types.layouts import layout_over, mesh_in_force, with_dimension, without_dimension
+from . import tracing
+from .tracing import Trace, current, evaluation_trace
+
+__all__ = [
+    "OpaqueTraceState",
+    "TraceTag",
+    "am_i_under_a_trace",
+    "am_i_under_a_vmap",
+    "axis_names",
+    "eval_context",
+    "find_top_trace",
+    "get_opaque_trace_state",
+    "mapped_aval",
+    "nonempty_axis_env",
+    "set_current_trace",
+    "take_current_trace",
+    "trace_state_clean",
+    "unmapped_aval",
+]
+
+
+class TraceTag:
+    """An identity that tells the tracers of one transformation from those of another."""
+
+    def __init__(self) -> None:
+        self._finished = False
+
+    def invalidate(self) -> None:
+        """Says that the transformation is over."""
+        self._finished = True
+
+    def is_valid(self) -> bool:
+        return not self._finished
+
+
+class OpaqueTraceState:
+    """What was being traced at some time; equal to another where that was the same."""
+
+    __slots__ = ("_axes", "_trace")
+
+    def __init__(self) -> None:
+        self._trace = weakref.ref(current.trace)
+        self._axes = current.axes
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, OpaqueTraceState):
+            return NotImplemented
+        trace = self._trace()
+        return trace is not None and trace is other._trace() and self._axes == other._axes
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
+    """Returns what is being traced now, to be compared later.
+
+    Args:
+      convention: the name of the library that asks; it makes no difference.
+
+    Example:
+      >>> get_opaque_trace_state() == get_opaque_trace_state()
+      True
+    """
+    return OpaqueTraceState()
+
+
+def find_top_trace(_: Any) -> Trace:
+    """Returns the interpreter that applies primitives now, whatever the operands are."""
+    return current.trace
+
+
+def trace_state_clean() -> bool:
+    """Whether nothing is being traced, and no axis has a name."""
+    return current.trace is evaluation_trace and not current.axes.sizes
+
+
+class set_current_trace(tracing.set_current_trace):
+    """A context manager in which primitives are applied by an interpreter.
+
+    Args:
+      trace: the interpreter; None for plain evaluation.
+      check_leaks: whether values of the interpreter that are still referred to at the end are an
+        error.
+    """
+
+    __slots__ = ("check_leaks",)
+
+    def __init__(self, trace: Trace | None, check_leaks: bool = False) -> None:
+        super().__init__(evaluation_trace if trace is None else trace)
+        self.check_leaks = check_leaks
+
+    def __exit__(self, *exception: Any) -> None:
+        super().__exit__(*exception)
+        if self.check_leaks:
+            from .leaks import check_leaks  # only needed while looking for leaks
+
+            check_leaks(self.trace)
+
+
+class take_current_trace(set_current_trace):
+    """A context manager that gives the current interpreter, which is not in force inside."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    def __enter__(self) -> Trace:
+        super().__enter__()
+        return self.prev
+
+
+def eval_context() -> set_current_trace:
+    """Returns a context manager in which operations on values that are known are carried out.
+
+    Example:
+      >>> with eval_context():
+      ...     trace_state_clean()
+      True
+    """
+    return set_current_trace(evaluation_trace)
+
+
+def axis_names() -> list[Any]:
+    """Returns the names of all axes in scope."""
+    return list(current.axes.sizes)
+
+
+def nonempty_axis_env() -> bool:
+    """Whether any axis has a name."""
+    return bool(current.axes.sizes)
+
+
+def am_i_under_a_trace() -> bool:
+    """Whether a function is being staged, as under ``jit``."""
+    return "StagingTrace" in _names_of_traces()
+
+
+def am_i_under_a_vmap() -> bool:
+    """Whether a function is being batched."""
+    return "BatchTrace" in _names_of_traces()
+
+
+def _names_of_traces() -> set[str]:
+    names = set()
+    trace: Trace | None = current.trace
+    while trace is not None:
+        names.add(type(trace).__name__)
+        trace = trace.parent
+    return names
+
+
+def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractValue:
+    """The type of one example, given that of all.
+
+    Args:
+      size: the number of examples.
+      axis: their dimension; None where the value is shared by the examples.
+      aval: the type of all examples.
+
+    Example:
+      >>> mapped_aval(3, 0, ShapedArray((3, 2), "float32"))
+      ShapedArray(float32[2])
+    """
+    if axis is None or not isinstance(aval, ShapedArray):
+        return aval
+    if aval.shape[axis] != size:
+        raise ValueError(
+            f"dimension {axis} of {aval.str_short()} has size {aval.shape[axis]}, not {size}"
+        )
+    layout = without_dimension(aval.layout, axis)
+    return aval.update(shape=aval.shape[:axis] + aval.shape[axis + 1 :], sharding=layout)
+
+
+def unmapped_aval(
+    size: int, axis: int | None, aval: AbstractValue, explicit_mesh_axis: Any = None
+) -> AbstractValue:
+    """The type of all examples, given that of one.
+
+    Args:
+      size: the number of examples.
+      axis: the dimension that holds them; None where the value is shared by the examples.
+      aval: the type of one example.
+      explicit_mesh_axis: the explicit axis of a mesh over which examples are laid out.
+
+    Example:
+      >>> unmapped_aval(3, 1, ShapedArray((2,), "float32"))
+      ShapedArray(float32[2,3])
+    """
+    if axis is None or not isinstance(aval, ShapedArray):
+        return aval
+    layout = with_dimension(aval.layout, axis, explicit_mesh_axis)
+    if aval.layout is None and explicit_mesh_axis is not None:
+        entries = (*(None,) * axis, explicit_mesh_axis, *(None,) * (aval.ndim - axis))
+        layout = layout_over(mesh_in_force(), entries)
+    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]), sharding=layout)

@@ -1,0 +1,600 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces and tracers: how one application of a primitive finds its interpreter.
+
+There is no stack of interpreters. A thread's `current` state holds one trace; a primitive that is
+applied goes to that trace whatever its operands are. A trace that transforms (batching,
+differentiation) knows its parent and applies primitives there in turn. A tracer knows its trace,
+so that each trace can tell its own tracers from constants.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import numpy as np
+
+from ..diagnostics.errors import (
+    ConcretizationTypeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    UnexpectedTracerError,
+    escaped_tracer_message,
+)
+from ..diagnostics.name_stacks import NameStack, no_names
+from ..settings import config_states
+from ..settings.naming import naming
+from ..types.arrays import ArrayBase
+from ..types.avals import AbstractValue, aval_getters, get_aval, register_value_type
+
+if TYPE_CHECKING:
+    from .primitives import Primitive
+
+
+class Trace:
+    """An interpreter of primitives, alive while one function is being traced.
+
+    Subclasses implement `process_primitive`, and `process_custom_jvp_call` and
+    `process_custom_vjp_call` for calls of functions that bring derivative rules of their own.
+    """
+
+    __slots__ = ("__weakref__", "finished", "parent")
+
+    parent: Trace | None
+    finished: bool  # set when the traced function has returned: its tracers are dead
+
+    def __init__(self, parent: Trace | None = None) -> None:
+        self.parent = parent
+        self.finished = False
+
+    def process_primitive(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
+        """Applies a primitive to operands, among them tracers of this trace."""
+        raise NotImplementedError(f"{type(self).__name__} must define process_primitive")
+
+    def process_custom_jvp_call(
+        self,
+        primitive: Primitive,
+        fun: Callable[..., Sequence[Any]],
+        jvp: Callable[..., Sequence[Any]],
+        args: Sequence[Any],
+        *,
+        symbolic_zeros: bool,
+        num_consts: int = 0,
+    ) -> Sequence[Any]:
+        """Calls `fun(*args)`, a function of flat operands whose derivative is `jvp`.
+
+        The first ``num_consts`` operands are what the function had closed over; the rule ignores
+        them, so that the function cannot be differentiated by them.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define process_custom_jvp_call")
+
+    def process_custom_vjp_call(
+        self,
+        primitive: Primitive,
+        fun: Callable[..., Sequence[Any]],
+        fwd: Callable[..., Sequence[Any]],
+        bwd: Callable[..., Sequence[Any]],
+        args: Sequence[Any],
+        *,
+        out_trees: Callable[[], tuple],
+        symbolic_zeros: bool,
+        num_consts: int = 0,
+    ) -> Sequence[Any]:
+        """Calls `fun(*args)`, a function of flat operands with the backward pass `fwd`, `bwd`.
+
+        With symbolic zeros, ``fwd`` takes after the operands one flag each: is it differentiated?
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define process_custom_vjp_call")
+
+    # By these names libraries ask whether two tracers belong together, and for the trace around.
+
+    @property
+    def main(self) -> Trace:
+        return self
+
+    @property
+    def parent_trace(self) -> Trace | None:
+        return self.parent
+
+    @parent_trace.setter
+    def parent_trace(self, trace: Trace | None) -> None:
+        self.parent = trace
+
+    def full_raise(self, x: Any) -> Any:
+        """A value as an operand of this trace: as it is, since traces take those of others."""
+        return x
+
+    stage_value = full_raise
+
+    # Whether values of classes that libraries define reach it as arrays alone.
+    requires_low = False
+
+    def process_call(self, call_primitive: Primitive, f: Any, tracers: Any, params: Any, /) -> Any:
+        """Calls a wrapped function whose operations belong to this trace."""
+        with set_current_trace(self):
+            return f.call_wrapped(*tracers)
+
+    def invalidate(self) -> None:
+        """States that the function has returned: the trace's tracers are dead."""
+        self.finished = True
+
+    def is_valid(self) -> bool:
+        """Whether the function is running still."""
+        return not self.finished
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}"
+
+
+def closed_over(num_consts: int) -> dict[str, int]:
+    """The option of a call that closed over values; no option where it did not.
+
+    Traces that libraries define know of no such option.
+    """
+    return {"num_consts": num_consts} if num_consts else {}
+
+
+class EvaluationTrace(Trace):
+    """The trace in which nothing is traced: operands are concrete and primitives are run."""
+
+    __slots__ = ("process_primitive",)
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        # `programs.evaluation` sets it to the evaluator's own function: no frame in between.
+        self.process_primitive = _no_evaluator
+
+    def process_custom_jvp_call(
+        self,
+        primitive: Any,
+        fun: Any,
+        jvp: Any,
+        args: Any,
+        *,
+        symbolic_zeros: bool,
+        num_consts: int = 0,
+    ) -> Sequence[Any]:
+        return fun(*args)
+
+    def process_custom_vjp_call(
+        self,
+        primitive: Any,
+        fun: Any,
+        fwd: Any,
+        bwd: Any,
+        args: Any,
+        *,
+        out_trees: Any,
+        symbolic_zeros: bool,
+        num_consts: int = 0,
+    ) -> Sequence[Any]:
+        return fun(*args)
+
+
+def _no_evaluator(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> NoReturn:
+    raise RuntimeError("olympus_ir.programs.evaluation has not been imported")
+
+
+evaluation_trace = EvaluationTrace()
+
+
+class AxisEnvironment:
+    """The named axes in scope: immutable, hashable, part of the keys of tracing caches.
+
+    Attributes:
+      sizes: from an axis's name to its size.
+      spmd_names: mesh axes over which mapped axes are spread.
+      varying: the axes for which types say over which of them a value varies.
+    """
+
+    __slots__ = ("_hash", "sizes", "spmd_names", "varying")
+
+    def __init__(
+        self,
+        sizes: dict[Any, int] | None = None,
+        spmd_names: frozenset = frozenset(),
+        varying: frozenset = frozenset(),
+    ) -> None:
+        self.sizes = dict(sizes or {})
+        self.spmd_names = spmd_names
+        self.varying = varying
+        self._hash = hash((tuple(self.sizes.items()), spmd_names, varying))
+
+    def extend(
+        self,
+        sizes: dict[Any, int],
+        *,
+        spmd_names: frozenset = frozenset(),
+        varying: frozenset = frozenset(),
+    ) -> AxisEnvironment:
+        """The environment with more axes."""
+        return AxisEnvironment(
+            {**self.sizes, **sizes}, self.spmd_names | spmd_names, self.varying | varying
+        )
+
+    def size(self, name: Any) -> int:
+        """The size of a named axis.
+
+        Raises:
+          NameError: where no such axis is in scope.
+        """
+        try:
+            return self.sizes[name]
+        except (KeyError, TypeError):
+            bound = ", ".join(map(repr, self.sizes)) or "none"
+            raise NameError(
+                f"Found an unbound axis name: {name} (bound axis names: {bound}). To fix this, "
+                "please call the function that uses it under `olympus.shard_map`, or under "
+                "`vmap(..., axis_name=...)`."
+            ) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.sizes
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, AxisEnvironment)
+            and list(self.sizes.items()) == list(other.sizes.items())
+            and self.spmd_names == other.spmd_names
+            and self.varying == other.varying
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"AxisEnvironment({self.sizes})"
+
+
+empty_axis_environment = AxisEnvironment()
+
+
+class _Current(threading.local):
+    """What a thread's tracing depends on. Read attributes; set them with the context managers."""
+
+    trace: Trace = evaluation_trace
+    axes: AxisEnvironment = empty_axis_environment
+    # The names given by `named_scope`, outermost first.
+    name_stack: NameStack = no_names
+    # Where equations come from, while an olympuspr is being evaluated again; else None.
+    source: Any = None
+
+
+current = _Current()
+
+_tracing_state = config_states.tracing_state
+
+
+class set_current_trace:
+    """Context manager: primitives applied within go to ``trace``."""
+
+    __slots__ = ("_previous_state", "prev", "trace")
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def __enter__(self) -> Trace:
+        self.prev = current.trace
+        current.trace = self.trace
+        # The C++ call paths must not run compiled functions while somebody is tracing.
+        self._previous_state = _tracing_state.swap_local(
+            None if self.trace is evaluation_trace else True
+        )
+        return self.trace
+
+    def __exit__(self, *exception: Any) -> None:
+        current.trace = self.prev
+        _tracing_state.set_local(self._previous_state)
+
+
+@contextmanager
+def extend_axes(sizes: dict[Any, int], varying: frozenset = frozenset()):
+    """Context manager: binds named axes; types keep track of those in ``varying``."""
+    previous = current.axes
+    current.axes = previous.extend(sizes, varying=varying)
+    try:
+        yield
+    finally:
+        current.axes = previous
+
+
+class transforming:
+    """Context manager: equations recorded within say by which transformation they came about."""
+
+    __slots__ = ("_previous", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        self._previous = current.name_stack
+        current.name_stack = NameStack((*self._previous, self.name))
+
+    def __exit__(self, *exception: Any) -> None:
+        current.name_stack = self._previous
+
+
+class CompileTimeTrace(Trace):
+    """Evaluates what is applied to values that are known; leaves the rest to the trace around."""
+
+    __slots__ = ()
+
+    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride] - never None here
+
+    def _trace_for(self, args: Sequence[Any]) -> set_current_trace:
+        return set_current_trace(self.parent if find_tracers(args) else evaluation_trace)
+
+    def process_primitive(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
+        with self._trace_for(args) as trace:
+            return trace.process_primitive(primitive, args, params)
+
+    def process_custom_jvp_call(
+        self, primitive: Any, fun: Any, jvp: Any, args: Any, **options: Any
+    ) -> Sequence[Any]:
+        with self._trace_for(args) as trace:
+            return trace.process_custom_jvp_call(primitive, fun, jvp, args, **options)
+
+    def process_custom_vjp_call(
+        self, primitive: Any, fun: Any, fwd: Any, bwd: Any, args: Any, **options: Any
+    ) -> Sequence[Any]:
+        with self._trace_for(args) as trace:
+            return trace.process_custom_vjp_call(primitive, fun, fwd, bwd, args, **options)
+
+
+@contextmanager
+def ensure_compile_time_eval():
+    """Context manager: operations on concrete values are run at once, even while tracing.
+
+    Operations on tracers are recorded as they are outside.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> with ensure_compile_time_eval():
+      ...     bool(lax.lt(1, 2))
+      True
+    """
+    trace = current.trace
+    if trace is evaluation_trace or isinstance(trace, CompileTimeTrace):
+        yield
+        return
+    with set_current_trace(CompileTimeTrace(trace)):
+        yield
+
+
+# ---- tracers ----
+
+
+class Tracer(ArrayBase):
+    """Stands for an array while a function is traced.
+
+    Subclasses give `aval` and, where the value is known (as in eager differentiation), override
+    `concrete_or_none`.
+    """
+
+    __slots__ = ("__weakref__", "_trace")
+
+    _trace: Trace
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, trace: Trace, aval: Any = None) -> None:
+        self._trace = trace
+        if aval is not None:
+            # Tracers of libraries say it here; they have no slots.
+            self.__dict__["aval"] = aval
+
+    @property
+    def aval(self) -> Any:
+        try:
+            return self.__dict__["aval"]
+        except (AttributeError, KeyError):
+            raise NotImplementedError(f"{type(self).__name__} must define aval") from None
+
+    # ---- what the type knows ----
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    @property
+    def itemsize(self) -> int:
+        return self.aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.aval.size * self.aval.dtype.itemsize
+
+    def __len__(self) -> int:
+        return len(self.aval)
+
+    def __iter__(self) -> Any:
+        if not self.aval.shape:
+            raise TypeError("iteration over a 0-d array")
+        get = type(self).__getitem__  # type: ignore[attr-defined]  # attached with the operators
+        return (get(self, index) for index in range(int(self.aval.shape[0])))
+
+    # ---- what only a value would know ----
+
+    def concrete_or_none(self) -> Any:
+        """The value behind the tracer, where the interpreter has one."""
+        return None
+
+    def _origin_message(self) -> str:
+        """Sentences for error messages: which function and argument the value comes from."""
+        return ""
+
+    def _concrete(self, error: Callable[[Tracer], Exception]) -> Any:
+        value = self.concrete_or_none()
+        if value is None:
+            raise error(self)
+        return value
+
+    def __bool__(self) -> bool:
+        if self.aval.size == 1 or self.concrete_or_none() is not None:
+            return bool(self._concrete(TracerBoolConversionError))
+        raise ValueError(
+            "The truth value of an array with more than one element is ambiguous. "
+            f"Use a.any() or a.all(); the array is {self.aval.str_short()}."
+            if self.aval.size
+            else "The truth value of an empty array is ambiguous. Use `array.size > 0`."
+        )
+
+    def _check_scalar(self) -> None:
+        if getattr(self.aval, "shape", ()):
+            raise TypeError(f"Only scalar arrays can be converted to Python scalars: {self.aval}")
+
+    def __int__(self) -> int:
+        self._check_scalar()
+        return int(self._concrete(needs_a_value("int() was called on", "`x.astype(int)`")))
+
+    def __float__(self) -> float:
+        self._check_scalar()
+        return float(self._concrete(needs_a_value("float() was called on", "`x.astype(float)`")))
+
+    def __complex__(self) -> complex:
+        self._check_scalar()
+        return complex(
+            self._concrete(needs_a_value("complex() was called on", "`x.astype(complex)`"))
+        )
+
+    def __index__(self) -> int:
+        if getattr(self.aval, "shape", ()) or not np.issubdtype(self.aval.dtype, np.integer):
+            what = "Only integer scalar arrays can be converted to a scalar index"
+            raise TypeError(f"{what}; got {self.aval.str_short()}.")
+        return operator.index(self._concrete(TracerIntegerConversionError))
+
+    def item(self, *args: Any) -> Any:
+        value = self._concrete(needs_a_value("item() was called on", "the array itself"))
+        return np.asarray(value).item(*args)
+
+    # NumPy's functions would take a known value and return one that nothing is known to depend on:
+    # wrong derivatives, without a word.
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TracerArrayConversionError(self)
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise TypeError(
+            f"{naming.library} arrays are immutable, and {type(self).__name__} does not support "
+            "item assignment. Instead of ``x[idx] = y``, use ``x = x.at[idx].set(y)`` or another "
+            ".at[] method: docs/quickstart.md shows how."
+        )
+
+    def block_until_ready(self) -> Tracer:
+        return self
+
+    def copy_to_host_async(self) -> None:
+        return None
+
+    def __deepcopy__(self, memo: Any) -> Tracer:
+        return self
+
+    def __copy__(self) -> Tracer:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise needs_a_value("pickling was attempted of", "the array itself")(self)
+
+    def __format__(self, format_spec: str) -> str:
+        if format_spec:
+            raise TypeError(
+                f"a traced array of type {self.aval.str_short()} has no value that could be "
+                f"formatted as {format_spec!r}. olympus.debug.print shows values when the program "
+                "runs."
+            )
+        return repr(self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.aval})"
+
+
+def needs_a_value(what: str, instead: str) -> Callable[[Tracer], Exception]:
+    return lambda tracer: ConcretizationTypeError(
+        tracer, f"{what} a traced array, whose value is not known; try using {instead} instead."
+    )
+
+
+TracerType = TypeVar("TracerType", bound=type[Tracer])
+
+
+def _tracer_aval(tracer: Tracer) -> AbstractValue:
+    return tracer.aval
+
+
+register_value_type(Tracer, _tracer_aval)
+
+
+def register_tracer_type(tracer_type: TracerType) -> TracerType:
+    """Class decorator: spares the look-up of a tracer class among its bases."""
+    aval_getters[tracer_type] = _tracer_aval
+    return tracer_type
+
+
+def reject_tracers(primitive: Primitive, args: Sequence[Any]) -> None:
+    """Raises where an operand of an evaluation is a tracer: it has outlived its function."""
+    for arg in args:
+        if isinstance(arg, Tracer):
+            raise escaped_tracer_error(arg, f"was passed to `{primitive.name}`")
+
+
+def escaped_tracer_error(tracer: Tracer, detail: str = "") -> UnexpectedTracerError:
+    """The error for a tracer used after, or outside of, the tracing that made it."""
+    return UnexpectedTracerError(escaped_tracer_message(tracer, detail))
+
+
+def find_tracers(args: Sequence[Any]) -> bool:
+    """Whether tracers are among the operands."""
+    return any(isinstance(arg, Tracer) for arg in args)
+
+
+def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
+    """Applies ``force`` to a value that must be concrete.
+
+    Raises:
+      ConcretizationTypeError: where ``val`` is a tracer without a known value.
+    """
+    if isinstance(val, Tracer):
+        known = val.concrete_or_none()
+        if known is None:
+            raise ConcretizationTypeError(val, context)
+        val = known
+    if force is None or not is_constant_dim(val):
+        return val
+    return force(val)
+
+
+def is_constant_dim(size: Any) -> bool:
+    """Whether a dimension's size is a number, not a symbolic dimension."""
+    return type(size) is int or not hasattr(size, "_is_symbolic_dimension")
+
+
+def typeof(x: Any) -> AbstractValue:
+    """The abstract value of an array-like value or tracer.
+
+    Example:
+      >>> typeof(1.0)
+      ShapedArray(float32[], weak_type=True)
+    """
+    return get_aval(x)

@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Indices of references: which part of an array is read or written."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..diagnostics.errors import NonConcreteBooleanIndexError
+from ..programs.tracing import Tracer
+from ..trees.pytree_registry import register_pytree_node_class
+from ..types import dtypes
+from ..types.arrays import Array
+from ..types.avals import ShapedArray, get_aval
+from . import windows
+
+__all__ = ["NDIndexer", "Slice", "ds", "dslice"]
+
+
+@register_pytree_node_class
+class Slice:
+    """A slice of fixed size whose start may be computed.
+
+    Args:
+      start: the first index, an integer or an integer scalar of an array.
+      size: the number of elements.
+      stride: the distance between neighbouring elements.
+
+    Example:
+      >>> Slice(1, 4)
+      Slice(start=1, size=4, stride=1)
+    """
+
+    __slots__ = ("size", "start", "stride")
+
+    def __init__(self, start: Any, size: Any, stride: int = 1) -> None:
+        if isinstance(stride, int) and stride < 0:
+            raise ValueError(f"stride must be >= 0, got {stride}")
+        self.start = start
+        self.size = size
+        self.stride = stride
+
+    @property
+    def is_dynamic_start(self) -> bool:
+        """Whether the start is computed."""
+        return not isinstance(self.start, int)
+
+    @property
+    def is_dynamic_size(self) -> bool:
+        """Whether the size is computed."""
+        return not isinstance(self.size, int)
+
+    @classmethod
+    def from_slice(cls, given: slice, size: int) -> Slice:
+        """The slice of a dimension of ``size`` that a Python slice means.
+
+        Raises:
+          ValueError: where it runs backwards.
+          TypeError: where its bounds are not integers.
+        """
+        for bound in (given.start, given.stop):
+            if isinstance(bound, Tracer):
+                raise TypeError(
+                    f"the bounds of a slice of a reference must be known while tracing, got "
+                    f"{given}; use `ds(start, size)` for a slice with a computed start."
+                )
+        start, stop, step = given.indices(size)
+        if step < 1:
+            raise ValueError(f"slice must have a step >= 1 (found: {step})")
+        return cls(start, max((stop - start + step - 1) // step, 0), step)
+
+    def tree_flatten(self) -> tuple[tuple, tuple]:
+        # What is known is part of the structure; what is computed is a child.
+        known = tuple([part if isinstance(part, int) else None for part in (self.start, self.size)])
+        children = tuple(
+            [None if isinstance(part, int) else part for part in (self.start, self.size)]
+        )
+        return children, (*known, self.stride)
+
+    @classmethod
+    def tree_unflatten(cls, known: tuple, children: tuple) -> Slice:
+        start, size = (
+            child if part is None else part for part, child in zip(known, children, strict=False)
+        )
+        new = object.__new__(cls)
+        new.start, new.size, new.stride = start, size, known[2]
+        return new
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Slice) and (self.start, self.size, self.stride) == (
+            other.start,
+            other.size,
+            other.stride,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.start, self.size, self.stride))
+
+    def __repr__(self) -> str:
+        return f"Slice(start={self.start}, size={self.size}, stride={self.stride})"
+
+
+def dslice(start: Any, size: Any = None, stride: int | None = None) -> slice | Slice:
+    """A slice by its start and size, for indices of references.
+
+    Args:
+      start: the first index, which may be computed; with no ``size``, the size of a slice from the
+        beginning; None for a whole dimension.
+      size: the number of elements.
+      stride: the distance between neighbouring elements, 1 where not given.
+
+    Raises:
+      ValueError: where a whole dimension is asked for, and with a stride or size.
+
+    Example:
+      >>> ds(2, 8)
+      Slice(start=2, size=8, stride=1)
+    """
+    if start is None:
+        if size is not None or stride is not None:
+            raise ValueError("a slice of a whole dimension has neither size nor stride")
+        return slice(None)
+    if size is None:
+        if not isinstance(start, int):
+            raise ValueError(f"a slice from the beginning needs an integer size, got {start!r}")
+        return Slice(0, start, 1 if stride is None else stride)
+    if not isinstance(start, int) and not isinstance(start, Array):
+        start = _index_or_array(start)
+    return Slice(start, size, 1 if stride is None else stride)
+
+
+ds = dslice
+
+
+@register_pytree_node_class
+class NDIndexer:
+    """One index a dimension: which part of an array is meant.
+
+    The results of several index arrays are laid out as in NumPy: their common dimensions take the
+    place of the first, or come first where slices stand between them.
+
+    Attributes:
+      indices: for each dimension a `Slice`, an integer (known or computed) or an array of integers.
+      shape: the shape of what is indexed.
+      int_indexer_shape: the common shape of the index arrays; () where there are none.
+      validate: whether known indices have been checked to lie within.
+    """
+
+    __slots__ = ("indices", "int_indexer_shape", "shape", "validate")
+
+    def __init__(
+        self,
+        indices: tuple,
+        shape: tuple[int, ...],
+        int_indexer_shape: tuple[int, ...] = (),
+        validate: bool = False,
+    ) -> None:
+        self.indices = indices
+        self.shape = shape
+        self.int_indexer_shape = int_indexer_shape
+        self.validate = validate
+        if validate:
+            self._check_bounds()
+
+    @classmethod
+    def from_indices_shape(
+        cls, indices: Any, shape: tuple[int, ...], validate: bool = False
+    ) -> NDIndexer:
+        """The indexer that a user's index means.
+
+        Args:
+          indices: what stands in the brackets.
+          shape: the shape of what is indexed.
+          validate: whether to check known indices against the shape.
+
+        Raises:
+          ValueError: where there are too many indices, or known ones lie outside.
+          TypeError: where an index is no integer, slice, `ds` or integer array.
+        """
+        complete = _complete(indices, shape)
+        normal = [_normal_index(index, size) for index, size in zip(complete, shape, strict=True)]
+        array_shapes = [
+            get_aval(index).shape  # type: ignore[attr-defined]
+            for index in normal
+            if not isinstance(index, Slice | int)
+        ]
+        try:
+            common = np.broadcast_shapes(*array_shapes)
+        except ValueError:
+            raise ValueError(
+                f"the index arrays of a reference must have shapes that fit, got {array_shapes}"
+            ) from None
+        if common:
+            normal = [
+                index if isinstance(index, Slice) else windows.spread(index, common)
+                for index in normal
+            ]
+        return cls(tuple(normal), tuple(shape), tuple(common), validate)
+
+    @classmethod
+    def make_trivial_indexer(cls, shape: tuple[int, ...]) -> NDIndexer:
+        """The indexer of everything."""
+        return cls(tuple([Slice(0, size) for size in shape]), tuple(shape))
+
+    def _check_bounds(self) -> None:
+        for index, size in zip(self.indices, self.shape, strict=True):
+            if isinstance(index, Slice):
+                start = known_integer(index.start)
+                if start is None or index.is_dynamic_size:
+                    continue
+                if start + max(index.size - 1, 0) * index.stride >= size and index.size:
+                    raise ValueError(
+                        f"Out of bound slice: start={start}, size={index.size}, "
+                        f"stride={index.stride}, dim={size}."
+                    )
+            else:
+                place = known_integer(index)
+                if place is not None and not -size <= place < size:
+                    raise ValueError(f"Out of bound indexer: idx={place}, dim={size}.")
+
+    # ---- what it selects ----
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether everything is selected, in order."""
+        return all(
+            isinstance(index, Slice)
+            and index.stride == 1
+            and not index.is_dynamic_start
+            and index.start == 0
+            and index.size == size
+            for index, size in zip(self.indices, self.shape, strict=True)
+        )
+
+    def get_indexer_shape(self) -> tuple[int, ...]:
+        """The shape of what is selected."""
+        return tuple([size for _, size in windows.layout(self)])
+
+    def transform_type(self, aval: ShapedArray) -> ShapedArray:
+        """The type of what is selected of an array."""
+        if aval.shape != self.shape:
+            raise ValueError(f"an index of the shape {self.shape} was applied to {aval}")
+        for index, size in zip(self.indices, self.shape, strict=True):
+            if not isinstance(index, Slice):
+                continue
+            start = 0 if index.is_dynamic_start else index.start
+            if start + (index.size - 1) * index.stride >= size > 0:
+                raise ValueError(
+                    f"Out of bound slice: start={start}, size={index.size}, "
+                    f"stride={index.stride}, dim={size}."
+                )
+        return aval.update(shape=self.get_indexer_shape())
+
+    def read(self, array: Any) -> Any:
+        """What is selected of an array."""
+        return array if self.is_trivial else windows.read(array, self)
+
+    def write(self, array: Any, value: Any) -> Any:
+        """The array with what is selected replaced."""
+        return value if self.is_trivial else windows.write(array, self, value)
+
+    def accumulate(self, array: Any, value: Any) -> Any:
+        """The array with a value added to what is selected, as often as it is selected."""
+        return windows.accumulate(array, self, value)
+
+    # ---- as a pytree: what is computed are the leaves ----
+
+    def tree_flatten(self) -> tuple[list, tuple]:
+        leaves, tree = _pytrees.tree_flatten(self.indices)
+        return leaves, (tree, self.shape, self.int_indexer_shape)
+
+    @classmethod
+    def tree_unflatten(cls, structure: tuple, leaves: Sequence[Any]) -> NDIndexer:
+        tree, shape, int_indexer_shape = structure
+        return cls(_pytrees.tree_unflatten(tree, leaves), shape, int_indexer_shape)
+
+    # ---- text ----
+
+    def pretty(self, shown: Any) -> str:
+        """The text in an equation; ``shown`` gives the text of a computed index."""
+        return f"[{','.join([_pretty_index(i, n, shown) for i, n in self._with_sizes()])}]"
+
+    def _with_sizes(self) -> Any:
+        return zip(self.indices, self.shape, strict=True)
+
+    def __repr__(self) -> str:
+        return (
+            f"NDIndexer(indices={self.indices}, shape={self.shape}, "
+            f"int_indexer_shape={self.int_indexer_shape}, validate={self.validate})"
+        )
+
+
+def known_integer(index: Any) -> int | None:
+    """The value of a scalar index, where it is known."""
+    if isinstance(index, int):
+        return index
+    if isinstance(index, Tracer):
+        index = index.concrete_or_none()
+    if index is None or getattr(index, "shape", ()) != ():
+        return None
+    try:
+        return operator.index(index)
+    except TypeError:
+        return None
+
+
+def _complete(indices: Any, shape: tuple[int, ...]) -> tuple:
+    """One index a dimension."""
+    if indices is None:
+        indices = ()
+    if not isinstance(indices, tuple):
+        indices = (indices,)
+    if any(index is None for index in indices):
+        if indices == (None,):
+            indices = ()
+        else:
+            raise ValueError(
+                f"an index of a reference cannot add dimensions, got None among {indices}; add "
+                "them to what was read."
+            )
+    places = [place for place, index in enumerate(indices) if index is Ellipsis]
+    if len(places) > 1:
+        raise ValueError("Only one ellipsis is supported.")
+    if len(indices) - len(places) > len(shape):
+        raise ValueError(
+            f"`indices` must not be longer than `shape`: indices={indices}, shape={shape}"
+        )
+    missing = (slice(None),) * (len(shape) - len(indices) + len(places))
+    if not places:
+        return (*indices, *missing)
+    return (*indices[: places[0]], *missing, *indices[places[0] + 1 :])
+
+
+def _normal_index(index: Any, size: int) -> Any:
+    if isinstance(index, slice):
+        return Slice.from_slice(index, size)
+    if isinstance(index, Slice):
+        return index
+    return _index_or_array(index)
+
+
+def _index_or_array(index: Any) -> Any:
+    """An integer or an array of integers; concrete scalars become Python integers."""
+    if type(index) is int:
+        return index
+    if isinstance(index, list):
+        index = np.asarray(index)
+    try:
+        aval = get_aval(index)
+    except TypeError:
+        raise TypeError(
+            f"an index of a reference must be an integer, a slice, `ds` or an array of integers, "
+            f"got {index!r} of type {type(index).__name__}"
+        ) from None
+    dtype = aval.dtype  # type: ignore[attr-defined]
+    if dtype == np.bool_ and isinstance(index, Tracer):
+        raise NonConcreteBooleanIndexError(index)
+    if not dtypes.issubdtype(dtype, np.integer):
+        raise TypeError(
+            f"an index of a reference must be of integers, got {aval.str_short()}: {index!r}"
+        )
+    known = None if isinstance(index, Tracer) else known_integer(index)
+    return index if known is None else known
+
+
+def _pretty_index(index: Any, size: int, shown: Any) -> str:
+    if not isinstance(index, Slice):
+        return shown(index)
+    if index.is_dynamic_start or index.is_dynamic_size:
+        start = shown(index.start)
+        length = shown(index.size) if index.is_dynamic_size else index.size
+        return f"{start}:{start}+{length}"
+    stop = index.start + index.size
+    start = "" if index.start == 0 else str(index.start)
+    return f"{start}:{'' if stop == size else stop}"
+
+
+from ..trees import pytrees as _pytrees  # noqa: E402 - it registers its own nodes first

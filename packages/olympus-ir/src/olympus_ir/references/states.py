@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that work on references, as functions of arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..lax import references
+from ..trees import pytrees
+
+__all__ = ["run_state"]
+
+
+def run_state(f: Callable[..., None]) -> Callable[[Any], Any]:
+    """The function of arrays that a function of references comes to.
+
+    Args:
+      f: takes references, in any structure, and returns None.
+
+    Returns:
+      A function from what the references hold at first to what they hold in the end.
+
+    Raises:
+      TypeError: on the call, where ``f`` returns something.
+
+    Example:
+      >>> from olympus_ir import lax
+      >>> def double(ref):
+      ...     ref[...] = lax.mul(ref[...], 2.0)
+      >>> run_state(double)(3.0)
+      Array(6., dtype=float32, weak_type=True)
+    """
+
+    @functools.wraps(f)
+    def of_arrays(init: Any) -> Any:
+        leaves, tree = pytrees.tree_flatten(init)
+        refs = [references.new_ref(leaf) for leaf in leaves]
+        result = f(pytrees.tree_unflatten(tree, refs))
+        if result is not None:
+            raise TypeError(
+                f"a function for run_state writes its results to references and returns None; "
+                f"it returned {result!r}"
+            )
+        return pytrees.tree_unflatten(tree, [references.freeze(ref) for ref in refs])
+
+    return of_arrays

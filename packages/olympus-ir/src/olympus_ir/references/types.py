@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The type of references."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+from ..types.avals import AbstractValue, ShapedArray, typematch
+
+_interned: dict[tuple, weakref.ref] = {}
+_interning_lock = threading.Lock()
+
+
+class AbstractRef(AbstractValue):
+    """The type of a mutable reference to an array.
+
+    Types of references are interned as those of arrays are: equal ones are the same object.
+
+    Args:
+      inner_aval: the type of the array that it refers to.
+      memory_space: the memory that holds the array; None for the device's own.
+      kind: what the reference is for, where that matters to an interpreter.
+
+    Example:
+      >>> AbstractRef(ShapedArray((4,), "float32"))
+      Ref{float32[4]}
+    """
+
+    __slots__ = ("__weakref__", "inner_aval", "kind", "memory_space")
+
+    is_ref = True
+    inner_aval: Any
+    memory_space: Any
+    kind: Any
+
+    def __new__(cls, inner_aval: Any, memory_space: Any = None, kind: Any = None) -> AbstractRef:
+        key = (cls, inner_aval, memory_space, kind)
+        with _interning_lock:
+            reference = _interned.get(key)
+            self = reference() if reference is not None else None
+            if self is None:
+                self = object.__new__(cls)
+                object.__setattr__(self, "inner_aval", inner_aval)
+                object.__setattr__(self, "memory_space", memory_space)
+                object.__setattr__(self, "kind", kind)
+                _interned[key] = weakref.ref(self, lambda ref: _forget(key, ref))
+            return self
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"abstract values are immutable: cannot set {name!r} of {self}")
+
+    def __reduce__(self) -> tuple:
+        return (type(self), (self.inner_aval, self.memory_space, self.kind))
+
+    # ---- what the array's type says ----
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.inner_aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.inner_aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.inner_aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.inner_aval.size
+
+    @property
+    def sharding(self) -> Any:
+        return self.inner_aval.sharding
+
+    @property
+    def vma(self) -> frozenset:
+        return self.inner_aval.vma
+
+    @property
+    def weak_type(self) -> bool:
+        return self.inner_aval.weak_type
+
+    def __len__(self) -> int:
+        return len(self.inner_aval)
+
+    # ---- types made from it ----
+
+    def update(
+        self, inner_aval: Any = None, memory_space: Any = None, kind: Any = None
+    ) -> AbstractRef:
+        """The same type with some fields changed."""
+        return type(self)(
+            self.inner_aval if inner_aval is None else inner_aval,
+            self.memory_space if memory_space is None else memory_space,
+            self.kind if kind is None else kind,
+        )
+
+    def strip_weak_type(self) -> AbstractRef:
+        """The same type with a dtype that does not give way."""
+        return self.update(inner_aval=self.inner_aval.strip_weak_type())
+
+    def update_weak_type(self, weak_type: bool) -> AbstractRef:
+        """The same type with a dtype that gives way, or does not."""
+        return self.update(inner_aval=self.inner_aval.update(weak_type=weak_type))
+
+    def to_tangent_aval(self) -> AbstractRef:
+        """The type of references to tangents."""
+        return self.update(inner_aval=self.inner_aval.to_tangent_aval())
+
+    def matches(self, other: AbstractValue) -> bool:
+        return (
+            isinstance(other, AbstractRef)
+            and self.memory_space == other.memory_space
+            and typematch(self.inner_aval, other.inner_aval)
+        )
+
+    def str_short(self, short_dtypes: bool = False) -> str:
+        """The type in short, such as ``Ref{float32[4]}``."""
+        space = "" if self.memory_space is None else f"<{self.memory_space}>"
+        return f"Ref{space}{{{self.inner_aval.str_short(short_dtypes)}}}"
+
+    def __repr__(self) -> str:
+        return self.str_short()
+
+
+def _forget(key: tuple, reference: weakref.ref) -> None:
+    # A new value may have taken the key between the death of the old one and this call.
+    if _interned.get(key) is reference:
+        _interned.pop(key, None)
+
+
+def is_ref_aval(aval: Any) -> bool:
+    """Whether a type is that of references."""
+    return isinstance(aval, AbstractRef)
+
+
+def inner_aval(aval: Any) -> Any:
+    """The type of the array behind a type of references; other types as they are."""
+    return aval.inner_aval if isinstance(aval, AbstractRef) else aval
+
+
+def any_ref(avals: Iterable[Any]) -> bool:
+    """Whether there are references among values of these types."""
+    return any(isinstance(aval, AbstractRef) for aval in avals)
+
+
+def array_of_ref(aval: Any) -> ShapedArray:
+    """The type of what reading all of a reference gives.
+
+    Raises:
+      ValueError: where the type is not one of references.
+    """
+    if not isinstance(aval, AbstractRef):
+        raise ValueError(f"a reference is needed, got a value of type {aval.str_short()}")
+    return aval.inner_aval

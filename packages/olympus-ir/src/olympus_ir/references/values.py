@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""References as Python values: their methods, views of them, and those that hold an array now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..lax import references
+from ..programs.staging import StagingTrace, StagingTracer, staging_rules, tracer_types
+from ..programs.tracing import Tracer, register_tracer_type
+from ..types.avals import ShapedArray, get_aval, register_value_type
+from .indexing import NDIndexer
+from .transforms import (
+    BitcastTransform,
+    TransposeTransform,
+    reshape_of,
+    transformed_aval,
+)
+from .types import AbstractRef
+
+__all__ = ["Ref", "RefMethods", "TransformedRef", "referent"]
+
+
+class RefMethods:
+    """What references and views of them can do.
+
+    Tracer classes for values of type `AbstractRef` have this class before that of other tracers,
+    so that its methods are found first.
+    """
+
+    __slots__ = ()
+    is_ref = True
+
+    def _chain(self) -> tuple[Any, tuple]:
+        """The reference itself, and the transforms between it and this view."""
+        return self, ()
+
+    def _view(self, transform: Any) -> TransformedRef:
+        ref, transforms = self._chain()
+        view = TransformedRef(ref, (*transforms, transform))
+        view._array_aval()  # raises where the transform does not fit
+        return view
+
+    def _array_aval(self) -> ShapedArray:
+        """The type of what is read through this view."""
+        ref, transforms = self._chain()
+        return transformed_aval(get_aval(ref).inner_aval, transforms)  # type: ignore[attr-defined]
+
+    # ---- reading and writing ----
+
+    def __getitem__(self, idx: Any) -> Any:
+        return references.get(self, idx)
+
+    def __setitem__(self, idx: Any, value: Any) -> None:
+        references.swap(self, idx, value)
+
+    def get(self, idx: Any = ()) -> Any:
+        """Reads it, or the part that an index selects."""
+        return references.get(self, idx)
+
+    def set(self, value: Any, idx: Any = ()) -> None:
+        """Writes it, or the part that an index selects."""
+        references.set(self, idx, value)
+
+    def swap(self, value: Any, idx: Any = ()) -> Any:
+        """Writes it, or the part that an index selects; returns what was there."""
+        return references.swap(self, idx, value)
+
+    def addupdate(self, value: Any, idx: Any = ()) -> None:
+        """Adds to it, or to the part that an index selects."""
+        references.addupdate(self, idx, value)
+
+    # ---- views ----
+
+    @property
+    def at(self) -> RefIndexer:
+        """``ref.at[idx]`` is a view of a part: a reference itself, nothing is read."""
+        return RefIndexer(self)
+
+    def reshape(self, *shape: Any) -> TransformedRef:
+        """A view with another shape."""
+        return self._view(reshape_of(self._array_aval().shape, shape))
+
+    def transpose(self, *permutation: Any) -> TransformedRef:
+        """A view with the dimensions in another order, reversed by default."""
+        if len(permutation) == 1 and not isinstance(permutation[0], int):
+            (permutation,) = permutation
+        if not permutation:
+            permutation = tuple(reversed(range(self.ndim)))
+        return self._view(TransposeTransform(tuple(permutation)))
+
+    @property
+    def T(self) -> TransformedRef:
+        """A view with the dimensions in reverse order."""
+        return self.transpose()
+
+    def bitcast(self, dtype: Any) -> TransformedRef:
+        """A view whose bits are read as another dtype."""
+        return self._view(BitcastTransform(np.dtype(dtype)))
+
+    # ---- what the type knows ----
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._array_aval().shape
+
+    @property
+    def dtype(self) -> Any:
+        return self._array_aval().dtype
+
+    @property
+    def ndim(self) -> int:
+        return self._array_aval().ndim
+
+    @property
+    def size(self) -> int:
+        return self._array_aval().size
+
+    def __len__(self) -> int:
+        return len(self._array_aval())
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError(
+            f"a reference is not iterable: iterate over what was read, `ref[...]`; {self}"
+        )
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(f"a reference is no array: read it first, with `ref[...]`; got {self}")
+
+    def __bool__(self) -> bool:
+        return True
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def _refuse(name: str) -> Any:
+    def operation(self: Any, *others: Any) -> NoReturn:
+        raise TypeError(
+            f"unsupported operation {name} on a reference: read it first, with `ref[...]`; the "
+            f"reference is {self!r}"
+        )
+
+    operation.__name__ = name
+    return operation
+
+
+# Tracers of references inherit the operators of arrays, which would not know what to do.
+for _name in "add sub mul truediv floordiv mod pow matmul lshift rshift and or xor divmod".split():
+    setattr(RefMethods, f"__{_name}__", _refuse(f"__{_name}__"))
+    setattr(RefMethods, f"__r{_name}__", _refuse(f"__r{_name}__"))
+for _name in "neg pos abs invert lt le gt ge float int complex index round".split():
+    setattr(RefMethods, f"__{_name}__", _refuse(f"__{_name}__"))
+
+
+class RefIndexer:
+    """What ``ref.at`` is: indexed, it gives a view."""
+
+    __slots__ = ("_ref",)
+
+    def __init__(self, ref: RefMethods) -> None:
+        self._ref = ref
+
+    def __getitem__(self, idx: Any) -> TransformedRef:
+        shape = self._ref.shape
+        return self._ref._view(NDIndexer.from_indices_shape(idx, shape, validate=True))
+
+
+class TransformedRef(RefMethods):
+    """A view of a reference.
+
+    Attributes:
+      ref: the reference.
+      transforms: the chain of transforms from what it holds to what is seen.
+    """
+
+    __slots__ = ("ref", "transforms")
+
+    def __init__(self, ref: Any, transforms: tuple) -> None:
+        self.ref = ref
+        self.transforms = tuple(transforms)
+
+    def _chain(self) -> tuple[Any, tuple]:
+        return self.ref, self.transforms
+
+    @property
+    def type(self) -> ShapedArray:
+        """The type of what is seen."""
+        return self._array_aval()
+
+    def __repr__(self) -> str:
+        return f"TransformedRef(ref={self.ref!r}, transforms={self.transforms!r})"
+
+
+@register_tracer_type
+class StagingRefTracer(RefMethods, StagingTracer):
+    """Stands for a variable that is a reference, in a program being recorded."""
+
+    __slots__ = ()
+
+
+tracer_types[AbstractRef] = StagingRefTracer
+
+
+def _record_ref(primitive: Any) -> Any:
+    def record(trace: StagingTrace, args: Any, params: dict[str, Any]) -> StagingRefTracer:
+        return StagingRefTracer(trace, trace.record(primitive, args, params).atom)
+
+    return record
+
+
+for _primitive in (references.new_ref_p, references.empty_ref_p):
+    staging_rules.define(_primitive, _record_ref(_primitive))
+
+
+class _RefClass(type):
+    """Lets tracers of references count as instances of `Ref`."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return type.__instancecheck__(cls, instance) or (
+            isinstance(instance, Tracer) and isinstance(instance.aval, AbstractRef)
+        )
+
+
+class Ref(RefMethods, metaclass=_RefClass):
+    """A mutable reference to an array.
+
+    `olympus.new_ref` makes one. It may be an argument of compiled functions, and they may close
+    over it; what they write is seen afterwards.
+
+    Args:
+      aval: its type.
+      refs: the array that it holds at first.
+
+    Example:
+      >>> from olympus_ir.lax.references import new_ref
+      >>> ref = new_ref(np.zeros(2))
+      >>> ref[1] += 3.0
+      >>> ref
+      Ref([0., 3.], dtype=float32)
+    """
+
+    __slots__ = ("__weakref__", "_array", "_aval", "_owned")
+
+    def __init__(self, aval: AbstractRef, refs: Any) -> None:
+        self._aval = aval
+        self._array = refs
+        # Whether nobody else holds the array, so that its memory may be taken for the next one.
+        self._owned = False
+
+    @property
+    def aval(self) -> AbstractRef:
+        return self._aval
+
+    def _array_aval(self) -> ShapedArray:
+        return self._aval.inner_aval
+
+    def _current(self) -> Any:
+        """The array that is held now, for somebody to keep."""
+        self._owned = False
+        return self._array
+
+    def _replace(self, array: Any) -> None:
+        """Holds another array from now on, one that nobody else has."""
+        self._array = array
+        self._owned = True
+
+    @property
+    def sharding(self) -> Any:
+        return self._array.sharding
+
+    @property
+    def committed(self) -> bool:
+        return self._array.committed
+
+    @property
+    def format(self) -> Any:
+        return self._array.format
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the array's memory; it changes with every write."""
+        return self._array.unsafe_buffer_pointer()
+
+    def block_until_ready(self) -> Ref:
+        """Waits until everything that was written is there."""
+        self._array.block_until_ready()
+        return self
+
+    def __reduce__(self) -> Any:
+        return Ref, (self._aval, self._current())
+
+    def __copy__(self) -> Ref:
+        return Ref(self._aval, self._current())
+
+    def __deepcopy__(self, memo: Any) -> Ref:
+        return Ref(self._aval, self._current())
+
+    def __repr__(self) -> str:
+        text = repr(self._array)
+        return f"Ref{text[5:]}" if text.startswith("Array") else f"Ref({text})"
+
+    __str__ = __repr__
+
+
+register_value_type(Ref, lambda ref: ref._aval)
+
+
+def referent(value: Any) -> Any:
+    """What two names of one reference have in common: compare by identity."""
+    while True:
+        if isinstance(value, StagingTracer):
+            return value.atom
+        inner = getattr(value, "value", None) if isinstance(value, Tracer) else None
+        if inner is None:
+            return value
+        value = inner

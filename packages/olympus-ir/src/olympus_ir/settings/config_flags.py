@@ -1,0 +1,541 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration of the whole process: compiler, caches, backends, diagnostics.
+
+These flags have no thread-local values; those that have are in
+`olympus_ir.settings.config_states`. Some exist because programs set them by name, and say so: what
+they once switched is settled.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from .configuration import declare_flag, member_of, one_of, truth, typed
+
+count = typed(int, 0)
+text = typed(str, "")
+text_or_none = typed(str, None)
+count_or_none = typed(int, None)
+
+# --- Types and checks ----------------------------------------------------------------------------
+
+
+class ExplicitX64Mode(enum.IntEnum):
+    """What happens when a 64-bit type is asked for by name while they are disabled."""
+
+    WARN = 1
+    ERROR = 2
+    ALLOW = 3
+
+
+explicit_x64_dtypes = declare_flag(
+    "explicit_x64_dtypes",
+    ExplicitX64Mode.WARN,
+    member_of(ExplicitX64Mode),
+    "Whether an explicit request for a 64-bit type while they are disabled warns, fails or is met.",
+    shapes_programs=True,
+)
+check_static_indices = declare_flag(
+    "check_static_indices",
+    False,
+    truth,
+    "Raise an error when a constant index is out of bounds.",
+    shapes_programs=True,
+)
+error_checking_behavior_nan = declare_flag(
+    "error_checking_behavior_nan",
+    "ignore",
+    one_of(("ignore", "raise")),
+    "What error checking does where a NaN is generated.",
+    shapes_programs=True,
+)
+error_checking_behavior_divide = declare_flag(
+    "error_checking_behavior_divide",
+    "ignore",
+    one_of(("ignore", "raise")),
+    "What error checking does at a division by zero.",
+    shapes_programs=True,
+)
+error_checking_behavior_oob = declare_flag(
+    "error_checking_behavior_oob",
+    "ignore",
+    one_of(("ignore", "raise")),
+    "What error checking does at an index out of bounds.",
+    shapes_programs=True,
+)
+experimental_unsafe_xla_runtime_errors = declare_flag(
+    "experimental_unsafe_xla_runtime_errors",
+    False,
+    truth,
+    "Let checks that were not discharged stop the program from inside the compiled code.",
+)
+mutable_array_checks = declare_flag(
+    "mutable_array_checks",
+    True,
+    truth,
+    "Refuse programs in which two references may denote the same mutable array.",
+    shapes_programs=True,
+)
+disable_bwd_checks = declare_flag(
+    "disable_bwd_checks",
+    False,
+    truth,
+    "Skip the check that a custom_vjp's backward function returns cotangents of the right types.",
+    shapes_programs=True,
+)
+disable_vmap_shmap_error = declare_flag(
+    "disable_vmap_shmap_error",
+    False,
+    truth,
+    "Skip a check on the axis names when shard_map is batched.",
+    shapes_programs=True,
+)
+disallow_mesh_context_manager = declare_flag(
+    "disallow_mesh_context_manager", False, truth, "Refuse a mesh as a context manager."
+)
+
+# --- Tracing and differentiation -----------------------------------------------------------------
+
+use_direct_linearize = declare_flag(
+    "use_direct_linearize",
+    True,
+    truth,
+    "Linearize a function in one pass, not by forward differentiation and partial evaluation.",
+    shapes_programs=True,
+)
+use_simplified_jaxpr_constants = declare_flag(
+    "use_simplified_jaxpr_constants",
+    False,
+    truth,
+    "Keep array constants as literals of the traced program, not as its hidden arguments.",
+    shapes_programs=True,
+)
+embedded_constants_max_bytes = declare_flag(
+    "embedded_constants_max_bytes",
+    32,
+    typed(int, 32),
+    "Array constants up to this size are written into the lowered program.",
+    shapes_programs=True,
+)
+captured_constants_warn_bytes = declare_flag(
+    "captured_constants_warn_bytes",
+    2_000_000_000,
+    typed(int, 2_000_000_000),
+    "Warn when a lowered program has more bytes of constants; -1 for never.",
+)
+captured_constants_report_frames = declare_flag(
+    "captured_constants_report_frames",
+    0,
+    count,
+    "How many stack frames to show for each constant in that warning; -1 for all.",
+)
+scan3 = declare_flag(
+    "scan3",
+    False,
+    truth,
+    "Accepted for portability: there is one implementation of scan.",
+    shapes_programs=True,
+)
+remat3 = declare_flag(
+    "remat3",
+    False,
+    truth,
+    "Accepted for portability: there is one implementation of checkpoint.",
+    shapes_programs=True,
+)
+custom_vjp3 = declare_flag(
+    "custom_vjp3",
+    False,
+    truth,
+    "Accepted for portability: there is one implementation of custom_vjp.",
+    shapes_programs=True,
+)
+refs_to_pins = declare_flag(
+    "refs_to_pins", False, truth, "Lower references to pinned buffers.", shapes_programs=True
+)
+log_checkpoint_residuals = declare_flag(
+    "log_checkpoint_residuals",
+    False,
+    truth,
+    "Log which values checkpoint keeps for the backward pass.",
+)
+
+# --- Random numbers ------------------------------------------------------------------------------
+
+random_seed_offset = declare_flag(
+    "random_seed_offset", 0, count, "A number added to every seed.", shapes_programs=True
+)
+threefry_gpu_kernel_lowering = declare_flag(
+    "threefry_gpu_kernel_lowering",
+    False,
+    truth,
+    "On GPUs, compute threefry bits with a hand-written kernel.",
+    shapes_programs=True,
+)
+high_dynamic_range_gumbel = declare_flag(
+    "high_dynamic_range_gumbel",
+    False,
+    truth,
+    "Draw two samples for one Gumbel variate, which resolves events of low probability better.",
+    shapes_programs=True,
+)
+
+# --- Tracebacks, logs, printing ------------------------------------------------------------------
+
+traceback_filtering = declare_flag(
+    "traceback_filtering",
+    "auto",
+    one_of(("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto")),
+    "How OLYMPUS's own frames are kept out of the tracebacks of errors.",
+)
+tracer_error_num_traceback_frames = declare_flag(
+    "tracer_error_num_traceback_frames",
+    5,
+    typed(int, 5),
+    "How many stack frames errors about leaked tracers show.",
+)
+include_full_tracebacks_in_locations = declare_flag(
+    "include_full_tracebacks_in_locations",
+    True,
+    truth,
+    "Write whole tracebacks, not single lines, into the locations of lowered programs.",
+)
+traceback_in_locations_limit = declare_flag(
+    "traceback_in_locations_limit",
+    100,
+    typed(int, 100),
+    "How many frames the locations of lowered programs have at most; -1 for no limit.",
+)
+send_traceback_to_runtime = declare_flag(
+    "send_traceback_to_runtime",
+    "off",
+    one_of(("off", "on", "full", "OFF", "ON", "FULL")),
+    "How much of the Python stack is given to the runtime at each call.",
+)
+hlo_source_file_canonicalization_regex = declare_flag(
+    "hlo_source_file_canonicalization_regex",
+    None,
+    text_or_none,
+    "What this regular expression matches is removed from file names in lowered programs.",
+    shapes_programs=True,
+)
+source_url_schema = declare_flag(
+    "source_url_schema", None, text_or_none, "Template of the links to source lines in reports."
+)
+pprint_use_color = declare_flag(
+    "pprint_use_color", True, truth, "Use colours when a program is printed on a terminal."
+)
+debug_log_modules = declare_flag(
+    "debug_log_modules",
+    "",
+    text,
+    "Names of modules, separated by commas, whose debugging messages are shown.",
+)
+logging_level = declare_flag(
+    "logging_level",
+    "NOTSET",
+    one_of(("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), optional=True),
+    "The level of OLYMPUS's loggers.",
+)
+compiler_detailed_logging_min_ops = declare_flag(
+    "compiler_detailed_logging_min_ops",
+    10,
+    typed(int, 10),
+    "Compilations of programs with fewer operations are not logged in detail.",
+)
+dump_ir_to = declare_flag(
+    "dump_ir_to",
+    "",
+    text,
+    "Directory that lowered programs are written to; 'sponge' for the test runner's.",
+)
+dump_ir_modes = declare_flag(
+    "dump_ir_modes",
+    "stablehlo",
+    typed(str, "stablehlo"),
+    "What to write there, separated by commas: stablehlo, jaxpr, jaxpr_html, eqn_count_pprof.",
+)
+include_debug_info_in_dumps = declare_flag(
+    "include_debug_info_in_dumps", True, truth, "Write locations into dumped programs."
+)
+
+# --- Compilation ---------------------------------------------------------------------------------
+
+OPTIMIZATION_LEVELS = one_of(("UNKNOWN", "O0", "O1", "O2", "O3"))
+disable_most_optimizations = declare_flag(
+    "disable_most_optimizations", False, truth, "Compile quickly, with little optimization."
+)
+optimization_level = declare_flag(
+    "optimization_level", "UNKNOWN", OPTIMIZATION_LEVELS, "How hard the compiler works on speed."
+)
+memory_fitting_level = declare_flag(
+    "memory_fitting_level",
+    "O2",
+    OPTIMIZATION_LEVELS,
+    "How hard the compiler works on fitting the program into memory.",
+)
+exec_time_optimization_effort = declare_flag(
+    "exec_time_optimization_effort",
+    0.0,
+    typed(float, 0.0),
+    "The compiler's effort for speed, from -1.0 to 1.0.",
+)
+memory_fitting_effort = declare_flag(
+    "memory_fitting_effort",
+    0.0,
+    typed(float, 0.0),
+    "The compiler's effort for memory, from -1.0 to 1.0.",
+)
+outline_repeated_blocks = declare_flag(
+    "outline_repeated_blocks",
+    True,
+    truth,
+    "Compile equal blocks of a program for CPUs, such as layers written out, as calls of one "
+    "function.",
+)
+compiler_enable_remat_pass = declare_flag(
+    "compiler_enable_remat_pass",
+    True,
+    truth,
+    "Let the compiler compute values twice when memory does not suffice.",
+)
+use_shardy_partitioner = declare_flag(
+    "use_shardy_partitioner",
+    True,
+    truth,
+    "Partition programs over devices with Shardy.",
+    shapes_programs=True,
+)
+xla_profile_version = declare_flag(
+    "xla_profile_version",
+    0,
+    count,
+    "Version of the profile that guides a remote compiler.",
+    shapes_programs=True,
+)
+enable_pgle = declare_flag(
+    "enable_pgle",
+    False,
+    truth,
+    "Profile the first runs of a program and compile it again with the latencies found.",
+    shapes_programs=True,
+)
+pgle_profiling_runs = declare_flag(
+    "pgle_profiling_runs",
+    3,
+    typed(int, 3),
+    "How many runs are profiled for that.",
+    shapes_programs=True,
+)
+pgle_aggregation_percentile = declare_flag(
+    "pgle_aggregation_percentile",
+    90,
+    typed(int, 90),
+    "The percentile by which the profiles of those runs are combined.",
+)
+use_magma = declare_flag(
+    "use_magma",
+    "auto",
+    one_of(("off", "on", "auto")),
+    "On GPUs, compute eigenvalues of general matrices with MAGMA.",
+)
+bcoo_cusparse_lowering = declare_flag(
+    "bcoo_cusparse_lowering", False, truth, "On NVIDIA GPUs, lower sparse products to cuSPARSE."
+)
+ragged_dot_use_ragged_dot_instruction = declare_flag(
+    "ragged_dot_use_ragged_dot_instruction",
+    True,
+    truth,
+    "On TPUs, lower ragged products to XLA's own instruction.",
+    shapes_programs=True,
+)
+ragged_dot_use_gpu_pallas_triton_lowering = declare_flag(
+    "ragged_dot_use_gpu_pallas_triton_lowering",
+    False,
+    truth,
+    "On GPUs, lower ragged products to a Triton kernel.",
+    shapes_programs=True,
+)
+
+# --- Backends and devices ------------------------------------------------------------------------
+
+platforms = declare_flag(
+    "platforms",
+    None,
+    text_or_none,
+    "Platforms to use, separated by commas, the default one first; None for all that are there.",
+)
+platform_name = declare_flag(
+    "platform_name", "", text, "The platform to use; olympus_platforms is the newer flag."
+)
+xla_backend = declare_flag(
+    "xla_backend", "", text, "The platform to use; olympus_platforms is the newer flag."
+)
+backend_target = declare_flag(
+    "backend_target", "", text, "'local', or 'rpc:' and the address of a remote service."
+)
+pjrt_client_create_options = declare_flag(
+    "pjrt_client_create_options",
+    None,
+    text_or_none,
+    "Options for a plugin's client, as 'key:value;key:value'.",
+)
+num_cpu_devices = declare_flag(
+    "num_cpu_devices",
+    -1,
+    typed(int, -1),
+    "How many devices the CPU counts as; -1 for the number in XLA_FLAGS, or one.",
+)
+cpu_enable_async_dispatch = declare_flag(
+    "cpu_enable_async_dispatch", True, truth, "Run CPU programs in the background."
+)
+cpu_collectives_implementation = declare_flag(
+    "cpu_collectives_implementation",
+    "gloo",
+    one_of(("gloo", "mpi", "megascale"), optional=True),
+    "What CPU processes communicate with.",
+)
+cpu_get_local_topology_timeout_minutes = declare_flag(
+    "cpu_get_local_topology_timeout_minutes",
+    2,
+    typed(int, 2),
+    "How long CPU processes wait for one another's devices.",
+)
+cpu_get_global_topology_timeout_minutes = declare_flag(
+    "cpu_get_global_topology_timeout_minutes",
+    5,
+    typed(int, 5),
+    "How long CPU processes wait for the global topology; longer than for the local ones.",
+)
+cuda_visible_devices = declare_flag(
+    "cuda_visible_devices",
+    "all",
+    typed(str, "all"),
+    "NVIDIA devices to use, as numbers separated by commas, or 'all'.",
+)
+rocm_visible_devices = declare_flag(
+    "rocm_visible_devices",
+    "all",
+    typed(str, "all"),
+    "AMD devices to use, as numbers separated by commas, or 'all'.",
+)
+oneapi_visible_devices = declare_flag(
+    "oneapi_visible_devices",
+    "all",
+    typed(str, "all"),
+    "Intel devices to use, as numbers separated by commas, or 'all'.",
+)
+mock_gpu_topology = declare_flag(
+    "mock_gpu_topology",
+    "",
+    text,
+    "A topology for GPUs to pretend, as 'slices x hosts per slice x devices per host'.",
+)
+mock_num_gpu_processes = declare_flag(
+    "mock_num_gpu_processes", 0, count, "How many GPU processes to pretend; 0 for none."
+)
+sort_devices_by_process_index = declare_flag(
+    "sort_devices_by_process_index",
+    True,
+    truth,
+    "List devices by process first and number second, not by number alone.",
+)
+debug_leaked_clients_on_clear_backends = declare_flag(
+    "debug_leaked_clients_on_clear_backends",
+    False,
+    truth,
+    "Raise an error when a client is still in use after its backend was cleared.",
+)
+
+# --- Several processes ---------------------------------------------------------------------------
+
+distributed_debug = declare_flag(
+    "distributed_debug", False, truth, "Log more about the start of several processes."
+)
+check_proxy_envs = declare_flag(
+    "check_proxy_envs", True, truth, "Warn when proxy variables may keep processes apart."
+)
+enable_recoverability = declare_flag(
+    "enable_recoverability", False, truth, "Continue when another process has failed."
+)
+enable_preemption_service = declare_flag(
+    "enable_preemption_service", True, truth, "Agree on a step to stop at when one is preempted."
+)
+force_dcn_cross_host_transfers = declare_flag(
+    "force_dcn_cross_host_transfers",
+    False,
+    truth,
+    "Copy between hosts over the network also where the platform has a way of its own.",
+)
+cross_host_transfer_socket_address = declare_flag(
+    "cross_host_transfer_socket_address",
+    "",
+    text,
+    "Address of the socket for copies between hosts over the network.",
+)
+cross_host_transport_addresses = declare_flag(
+    "cross_host_transport_addresses",
+    "",
+    text,
+    "Addresses of the transports for these copies, separated by commas.",
+)
+cross_host_transfer_timeout_seconds = declare_flag(
+    "cross_host_transfer_timeout_seconds",
+    None,
+    count_or_none,
+    "How long these copies wait for the other side; None for a minute.",
+)
+cross_host_transfer_transfer_size = declare_flag(
+    "cross_host_transfer_transfer_size",
+    None,
+    count_or_none,
+    "Size of the pieces of these copies, in bytes; None for the library's choice.",
+)
+
+# --- Export --------------------------------------------------------------------------------------
+
+export_calling_convention_version = declare_flag(
+    "export_calling_convention_version",
+    10,
+    typed(int, 10),
+    "Version of the calling convention of exported programs.",
+)
+export_ignore_forward_compatibility = declare_flag(
+    "export_ignore_forward_compatibility",
+    False,
+    truth,
+    "Export operations that older consumers may not know.",
+)
+serialization_version = declare_flag(
+    "serialization_version",
+    0,
+    count,
+    "The older name of olympus_export_calling_convention_version.",
+)
+
+# --- Kernels -------------------------------------------------------------------------------------
+
+pallas_use_mosaic_gpu = declare_flag(
+    "pallas_use_mosaic_gpu",
+    True,
+    truth,
+    "On NVIDIA GPUs, lower kernels with Mosaic and not with Triton.",
+    shapes_programs=True,
+)
+pallas_verbose_errors = declare_flag(
+    "pallas_verbose_errors", False, truth, "Show the lowered kernel in errors about it."
+)
+use_emit_pipeline_primitive = declare_flag(
+    "use_emit_pipeline_primitive",
+    False,
+    truth,
+    "Record the pipelines of kernels as one operation.",
+    shapes_programs=True,
+)
+mosaic_allow_hlo = declare_flag(
+    "mosaic_allow_hlo",
+    False,
+    truth,
+    "Accept StableHLO operations in TPU kernels.",
+    shapes_programs=True,
+)

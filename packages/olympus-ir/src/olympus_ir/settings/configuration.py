@@ -1,0 +1,518 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kinds of configuration flags, and the object that holds them all.
+
+A `Flag` is one process-wide value; a `State` can also be overridden for the current thread by using
+it as a context manager. Both are jaxlib ``Config`` objects, so reading ``flag.value`` on a hot path
+is one C++ attribute access.
+
+jaxlib makes every ``Config`` created with ``include_in_jit_key`` a part of the key that it compares
+on each call of a compiled function, at about 5 ns a flag. Flags that change what is traced, lowered
+or computed have to be in that key. A `State` is there by itself, because each thread may have its
+own value; the flags without thread-local values are there together, as one tuple of those that
+differ from their defaults (``program_flags``), which costs the same however many there are.
+
+All flags are declared in `olympus_ir.settings.config_states`, at import: creating another member of
+the key later would invalidate every compiled function's cache.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from .._jaxlib import Config, config_unset
+from .naming import naming
+
+__all__ = [
+    "NO_DEFAULT",
+    "Configuration",
+    "Flag",
+    "Kind",
+    "Override",
+    "State",
+    "member_of",
+    "one_of",
+    "program_flags",
+    "truth",
+    "typed",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PREFIX = "olympus_"
+TRUE_WORDS = frozenset({"y", "yes", "t", "true", "on", "1"})
+FALSE_WORDS = frozenset({"n", "no", "f", "false", "off", "0"})
+
+# Values of all `Flag`s that shape programs and differ from their defaults, as sorted pairs.
+program_flags = Config("program_flags", (), include_in_jit_key=True, include_in_trace_context=True)
+
+
+class NoDefault:
+    """The type of a context manager argument that was not given."""
+
+    def __repr__(self) -> str:
+        return "<no default>"
+
+
+NO_DEFAULT = NoDefault()
+
+
+class Flag(Config):
+    """A process-wide configuration value with a parser, a default and a description.
+
+    Attributes:
+        flag_name: the full name, as in ``config.update(flag_name, value)``.
+        default: the value without environment variable or update.
+        description: what the flag does, in a sentence or two.
+        kind: how new values are read.
+        shapes_programs: whether traced or compiled programs depend on the value.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        default: Any,
+        description: str,
+        kind: Kind,
+        *,
+        shapes_programs: bool = False,
+        in_key: bool = False,
+    ):
+        super().__init__(name, default, include_in_jit_key=in_key, include_in_trace_context=in_key)
+        self.__name__ = name.removeprefix(PREFIX)
+        self.__doc__ = description
+        self.flag_name = name
+        self.default = default
+        self.description = description
+        self.kind = kind
+        self.shapes_programs = shapes_programs
+        self._validators: tuple[Callable[[Any], None], ...] = ()
+        self._global_hooks: tuple[Callable[[Any], None], ...] = ()
+
+    @property
+    def shown_name(self) -> str:
+        """The full name as messages give it."""
+        return f"{naming.module}_{self.__name__}"
+
+    def parse(self, value: Any) -> Any:
+        """Returns ``value`` in the flag's type, or raises an error that says what is accepted."""
+        try:
+            value = self.kind.parse(value)
+        except ValueError as error:
+            raise ValueError(f"{self.shown_name}: {error}") from None
+        for validate in self._validators:
+            validate(value)
+        return value
+
+    def update(self, value: Any) -> None:
+        """Sets the value for the whole process."""
+        value = self.parse(value)
+        self.set_global(value)
+        if self.shapes_programs:
+            self._record_in_program_flags(value)
+        for hook in self._global_hooks:
+            hook(value)
+
+    def add_validator(self, validate: Callable[[Any], None]) -> None:
+        """Adds a function that raises when a new value must be refused."""
+        self._validators += (validate,)
+
+    def add_global_hook(self, hook: Callable[[Any], None]) -> None:
+        """Calls ``hook`` with the present value now, and with each new process-wide value."""
+        self._global_hooks += (hook,)
+        hook(self.get_global())
+
+    def _record_in_program_flags(self, value: Any) -> None:
+        others = [pair for pair in program_flags.get_global() if pair[0] != self.flag_name]
+        if value != self.default:
+            others.append((self.flag_name, value))
+        program_flags.set_global(tuple(sorted(others, key=lambda pair: pair[0])))
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"The flag {self.__name__} has no truth value; read {self.__name__}.value instead."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.flag_name}={self.value!r}>"
+
+
+class State(Flag):
+    """A flag that a thread can override: calling it returns a context manager and decorator.
+
+    Example:
+        >>> from olympus_ir.settings.config_states import enable_x64
+        >>> with enable_x64(True):
+        ...     print(enable_x64.value)
+        True
+    """
+
+    def __init__(
+        self,
+        name: str,
+        default: Any,
+        description: str,
+        kind: Kind,
+        *,
+        shapes_programs: bool = False,
+        default_override: Any = NO_DEFAULT,
+    ):
+        super().__init__(
+            name,
+            default,
+            description,
+            kind,
+            shapes_programs=shapes_programs,
+            in_key=shapes_programs,
+        )
+        self._default_override = default_override
+        self._local_hooks: tuple[Callable[[Any], None], ...] = ()
+
+    def __call__(self, new_val: Any = NO_DEFAULT) -> Override:
+        """Returns a context manager that sets the value to ``new_val`` in the current thread."""
+        if new_val is NO_DEFAULT:
+            new_val = self._default_override
+            if new_val is NO_DEFAULT:
+                raise TypeError(
+                    f"{self.__name__}() needs the new value as its argument, "
+                    f"for example {self.__name__}({self.default!r})."
+                )
+        return Override(self, self.parse(new_val))
+
+    def update(self, value: Any) -> None:
+        """Sets the value for the whole process; threads with an override keep theirs."""
+        value = self.parse(value)
+        self.set_global(value)
+        for hook in self._global_hooks:
+            hook(value)
+
+    def add_local_hook(self, hook: Callable[[Any], None]) -> None:
+        """Calls ``hook`` with each new thread-local value, and None when there is none any more."""
+        self._local_hooks += (hook,)
+
+    def swap_override(self, value: Any) -> Any:
+        """Sets the thread's value, already parsed, and returns the one to put back afterwards."""
+        previous = self.swap_local(value)
+        if self._local_hooks:
+            local = None if value is config_unset else value
+            for hook in self._local_hooks:
+                hook(local)
+        return previous
+
+
+class Override:
+    """A value of a `State` in one thread, for a ``with`` block or for the calls of a function."""
+
+    __slots__ = ("_previous", "_swap", "_value", "state")
+
+    def __init__(self, state: State, value: Any):
+        self.state = state
+        self._value = value
+        # Without hooks the C++ method will do.
+        self._swap = state.swap_override if state._local_hooks else state.swap_local
+
+    def __enter__(self) -> None:
+        self._previous = self._swap(self._value)
+
+    def __exit__(self, *exception: object) -> None:
+        self._swap(self._previous)
+
+    def __call__(self, function: F) -> F:
+        """Returns ``function`` with the value in force during its calls."""
+        state, value = self.state, self._value
+
+        @functools.wraps(function)
+        def with_override(*args: Any, **kwargs: Any) -> Any:
+            with Override(state, value):
+                return function(*args, **kwargs)
+
+        return with_override  # type: ignore[return-value]
+
+
+class Configuration:
+    """All flags by name: ``config.olympus_enable_x64`` reads one, `update` sets one.
+
+    Every flag also has an environment variable, its name in capitals, that is read once, at import.
+    """
+
+    def __init__(self) -> None:
+        self._flags: dict[str, Flag] = {}
+        self._other_prefixes: tuple[str, ...] = ()
+        self._environment = {
+            name: value for name, value in os.environ.items() if name.startswith("OLYMPUS_")
+        }
+
+    def add(self, flag: Flag) -> None:
+        """Takes in a new flag, and sets it from its environment variable if there is one."""
+        if flag.flag_name in self._flags:
+            raise ValueError(f"The configuration flag {flag.flag_name} is declared twice.")
+        self._flags[flag.flag_name] = flag
+        self._read_environment(flag)
+
+    def _read_environment(self, flag: Flag) -> None:
+        text = self._environment.get(flag.flag_name.upper())
+        if text is not None:
+            try:
+                flag.update(flag.kind.from_text(text))
+            except ValueError as error:
+                raise ValueError(
+                    f"The environment variable {flag.flag_name.upper()} is {text!r}: {error}"
+                ) from None
+
+    def answer_to(self, prefix: str) -> None:
+        """Lets flags be called ``<prefix><name>`` too, and reads the variables so named.
+
+        A variable with OLYMPUS's own name comes first. The words of the rest of a name are taken
+        as they are, except that ``jaxpr`` is ``olympuspr``.
+
+        Args:
+            prefix: in small letters, such as ``"jax_"``.
+        """
+        if prefix in self._other_prefixes:
+            return
+        self._other_prefixes += (prefix,)
+        for variable, text in os.environ.items():
+            if variable.startswith(prefix.upper()):
+                name = self._own_name(variable.lower())
+                if name.upper() not in self._environment:
+                    self._environment[name.upper()] = text
+                    if name in self._flags:
+                        self._read_environment(self._flags[name])
+
+    def flag(self, name: str) -> Flag:
+        """Returns the flag object called ``name``, or raises an error that names similar ones."""
+        flag = self._flags.get(name)
+        if flag is None:
+            flag = self._flags.get(self._own_name(name))
+        if flag is None:
+            raise AttributeError(self._unknown(name), name=name, obj=self)
+        return flag
+
+    def update(self, name: str, value: Any) -> None:
+        """Sets the flag ``name`` for the whole process.
+
+        Args:
+            name: the full name, such as ``"olympus_enable_x64"``.
+            value: the new value; flags with a fixed set of values name them in the error.
+
+        Raises:
+            AttributeError: there is no such flag.
+            ValueError: the flag does not take this value.
+
+        Example:
+            >>> from olympus_ir.settings.config import config
+            >>> config.update("olympus_numpy_rank_promotion", "warn")
+            >>> config.olympus_numpy_rank_promotion
+            'warn'
+            >>> config.update("olympus_numpy_rank_promotion", "allow")
+        """
+        self.flag(name).update(value)
+
+    def read(self, name: str) -> Any:
+        """Returns the value of the flag ``name`` in the current thread."""
+        return self.flag(name).value
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All values in the current thread, by name."""
+        return {name: flag.value for name, flag in self._flags.items()}
+
+    def config_with_absl(self) -> None:
+        """Declares all flags to absl: `absl.app.run` then reads them from the command line.
+
+        Example:
+            >>> from olympus_ir.settings.config import config
+            >>> config.config_with_absl()  # doctest: +SKIP
+        """
+        self._command_line().declare(self._flags_on_command_line())
+
+    def parse_flags_with_absl(self) -> None:
+        """Reads the flags from the command line at once, as absl reads flags.
+
+        The options that are no configuration flags are left to the program.
+
+        Example:
+            >>> from olympus_ir.settings.config import config
+            >>> config.parse_flags_with_absl()  # doctest: +SKIP
+        """
+        self._command_line().read(self._flags_on_command_line())
+
+    @staticmethod
+    def _command_line() -> Any:
+        from . import command_line  # it imports this module
+
+        return command_line
+
+    def _flags_on_command_line(self) -> dict[str, Flag]:
+        prefix = self._other_prefixes[0] if self._other_prefixes else PREFIX
+        return {prefix + name.removeprefix(PREFIX): flag for name, flag in self._flags.items()}
+
+    def describe(self, name: str) -> str:
+        """Returns what the flag ``name`` does, its default and the values it takes."""
+        flag = self.flag(name)
+        choices = f" One of {list(flag.kind.choices)}." if flag.kind.choices else ""
+        return f"{name}: {flag.description} Default: {flag.default!r}.{choices}"
+
+    @property
+    def x64_enabled(self) -> bool:
+        """Whether 64-bit types are enabled in the current thread."""
+        return self._flags["olympus_enable_x64"].value
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.flag(name).value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_"):
+            object.__setattr__(self, name, value)
+            return
+        self.flag(name)
+        raise AttributeError(
+            f"Configuration flags are set by a call: config.update({name!r}, {value!r})",
+            name=name,
+            obj=self,
+        )
+
+    def __dir__(self) -> Iterable[str]:
+        return [*super().__dir__(), *self._flags]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._flags)
+
+    def __repr__(self) -> str:
+        changed = [
+            f"{name}={flag.value!r}"
+            for name, flag in self._flags.items()
+            if flag.value != flag.default
+        ]
+        return f"<olympus configuration: {', '.join(changed) or 'all defaults'}>"
+
+    def _own_name(self, name: str) -> str:
+        for prefix in self._other_prefixes:
+            if name.startswith(prefix):
+                return PREFIX + name.removeprefix(prefix).replace("jaxpr", "olympuspr")
+        return name
+
+    def _unknown(self, name: str) -> str:
+        # difflib takes milliseconds to import and serves this message only.
+        import difflib
+
+        stem = name.lower().removeprefix("jax_").removeprefix(PREFIX)
+        stems = {known.removeprefix(PREFIX): known for known in self._flags}
+        near = [stems[match] for match in difflib.get_close_matches(stem, stems, n=3)]
+        suggestion = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        return f"Unrecognized config option: {name}.{suggestion}"
+
+
+class Kind:
+    """The type of a flag: how a new value, and the text of an environment variable, are read.
+
+    ``parse`` raises a ValueError whose message continues the flag's name.
+    """
+
+    def __init__(
+        self,
+        parse: Callable[[Any], Any],
+        from_text: Callable[[str], Any] = str,
+        choices: tuple[Any, ...] = (),
+    ) -> None:
+        self.parse = parse
+        self.from_text = from_text
+        self.choices = choices
+
+
+def _truth_value(value: Any) -> bool:
+    if isinstance(value, str):
+        word = value.lower()
+        if word in TRUE_WORDS:
+            return True
+        if word in FALSE_WORDS:
+            return False
+        raise ValueError(f"must be a truth value such as 'true' or 'false', got {value!r}")
+    return bool(value)
+
+
+truth = Kind(_truth_value)
+
+
+def typed(expected: type, default: Any) -> Kind:
+    """Returns the kind of flags of one Python type; None stands for the default."""
+
+    def parse(value: Any) -> Any:
+        if value is None:
+            return default
+        if isinstance(value, expected):
+            return value
+        if expected is float and isinstance(value, int):
+            return float(value)
+        raise ValueError(
+            f"new {'string' if expected is str else expected.__name__} config value must be None "
+            f"or of type {expected.__name__}, "
+            f"got {value!r} of type {type(value).__name__}"
+        )
+
+    return Kind(parse, expected)
+
+
+def one_of(choices: tuple[str, ...], *, optional: bool = False) -> Kind:
+    """Returns the kind of flags with a fixed set of strings as values."""
+    accepted = frozenset(choices)
+
+    def parse(value: Any) -> Any:
+        if (isinstance(value, str) and value in accepted) or (optional and value is None):
+            return value
+        raise ValueError(
+            f"new enum value must be {'None or ' if optional else ''}in {list(choices)}, got "
+            f"{value!r} of type {type(value)}."
+        )
+
+    return Kind(parse, choices=choices)
+
+
+def member_of(enumeration: type[enum.Enum]) -> Kind:
+    """Returns the kind of flags that are members of an enumeration, given as such or by name."""
+    members = {member.name.lower(): member for member in enumeration}
+
+    def parse(value: Any) -> Any:
+        if isinstance(value, enumeration):
+            return value
+        if isinstance(value, str) and value in members:
+            return members[value]
+        raise ValueError(
+            f"new enum value must be in {list(members)} or a member of {enumeration.__name__}; "
+            f"{value!r} is not a valid {enumeration.__name__}."
+        )
+
+    return Kind(parse, choices=tuple(members))
+
+
+config = Configuration()
+
+
+def declare_flag(
+    name: str, default: Any, kind: Kind, description: str, *, shapes_programs: bool = False
+) -> Flag:
+    """Declares a process-wide flag, ``olympus_<name>``."""
+    flag = Flag(PREFIX + name, default, description, kind, shapes_programs=shapes_programs)
+    config.add(flag)
+    return flag
+
+
+def declare_state(
+    name: str, default: Any, kind: Kind, description: str, *, shapes_programs: bool = False
+) -> State:
+    """Declares a flag with thread-local overrides; a switch is on in ``with switch():``."""
+    state = State(
+        PREFIX + name,
+        default,
+        description,
+        kind,
+        shapes_programs=shapes_programs,
+        default_override=True if kind is truth else NO_DEFAULT,
+    )
+    config.add(state)
+    return state

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From functions of pytrees to functions of flat operands, and what they are called in errors."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..diagnostics.source_info import FunctionOrigin, function_name
+from ..programs.olympuspr import DebugInfo
+from . import pytrees
+from .wrapping import update_wrapper
+
+if TYPE_CHECKING:
+    import inspect
+
+__all__ = [
+    "FlatFunction",
+    "argument_numbers",
+    "debug_info",
+    "debug_info_of_tree",
+    "function_name",
+    "function_source",
+    "result_paths",
+    "select_arguments",
+]
+
+
+class FlatFunction:
+    """A function of pytrees as a function of flat leaves; remembers the result's structure.
+
+    Args:
+      fun: the function.
+      in_tree: the structure of ``(args, kwargs)``.
+    """
+
+    __slots__ = ("_out_tree", "fun", "in_tree")
+
+    def __init__(self, fun: Callable[..., Any], in_tree: Any) -> None:
+        self.fun = fun
+        self.in_tree = in_tree
+        self._out_tree: Any = None
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        args, kwargs = pytrees.tree_unflatten(self.in_tree, leaves)
+        out_leaves, self._out_tree = pytrees.tree_flatten(self.fun(*args, **kwargs))
+        return out_leaves
+
+    @property
+    def __name__(self) -> str:
+        return function_name(self.fun)
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        return self.fun
+
+    @property
+    def out_tree(self) -> Any:
+        """The structure of the result; known once the function has been called."""
+        if self._out_tree is None:
+            raise RuntimeError("the function has not been called yet")
+        return self._out_tree
+
+
+def function_source(fun: Any) -> str:
+    """``name at file:line`` of a function, or its name alone where the place is not known."""
+    return FunctionOrigin(fun).description
+
+
+def debug_info(
+    traced_for: str,
+    fun: Any,
+    args: tuple,
+    kwargs: dict[str, Any],
+    *,
+    static_argnums: Sequence[int] = (),
+    static_argnames: Sequence[str] = (),
+    result_paths_thunk: Callable[[], Sequence[str]] | None = None,
+    sourceinfo: str | None = None,
+    signature: inspect.Signature | None = None,
+) -> DebugInfo:
+    """What error messages will say of a function; nothing of it is worked out now.
+
+    Args:
+      traced_for: the transformation.
+      fun: the user's function.
+      args: its positional arguments (only their structure is kept).
+      kwargs: its keyword arguments.
+      static_argnums: the positional arguments that are not traced.
+      static_argnames: the keyword arguments that are not traced.
+      result_paths_thunk: gives the paths of the results, where they are known.
+      sourceinfo: the function's name and place, ``f at file.py:3``, where it does not tell itself.
+      signature: the function's signature, where it does not tell itself.
+    """
+    static = frozenset(static_argnums)
+    dynamic_args = [
+        (position, pytrees.tree_structure(arg))
+        for position, arg in enumerate(args)
+        if position not in static
+    ]
+    dynamic_kwargs = [
+        (name, pytrees.tree_structure(kwargs[name]))
+        for name in sorted(kwargs)
+        if name not in static_argnames
+    ]
+    origin: Any = FunctionOrigin(fun) if signature is None else _SignedOrigin(fun, signature)
+    return DebugInfo(
+        traced_for,
+        origin if sourceinfo is None else sourceinfo,
+        lambda: _argument_names(origin, dynamic_args, dynamic_kwargs),
+        result_paths_thunk,
+    )
+
+
+class _SignedOrigin(FunctionOrigin):
+    """What is told of a function whose parameters are not those of its code."""
+
+    __slots__ = ("_parameters",)
+
+    def __init__(self, fun: Any, signature: inspect.Signature) -> None:
+        super().__init__(fun)
+        self._parameters = list(signature.parameters.values())
+
+    def positional_name(self, position: int) -> str:
+        for place, parameter in enumerate(self._parameters):
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                return f"{parameter.name}[{position - place}]"
+            if place == position:
+                return parameter.name
+        return f"args[{position}]"
+
+    def keyword_name(self, name: str) -> str:
+        for parameter in self._parameters:
+            if parameter.kind is parameter.VAR_KEYWORD:
+                return f"{parameter.name}[{name!r}]"
+            if parameter.name == name:
+                break
+        return name
+
+
+def debug_info_of_tree(
+    traced_for: str, fun: Any, in_tree: Any, positions: Sequence[int] | None = None
+) -> DebugInfo:
+    """As `debug_info`, for the structure of ``(args, kwargs)`` that are all traced.
+
+    Args:
+      positions: the places of the positional arguments in the function's signature, where some
+        before or between them are not traced.
+    """
+    origin = FunctionOrigin(fun)
+
+    def names() -> list[str]:
+        args_tree, kwargs_tree = in_tree.children()
+        children = args_tree.children()
+        places = range(len(children)) if positions is None else positions
+        keywords = kwargs_tree.node_data()[1] if kwargs_tree.node_data() else []
+        return _argument_names(
+            origin,
+            list(zip(places, children, strict=True)),
+            list(zip(keywords, kwargs_tree.children(), strict=True)),
+        )
+
+    return DebugInfo(traced_for, origin, names)
+
+
+def _argument_names(
+    origin: FunctionOrigin, dynamic_args: Sequence, dynamic_kwargs: Sequence
+) -> list[str]:
+    """One name a leaf, from the function's parameters and the paths within its arguments."""
+    names: list[str] = []
+    for position, tree in dynamic_args:
+        names += _leaf_names(origin.positional_name(position), tree)
+    for name, tree in dynamic_kwargs:
+        names += _leaf_names(origin.keyword_name(name), tree)
+    return names
+
+
+def _leaf_names(prefix: str, tree: Any) -> list[str]:
+    leaves = range(tree.num_leaves)
+    paths, _ = pytrees.tree_flatten_with_path(pytrees.tree_unflatten(tree, leaves))
+    return [prefix + pytrees.keystr(path) for path, _ in paths]
+
+
+def result_paths(out_tree: Any) -> list[str]:
+    """One path a flat result, such as ``result[0]['loss']``."""
+    return _leaf_names("result", out_tree)
+
+
+def argument_numbers(argnums: int | Sequence[int], count: int, what: str = "argnums") -> tuple:
+    """Positions of arguments as non-negative integers.
+
+    Raises:
+      TypeError: where they are not integers.
+      ValueError: where one is out of range.
+    """
+    numbers: tuple[Any, ...] = (
+        (argnums,) if not isinstance(argnums, tuple | list) else tuple(argnums)
+    )
+    result = []
+    for number in numbers:
+        try:
+            index = operator.index(number)
+        except TypeError:
+            raise TypeError(
+                f"{what} must be an integer or a sequence of integers, got {argnums!r}"
+            ) from None
+        if not -count <= index < count:
+            raise ValueError(
+                f"{what}={argnums!r} names argument {index}, but the function was called with "
+                f"{count} positional argument{'' if count == 1 else 's'}"
+            )
+        result.append(index % count)
+    return tuple(result)
+
+
+def select_arguments(
+    fun: Callable[..., Any], argnums: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[Callable[..., Any], list[Any]]:
+    """The function of the chosen positional arguments alone, and their values.
+
+    The other arguments, and all keywords, keep the given values.
+    """
+    chosen = list(argnums)
+    fixed = list(args)
+
+    def function_of_chosen(*values: Any) -> Any:
+        full = list(fixed)
+        for position, value in zip(chosen, values, strict=True):
+            full[position] = value
+        return fun(*full, **kwargs)
+
+    update_wrapper(function_of_chosen, fun, updated=())
+    return function_of_chosen, [args[position] for position in chosen]

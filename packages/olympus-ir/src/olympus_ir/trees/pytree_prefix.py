@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trees that are prefixes of others, and explanations of where two trees differ.
+
+A tree is a prefix of another one if the other can be made of it by putting subtrees in place of
+leaves. Options such as ``in_axes`` are prefixes of the arguments that they are about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+from .._jaxlib import GetAttrKey, PyTreeDef, pytree_registry
+
+__all__ = [
+    "broadcast_prefix",
+    "equality_errors",
+    "equality_errors_of_structures",
+    "prefix_errors",
+    "specification_mismatch",
+    "spread_prefix",
+    "structure_mismatch",
+    "tree_broadcast",
+]
+
+IsLeaf = Callable[[Any], bool]
+
+_flatten = pytree_registry.flatten
+
+
+def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
+    """Returns, for each leaf of a tree, the leaf of its prefix that it comes under.
+
+    Args:
+        prefix_tree: the prefix.
+        full_tree: the tree.
+        is_leaf: a function of a subtree that says whether to take it for a leaf, in both trees.
+
+    Raises:
+        ValueError: ``prefix_tree`` is no prefix of ``full_tree``; says where they differ.
+
+    Example:
+        >>> broadcast_prefix([1, 2], ["a", ("b", "c")])
+        [1, 2, 2]
+    """
+    prefix_leaves, prefix_treedef = _flatten(prefix_tree, is_leaf)
+    try:
+        subtrees = prefix_treedef.flatten_up_to(full_tree)
+    except ValueError as error:
+        raise structure_mismatch("prefix_tree", prefix_tree, full_tree, is_leaf, error) from None
+    result: list[Any] = []
+    for leaf, subtree in zip(prefix_leaves, subtrees, strict=True):
+        result.extend([leaf] * _flatten(subtree, is_leaf)[1].num_leaves)
+    return result
+
+
+def spread_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
+    """As `broadcast_prefix`, with an ``is_leaf`` that is about the prefix alone.
+
+    Options such as axes have None for a leaf, where None in what they are about is a node without
+    leaves.
+
+    Example:
+        >>> spread_prefix((0, None), ("a", ("b", None)), lambda axis: axis is None)
+        [0, None]
+    """
+    prefix_leaves, prefix_treedef = _flatten(prefix_tree, is_leaf)
+    try:
+        subtrees = prefix_treedef.flatten_up_to(full_tree)
+    except ValueError as error:
+        raise structure_mismatch("prefix_tree", prefix_tree, full_tree, is_leaf, error) from None
+    result: list[Any] = []
+    for leaf, subtree in zip(prefix_leaves, subtrees, strict=True):
+        result.extend([leaf] * _flatten(subtree)[1].num_leaves)
+    return result
+
+
+def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> Any:
+    """Returns a tree of the structure of ``full_tree`` with the leaves of its prefix, repeated.
+
+    Args:
+        prefix_tree: the prefix.
+        full_tree: the tree that gives the structure.
+        is_leaf: a function of a subtree that says whether to take it for a leaf, in both trees.
+
+    Raises:
+        ValueError: ``prefix_tree`` is no prefix of ``full_tree``; says where they differ.
+
+    Example:
+        >>> tree_broadcast([1, 2], ["a", ("b", "c")])
+        [1, (2, 2)]
+    """
+    leaves = broadcast_prefix(prefix_tree, full_tree, is_leaf)
+    return _flatten(full_tree, is_leaf)[1].unflatten(leaves)
+
+
+# --- Explanations --------------------------------------------------------------------------------
+
+
+def structure_mismatch(
+    name: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None, error: ValueError
+) -> ValueError:
+    """Returns the error that says where ``prefix_tree``, called ``name``, is no prefix."""
+    explanations = prefix_errors(prefix_tree, full_tree, is_leaf)
+    return explanations[0](name) if explanations else error
+
+
+def specification_mismatch(
+    name: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None
+) -> ValueError:
+    """Returns the error about a user's option that is no prefix: lists all places."""
+    errors = prefix_errors(prefix_tree, full_tree, is_leaf)
+    details = "\n".join(f"  {error(name)}" for error in errors)
+    return ValueError(
+        f"{name} specification must be a tree prefix of the corresponding value; \n"
+        f"  Mismatch details ({len(errors)} found):\n{details}"
+    )
+
+
+def prefix_errors(
+    prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None
+) -> list[Callable[[str], ValueError]]:
+    """Returns the places where a tree is not a prefix of another one, as error constructors.
+
+    Each takes what the message is to call the prefix, such as ``"vmap in_axes"``.
+    """
+    return list(_prefix_errors((), prefix_tree, full_tree, is_leaf))
+
+
+def _prefix_errors(
+    path: tuple[Any, ...], prefix: Any, full: Any, is_leaf: IsLeaf | None
+) -> Iterator[Callable[[str], ValueError]]:
+    if is_leaf is not None and is_leaf(prefix):
+        return
+    node, full_node = _children(prefix), _children(full)
+    if node is None:
+        return  # a leaf, which stands for any subtree
+    if type(prefix) is not type(full) or full_node is None:
+        difference, explanation = (
+            "different types",
+            (
+                f"has a subtree of type\n    {type(prefix)}\n"
+                f"where the full pytree has one of the type\n    {type(full)}."
+            ),
+        )
+    elif mismatch := _node_mismatch(prefix, node, full_node):
+        difference, explanation = mismatch
+    else:
+        keys, children, _ = node
+        for key, child, full_child in zip(keys, children, full_node[1], strict=True):
+            yield from _prefix_errors((*path, key), child, full_child, is_leaf)
+        return
+
+    def error(name: str) -> ValueError:
+        where = name + "".join(map(str, path))
+        return ValueError(
+            f"pytree structure error: {difference} at key path\n    {where}\n"
+            f"There, the prefix pytree {name} {explanation}"
+        )
+
+    yield error
+
+
+def _node_mismatch(prefix: Any, node: _Node, full_node: _Node) -> tuple[str, str] | None:
+    """Returns how two nodes of the same type differ, in short and as a sentence's predicate."""
+    (keys, children, metadata), (full_keys, full_children, full_metadata) = node, full_node
+    kind, length, full_length = type(prefix), len(children), len(full_children)
+    if length != full_length and isinstance(prefix, list | tuple):
+        return (
+            f"different lengths of {kind.__name__}",
+            (
+                f"has a {kind.__name__} of length {length}, where the full pytree has one of "
+                f"length {full_length}."
+            ),
+        )
+    if length != full_length:
+        only_one_has = sorted(map(_key_text, set(keys) ^ set(full_keys)))
+        return (
+            "different numbers of pytree children",
+            (
+                f"has a subtree of type\n    {kind}\n"
+                f"with {length} child keys\n    {' '.join(map(_key_text, keys))}\n"
+                f"where the full pytree has {full_length} child keys\n"
+                f"    {' '.join(map(_key_text, full_keys))}\n"
+                f"so the symmetric difference on key sets is\n    {' '.join(only_one_has)}"
+            ),
+        )
+    if not _same_metadata(metadata, full_metadata):
+        return (
+            "different pytree metadata",
+            (
+                f"has a subtree of type\n    {kind}\nwith metadata\n    {metadata}\nwhere the full "
+                f"pytree has one of the same type with metadata\n    {full_metadata}"
+                f"{_difference(metadata, full_metadata)}"
+            ),
+        )
+    return None
+
+
+def _difference(metadata: Any, full_metadata: Any) -> str:
+    """The lines in which the texts of two metadata differ, with marks below what differs."""
+    import difflib  # only where something has gone wrong
+
+    lines = difflib.ndiff(str(metadata).splitlines(), str(full_metadata).splitlines())
+    return "\nthat is,\n" + "\n".join(f"    {line.rstrip()}" for line in lines)
+
+
+# Keys, children and metadata.
+_Node: TypeAlias = tuple[list[Any], list[Any], Any]
+
+
+def _children(node: Any) -> _Node | None:
+    """Returns keys, children and metadata of a node, or None for a leaf."""
+    flat = pytree_registry.flatten_one_level_with_keys(node)
+    if flat is None:
+        return None
+    pairs, metadata = flat
+    keys, children = [key for key, _ in pairs], [child for _, child in pairs]
+    if isinstance(node, tuple) and hasattr(node, "_fields"):
+        # jaxlib gives all fields of a namedtuple the first one's name.
+        keys = [GetAttrKey(name) for name in node._fields]  # type: ignore[attr-defined]
+    return keys, children, metadata
+
+
+def _key_text(key: Any) -> str:
+    return str(getattr(key, "key", getattr(key, "name", key)))
+
+
+def _same_metadata(first: Any, second: Any) -> bool:
+    return first is second or bool(first == second)
+
+
+def equality_errors(
+    tree1: Any, tree2: Any, is_leaf: IsLeaf | None = None
+) -> Iterator[tuple[tuple[Any, ...], str, str, str]]:
+    """Yields the places where the structures of two trees differ.
+
+    Yields:
+        The path; what the first and what the second tree has there; and the difference in words, to
+        follow "so".
+
+    Example:
+        >>> list(equality_errors([1, (2,)], [1, 2]))[0][1:]
+        ("<class 'tuple'>", "<class 'int'>", 'their Python types differ')
+    """
+    yield from _equality_errors((), tree1, tree2, is_leaf)
+
+
+def equality_errors_of_structures(
+    treedef1: PyTreeDef, treedef2: PyTreeDef
+) -> Iterator[tuple[tuple[Any, ...], str, str, str]]:
+    """Yields the places where two structures differ, as `equality_errors` of trees."""
+    trees = [treedef.unflatten([_Leaf()] * treedef.num_leaves) for treedef in (treedef1, treedef2)]
+    return equality_errors(*trees)
+
+
+class _Leaf:
+    """Stands for a leaf in a tree of which only the structure is known."""
+
+
+def _describe(tree: Any, is_leaf: bool) -> str:
+    return "pytree leaf" if is_leaf else f"{type(tree)}"
+
+
+def _count(children: list[Any]) -> str:
+    return f"{len(children)} child{'ren' * (len(children) != 1)}"
+
+
+def _equality_errors(
+    path: tuple[Any, ...], first: Any, second: Any, is_leaf: IsLeaf | None
+) -> Iterator[tuple[tuple[Any, ...], str, str, str]]:
+    first_node, second_node = (
+        None if is_leaf is not None and is_leaf(tree) else _children(tree)
+        for tree in (first, second)
+    )
+    if first_node is None and second_node is None:
+        return
+    if type(first) is not type(second) or first_node is None or second_node is None:
+        # A leaf of a structure has no type of its own to speak of.
+        yield (
+            path,
+            _describe(first, isinstance(first, _Leaf)),
+            _describe(second, isinstance(second, _Leaf)),
+            "their Python types differ",
+        )
+        return
+    keys, children, metadata = first_node
+    _, other_children, other_metadata = second_node
+    if isinstance(first, list | tuple) and len(children) != len(other_children):
+        kind = type(first).__name__
+        yield (
+            path,
+            f"{kind} of length {len(children)}",
+            f"{kind} of length {len(other_children)}",
+            "the lengths do not match",
+        )
+        return
+    if len(children) != len(other_children):
+        only_one_has = ", ".join(
+            sorted(repr(_key_text(key)) for key in set(keys) ^ set(second_node[0]))
+        )
+        yield (
+            path,
+            f"{type(first)} with {_count(children)}",
+            f"{type(second)} with {_count(other_children)}",
+            (
+                "the numbers of children do not match, with the symmetric difference of key sets: "
+                f"{{{only_one_has}}}"
+            ),
+        )
+        return
+    if not _same_metadata(metadata, other_metadata):
+        yield (
+            path,
+            f"{type(first)} with pytree metadata {metadata}",
+            f"{type(second)} with pytree metadata {other_metadata}",
+            "the pytree node metadata does not match",
+        )
+        return
+    for key, child, other_child in zip(keys, children, other_children, strict=True):
+        yield from _equality_errors((*path, key), child, other_child, is_leaf)

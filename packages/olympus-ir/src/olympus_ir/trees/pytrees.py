@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pytrees: nested containers of arrays, and functions of them.
+
+A pytree is a leaf, or a tuple, list, dict, namedtuple, None, or a registered type whose children
+are pytrees. Flattening gives the list of leaves and the structure (`PyTreeDef`); both are jaxlib's
+C++, and so are the loops of the functions here.
+
+Registration is in `pytree_registry`, paths are in `pytree_paths`, prefixes in `pytree_prefix`.
+Their names are also found here.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .._jaxlib import PyTreeDef, pytree_registry
+from .._jaxlib import all_leaves as _all_leaves
+from .._jaxlib import treedef_tuple as _treedef_tuple
+from .pytree_paths import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    KeyEntry,
+    KeyPath,
+    SequenceKey,
+    flatten_one_level_with_keys,
+    generate_key_paths,
+    keystr,
+    tree_flatten_with_path,
+    tree_leaves_with_path,
+    tree_map_with_path,
+)
+from .pytree_prefix import (
+    broadcast_prefix,
+    equality_errors,
+    equality_errors_of_structures,
+    prefix_errors,
+    spread_prefix,
+    structure_mismatch,
+    tree_broadcast,
+)
+from .pytree_registry import (
+    Partial,
+    default_registry,
+    is_tree_node,
+    none_leaf_registry,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_pytree_with_keys_class,
+    register_static,
+    static_field,
+)
+
+__all__ = [
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "KeyEntry",
+    "KeyPath",
+    "Partial",
+    "PyTreeDef",
+    "SequenceKey",
+    "all_leaves",
+    "broadcast_prefix",
+    "build_tree",
+    "default_registry",
+    "equality_errors",
+    "equality_errors_of_structures",
+    "flatten_one_level",
+    "flatten_one_level_with_keys",
+    "generate_key_paths",
+    "is_tree_node",
+    "keystr",
+    "none_leaf_registry",
+    "prefix_errors",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
+    "spread_prefix",
+    "static_field",
+    "structure_mismatch",
+    "tree_all",
+    "tree_broadcast",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_map",
+    "tree_map_with_path",
+    "tree_reduce",
+    "tree_reduce_associative",
+    "tree_structure",
+    "tree_transpose",
+    "tree_unflatten",
+    "treedef_children",
+    "treedef_is_leaf",
+    "treedef_tuple",
+]
+
+IsLeaf = Callable[[Any], bool]
+
+_flatten = pytree_registry.flatten
+
+
+class _NotGiven:
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+_NOT_GIVEN = _NotGiven()
+
+
+def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
+    """Returns the leaves of a pytree, in order, and its structure.
+
+    Args:
+        tree: the pytree.
+        is_leaf: a function of a subtree that says whether to take it for a leaf.
+
+    Example:
+        >>> tree_flatten({"a": 1, "b": (2, None)})
+        ([1, 2], PyTreeDef({'a': *, 'b': (*, None)}))
+    """
+    return _flatten(tree, is_leaf)
+
+
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """Returns the pytree with the given structure and leaves.
+
+    Raises:
+        ValueError: the number of leaves is not that of the structure.
+
+    Example:
+        >>> tree_unflatten(tree_structure(("a", ["b"])), [1, 2])
+        (1, [2])
+    """
+    return treedef.unflatten(leaves)
+
+
+def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
+    """Returns the leaves of a pytree, in order.
+
+    Example:
+        >>> tree_leaves([1, {"a": 2}])
+        [1, 2]
+    """
+    return _flatten(tree, is_leaf)[0]
+
+
+def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
+    """Returns the structure of a pytree, which is hashable and comparable.
+
+    Example:
+        >>> tree_structure([1, {"a": 2}])
+        PyTreeDef([*, {'a': *}])
+    """
+    return _flatten(tree, is_leaf)[1]
+
+
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
+    """Returns the tree of ``f(leaf, ...)`` for the leaves of one or several trees.
+
+    Args:
+        f: a function of a leaf from each tree.
+        tree: the tree that gives the structure.
+        *rest: trees with the same structure, or with subtrees in place of leaves.
+        is_leaf: a function of a subtree of ``tree`` that says whether to take it for a leaf.
+
+    Raises:
+        ValueError: ``tree`` is no prefix of one of the others; says where they differ.
+
+    Example:
+        >>> tree_map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
+        {'a': 11, 'b': [22]}
+    """
+    leaves, treedef = _flatten(tree, is_leaf)
+    if not rest:
+        return treedef.unflatten(map(f, leaves))
+    columns = [leaves]
+    for other in rest:
+        try:
+            columns.append(treedef.flatten_up_to(other))
+        except ValueError as error:
+            raise structure_mismatch("tree_map tree", tree, other, is_leaf, error) from None
+    return treedef.unflatten(map(f, *columns))
+
+
+def tree_reduce(
+    function: Callable[[Any, Any], Any],
+    tree: Any,
+    initializer: Any = _NOT_GIVEN,
+    is_leaf: IsLeaf | None = None,
+) -> Any:
+    """Combines the leaves of a pytree from left to right, as `functools.reduce`.
+
+    Args:
+        function: a function of the result so far and a leaf.
+        tree: the pytree.
+        initializer: the first result; by default the first leaf.
+        is_leaf: a function of a subtree that says whether to take it for a leaf.
+
+    Example:
+        >>> tree_reduce(lambda total, x: total + x, [1, (2, 3)])
+        6
+    """
+    leaves = _flatten(tree, is_leaf)[0]
+    if initializer is _NOT_GIVEN:
+        return functools.reduce(function, leaves)
+    return functools.reduce(function, leaves, initializer)
+
+
+def tree_reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = _NOT_GIVEN,
+    is_leaf: IsLeaf | None = None,
+) -> Any:
+    """Combines the leaves of a pytree by halves, so that results depend on one another little.
+
+    Args:
+        operation: an associative function of two leaves or results.
+        tree: the pytree.
+        identity: the result for a tree without leaves.
+        is_leaf: a function of a subtree that says whether to take it for a leaf.
+
+    Example:
+        >>> tree_reduce_associative(lambda x, y: f"({x}{y})", ["a", "b", "c", "d"])
+        '((ab)(cd))'
+    """
+    leaves = _flatten(tree, is_leaf)[0]
+    if not leaves:
+        if identity is _NOT_GIVEN:
+            raise TypeError(
+                "tree_reduce_associative needs the argument identity for a tree without leaves."
+            )
+        return identity
+    return _reduce_by_halves(operation, leaves)
+
+
+def _reduce_by_halves(operation: Callable[[Any, Any], Any], leaves: list[Any]) -> Any:
+    if len(leaves) == 1:
+        return leaves[0]
+    middle = len(leaves) // 2
+    return operation(
+        _reduce_by_halves(operation, leaves[:middle]), _reduce_by_halves(operation, leaves[middle:])
+    )
+
+
+def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
+    """Whether all leaves of a pytree are true.
+
+    Example:
+        >>> tree_all([True, {"a": True, "b": False}])
+        False
+    """
+    return all(_flatten(tree, is_leaf)[0])
+
+
+def tree_transpose(
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
+) -> Any:
+    """Turns a tree of trees inside out.
+
+    Args:
+        outer_treedef: the structure of the outer tree.
+        inner_treedef: the structure of the inner trees; None for that of the first one.
+        pytree_to_transpose: a tree of the structure ``outer_treedef`` with trees of the structure
+            ``inner_treedef`` as leaves.
+
+    Raises:
+        TypeError: the structure is not the composition of the two.
+        ValueError: ``inner_treedef`` is None and there is no inner tree.
+
+    Example:
+        >>> tree_transpose(tree_structure([0, 0]), None, [{"a": 1}, {"a": 2}])
+        {'a': [1, 2]}
+    """
+    leaves, treedef = _flatten(pytree_to_transpose, None)
+    if inner_treedef is None:
+        subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
+        if not subtrees:
+            raise ValueError(
+                "tree_transpose needs the argument inner_treedef, because the outer tree "
+                f"{outer_treedef} has no leaves."
+            )
+        inner = _flatten(subtrees[0], None)[1]
+    else:
+        inner = inner_treedef
+    inner_size, outer_size = inner.num_leaves, outer_treedef.num_leaves
+    if treedef.num_leaves != inner_size * outer_size:
+        raise TypeError(
+            f"tree_transpose: the tree to transpose has the structure\n    {treedef}\nand the "
+            f"composition of the outer and the inner one is\n    "
+            f"{outer_treedef.compose(inner)}"
+        )
+    columns = (leaves[position::inner_size] for position in range(inner_size))
+    return inner.unflatten(map(outer_treedef.unflatten, columns))
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
+    """Whether the elements of an iterable are all leaves.
+
+    Args:
+        iterable: the elements.
+        is_leaf: a function of a subtree that says whether to take it for a leaf.
+
+    Example:
+        >>> all_leaves([1, 2]), all_leaves([1, [2]])
+        (True, False)
+    """
+    if is_leaf is None:
+        return _all_leaves(pytree_registry, iterable)
+    elements = list(iterable)
+    return elements == tree_leaves(elements, is_leaf)
+
+
+def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
+    """Returns the children of a node, and the node's metadata.
+
+    Raises:
+        ValueError: ``tree`` is a leaf.
+
+    Example:
+        >>> flatten_one_level({"a": 1, "b": [2]})
+        ((1, [2]), ('a', 'b'))
+    """
+    flat = pytree_registry.flatten_one_level(tree)
+    if flat is None:
+        raise ValueError(f"can't tree-flatten type: {type(tree)} is that of a leaf.")
+    return flat
+
+
+def build_tree(treedef: PyTreeDef, subtrees: Any) -> Any:
+    """Returns a pytree from a structure and a tree of iterables of the same shape.
+
+    Example:
+        >>> build_tree(tree_structure((0, [0])), (1, [2]))
+        (1, [2])
+    """
+    return treedef.from_iterable_tree(subtrees)
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """Returns the structure of a tuple of trees.
+
+    Example:
+        >>> treedef_tuple([tree_structure(0), tree_structure([0])])
+        PyTreeDef((*, [*]))
+    """
+    return _treedef_tuple(pytree_registry, list(treedefs))
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """Returns the structures of a node's children.
+
+    Example:
+        >>> treedef_children(tree_structure((0, [0])))
+        [PyTreeDef(*), PyTreeDef([*])]
+    """
+    return treedef.children()
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether a structure is that of one leaf, or of a node without children.
+
+    Example:
+        >>> treedef_is_leaf(tree_structure(0)), treedef_is_leaf(tree_structure([0]))
+        (True, False)
+    """
+    return treedef.num_nodes == 1

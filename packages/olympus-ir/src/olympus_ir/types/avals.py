@@ -1,0 +1,447 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Abstract values: what is known of an array while a program is traced.
+
+Abstract values are immutable and interned: two equal ones are the same object, so that the hot
+paths compare and hash them by identity. The table of interned values holds them weakly.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..diagnostics.errors import OlympusError, TracerIntegerConversionError
+from ..settings import config
+from ..settings.naming import naming
+from . import dtypes, layouts
+from .memory_spaces import MemorySpace
+
+Shape: TypeAlias = tuple[int, ...]
+DType: TypeAlias = Any  # np.dtype or an extended dtype
+
+
+class AbstractValue:
+    """Base of all types of traced values."""
+
+    __slots__ = ()
+    is_ref = False  # whether values are mutable references
+    layout: Any = None  # how arrays lie over explicit axes of a mesh; see `layouts`
+
+    def str_short(self, short_dtypes: bool = False) -> str:
+        """The value's type as the printer and error messages show it."""
+        return repr(self)
+
+    def to_tangent_aval(self) -> AbstractValue:
+        raise TypeError(f"values of type {self} have no tangent space")
+
+    def matches(self, other: AbstractValue) -> bool:
+        """Whether another type is equal to this one but for weak types."""
+        return self == other
+
+
+_interned: dict[tuple, weakref.ref] = {}
+_interning_lock = threading.Lock()
+_NO_AXES: frozenset = frozenset()
+_OWN_MEMORY = (None, MemorySpace.Device)
+
+
+class ShapedArray(AbstractValue):
+    """The type of an array: shape, dtype, whether the dtype is weak, and its placement.
+
+    Args:
+      shape: the sizes of the dimensions, non-negative integers.
+      dtype: a NumPy dtype, or an extended dtype such as that of typed PRNG keys.
+      weak_type: whether the dtype gives way to the other operand's in promotion, as the dtype of
+        a Python scalar does.
+      sharding: how the array is laid out over the explicit axes of an abstract mesh: a
+        `NamedSharding`, or a partition spec over the mesh in force.
+      vma: the manual mesh axes over which the value varies.
+      memory_space: the memory that holds the array; None for the device's own.
+
+    Example:
+      >>> ShapedArray((2, 3), np.float32)
+      ShapedArray(float32[2,3])
+      >>> ShapedArray((2, 3), np.float32) is ShapedArray((2, 3), np.float32)
+      True
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "dtype",
+        "layout",
+        "memory_space",
+        "ndim",
+        "shape",
+        "vma",
+        "weak_type",
+    )
+
+    shape: Shape
+    dtype: DType
+    weak_type: bool
+    # What `sharding` is given as, in normal form: None for a type that names no mesh axis, which is
+    # what the hot paths look at.
+    layout: Any
+    vma: frozenset
+    memory_space: Any
+    ndim: int
+
+    def __new__(
+        cls,
+        shape: Any,
+        dtype: Any,
+        weak_type: bool = False,
+        *,
+        sharding: Any = None,
+        vma: frozenset = _NO_AXES,
+        memory_space: Any = None,
+    ) -> ShapedArray:
+        if shape.__class__ is not tuple:
+            shape = tuple(shape)
+        key = (cls, shape, dtype, weak_type, sharding, vma, memory_space)
+        try:
+            reference = _interned.get(key)
+        except TypeError:
+            reference = None
+        if reference is not None:
+            self = reference()
+            if self is not None:
+                return self
+        return cls._intern(shape, dtype, weak_type, sharding, vma, memory_space)
+
+    @classmethod
+    def _intern(
+        cls, shape: Any, dtype: Any, weak_type: bool, sharding: Any, vma: Any, memory_space: Any
+    ) -> ShapedArray:
+        """The slow path: brings the fields into normal form and enters them into the table."""
+        shape = tuple(dimension_size(size) for size in shape)
+        if not dtypes.is_extended(dtype):
+            dtype = np.dtype(dtype)
+        weak_type = bool(weak_type)
+        vma = frozenset(vma)
+        if sharding is not None:
+            sharding = layouts.normal_form(sharding, len(shape))
+            if sharding is not None:
+                layouts.check_divisible(shape, sharding)
+        key = (cls, shape, dtype, weak_type, sharding, vma, memory_space)
+        with _interning_lock:
+            reference = _interned.get(key)
+            self = reference() if reference is not None else None
+            if self is None:
+                self = object.__new__(cls)
+                set_field = object.__setattr__
+                set_field(self, "shape", shape)
+                set_field(self, "dtype", dtype)
+                set_field(self, "weak_type", weak_type)
+                set_field(self, "layout", sharding)
+                set_field(self, "vma", vma)
+                set_field(self, "memory_space", memory_space)
+                set_field(self, "ndim", len(shape))
+                _interned[key] = weakref.ref(self, lambda ref: _forget(key, ref))
+            return self
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"abstract values are immutable: cannot set {name!r} of {self}")
+
+    def __reduce__(self) -> tuple:
+        fields = (self.shape, self.dtype, self.weak_type)
+        return (_rebuild, (type(self), *fields, self.layout, self.vma, self.memory_space))
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def sharding(self) -> Any:
+        """How the array is laid out: a `NamedSharding` over the mesh in force, or an empty one."""
+        if self.layout is not None:
+            return self.layout
+        return layouts.replicated(self.ndim)
+
+    @property
+    def manual_axis_type(self) -> layouts.ManualAxisType:
+        """What becomes of the value along the manual axes of the mesh."""
+        return layouts.manual_axis_type(self.vma, self.layout)
+
+    mat = manual_axis_type
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def update(self, **changes: Any) -> ShapedArray:
+        """The same type with some fields changed."""
+        fields = {
+            "shape": self.shape,
+            "dtype": self.dtype,
+            "weak_type": self.weak_type,
+            "sharding": self.layout,
+            "vma": self.vma,
+            "memory_space": self.memory_space,
+            **changes,
+        }
+        positional = (fields.pop("shape"), fields.pop("dtype"), fields.pop("weak_type"))
+        return type(self)(*positional, **fields)
+
+    def strip_weak_type(self) -> ShapedArray:
+        """The same type with a dtype that does not give way."""
+        return self.update(weak_type=False) if self.weak_type else self
+
+    def strip_layout(self) -> ShapedArray:
+        """The same type without placement over explicit axes."""
+        return self.update(sharding=None) if self.layout is not None else self
+
+    def to_ct_aval(self) -> ShapedArray:
+        """The type of cotangents: of tangents, with unreduced and reduced axes exchanged."""
+        aval = self.to_tangent_aval()
+        if aval.layout is None:
+            return aval
+        spec = aval.layout.spec
+        if not spec.unreduced and not spec.reduced:
+            return aval
+        mesh = aval.layout.mesh
+        layout = layouts.layout_over(mesh, spec.partitions, spec.reduced, spec.unreduced)
+        return aval.update(sharding=layout)
+
+    def to_tangent_aval(self) -> ShapedArray:
+        """The type of tangents of values of this type."""
+        tangent_dtype = dtypes.tangent_dtype(self.dtype)
+        if tangent_dtype is self.dtype or tangent_dtype == self.dtype:
+            return self
+        return self.update(dtype=tangent_dtype, weak_type=False)
+
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        """The type in short, such as ``float32[2,3]``, or ``f32[2,3]`` with short dtypes.
+
+        Args:
+          short_dtypes: whether dtypes are abbreviated.
+          mesh_axis_types: whether the types of the mesh's axes are shown as well.
+        """
+        name = dtypes.short_name(self.dtype) if short_dtypes else dtypes.name_of(self.dtype)
+        space = "" if self.memory_space in _OWN_MEMORY else f"<{self.memory_space}>"
+        if self.layout is None and not self.vma:
+            text = f"{name}{space}[{','.join(map(str, self.shape))}]"
+        else:
+            dimensions, axes = layouts.texts(self.shape, self.layout, self.vma)
+            text = f"{name}{space}[{dimensions}]{axes}"
+        return text + layouts.mesh_text(self.layout) if mesh_axis_types else text
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({self.str_short()}{weak})"
+
+    def __str__(self) -> str:
+        return f"{'~' if self.weak_type else ''}{self.str_short()}"
+
+
+def _rebuild(cls: type, shape: Shape, dtype: Any, weak: bool, sharding: Any, vma: Any, space: Any):
+    return cls(shape, dtype, weak, sharding=sharding, vma=vma, memory_space=space)
+
+
+def _forget(key: tuple, reference: weakref.ref) -> None:
+    # A new value may have taken the key between the death of the old one and this call.
+    if _interned.get(key) is reference:
+        _interned.pop(key, None)
+
+
+def varying_axes(avals: Any) -> frozenset:
+    """The mesh axes over which any of the values varies."""
+    varying = _NO_AXES
+    for aval in avals:
+        if isinstance(aval, ShapedArray) and aval.vma:
+            varying |= aval.vma
+    return varying
+
+
+class AbstractToken(AbstractValue):
+    """The type of tokens, which order effects and carry no data."""
+
+    __slots__ = ()
+
+    def str_short(self, short_dtypes: bool = False) -> str:
+        return "Tok"
+
+    def to_tangent_aval(self) -> AbstractToken:
+        return self
+
+    def __repr__(self) -> str:
+        return "AbstractToken()"
+
+
+abstract_token = AbstractToken()
+
+
+def dimension_size(size: Any) -> Any:
+    """Checks one size of a shape and returns it as a Python integer."""
+    if type(size) is int:
+        if size < 0:
+            raise TypeError(f"Shapes must have non-negative sizes, got {size}.")
+        return size
+    # Symbolic dimensions define arithmetic of their own and are taken as they are.
+    if getattr(size, "_is_symbolic_dimension", False):
+        return size
+    try:
+        size = operator.index(size)
+    except Exception as error:
+        if getattr(size, "_is_traced_array", None) is not None:
+            raise  # the tracer's own error says which argument the size depends on
+        raise TypeError(
+            f"Shapes must be 1D sequences of concrete values of integer type, got {size!r} "
+            f"of type {type(size).__name__}."
+        ) from error
+    return dimension_size(size)
+
+
+def canonicalize_shape(shape: Any, context: str = "") -> Shape:
+    """Checks a user's shape and returns it as a tuple of integers.
+
+    Raises:
+      TypeError: where ``shape`` is not a sequence of non-negative integers.
+    """
+    if type(shape) is tuple and all(type(size) is int and size >= 0 for size in shape):
+        return shape
+    try:
+        return tuple(dimension_size(size) for size in shape)
+    except TypeError as error:
+        if isinstance(error, TracerIntegerConversionError):
+            raise TypeError(
+                "Shapes must be 1D sequences of concrete values of integer type, got "
+                f"{shape!r}.\nIf using `jit`, try using `static_argnums` or applying `jit` to "
+                f"smaller subfunctions.\n{error}"
+            ) from None
+        if isinstance(error, OlympusError):
+            raise
+        if isinstance(shape, int):
+            return (dimension_size(shape),)
+        message = (
+            str(error)
+            if hasattr(shape, "__iter__")
+            else (
+                "Shapes must be 1D sequences of concrete values of integer type, "
+                f"got {shape!r} of type {type(shape).__name__}."
+            )
+        )
+        raise TypeError(f"{message}{' ' + context if context else ''}") from None
+
+
+# ---- abstract values of concrete ones ----
+
+AvalGetter: TypeAlias = Callable[[Any], AbstractValue]
+
+# From the type of a value to the function that gives its abstract value. Packages that bring a
+# type of arrays (device arrays, typed keys) register it with `register_value_type`.
+aval_getters: dict[type, AvalGetter] = {}
+
+
+def register_value_type(value_type: type, getter: AvalGetter) -> None:
+    """Makes values of a type legal operands; ``getter`` gives their abstract value."""
+    aval_getters[value_type] = getter
+
+
+def get_aval(value: Any) -> Any:
+    """The abstract value of a concrete array, a scalar or a tracer.
+
+    Raises:
+      TypeError: where values of this type are not arrays.
+    """
+    getter = aval_getters.get(value.__class__)
+    if getter is not None:
+        return getter(value)
+    for base in value.__class__.__mro__[1:]:
+        getter = aval_getters.get(base)
+        if getter is not None:
+            return getter(value)
+    for name in ("__olympus_array__", "__jax_array__"):
+        if hasattr(value, name):
+            return get_aval(getattr(value, name)())
+    raise TypeError(f"Value {value!r} of type {type(value)} is not a valid {naming.library} type")
+
+
+def argument_aval(value: Any) -> Any:
+    """As `get_aval`, also of values that only have shape and dtype, such as `ShapeDtypeStruct`."""
+    try:
+        return get_aval(value)
+    except TypeError:
+        shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+        if shape is None or dtype is None:
+            raise
+        if not dtypes.is_extended(dtype):
+            dtype = dtypes.canonicalize_dtype(dtype)
+            dtypes.check_valid_dtype(dtype)
+        layout = layouts.of_sharding(getattr(value, "sharding", None), len(shape))
+        return ShapedArray(shape, dtype, bool(getattr(value, "weak_type", False)), sharding=layout)
+
+
+def is_valid_value(value: Any) -> bool:
+    """Whether a value may be an operand of a primitive."""
+    try:
+        get_aval(value)
+    except TypeError:
+        return False
+    return True
+
+
+def operand_avals(operation: str, operands: Sequence[Any]) -> tuple[Any, ...]:
+    """The abstract values of an operation's operands.
+
+    Raises:
+      TypeError: where one is no array; says which.
+    """
+    try:
+        return tuple([get_aval(operand) for operand in operands])
+    except TypeError as error:
+        position = next(i for i, operand in enumerate(operands) if not is_valid_value(operand))
+        raise TypeError(
+            f"Error interpreting argument to {operation} as {naming.a_library} value. The "
+            f"problematic value is of type {type(operands[position])} and was passed to "
+            f"{operation} at position {position}. {error}"
+        ) from error
+
+
+def _numpy_aval(value: Any) -> ShapedArray:
+    dtype = dtypes.canonicalize_dtype(value.dtype)
+    dtypes.check_valid_dtype(dtype)
+    return ShapedArray(value.shape, dtype)
+
+
+for _scalar_type in dtypes.numpy_scalar_types:
+    register_value_type(_scalar_type, _numpy_aval)
+register_value_type(np.ndarray, _numpy_aval)
+
+# The abstract values of Python scalars depend on whether 64-bit types are enabled.
+_python_scalar_avals: dict[tuple[type, bool], ShapedArray] = {}
+
+
+def _python_scalar_aval(value: Any) -> ShapedArray:
+    kind = value.__class__
+    key = (kind, config.enable_x64.value)
+    aval = _python_scalar_avals.get(key)
+    if aval is None:
+        while kind not in (bool, int, float, complex):
+            kind = kind.__mro__[1]
+        dtype = dtypes.python_scalar_dtype(kind)
+        aval = _python_scalar_avals[key] = ShapedArray((), dtype, kind is not bool)
+    if kind is int:
+        dtypes.check_integer_fits(value, aval.dtype)
+    return aval
+
+
+for _scalar_type in (bool, int, float, complex):
+    register_value_type(_scalar_type, _python_scalar_aval)
+
+
+def typematch(first: AbstractValue, second: AbstractValue) -> bool:
+    """Whether two types are equal but for weak types."""
+    if first is second:
+        return True
+    if isinstance(first, ShapedArray) and isinstance(second, ShapedArray):
+        return first.strip_weak_type() is second.strip_weak_type()
+    return first.matches(second)

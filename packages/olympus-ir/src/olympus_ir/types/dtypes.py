@@ -1,0 +1,600 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element types: which exist, how they are related, and what a user's request for one means.
+
+NumPy's dtypes, those of ml_dtypes (bfloat16; floats of 8, 6 and 4 bits; integers of 4, 2 and 1
+bits) and extended dtypes. While 64-bit types are disabled, `canonicalize_dtype` maps them to their
+32-bit counterparts.
+
+How the dtypes of operands combine is the matter of `olympus_ir.types.promotion`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+from ..settings.config_flags import ExplicitX64Mode, explicit_x64_dtypes
+from ..settings.config_states import enable_x64
+from .extended_dtypes import ExtendedDType, extended, float0, prng_key, refuse_float0
+
+__all__ = [
+    "DType",
+    "DTypeLike",
+    "ExtendedDType",
+    "bfloat16",
+    "canonicalize_dtype",
+    "check_and_canonicalize_user_dtype",
+    "check_integer_fits",
+    "check_valid_dtype",
+    "default_complex_dtype",
+    "default_float_dtype",
+    "default_int_dtype",
+    "default_uint_dtype",
+    "dtype",
+    "extended",
+    "finfo",
+    "float0",
+    "iinfo",
+    "is_extended",
+    "is_python_scalar",
+    "is_valid_dtype",
+    "isdtype",
+    "issubdtype",
+    "itemsize_bits",
+    "name_of",
+    "numpy_scalar_types",
+    "prng_key",
+    "python_scalar_dtype",
+    "python_scalar_types",
+    "refuse_float0",
+    "scalar_type_of",
+    "short_name",
+    "supports_inf",
+    "tangent_dtype",
+    "to_complex_dtype",
+    "to_floating_dtype",
+    "to_inexact_dtype",
+    "to_numeric_dtype",
+]
+
+DType: TypeAlias = np.dtype | ExtendedDType
+# What names a dtype: a dtype, a scalar type, a string.
+DTypeLike: TypeAlias = Any
+
+bfloat16 = ml_dtypes.bfloat16
+
+
+# --- The dtypes ----------------------------------------------------------------------------------
+
+
+def _of_ml_dtypes(names: str) -> tuple[np.dtype, ...]:
+    # Older releases of ml_dtypes lack the one-bit integers.
+    return tuple(np.dtype(getattr(ml_dtypes, n)) for n in names.split() if hasattr(ml_dtypes, n))
+
+
+def _of_numpy(names: str) -> tuple[np.dtype, ...]:
+    return tuple(np.dtype(name) for name in names.split())
+
+
+bool_dtype = np.dtype(np.bool_)
+small_floats = _of_ml_dtypes(
+    "float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz "
+    "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu"
+)
+small_signed = _of_ml_dtypes("int1 int2 int4")
+small_unsigned = _of_ml_dtypes("uint1 uint2 uint4")
+floats = (*small_floats, np.dtype(bfloat16), *_of_numpy("float16 float32 float64"))
+signed_integers = (*small_signed, *_of_numpy("int8 int16 int32 int64"))
+unsigned_integers = (*small_unsigned, *_of_numpy("uint8 uint16 uint32 uint64"))
+complexes = _of_numpy("complex64 complex128")
+numeric_dtypes = (bool_dtype, *signed_integers, *unsigned_integers, *floats, *complexes)
+
+# Abstract scalar types of the dtypes of ml_dtypes, which NumPy takes for kinds of void.
+_ML_DTYPE_CATEGORY: dict[type, type] = {
+    **{d.type: np.floating for d in (*small_floats, np.dtype(bfloat16))},
+    **{d.type: np.signedinteger for d in small_signed},
+    **{d.type: np.unsignedinteger for d in small_unsigned},
+}
+
+# Equal dtypes (longlong and int64, say) are represented by one of them.
+representative: dict[Any, Any] = {d: d for d in numeric_dtypes}
+
+# The 64-bit dtypes, and what stands for them while they are disabled.
+half_width: dict[np.dtype, np.dtype] = {
+    np.dtype(wide): np.dtype(narrow)
+    for wide, narrow in (
+        ("int64", "int32"),
+        ("uint64", "uint32"),
+        ("float64", "float32"),
+        ("complex128", "complex64"),
+    )
+}
+
+python_scalar_types: tuple[type, ...] = (bool, int, float, complex)
+_PYTHON_SCALAR_DTYPES: dict[type, np.dtype] = {
+    bool: bool_dtype,
+    int: np.dtype("int64"),
+    float: np.dtype("float64"),
+    complex: np.dtype("complex128"),
+}
+# Scalar types of NumPy and ml_dtypes whose instances are legal operands.
+numpy_scalar_types: frozenset[type] = frozenset(
+    {d.type for d in numeric_dtypes} | {np.longlong, np.ulonglong, np.intc, np.uintc}
+)
+
+
+def is_extended(dtype: Any) -> bool:
+    """Whether ``dtype`` is an extended dtype, such as that of typed random keys."""
+    return isinstance(dtype, ExtendedDType)
+
+
+def is_python_scalar(value: Any) -> bool:
+    """Whether ``value`` is a bool, int, float or complex and not of a NumPy type."""
+    return type(value) in _PYTHON_SCALAR_DTYPES or (
+        isinstance(value, python_scalar_types) and not isinstance(value, np.generic)
+    )
+
+
+def is_string_dtype(dtype: Any) -> bool:
+    """Whether ``dtype`` is NumPy's dtype of strings of any length."""
+    return isinstance(dtype, np.dtypes.StringDType)
+
+
+def is_valid_dtype(dtype: Any) -> bool:
+    """Whether arrays may have this dtype."""
+    if isinstance(dtype, np.dtype):
+        return dtype in representative or dtype == float0 or is_string_dtype(dtype)
+    return isinstance(dtype, ExtendedDType)
+
+
+def check_valid_dtype(dtype: Any) -> None:
+    """Raises an error when arrays cannot have this dtype.
+
+    Raises:
+        TypeError: ``dtype`` is neither numeric nor extended.
+    """
+    if dtype not in representative and not is_valid_dtype(dtype):
+        hint = ""
+        if isinstance(dtype, np.dtype) and not dtype.isnative:
+            hint = f" Convert to the native byte order, x.astype({dtype.newbyteorder('=').name!r})."
+        raise TypeError(
+            f"Arrays of dtype {dtype} are not supported: the dtype must be boolean, integer, "
+            f"floating, complex or extended.{hint}"
+        )
+
+
+# --- Canonical dtypes ----------------------------------------------------------------------------
+
+# Requests already seen, for disabled and for enabled 64-bit types.
+_canonical: tuple[dict[Any, np.dtype], dict[Any, np.dtype]] = ({}, {})
+
+
+def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> Any:
+    """Returns the dtype that arrays asked for with ``dtype`` have.
+
+    Args:
+        dtype: a dtype, a scalar type or the name of one.
+        allow_extended_dtype: whether extended dtypes are returned unchanged, or refused.
+
+    Returns:
+        A dtype that is 32 bits wide instead of 64 unless 64-bit types are enabled.
+
+    Example:
+        >>> canonicalize_dtype("float64")
+        dtype('float32')
+    """
+    known = _canonical[enable_x64.value]
+    try:
+        return known[dtype]
+    except KeyError:
+        pass
+    if isinstance(dtype, ExtendedDType):
+        if not allow_extended_dtype:
+            raise ValueError(
+                f"The extended dtype {dtype} was given where a numeric one is needed; "
+                "pass allow_extended_dtype=True to let it through."
+            )
+        return dtype
+    result = np.dtype(dtype)
+    result = representative.get(result, result)
+    if not enable_x64.value:
+        result = half_width.get(result, result)
+    known[dtype] = result
+    return result
+
+
+def check_and_canonicalize_user_dtype(
+    dtype: DTypeLike, function_name: str | None = None, stacklevel: int = 2
+) -> Any:
+    """Returns the dtype for a user's ``dtype=`` argument.
+
+    Python's own types ask for the default width. A 64-bit dtype by name, while those are disabled,
+    is treated as the flag ``olympus_explicit_x64_dtypes`` says.
+
+    Args:
+        dtype: what the user gave.
+        function_name: the user's function, for messages.
+        stacklevel: as in `warnings.warn`, counted from the caller.
+
+    Raises:
+        TypeError: arrays cannot have this dtype.
+        ValueError: it has 64 bits, and these are refused.
+    """
+    if isinstance(dtype, ExtendedDType):
+        return dtype
+    given = dtype
+    if type(dtype) is type and dtype in _PYTHON_SCALAR_DTYPES:
+        return canonicalize_dtype(dtype)
+    dtype = np.dtype(dtype)
+    dtype = representative.get(dtype, dtype)
+    place = f" in {function_name}" if function_name else ""
+    if not is_valid_dtype(dtype):
+        raise TypeError(
+            f"OLYMPUS only supports number, bool, and string dtypes, got dtype {given}{place}."
+        )
+    if dtype not in half_width or enable_x64.value:
+        return dtype
+    mode = explicit_x64_dtypes.value
+    if mode is ExplicitX64Mode.ALLOW:
+        return dtype
+    repair = (
+        "To use 64-bit types, set the olympus_enable_x64 configuration option or the environment "
+        "variable OLYMPUS_ENABLE_X64."
+    )
+    if mode is ExplicitX64Mode.ERROR:
+        raise ValueError(
+            f"The dtype {dtype.name} requested{place} is not available. {repair} Setting "
+            "olympus_explicit_x64_dtypes to 'allow' accepts such requests one by one."
+        )
+    narrow = half_width[dtype]
+    warnings.warn(
+        f"Explicitly requested dtype {dtype.name}{place} is not available and is "
+        f"replaced by {narrow.name}. {repair}",
+        UserWarning,
+        stacklevel=stacklevel + 1,
+    )
+    return narrow
+
+
+def python_scalar_dtype(kind: type) -> np.dtype:
+    """Returns the dtype of Python scalars of type bool, int, float or complex."""
+    return canonicalize_dtype(_PYTHON_SCALAR_DTYPES[kind])
+
+
+def default_int_dtype() -> np.dtype:
+    """The dtype of Python integers: int64, or int32 while 64-bit types are disabled."""
+    return canonicalize_dtype(int)
+
+
+def default_uint_dtype() -> np.dtype:
+    """The unsigned dtype of the same width as `default_int_dtype`."""
+    return canonicalize_dtype(np.uint64)
+
+
+def default_float_dtype() -> np.dtype:
+    """The dtype of Python floats: float64, or float32 while 64-bit types are disabled."""
+    return canonicalize_dtype(float)
+
+
+def default_complex_dtype() -> np.dtype:
+    """The dtype of Python complex numbers, of twice the width of `default_float_dtype`."""
+    return canonicalize_dtype(complex)
+
+
+def _bits(dtype: np.dtype) -> int:
+    # The names of dtypes of less than a byte tell: int4, float6_e2m3fn.
+    name = dtype.name.split("_")[0].lstrip("uintfloa")
+    return int(name) if name.isdecimal() and int(name) < 8 else 8 * dtype.itemsize
+
+
+_BITS: dict[Any, int] = {d: _bits(d) for d in numeric_dtypes}
+_INTEGER_RANGES = {
+    **{d: (-(1 << (_BITS[d] - 1)), (1 << (_BITS[d] - 1)) - 1) for d in signed_integers},
+    **{d: (0, (1 << _BITS[d]) - 1) for d in unsigned_integers},
+}
+
+
+def check_integer_fits(value: int, dtype: np.dtype) -> None:
+    """Raises an OverflowError when the Python integer ``value`` does not fit into ``dtype``."""
+    smallest, largest = _INTEGER_RANGES[dtype]
+    if not smallest <= value <= largest:
+        repair = "" if enable_x64.value else f" Enable 64-bit types with {enable_x64.shown_name}."
+        raise OverflowError(
+            f"Python int {value} too large to convert to {dtype.name}, which holds integers from "
+            f"{smallest} to {largest}.{repair if dtype.itemsize == 4 else ''}"
+        )
+
+
+# --- The dtype of a value ------------------------------------------------------------------------
+
+
+def dtype(x: Any, *, canonicalize: bool = False) -> Any:
+    """Returns the dtype that ``x`` is, names or has.
+
+    Args:
+        x: a dtype, a scalar type, a string, a Python scalar, or an array.
+        canonicalize: whether to return the dtype that an array made of it would have.
+
+    Raises:
+        TypeError: ``x`` has no dtype, or one that arrays cannot have.
+        ValueError: ``x`` is None.
+
+    Example:
+        >>> dtype(np.ones(3))
+        dtype('float64')
+        >>> dtype(1.0, canonicalize=True)
+        dtype('float32')
+    """
+    if x is None:
+        raise ValueError("None is neither a dtype nor a value that has one.")
+    if type(x) in _PYTHON_SCALAR_DTYPES:
+        result: Any = _PYTHON_SCALAR_DTYPES[type(x)]
+    elif isinstance(x, ExtendedDType):
+        return x
+    elif isinstance(x, type | str | np.dtype):
+        if canonicalize:
+            return check_and_canonicalize_user_dtype(x, "dtype", stacklevel=3)
+        result = np.dtype(x)
+    elif hasattr(x, "dtype"):
+        result = x.dtype
+        if isinstance(result, ExtendedDType):
+            return result
+    elif isinstance(x, python_scalar_types):
+        result = next(
+            _PYTHON_SCALAR_DTYPES[base] for base in type(x).__mro__ if base in _PYTHON_SCALAR_DTYPES
+        )
+    else:
+        raise TypeError(
+            f"Cannot determine the dtype of {x!r}, of type {type(x).__name__}: it is neither an "
+            "array nor a scalar. Convert sequences with olympus.numpy.asarray first."
+        )
+    if not is_valid_dtype(result):
+        check_valid_dtype(result)
+    return canonicalize_dtype(result) if canonicalize else representative.get(result, result)
+
+
+def scalar_type_of(x: Any) -> type:
+    """Returns the Python type (bool, int, float or complex) of the elements of ``x``.
+
+    Example:
+        >>> scalar_type_of(np.float32(1))
+        <class 'float'>
+    """
+    kind = dtype(x)
+    if issubdtype(kind, np.bool_):
+        return bool
+    if issubdtype(kind, np.integer):
+        return int
+    if issubdtype(kind, np.floating):
+        return float
+    if issubdtype(kind, np.complexfloating):
+        return complex
+    raise TypeError(f"Elements of dtype {kind} have no corresponding Python type.")
+
+
+# --- Relations -----------------------------------------------------------------------------------
+
+_subdtype_answers: dict[tuple[Any, Any], bool] = {}
+
+
+def issubdtype(a: DTypeLike, b: DTypeLike) -> bool:
+    """Whether ``a`` is ``b`` or below it in the hierarchy of scalar types.
+
+    As in NumPy, but bfloat16 and the other floats of ml_dtypes are below ``np.floating``, its
+    integers below ``np.integer``, and extended dtypes below `extended`.
+
+    Args:
+        a: a dtype or scalar type, maybe abstract.
+        b: another one.
+
+    Example:
+        >>> issubdtype(bfloat16, np.floating)
+        True
+    """
+    try:
+        return _subdtype_answers[a, b]
+    except KeyError:
+        answer = _subdtype_answers[a, b] = _issubdtype(a, b)
+        return answer
+    except TypeError:  # not hashable, so no dtype; NumPy explains
+        return _issubdtype(a, b)
+
+
+def _scalar_type(x: Any) -> type:
+    """The scalar type, maybe abstract, that stands for ``x`` in NumPy's hierarchy."""
+    if isinstance(x, ExtendedDType):
+        return x.type
+    if isinstance(x, type) and issubclass(x, np.generic):
+        return x
+    return np.dtype(x).type
+
+
+def _issubdtype(a: Any, b: Any) -> bool:
+    if isinstance(a, ExtendedDType) and isinstance(b, ExtendedDType):
+        return a == b
+    if isinstance(b, ExtendedDType):
+        return False
+    first, second = _scalar_type(a), _scalar_type(b)
+    if first is second or issubclass(first, second):
+        return True
+    category = _ML_DTYPE_CATEGORY.get(first)
+    return category is not None and issubclass(category, second)
+
+
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "bool": lambda d: issubdtype(d, np.bool_),
+    "signed integer": lambda d: issubdtype(d, np.signedinteger),
+    "unsigned integer": lambda d: issubdtype(d, np.unsignedinteger),
+    "integral": lambda d: issubdtype(d, np.integer),
+    "real floating": lambda d: issubdtype(d, np.floating),
+    "complex floating": lambda d: issubdtype(d, np.complexfloating),
+    "numeric": lambda d: issubdtype(d, np.number),
+}
+
+
+def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...]) -> bool:
+    """Whether ``dtype`` is of a kind, as the array API standard defines kinds.
+
+    Args:
+        dtype: the dtype in question.
+        kind: a dtype; or one of ``"bool"``, ``"signed integer"``, ``"unsigned integer"``,
+            ``"integral"``, ``"real floating"``, ``"complex floating"``, ``"numeric"``; or a tuple
+            of these, for any of them.
+
+    Example:
+        >>> isdtype(np.float32, "real floating")
+        True
+    """
+    given = dtype if isinstance(dtype, ExtendedDType) else np.dtype(dtype)
+    for one in kind if isinstance(kind, tuple) else (kind,):
+        if isinstance(one, str) and one in _KINDS:
+            if _KINDS[one](given):
+                return True
+        elif isinstance(one, ExtendedDType):
+            if given == one:
+                return True
+        else:
+            try:
+                if isinstance(one, tuple | list):
+                    raise TypeError
+                other = np.dtype(one)
+            except TypeError:
+                if isinstance(one, str):
+                    raise ValueError(
+                        f"isdtype: Unrecognized kind={one!r} expected one of {list(_KINDS)}, or a "
+                        "dtype"
+                    ) from None
+                raise TypeError(
+                    f"isdtype: Expected kind to be a dtype, string, or tuple; got kind={one!r}"
+                ) from None
+            if given == other:
+                return True
+    return False
+
+
+_TANGENT_DTYPES = {
+    **dict.fromkeys((bool_dtype, *signed_integers, *unsigned_integers, float0), float0),
+    **{d: d for d in (*floats, *complexes)},
+}
+
+
+def tangent_dtype(dtype: DType) -> Any:
+    """Returns the dtype of tangents: the same for floats and complex numbers, else ``float0``."""
+    try:
+        return _TANGENT_DTYPES[dtype]
+    except KeyError:
+        return dtype.tangent_dtype if isinstance(dtype, ExtendedDType) else float0
+
+
+_COMPLEX_OF = {np.dtype("float64"): complexes[1]}
+_REAL_OF = {complexes[0]: np.dtype("float32"), complexes[1]: np.dtype("float64")}
+_WIDE_INTEGERS = frozenset(_of_numpy("int64 uint64"))
+
+
+def to_numeric_dtype(dtype: DTypeLike) -> np.dtype:
+    """Returns int32 for bool, any other dtype unchanged."""
+    dtype = np.dtype(dtype)
+    return np.dtype("int32") if dtype == bool_dtype else representative.get(dtype, dtype)
+
+
+def to_inexact_dtype(dtype: DTypeLike) -> np.dtype:
+    """Returns the floating dtype that integers of ``dtype`` are computed in.
+
+    Floating and complex dtypes are returned unchanged; 64-bit integers give float64, and all other
+    integers and bool float32.
+
+    Example:
+        >>> to_inexact_dtype(np.int8)
+        dtype('float32')
+    """
+    dtype = np.dtype(dtype)
+    if issubdtype(dtype, np.inexact):
+        return representative.get(dtype, dtype)
+    return np.dtype("float64") if dtype in _WIDE_INTEGERS else np.dtype("float32")
+
+
+def to_floating_dtype(dtype: DTypeLike) -> np.dtype:
+    """Returns `to_inexact_dtype` with complex dtypes replaced by those of their real parts."""
+    dtype = to_inexact_dtype(dtype)
+    return _REAL_OF.get(dtype, dtype)
+
+
+def to_complex_dtype(dtype: DTypeLike) -> np.dtype:
+    """Returns the complex dtype that numbers of ``dtype`` are embedded in."""
+    dtype = to_inexact_dtype(dtype)
+    return dtype if dtype in _REAL_OF else _COMPLEX_OF.get(dtype, complexes[0])
+
+
+# --- Limits and names ----------------------------------------------------------------------------
+
+
+def _dtype_argument(x: Any) -> Any:
+    return x.dtype if hasattr(x, "dtype") and not isinstance(x, type) else np.dtype(x)
+
+
+def finfo(dtype: DTypeLike) -> np.finfo:
+    """Returns the limits of a floating dtype, that of ml_dtypes included.
+
+    Example:
+        >>> float(finfo(bfloat16).eps)
+        0.0078125
+    """
+    return ml_dtypes.finfo(_dtype_argument(dtype))
+
+
+def iinfo(dtype: DTypeLike) -> Any:
+    """Returns the limits of an integer dtype, those of ml_dtypes included.
+
+    Example:
+        >>> iinfo("int4").max
+        7
+    """
+    return ml_dtypes.iinfo(_dtype_argument(dtype) if not isinstance(dtype, int) else np.int64)
+
+
+def itemsize_bits(dtype: DTypeLike) -> int:
+    """Returns how many bits an element takes on a device.
+
+    Example:
+        >>> itemsize_bits("int4")
+        4
+    """
+    if dtype is None:
+        raise ValueError("itemsize_bits needs a dtype, got None.")
+    kind = dtype if isinstance(dtype, ExtendedDType) else np.dtype(dtype)
+    try:
+        return _BITS[kind]
+    except KeyError:
+        raise ValueError(f"Elements of dtype {kind} have no fixed number of bits.") from None
+
+
+def supports_inf(dtype: DTypeLike) -> bool:
+    """Whether a floating dtype can represent infinity."""
+    return bool(np.isposinf(np.array(np.inf, np.float32).astype(np.dtype(dtype))))
+
+
+def name_of(dtype: DType) -> str:
+    """Returns the name that messages and programs show, such as ``float32`` or ``key<fry>``."""
+    return "float0" if dtype == float0 else dtype.name
+
+
+_SHORT_NAMES: MappingProxyType[Any, str] = MappingProxyType(
+    {
+        d: d.name.replace("bfloat", "bf")
+        .replace("float", "f")
+        .replace("uint", "u")
+        .replace("int", "i")
+        .replace("complex", "c")
+        for d in numeric_dtypes
+    }
+)
+
+
+def short_name(dtype: DType) -> str:
+    """Returns the name in short, such as ``f32``, ``bf16``, ``u8``, ``c64`` or ``bool``."""
+    return _SHORT_NAMES.get(dtype) or name_of(dtype)

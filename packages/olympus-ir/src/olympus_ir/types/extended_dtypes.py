@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dtypes that NumPy does not have: element types with a structure of their own.
+
+An array of an extended dtype, such as an array of typed random keys, is carried by an array of
+plain numbers with more dimensions. The dtype says which (its physical element), the package that
+defines the dtype says what can be done with it.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from typing import Any, NoReturn
+
+import numpy as np
+
+
+class extended(np.generic):
+    """The abstract scalar type of all extended dtypes.
+
+    Used with `olympus_ir.types.dtypes.issubdtype`; it has no instances.
+    """
+
+
+class prng_key(extended):
+    """The abstract scalar type of the dtypes of typed random keys.
+
+    Used with `olympus_ir.types.dtypes.issubdtype`; it has no instances.
+    """
+
+
+class ExtendedDType(abc.ABC):
+    """Base of extended dtypes. Subclasses are immutable, with equality and a hash.
+
+    A subclass defines `name` and `physical_element_aval`. The dtypes of libraries may have, instead
+    of the latter, an object of static functions of the dtype, ``_rules``, that has it.
+
+    Attributes:
+        type: the abstract scalar type, a subclass of `extended`.
+    """
+
+    __slots__ = ()
+
+    type: type
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """What is printed, such as ``key<fry>``."""
+
+    @property
+    def itemsize(self) -> int:
+        """The size of an element in bytes."""
+        physical = self.physical_element_aval()
+        return math.prod(physical.shape) * np.dtype(physical.dtype).itemsize
+
+    def physical_element_aval(self) -> Any:
+        """The abstract value of the plain array that carries one element."""
+        rules: Any = getattr(self, "_rules", None)
+        if rules is None:
+            raise TypeError(f"the dtype {self.name} does not say what carries its elements")
+        return rules.physical_element_aval(self)
+
+    @classmethod
+    def from_name(cls, name: str) -> Any:
+        """The dtype of this class with the given name, or None; for reading files."""
+        return None
+
+    @property
+    def tangent_dtype(self) -> Any:
+        """The dtype of tangents; elements without a tangent space have ``float0``."""
+        rules: Any = getattr(self, "_rules", None)
+        return float0 if rules is None else rules.tangent_dtype(self)
+
+    @property
+    def alignment(self) -> int:
+        """The alignment of an element in bytes, as of a NumPy dtype."""
+        return self.itemsize
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+# The dtype of tangents of values that have no tangent space, as integers have none. Its arrays take
+# no memory.
+float0: np.dtype = np.dtype([("float0", np.void, 0)])
+
+
+def refuse_float0(operation: str) -> NoReturn:
+    """Raises the error about an operand without elements, the tangent of an integer."""
+    raise TypeError(
+        f"{operation} was called with a float0. float0s do not support any operations by design: "
+        "they are the tangents of integers, and have no elements. Zeros in their place are "
+        "np.zeros(x.shape, float)."
+    )

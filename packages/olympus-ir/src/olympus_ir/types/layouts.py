@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layouts: the part of a sharding that belongs to the type of an array.
+
+A type says how an array lies over the explicit axes of a mesh, over which axes its parts are sums
+still to be added up (unreduced), and over which its cotangent's will be (reduced). Types of arrays
+that name no axis have no layout (None), whatever mesh is in force: they are replicated over it. So
+programs without explicit axes pay nothing, and a value made outside of a mesh goes into one.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..diagnostics.errors import ShardingTypeError
+from ..settings import config_states
+from .memory_spaces import space_of_kind
+from .placement import (
+    UNCONSTRAINED,
+    AbstractMesh,
+    AxisType,
+    NamedSharding,
+    PartitionSpec,
+    empty_abstract_mesh,
+)
+
+__all__ = [
+    "ManualAxisType",
+    "axes_of_entry",
+    "axes_text",
+    "check_divisible",
+    "check_no_axis_twice",
+    "entries_of",
+    "layout_over",
+    "leading",
+    "manual_axis_type",
+    "mesh_in_force",
+    "mesh_text",
+    "normal_form",
+    "of_sharding",
+    "placed",
+    "replicated",
+    "texts",
+    "with_dimension",
+    "without_dimension",
+]
+
+_NO_AXES: frozenset = frozenset()
+
+
+def mesh_in_force() -> AbstractMesh:
+    """The abstract mesh of `set_mesh` or `use_abstract_mesh`; an empty one outside of them."""
+    mesh = config_states.abstract_mesh.value
+    return empty_abstract_mesh if mesh is None else mesh
+
+
+def axes_of_entry(entry: Any) -> tuple:
+    """The mesh axes in one entry of a partition spec."""
+    if entry is None or entry is UNCONSTRAINED:
+        return ()
+    return entry if isinstance(entry, tuple) else (entry,)
+
+
+def entries_of(aval: Any) -> tuple:
+    """One entry a dimension: the mesh axes over which a type is split there, or None."""
+    return (None,) * aval.ndim if aval.layout is None else aval.layout.spec.partitions
+
+
+# ---- the normal form ----
+
+
+def normal_form(sharding: Any, ndim: int) -> NamedSharding | None:
+    """The layout that a sharding gives to the type of an array; None where it names no axis.
+
+    Args:
+      sharding: a `NamedSharding`, or a partition spec over the mesh in force.
+      ndim: the number of dimensions of the array.
+
+    Raises:
+      ValueError: where a mesh has devices, or the spec has more entries than there are dimensions.
+    """
+    if isinstance(sharding, PartitionSpec):
+        sharding = NamedSharding(mesh_in_force(), sharding)
+    if type(sharding) is not NamedSharding:
+        raise TypeError(
+            f"the sharding of a type is a NamedSharding, got {sharding!r} of type "
+            f"{type(sharding).__name__}"
+        )
+    if type(sharding.mesh) is not AbstractMesh:
+        raise ValueError(
+            f"Mesh of an aval must be an AbstractMesh. Got {sharding.mesh} of type "
+            f"{type(sharding.mesh)}"
+        )
+    return _normal_form(sharding.mesh, sharding.spec, ndim)
+
+
+def _normal_form(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> NamedSharding | None:
+    if config_states.remove_size_one_mesh_axis_from_type.value:
+        spec = _without_axes_of_one(mesh, spec)
+    return _normal_form_of(mesh, spec, ndim)
+
+
+@functools.lru_cache(maxsize=1024)
+def _without_axes_of_one(mesh: AbstractMesh, spec: PartitionSpec) -> PartitionSpec:
+    one = {axis for axis, size in mesh.shape_tuple if size == 1}
+    entries = []
+    for entry in spec.partitions:
+        if entry is UNCONSTRAINED:
+            entries.append(entry)
+            continue
+        axes = tuple(axis for axis in axes_of_entry(entry) if axis not in one)
+        entries.append(axes if len(axes) > 1 else axes[0] if axes else None)
+    return PartitionSpec(*entries, unreduced=spec.unreduced - one, reduced=spec.reduced - one)
+
+
+@functools.lru_cache(maxsize=4096)
+def _normal_form_of(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> NamedSharding | None:
+    if len(spec) > ndim:
+        raise ValueError(
+            f"Length of sharding.spec must be equal to aval's ndim. Got sharding.spec {spec} and "
+            f"aval.ndim {ndim}"
+        )
+    explicit = frozenset(mesh.explicit_axes)
+    typed = explicit | frozenset(mesh.manual_axes)
+    entries = tuple(_explicit_entry(entry, explicit) for entry in spec)
+    unreduced, reduced = spec.unreduced & typed, spec.reduced & typed
+    if not (unreduced or reduced or any(entries)):
+        return None
+    entries += (None,) * (ndim - len(entries))
+    return _interned(mesh, PartitionSpec(*entries, unreduced=unreduced, reduced=reduced))
+
+
+@functools.lru_cache(maxsize=4096)
+def _interned(mesh: AbstractMesh, spec: PartitionSpec) -> NamedSharding:
+    # Equal layouts are one object, so that interned types compare them quickly.
+    return NamedSharding(mesh, spec)
+
+
+def _explicit_entry(entry: Any, explicit: frozenset) -> Any:
+    axes = tuple(axis for axis in axes_of_entry(entry) if axis in explicit)
+    return axes[0] if len(axes) == 1 else axes or None
+
+
+def layout_over(
+    mesh: AbstractMesh,
+    entries: Sequence[Any],
+    unreduced: frozenset = _NO_AXES,
+    reduced: frozenset = _NO_AXES,
+) -> NamedSharding | None:
+    """The layout of an array that is split so; None where no axis is named."""
+    spec = PartitionSpec(*entries, unreduced=unreduced, reduced=reduced)
+    return _normal_form(mesh, spec, len(entries))
+
+
+@functools.lru_cache(maxsize=1024)
+def _replicated(mesh: AbstractMesh, ndim: int) -> NamedSharding:
+    return NamedSharding(mesh, PartitionSpec(*(None,) * ndim))
+
+
+def replicated(ndim: int, mesh: AbstractMesh | None = None) -> NamedSharding:
+    """The sharding of a type without layout: whole everywhere on a mesh, that in force."""
+    return _replicated(mesh_in_force() if mesh is None else mesh, ndim)
+
+
+def leading(layout: NamedSharding | None, ndim: int) -> NamedSharding | None:
+    """The layout of an array of which each element is an array of dimensions further back."""
+    if layout is None:
+        return None
+    spec = layout.spec
+    return layout_over(layout.mesh, spec.partitions[:ndim], spec.unreduced, spec.reduced)
+
+
+def without_dimension(layout: NamedSharding | None, dimension: int) -> NamedSharding | None:
+    """The layout of one slice along a dimension."""
+    if layout is None:
+        return None
+    spec = layout.spec
+    entries = spec.partitions[:dimension] + spec.partitions[dimension + 1 :]
+    return layout_over(layout.mesh, entries, spec.unreduced, spec.reduced)
+
+
+def with_dimension(
+    layout: NamedSharding | None, dimension: int, entry: Any = None
+) -> NamedSharding | None:
+    """The layout of arrays stacked along a new dimension, which is split over ``entry``."""
+    if layout is None:
+        return None
+    spec = layout.spec
+    entries = (*spec.partitions[:dimension], entry, *spec.partitions[dimension:])
+    return layout_over(layout.mesh, entries, spec.unreduced, spec.reduced)
+
+
+def placed(aval: Any, sharding: Any) -> Any:
+    """The type of an array of devices, given its type and where it lies.
+
+    Args:
+      aval: the type but for its layout.
+      sharding: the sharding over devices.
+    """
+    space = space_of_kind(getattr(sharding, "_memory_kind", None))
+    if aval.memory_space is not space:
+        aval = aval.update(memory_space=space)
+    if type(sharding) is NamedSharding:
+        return _placed(aval, sharding.mesh, sharding.spec)
+    return aval if aval.layout is None else aval.update(sharding=None)
+
+
+def of_sharding(sharding: Any, ndim: int) -> NamedSharding | None:
+    """The layout of values that lie as a sharding says, of any kind or none."""
+    if type(sharding) is not NamedSharding or not sharding.mesh.explicit_axes:
+        return None
+    return _normal_form(sharding.mesh.abstract_mesh, sharding.spec, ndim)
+
+
+def _placed(aval: Any, mesh: Any, spec: PartitionSpec) -> Any:
+    layout = None
+    if mesh.explicit_axes:
+        if len(spec) > aval.ndim:  # of the plain array behind one of an extended dtype
+            spec = spec.update(partitions=spec.partitions[: aval.ndim])
+        layout = _normal_form(mesh.abstract_mesh, spec, aval.ndim)
+    return aval if aval.layout is layout else aval.update(sharding=layout)
+
+
+def check_divisible(shape: Sequence[Any], layout: NamedSharding) -> None:
+    """Raises where a dimension cannot be cut into as many equal parts as its axes ask for."""
+    sizes = layout.mesh.shape
+    for dimension, (size, entry) in enumerate(zip(shape, layout.spec.partitions, strict=True)):
+        parts = math.prod(sizes[axis] for axis in axes_of_entry(entry))
+        if parts > 1 and type(size) is int and size % parts:
+            raise ValueError(
+                f"Sharding spec {layout.spec.partitions} implies that array axis {dimension} is "
+                f"partitioned {parts} times, but does not evenly divide the dimension size {size}. "
+                f"Got shape: {tuple(shape)} and sharding {layout}"
+            )
+
+
+def check_no_axis_twice(what: str, layout_entries: Sequence[Any], shown: Any) -> None:
+    """Raises where a mesh axis would split two dimensions of one result.
+
+    Args:
+      what: who made the result.
+      layout_entries: the entries of the result.
+      shown: a function that gives the operands and the result in words.
+    """
+    seen: set = set()
+    for entry in layout_entries:
+        for axis in axes_of_entry(entry):
+            if axis in seen:
+                operands, result = shown()
+                raise ShardingTypeError(
+                    f"{what} operation with inputs: {operands} produces an illegally sharded "
+                    f"result: {result}"
+                )
+            seen.add(axis)
+
+
+# ---- manual axes ----
+
+
+class ManualAxisType:
+    """What becomes of a value along the manual axes of a mesh, inside `shard_map`.
+
+    Args:
+      varying: the axes along which it differs from device to device.
+      unreduced: those along which the devices hold terms of a sum.
+      reduced: those along which it is the same and its cotangent will be unreduced.
+
+    Example:
+      >>> ManualAxisType(varying={"x"}).varying
+      frozenset({'x'})
+    """
+
+    __slots__ = ("reduced", "unreduced", "varying")
+
+    def __init__(
+        self,
+        *,
+        varying: frozenset | set = _NO_AXES,
+        unreduced: frozenset | set = _NO_AXES,
+        reduced: frozenset | set = _NO_AXES,
+    ) -> None:
+        self.varying = frozenset(varying)
+        self.unreduced = frozenset(unreduced)
+        self.reduced = frozenset(reduced)
+
+    def update(self, **changes: Any) -> ManualAxisType:
+        """The same with some fields changed."""
+        return ManualAxisType(
+            **{
+                "varying": self.varying,
+                "unreduced": self.unreduced,
+                "reduced": self.reduced,
+                **changes,
+            }
+        )
+
+    def to_ct_mat(self) -> ManualAxisType:
+        """That of cotangents: unreduced and reduced axes change roles."""
+        return self.update(unreduced=self.reduced, reduced=self.unreduced)
+
+    @property
+    def empty(self) -> bool:
+        """Whether it says nothing of any axis."""
+        return not (self.varying or self.unreduced or self.reduced)
+
+    def _key(self) -> tuple:
+        return (self.varying, self.unreduced, self.reduced)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ManualAxisType) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return (
+            f"ManualAxisType(varying={self.varying}, unreduced={self.unreduced}, "
+            f"reduced={self.reduced})"
+        )
+
+
+def manual_axis_type(varying: frozenset, layout: NamedSharding | None) -> ManualAxisType:
+    """What a type with this layout says of manual axes."""
+    if layout is None:
+        return ManualAxisType(varying=varying)
+    manual = frozenset(layout.mesh.manual_axes)
+    spec = layout.spec
+    return ManualAxisType(
+        varying=varying, unreduced=spec.unreduced & manual, reduced=spec.reduced & manual
+    )
+
+
+# ---- printing ----
+
+
+def axes_text(axes: Sequence[Any]) -> str:
+    """Axes as types show them: ``x`` or ``(x,y)``."""
+    return str(axes[0]) if len(axes) == 1 else f"({','.join(map(str, axes))})"
+
+
+def texts(shape: Sequence[Any], layout: NamedSharding | None, varying: frozenset) -> tuple:
+    """The dimensions with their axes, and what else is said of axes: ``8@x,2`` and ``{V:y}``."""
+    groups = [("V", varying)]
+    entries: Sequence[Any] = (None,) * len(shape)
+    if layout is not None:
+        groups += [("U", layout.spec.unreduced), ("R", layout.spec.reduced)]
+        entries = layout.spec.partitions
+    dimensions = ",".join(
+        str(size) if entry is None else f"{size}@{axes_text(axes_of_entry(entry))}"
+        for size, entry in zip(shape, entries, strict=True)
+    )
+    shown = ", ".join(
+        f"{letter}:{axes_text(sorted(map(str, axes)))}" for letter, axes in groups if axes
+    )
+    return dimensions, f"{{{shown}}}" if shown else ""
+
+
+def mesh_text(layout: NamedSharding | None) -> str:
+    """The types of the axes of a layout's mesh, else of the one in force."""
+    mesh = mesh_in_force() if layout is None else layout.mesh
+    by_type: dict[AxisType, list] = {}
+    for name, kind in zip(mesh.axis_names, mesh.axis_types, strict=True):
+        by_type.setdefault(kind, []).append(name)
+    if not by_type:
+        return ""
+    return "({" + ", ".join(f"{kind.name}: {tuple(n)}" for kind, n in by_type.items()) + "})"

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Extended dtypes whose tangents have a dtype of one's choice, and arrays made of type and data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..programs.extended_arrays import ExtendedArray
+from . import dtypes
+from .avals import ShapedArray, get_aval
+from .extended_dtypes import ExtendedDType, extended
+
+__all__ = ["EArray", "PrimalTangentDType", "cur_qdd", "primal_tangent_dtype"]
+
+
+class primal_tangent_dtype_scalar(extended):
+    """The abstract scalar type of the dtypes that `primal_tangent_dtype` makes."""
+
+
+class PrimalTangentDType(ExtendedDType):
+    """A dtype whose elements are those of one dtype, and whose tangents are of another.
+
+    Args:
+      primal_dtype: of the elements.
+      tangent_dtype: of their tangents.
+      name: what is printed.
+    """
+
+    __slots__ = ("_name", "_tangent_dtype", "primal_dtype")
+
+    type = primal_tangent_dtype_scalar
+
+    def __init__(self, primal_dtype: Any, tangent_dtype: Any, name: str | None = None) -> None:
+        self.primal_dtype = np.dtype(primal_dtype)
+        self._tangent_dtype = np.dtype(tangent_dtype)
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        if self._name is not None:
+            return self._name
+        names = (dtypes.short_name(each) for each in (self.primal_dtype, self._tangent_dtype))
+        return f"PrimalTangentDType{{{'/'.join(names)}}}"
+
+    def physical_element_aval(self) -> ShapedArray:
+        return ShapedArray((), self.primal_dtype)
+
+    @property
+    def tangent_dtype(self) -> Any:
+        return self._tangent_dtype
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.primal_dtype, self._tangent_dtype, self._name)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is PrimalTangentDType and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((PrimalTangentDType, *self._key()))
+
+    def __reduce__(self) -> tuple:
+        return (PrimalTangentDType, self._key())
+
+
+def primal_tangent_dtype(
+    primal_dtype: Any, tangent_dtype: Any, name: str | None = None
+) -> PrimalTangentDType:
+    """Makes a dtype whose elements are those of one dtype, and whose tangents are of another.
+
+    Integers that stand for numbers can have tangents so.
+
+    Args:
+      primal_dtype: of the elements.
+      tangent_dtype: of their tangents.
+      name: what is printed.
+
+    Example:
+      >>> primal_tangent_dtype("int8", "float32")
+      PrimalTangentDType{i8/f32}
+    """
+    return PrimalTangentDType(primal_dtype, tangent_dtype, name)
+
+
+class _OfExtendedArrays(type(ExtendedArray)):
+    """The class of a class of which all arrays of extended dtypes are instances."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, ExtendedArray)
+
+
+class EArray(ExtendedArray, metaclass=_OfExtendedArrays):
+    """An array of an extended dtype, of its type and the plain array that carries its elements.
+
+    Args:
+      aval: the type.
+      data: the plain array.
+
+    Example:
+      >>> dtype = primal_tangent_dtype("int8", "float32")
+      >>> EArray(ShapedArray((2,), dtype), np.zeros(2, np.int8)).shape
+      (2,)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, aval: ShapedArray, data: Any) -> Any:
+        return ExtendedArray(data, aval)
+
+    def __init__(self, aval: ShapedArray, data: Any) -> None:
+        raise TypeError("EArray(aval, data) makes an array of the class of all extended dtypes")
+
+
+def cur_qdd(x: Any) -> Any:
+    """What is known of a value that changes, at this moment.
+
+    Args:
+      x: a value of a type whose ``has_qdd`` is True. It may have a method ``cur_qdd`` that says.
+
+    Raises:
+      TypeError: where the value's type is another one.
+    """
+    aval = get_aval(x)
+    if not getattr(aval, "has_qdd", False):
+        raise TypeError(
+            f"a value of type {aval.str_short()} does not change, so there is nothing to be known "
+            "of it at one moment; cur_qdd takes values of mutable hijax types"
+        )
+    from ..programs.mutable_types import cur_qdd  # few programs have such values
+
+    return cur_qdd(x)

@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dtype that operands of different dtypes are combined in.
+
+Dtypes form a lattice: an edge points from a dtype to one that values are promoted to, and operands
+are combined in their least upper bound. Python scalars, and arrays made of them, have *weak* types.
+They enter the lattice as one of three nodes for their kind (integer, floating, complex), each below
+all dtypes of that kind, so they give way to the dtype of an array of the same or a higher kind.
+
+    bool -> i* -> u8 -> u16 -> u32 -> u64 -> f* -> bf16 -> f32 -> f64 -> c128
+                    \\      \\      \\           |\\              |
+                  i8 -> i16 -> i32 -> i64 ---^  -> f16 -> f32 -> c64 -> c128
+
+(c* lies between f* and c64.) Integers of less than 8 bits and floats of at most 8 bits are
+promoted to nothing else. With ``olympus_numpy_dtype_promotion="strict"`` only weak types are
+promoted.
+
+Results for pairs are kept in tables, so on hot paths `promote` is one look-up.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..diagnostics.errors import TypePromotionError
+from ..settings.config_flags import ExplicitX64Mode, explicit_x64_dtypes
+from ..settings.config_states import NumpyDtypePromotion, enable_x64, numpy_dtype_promotion
+from . import dtypes
+from .dtypes import DType, DTypeLike, canonicalize_dtype
+
+__all__ = [
+    "TypePromotionError",
+    "dtype_and_weak_type",
+    "is_weakly_typed",
+    "lattice_result_type",
+    "promote",
+    "promote_types",
+    "result_type",
+]
+
+# --- The lattice ---------------------------------------------------------------------------------
+
+# A node is a dtype, or the Python type that stands for all weak types of its kind.
+Node = Any
+WEAK_NODES: tuple[Node, ...] = (int, float, complex)
+
+
+def _standard_edges() -> dict[Node, tuple[Node, ...]]:
+    chains = (
+        ("bool", int),
+        (int, "uint8", "uint16", "uint32", "uint64", float),
+        (int, "int8", "int16", "int32", "int64", float),
+        ("uint8", "int16"),
+        ("uint16", "int32"),
+        ("uint32", "int64"),
+        (float, "bfloat16", "float32", "float64", "complex128"),
+        (float, "float16", "float32", "complex64", "complex128"),
+        (float, complex, "complex64"),
+    )
+    edges: dict[Node, list[Node]] = {d: [] for d in (*dtypes.numeric_dtypes, *WEAK_NODES)}
+    for chain in chains:
+        nodes = [np.dtype(name) if isinstance(name, str) else name for name in chain]
+        for lower, upper in itertools.pairwise(nodes):
+            edges[lower].append(upper)
+    edges[int] += [*dtypes.small_signed, *dtypes.small_unsigned]
+    edges[float] += dtypes.small_floats
+    return {node: tuple(uppers) for node, uppers in edges.items()}
+
+
+def _strict_edges() -> dict[Node, tuple[Node, ...]]:
+    edges: dict[Node, tuple[Node, ...]] = dict.fromkeys(dtypes.numeric_dtypes, ())
+    edges[int] = (float, *dtypes.signed_integers, *dtypes.unsigned_integers)
+    edges[float] = (complex, *dtypes.floats)
+    edges[complex] = dtypes.complexes
+    return edges
+
+
+class _Lattice:
+    """Least upper bounds in a finite lattice without a top, by bit sets of upper bounds."""
+
+    def __init__(self, edges: dict[Node, tuple[Node, ...]]):
+        self._position = {node: position for position, node in enumerate(edges)}
+        self._nodes = list(edges)
+        self._upper_bounds: dict[Node, int] = {}
+        for node in edges:
+            self._close(node, edges)
+
+    def _close(self, node: Node, edges: dict[Node, tuple[Node, ...]]) -> int:
+        if node not in self._upper_bounds:
+            bounds = 1 << self._position[node]
+            for upper in edges[node]:
+                bounds |= self._close(upper, edges)
+            self._upper_bounds[node] = bounds
+        return self._upper_bounds[node]
+
+    def __contains__(self, node: object) -> bool:
+        return node in self._position
+
+    def least_upper_bound(self, nodes: Iterable[Node]) -> Node | None:
+        common = -1
+        for node in nodes:
+            common &= self._upper_bounds[node]
+        # The least one has all others above it.
+        candidates = common
+        while candidates:
+            lowest = candidates & -candidates
+            node = self._nodes[lowest.bit_length() - 1]
+            if self._upper_bounds[node] == common:
+                return node
+            candidates ^= lowest
+        return None
+
+
+# Built at the first promotion that no table answers.
+_lattices: dict[bool, _Lattice] = {}
+
+
+def _lattice(strict: bool) -> _Lattice:
+    if strict not in _lattices:
+        _lattices[strict] = _Lattice(_strict_edges() if strict else _standard_edges())
+    return _lattices[strict]
+
+
+_NODE_OF_KIND = (
+    (np.integer, int),
+    (np.floating, float),
+    (np.complexfloating, complex),
+)
+
+
+def _weak_node(dtype: DType) -> Node:
+    """Returns the node of weak values of a dtype; booleans have no weak type."""
+    for kind, node in _NODE_OF_KIND:
+        if dtypes.issubdtype(dtype, kind):
+            return node
+    return dtype
+
+
+def _is_weak_node(node: Node) -> bool:
+    # Not `node in WEAK_NODES`: NumPy holds np.dtype("int64") == int for true.
+    return isinstance(node, type)
+
+
+def _least_upper_bound(operands: tuple[tuple[DType, bool], ...], strict: bool) -> tuple[Any, bool]:
+    """Promotes operands, given as pairs of dtype and weakness, under the present configuration."""
+    if explicit_x64_dtypes.value is not ExplicitX64Mode.ALLOW:
+        # 64-bit arrays that were made while they were enabled count as what they would be now.
+        operands = tuple((_canonical(dtype), weak) for dtype, weak in operands)
+    lattice = _lattice(strict)
+    for dtype, _ in operands:
+        if dtype not in lattice:
+            if all(other == dtype for other, _ in operands):
+                return dtype, False
+            raise ValueError(
+                f"Elements of dtype {dtypes.name_of(dtype)} cannot be combined with other dtypes, "
+                f"got {_listing(operands)}."
+            )
+    if strict or not all(weak and dtype != dtypes.bool_dtype for dtype, weak in operands):
+        nodes = {_weak_node(dtype) if weak else dtype for dtype, weak in operands}
+        node = next(iter(nodes)) if len(nodes) == 1 else lattice.least_upper_bound(nodes)
+        if node is None:
+            raise _refusal(operands, strict)
+        weak = _is_weak_node(node)
+        result = canonicalize_dtype(node) if weak else node
+    else:
+        # Among weak values alone the kind of integer counts, and the width is the default one.
+        node = lattice.least_upper_bound({dtype for dtype, _ in operands})
+        if node is None:
+            raise _refusal(operands, strict)
+        weak = True
+        if _is_weak_node(node):
+            result = canonicalize_dtype(node)
+        elif dtypes.issubdtype(node, np.unsignedinteger):
+            result = dtypes.default_uint_dtype()
+        else:
+            result = canonicalize_dtype(_weak_node(node))
+    if not _has_wide_operand(operands):
+        result = canonicalize_dtype(result)
+    return result, weak
+
+
+def _canonical(dtype: DType) -> DType:
+    return canonicalize_dtype(dtype) if dtype in dtypes.half_width else dtype
+
+
+def _has_wide_operand(operands: tuple[tuple[DType, bool], ...]) -> bool:
+    return any(dtype in dtypes.half_width for dtype, _ in operands)
+
+
+def _listing(operands: Iterable[tuple[DType, bool]]) -> str:
+    shown = (
+        f"{_weak_node(dtype).__name__} (a Python scalar's type)"
+        if weak and _is_weak_node(_weak_node(dtype))
+        else dtypes.name_of(dtype)
+        for dtype, weak in operands
+    )
+    return " and ".join(dict.fromkeys(shown))
+
+
+def _refusal(operands: tuple[tuple[DType, bool], ...], strict: bool) -> TypePromotionError:
+    given = f"The dtypes {_listing(operands)} have no available implicit dtype promotion path"
+    target = dtypes.name_of(operands[0][0])
+    small = [
+        dtype
+        for dtype, weak in operands
+        if not weak
+        and dtype in (*dtypes.small_floats, *dtypes.small_signed, *dtypes.small_unsigned)
+    ]
+    if strict and not small:
+        return TypePromotionError(
+            f"{given} when olympus_numpy_dtype_promotion is 'strict'. Cast the operands to the "
+            f"dtype you want, for example x.astype({target!r}), or set the option to 'standard'."
+        )
+    names = ", ".join(dtypes.name_of(dtype) for dtype in dict.fromkeys(small))
+    return TypePromotionError(
+        f"{given}: values of few bits ({names}) are promoted only when you ask for it, because "
+        "almost any other dtype would be a surprise. Cast them, for example x.astype('float32')."
+    )
+
+
+# --- Promotion of operands -----------------------------------------------------------------------
+
+# From (dtype, weak, dtype, weak) to (dtype, weak): tables for disabled and enabled 64-bit types.
+_Pairs = dict[tuple[Any, bool, Any, bool], tuple[Any, bool]]
+_standard_pairs: tuple[_Pairs, _Pairs] = ({}, {})
+_strict_pairs: tuple[_Pairs, _Pairs] = ({}, {})
+_STRICT = NumpyDtypePromotion.STRICT
+
+
+def promote(x_dtype: DType, x_weak: bool, y_dtype: DType, y_weak: bool) -> tuple[Any, bool]:
+    """Returns dtype and weakness of the combination of two operands.
+
+    Args:
+        x_dtype: the dtype of the first operand, as arrays have it (canonical).
+        x_weak: whether its type is weak.
+        y_dtype: the dtype of the second operand.
+        y_weak: whether its type is weak.
+
+    Raises:
+        TypePromotionError: there is no common dtype.
+
+    Example:
+        >>> promote(np.dtype("int8"), False, np.dtype("float32"), True)
+        (dtype('float32'), True)
+    """
+    tables = _strict_pairs if numpy_dtype_promotion.value is _STRICT else _standard_pairs
+    table = tables[enable_x64.value]
+    key = (x_dtype, x_weak, y_dtype, y_weak)
+    try:
+        return table[key]
+    except KeyError:
+        operands = ((x_dtype, x_weak), (y_dtype, y_weak))
+        result = _least_upper_bound(operands, tables is _strict_pairs)
+        # What 64-bit operands give while they are disabled depends on a third flag.
+        if enable_x64.value or not _has_wide_operand(operands):
+            table[key] = result
+        return result
+
+
+def dtype_and_weak_type(x: Any) -> tuple[Any, bool]:
+    """Returns the dtype with which ``x`` takes part in promotion, and whether its type is weak.
+
+    Args:
+        x: an array, a scalar, a dtype or what names one.
+    """
+    kind = type(x)
+    if kind in _PYTHON_TYPES:
+        return canonicalize_dtype(kind), kind is not bool
+    if kind is type and x in _PYTHON_TYPES:
+        return canonicalize_dtype(x), x is not bool
+    weak_type = getattr(x, "weak_type", None)
+    if isinstance(weak_type, bool):
+        return x.dtype, weak_type
+    if kind is np.ndarray:
+        dtype = canonicalize_dtype(x.dtype)
+        if dtype in dtypes.representative:
+            return dtype, False
+    if isinstance(x, type) and isinstance(getattr(x, "dtype", None), np.dtype):
+        return canonicalize_dtype(x.dtype), False  # a scalar type of the NumPy API: no request
+    return dtypes.dtype(x, canonicalize=True), is_weakly_typed(x)
+
+
+_PYTHON_TYPES = frozenset(dtypes.python_scalar_types)
+
+
+def is_weakly_typed(x: Any) -> bool:
+    """Whether the dtype of ``x`` gives way in promotion, as that of a Python scalar does.
+
+    Example:
+        >>> is_weakly_typed(1.0), is_weakly_typed(np.float32(1))
+        (True, False)
+    """
+    kind = type(x)
+    if kind in _PYTHON_TYPES:
+        return kind is not bool
+    weak_type = getattr(x, "weak_type", None)
+    if isinstance(weak_type, bool):
+        return weak_type
+    return isinstance(x, int | float | complex) and not isinstance(x, bool | np.generic)
+
+
+def lattice_result_type(*args: Any) -> tuple[Any, bool]:
+    """Returns dtype and weakness of the combination of operands.
+
+    Args:
+        *args: arrays, scalars, dtypes.
+
+    Example:
+        >>> lattice_result_type(np.int8(1), 2.0)
+        (dtype('float32'), True)
+    """
+    if len(args) == 2:
+        x_dtype, x_weak = dtype_and_weak_type(args[0])
+        y_dtype, y_weak = dtype_and_weak_type(args[1])
+        return promote(x_dtype, x_weak, y_dtype, y_weak)
+    strict = numpy_dtype_promotion.value is _STRICT
+    return _least_upper_bound(tuple(map(dtype_and_weak_type, args)), strict)
+
+
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+    """Returns the dtype that an operation on the arguments computes in.
+
+    Args:
+        *args: arrays, scalars, dtypes and what names them; None stands for the default floating
+            dtype.
+        return_weak_type_flag: whether to return a pair, with whether the result's type is weak.
+
+    Raises:
+        TypePromotionError: there is no common dtype.
+        ValueError: there are no arguments.
+
+    Example:
+        >>> result_type(np.float32, 1), result_type(np.int8, np.uint8), result_type(1, 2.0)
+        (dtype('float32'), dtype('int16'), dtype('float32'))
+    """
+    if not args:
+        raise ValueError("result_type needs at least one array or dtype.")
+    dtype, weak = lattice_result_type(
+        *(dtypes.default_float_dtype() if arg is None else arg for arg in args)
+    )
+    return (dtype, weak) if return_weak_type_flag else dtype
+
+
+def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
+    """Returns the dtype that values of two dtypes are combined in.
+
+    64-bit dtypes are promoted as such whether they are enabled or not.
+
+    Args:
+        a: a dtype, a scalar type, a name, or an array, whose dtype it is; Python's types stand for
+            weak types.
+        b: another one.
+
+    Raises:
+        TypePromotionError: there is no common dtype.
+
+    Example:
+        >>> promote_types(np.int64, np.float32)
+        dtype('float32')
+    """
+    nodes = [
+        x if any(x is weak for weak in _WEAK_TYPES) else _representative(np.dtype(x))
+        for x in (a, b)
+    ]
+    strict = numpy_dtype_promotion.value is _STRICT
+    lattice = _lattice(strict)
+    for node in nodes:
+        if node not in lattice:
+            raise ValueError(f"The dtype {node} takes no part in promotion.")
+    node = lattice.least_upper_bound(nodes)
+    operands = tuple((np.dtype(node), _is_weak_node(node)) for node in nodes)
+    if node is None:
+        raise _refusal(operands, strict)
+    result = np.dtype(node)
+    return result if _has_wide_operand(operands) else canonicalize_dtype(result)
+
+
+_WEAK_TYPES = frozenset(WEAK_NODES)
+
+
+def _representative(dtype: np.dtype) -> np.dtype:
+    return dtypes.representative.get(dtype, dtype)
