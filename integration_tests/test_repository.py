@@ -28,16 +28,6 @@ DOCUMENT_PATTERNS = ("*.md", "docs/**/*.md", "packages/*/*.md", "benchmarks/**/*
 DOCUMENTS = sorted(path for pattern in DOCUMENT_PATTERNS for path in ROOT.glob(pattern))
 
 SPDX_HEADER = "# SPDX-License-Identifier: Apache-2.0"
-LINE_BUDGET = 600
-# Files above the budget: path from the root -> (most lines it may have, reason). Entries may only
-# shrink and disappear.
-LONG_FILES: dict[str, tuple[int, str]] = {
-    "packages/olympus-ir/tests/data/printed_programs.py": (
-        683,
-        "a list of programs whose recorded text says on which lines they are",
-    ),
-}
-
 # Scripts that are run by hand in an environment with JAX: benchmarks, and recorders of test data;
 # and programs for which OLYMPUS is JAX.
 RUNS_BESIDE_JAX = re.compile(
@@ -128,23 +118,6 @@ def test_source_files_state_their_licence() -> None:
         for path in SOURCES
         if path.read_text(encoding="utf-8").partition("\n")[0] != SPDX_HEADER
     ] == []
-
-
-def test_source_files_are_about_one_thing() -> None:
-    lengths = {relative(p): p.read_text(encoding="utf-8").count("\n") for p in SOURCES}
-    too_long = {
-        name: count
-        for name, count in lengths.items()
-        if count > LONG_FILES.get(name, (LINE_BUDGET, ""))[0]
-    }
-    assert too_long == {}, f"split these files: the budget is {LINE_BUDGET} lines"
-
-
-def test_exceptions_to_the_line_budget_are_needed() -> None:
-    lengths = {relative(p): p.read_text(encoding="utf-8").count("\n") for p in SOURCES}
-    stale = {name for name in LONG_FILES if lengths.get(name, 0) <= LINE_BUDGET}
-    assert stale == set()
-    assert [name for name, (_, reason) in LONG_FILES.items() if not reason.strip()] == []
 
 
 def test_jax_is_never_imported() -> None:

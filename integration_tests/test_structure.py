@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shape of the source: folders, functions, late imports, first words of docstrings."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FILES = sorted(ROOT.glob("packages/*/src/**/*.py"))
+MODULES_IN_A_FOLDER = 20
+LINES_OF_A_BODY = 60
+
+# Folders with a file for each family, and those that mirror the public names of JAX or SciPy: their
+# length is that of a list, and knowing one path is knowing all.
+FOLDERS_OF_FAMILIES = {
+    "olympus-autodiff/src/olympus_autodiff/rules": "derivative rules",
+    "olympus-batching/src/olympus_batching/rules": "batching rules",
+    "olympus-ir/src/olympus_ir/lax": "the instruction set",
+    "olympus-ir/src/olympus_ir/reference": "reference rules",
+    "olympus-scipy/src/olympus_scipy/stats": "one distribution a file, as in SciPy",
+    "olympus-testing/src/olympus_testing/samples": "sample inputs",
+    "olympus-xla/src/olympus_xla/compiling/lowering/rules": "lowering rules",
+    "olympus/src/olympus": "the public names",
+    "olympus/src/olympus/experimental": "the public names",
+    "olympus/src/olympus/scipy/stats": "the public names",
+}
+
+# An opening that makes the reader wait for the noun.
+RIDDLES = re.compile(r"(What|Where|Who|Whose|How|Which|Those|Whether|So) ")
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT / "packages").as_posix()
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def test_folders_can_be_taken_in_at_a_glance() -> None:
+    folders = {path.parent for path in FILES}
+    crowded = {
+        relative(folder): count
+        for folder in folders
+        if (count := sum(1 for path in folder.glob("*.py") if path.name[:2] != "__"))
+        > MODULES_IN_A_FOLDER
+    }
+    assert {name: n for name, n in crowded.items() if name not in FOLDERS_OF_FAMILIES} == {}
+    assert set(FOLDERS_OF_FAMILIES) - set(crowded) == set(), "stale exceptions"
+
+
+def test_every_folder_says_what_lives_there() -> None:
+    silent = [
+        relative(path)
+        for path in FILES
+        if path.name == "__init__.py" and not ast.get_docstring(tree(path))
+    ]
+    assert silent == []
+
+
+def test_function_bodies_are_short() -> None:
+    long = []
+    for path in FILES:
+        for node in functions(path):
+            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            if body and (count := node.end_lineno - body[0].lineno + 1) > LINES_OF_A_BODY:
+                long.append(f"{relative(path)}:{node.lineno}: {node.name} has {count} lines")
+    assert long == []
+
+
+def test_imports_are_at_the_top() -> None:
+    late = {
+        f"{relative(path)}:{inner.lineno}"
+        for path in FILES
+        for node in functions(path)
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Import | ast.ImportFrom)
+    }
+    assert sorted(late) == [], "declare them with olympus_ir.loading.deferred, with what they save"
+
+
+def test_docstrings_open_with_a_verb_or_a_noun() -> None:
+    riddles = []
+    for path in FILES:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                text = ast.get_docstring(node) or ""
+                if RIDDLES.match(text):
+                    line = getattr(node, "lineno", 1)
+                    riddles.append(f"{relative(path)}:{line}: {text.splitlines()[0]}")
+    assert riddles == []
+
+
+@pytest.mark.parametrize(
+    "text, opens_well",
+    [
+        ("Returns the shape of an array.", True),
+        ("What is returned.", False),
+        ("Whether an array is empty.", False),
+        ("Howard's rule.", True),
+    ],
+)
+def test_riddles_are_recognized(text: str, opens_well: bool) -> None:
+    assert (RIDDLES.match(text) is None) is opens_well

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules that are imported with their first use, so that start-up does not wait for them.
+
+A module that few programs need, and whose import takes a measurable time, is declared at the top of
+the file that uses it::
+
+    if TYPE_CHECKING:
+        import logging
+    else:
+        logging = deferred("logging", milliseconds=1.5)
+
+The declaration is the only form of a late import in OLYMPUS: `deferred_modules` lists all of them,
+and `tools/deferred_imports.py` measures what each saves. A deferral never hides an import circle:
+the contracts of the repository hold without it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import Any
+
+__all__ = ["Deferral", "deferred", "deferred_modules"]
+
+
+class Deferral:
+    """Record of one late import.
+
+    Attributes:
+      module: the full name of the module that is imported late.
+      user: the name of the module that declares it.
+      milliseconds: the time that start-up saves, as measured on the reference machine.
+    """
+
+    __slots__ = ("milliseconds", "module", "user")
+
+    def __init__(self, module: str, user: str, milliseconds: float) -> None:
+        self.module = module
+        self.user = user
+        self.milliseconds = milliseconds
+
+    def __repr__(self) -> str:
+        return f"Deferral({self.module!r}, {self.user!r}, milliseconds={self.milliseconds})"
+
+
+#: Every late import that the loaded modules declare.
+deferred_modules: list[Deferral] = []
+
+
+class _DeferredModule(ModuleType):
+    """Module whose attributes are those of another, which the first attribute imports."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self.__name__), name)
+
+    def __dir__(self) -> list[str]:
+        return dir(importlib.import_module(self.__name__))
+
+
+def deferred(module: str, *, milliseconds: float) -> Any:
+    """Returns a stand-in for a module, which is imported with the first use of an attribute.
+
+    Args:
+      module: the module's name; a leading dot means the package of the calling module.
+      milliseconds: the import time that start-up saves, as measured.
+
+    Returns:
+      An object with the attributes of the module.
+
+    Raises:
+      ValueError: ``milliseconds`` is not positive: an import that costs nothing is not deferred.
+
+    Example:
+      >>> colors = deferred("colorsys", milliseconds=0.3)
+      >>> colors.rgb_to_hsv(0.0, 0.0, 0.0)
+      (0.0, 0.0, 0.0)
+    """
+    if milliseconds <= 0:
+        raise ValueError(
+            f"`milliseconds` must be the measured import time of {module}, got {milliseconds}; "
+            "import the module at the top of the file where it saves nothing."
+        )
+    user = sys._getframe(1).f_globals
+    name = _full_name(module, user["__package__"])
+    deferred_modules.append(Deferral(name, user["__name__"], milliseconds))
+    return _DeferredModule(name)
+
+
+def _full_name(module: str, package: str) -> str:
+    """Returns the full name of a module, as `importlib.util.resolve_name`, which is not loaded."""
+    name = module.lstrip(".")
+    levels = len(module) - len(name)
+    return (
+        ".".join([*package.split(".")[: package.count(".") + 2 - levels], name]) if levels else name
+    )
