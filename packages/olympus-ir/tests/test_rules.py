@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import concurrent.futures
+import importlib
+import sys
+import threading
+
 import pytest
 
-from olympus_ir import Primitive, RuleTable
+from olympus_ir import Primitive, RuleTable, lax
 from olympus_ir.diagnostics.errors import MissingRuleError
 from olympus_ir.programs.rules import all_tables
+from olympus_ir.reference.tables import reference_rules
 
 
 @pytest.fixture
@@ -77,4 +83,72 @@ def test_holes(table):
 
 def test_tables_are_known_by_name(table):
     assert all_tables["my_package.cost"] is table
-    assert "olympus_ir.reference" in all_tables
+    assert all_tables["olympus_ir.reference"] is reference_rules
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package `own_costs` with rule files of two families; one fails on import."""
+    folder = tmp_path / "own_costs" / "rules"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").touch()
+    (folder / "__init__.py").touch()
+    (folder.parent / "tables.py").write_text(
+        "from olympus_ir import RuleTable\ncosts = RuleTable('own cost', package='own_costs')\n"
+    )
+    (folder / "elementwise.py").write_text(
+        "from olympus_ir import lax\nfrom ..tables import costs\ncosts.define(lax.sin_p, len)\n"
+    )
+    (folder / "shaping.py").write_text("import module_that_nobody_has\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield importlib.import_module("own_costs.tables").costs
+    del all_tables["own_costs.own cost"]
+    for name in [name for name in sys.modules if name.partition(".")[0] == "own_costs"]:
+        del sys.modules[name]
+
+
+def test_the_first_look_up_loads_the_family(package):
+    assert package.rules == {}
+    assert "own_costs.rules.elementwise" not in sys.modules
+    assert package[lax.sin_p] is len
+    assert package.rules == {lax.sin_p: len}
+    assert package.find(Primitive("d", family="no_such_family")) is None
+
+
+def test_failures_inside_of_a_rule_file_are_shown(package):
+    for _ in range(2):
+        with pytest.raises(ModuleNotFoundError, match="module_that_nobody_has"):
+            package.find(lax.reshape_p)
+
+
+def test_assignment_replaces_a_rule_that_is_not_loaded_yet(package):
+    package[lax.sin_p] = max
+    assert package[lax.sin_p] is max
+
+
+def test_threads_wait_for_the_rules(package):
+    barrier = threading.Barrier(8)
+
+    def look_up(_):
+        barrier.wait()
+        return package[lax.sin_p]
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(look_up, range(8))) == {len}
+
+
+def test_rules_are_derived_from_declarations(table):
+    table.derive("its name", lambda primitive: len if primitive.name == "a" else None)
+    assert table[a_p] is len
+    assert table.derived[a_p] == "its name"
+    assert table.find(b_p) is None
+    table.define(a_p, max)  # a rule wins over a derived one
+    assert table[a_p] is max
+    assert a_p not in table.derived
+    assert table.holes([a_p]) == []
+
+
+def test_exempt_primitives_are_not_derived(table):
+    table.derive("anything", lambda primitive: len)
+    table.exempt(a_p, reason="it is free")
+    assert table.find(a_p) is None

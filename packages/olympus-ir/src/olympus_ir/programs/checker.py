@@ -34,7 +34,7 @@ __all__ = ["check_olympuspr", "checking_rules"]
 # How the programs in an equation's parameters must fit the operands and results:
 # `rule(operand_avals, result_avals, params)` raises `Misfit` where they do not.
 checking_rules: RuleTable[Callable[..., None]] = RuleTable(
-    "checking", package="olympus_ir", folder="."
+    "checking", package="olympus_ir", folder=None
 )
 
 

@@ -25,7 +25,7 @@ Flags = Sequence[bool]
 # For primitives whose parameters are programs: `rule(equation, used_results)` returns the reduced
 # equation, and which of the operands it still uses. Other equations are kept or dropped as a whole.
 dead_code_rules: RuleTable[Callable[[Equation, list[bool]], tuple[Any, list[bool]]]] = RuleTable(
-    "dead code", package="olympus_ir", folder="."
+    "dead code", package="olympus_ir", folder=None
 )
 
 

@@ -15,5 +15,5 @@ from .rules import RuleTable
 # From a primitive to a function `(*operands, **params)` of lax operations, which returns one
 # result, or a list where the primitive has several.
 expansion_rules: RuleTable[Callable[..., Any]] = RuleTable(
-    "expansion", package="olympus_ir", folder="lax"
+    "expansion", package="olympus_ir", folder=None
 )

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..diagnostics.errors import MissingRuleError
@@ -11,22 +14,34 @@ from ..diagnostics.errors import MissingRuleError
 if TYPE_CHECKING:
     from .primitives import Primitive
 
-Rule = TypeVar("Rule", bound=Callable[..., Any])
+Rule = TypeVar("Rule")
 
 all_tables: dict[str, RuleTable] = {}
 
 
 class RuleTable(Generic[Rule]):
-    """What one interpreter does with each primitive.
+    """The rules of one interpreter: what it does with each primitive.
 
-    A table refuses a second rule for a primitive, and a lookup that finds none says which file to
-    edit. A primitive for which a rule would make no sense is exempted, with the reason.
+    A table loads itself. It knows the folder of its rule files, a primitive knows its family, and
+    the first look-up that finds no rule imports the family's file. If that defines none, the
+    table's derivations are asked, which make a rule from what the primitive's declaration says.
+
+    A table refuses a second rule for a primitive. A primitive for which a rule would make no sense
+    is exempted, with the reason. The error for a missing rule names the file to edit.
 
     Args:
       name: what the rules are, as a noun, such as ``"batching"``.
       package: the import name of the package that keeps the rules.
-      folder: where in the package the rule files lie.
-      missing: what is said of a primitive without a rule, with ``{}`` for its name.
+      folder: the package's folder of rule files, one a family of primitives, with dots between
+        nested folders. None for rules that are defined beside the primitives and so come with
+        their import: nothing is loaded then.
+      missing: the first words of the error for a missing rule, with ``{}`` for the primitive's
+        name.
+
+    Attributes:
+      rules: the rules loaded so far. Hot paths read it directly, and call `find` after a miss.
+      exemptions: the primitives without a rule, and the reasons.
+      derived: for rules that follow from something else, what they follow from.
 
     Example:
       >>> from olympus_ir import lax
@@ -37,7 +52,12 @@ class RuleTable(Generic[Rule]):
     """
 
     def __init__(
-        self, name: str, *, package: str, folder: str = "rules", missing: str | None = None
+        self,
+        name: str,
+        *,
+        package: str,
+        folder: str | None = "rules",
+        missing: str | None = None,
     ) -> None:
         self.name = name
         self._missing = missing or f"{name.capitalize()} rule for '{{}}' not implemented"
@@ -46,7 +66,11 @@ class RuleTable(Generic[Rule]):
         self.rules: dict[Primitive, Rule] = {}
         self.exemptions: dict[Primitive, str] = {}
         self.derived: dict[Primitive, str] = {}
+        self._derivations: dict[str, Callable[[Primitive], Rule | None]] = {}
+        self._loaded: set[str] = set()
         all_tables[f"{package}.{name}"] = self
+
+    # ---- definition ----
 
     def define(self, primitive: Primitive, rule: Rule | None = None, *, derived: str = "") -> Any:
         """Gives a primitive its rule; without ``rule``, returns a decorator.
@@ -57,11 +81,11 @@ class RuleTable(Generic[Rule]):
           derived: how the rule follows from something else, where it does.
 
         Raises:
-          ValueError: where the primitive has a rule or an exemption already.
+          ValueError: the primitive has a rule or an exemption already.
         """
         if rule is None:
             return lambda function: (self.define(primitive, function, derived=derived), function)[1]
-        if primitive in self.rules:
+        if primitive in self.rules and self.derived.get(primitive) not in self._derivations:
             raise ValueError(
                 f"{primitive.name} has a {self.name} rule already: {self.rules[primitive]}. "
                 "A primitive has one rule in each table; assign to table[primitive] to replace it."
@@ -72,6 +96,7 @@ class RuleTable(Generic[Rule]):
                 "remove the exemption before giving a rule."
             )
         self.rules[primitive] = rule
+        self.derived.pop(primitive, None)
         if derived:
             self.derived[primitive] = derived
         return None
@@ -84,63 +109,125 @@ class RuleTable(Generic[Rule]):
             raise ValueError(f"{primitive.name} has a {self.name} rule, so it cannot be exempt")
         self.exemptions[primitive] = reason
 
+    def derive(
+        self, source: str, make: Callable[[Primitive], Rule | None] | None = None
+    ) -> Callable[..., Any]:
+        """Adds a way to make rules from the declarations of primitives.
+
+        Args:
+          source: what the rules follow from; they are listed with it in `derived`.
+          make: from a primitive without a rule to its rule, or None where it cannot tell. Without
+            it, `derive` returns a decorator.
+        """
+        if make is None:
+            return lambda function: self.derive(source, function)
+        self._derivations[source] = make
+        return make
+
+    # ---- look-up ----
+
+    def find(self, primitive: Primitive) -> Rule | None:
+        """Returns the primitive's rule, loaded or derived if need be; None where there is none."""
+        rule = self.rules.get(primitive)
+        if rule is None:
+            self.load(primitive.family)
+            rule = self.rules.get(primitive)
+            if rule is None and self._derivations:
+                rule = self._derive(primitive)
+        return rule
+
+    def _derive(self, primitive: Primitive) -> Rule | None:
+        if primitive in self.exemptions:
+            return None
+        for source, make in self._derivations.items():
+            rule = make(primitive)
+            if rule is not None:
+                self.derived[primitive] = source
+                self.rules[primitive] = rule
+                return rule
+        return None
+
+    def load(self, family: str) -> None:
+        """Imports the rule file of a family, if the package has one."""
+        if family in self._loaded:
+            return
+        if family and self.folder is not None:
+            _import_if_present(f"{self.package}.{self.folder}.{family}")
+        # Only now: until then other threads wait for the import.
+        self._loaded.add(family)
+
+    def load_all(self) -> None:
+        """Imports all rule files of the table's folder."""
+        folder = None
+        if self.folder is not None:
+            folder = _import_if_present(f"{self.package}.{self.folder}")
+        if folder is not None:
+            for module in pkgutil.iter_modules(folder.__path__):
+                self.load(module.name)
+
     def __getitem__(self, primitive: Primitive) -> Rule:
-        try:
-            return self.rules[primitive]
-        except KeyError:
-            raise self.missing(primitive) from None
+        rule = self.find(primitive)
+        if rule is None:
+            raise self.missing(primitive)
+        return rule
 
     def __setitem__(self, primitive: Primitive, rule: Rule) -> None:
         """Defines a rule or replaces the one there is: for third parties' dictionaries."""
+        self.load(primitive.family)  # which would define the replaced rule later
         self.exemptions.pop(primitive, None)
         self.derived.pop(primitive, None)
         self.rules[primitive] = rule
 
     def __delitem__(self, primitive: Primitive) -> None:
+        self.load(primitive.family)
         del self.rules[primitive]
 
     def __contains__(self, primitive: object) -> bool:
-        return primitive in self.rules
+        return primitive in self.rules or self.find(primitive) is not None  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[Primitive]:
+        self.load_all()
         return iter(self.rules)
 
     def __len__(self) -> int:
+        self.load_all()
         return len(self.rules)
 
     def get(self, primitive: Primitive, default: Any = None) -> Any:
-        return self.rules.get(primitive, default)
+        rule = self.find(primitive)
+        return default if rule is None else rule
 
     def items(self) -> Any:
+        self.load_all()
         return self.rules.items()
 
     def pop(self, primitive: Primitive, *default: Any) -> Any:
+        self.load(primitive.family)
         return self.rules.pop(primitive, *default)
 
+    # ---- completeness ----
+
     def missing(self, primitive: Primitive) -> MissingRuleError:
-        """The error for a primitive without a rule: says what to do."""
-        what = self._missing.format(primitive.name)
+        """Returns the error for a primitive without a rule, which says what to do."""
+        message = (
+            f"{self._missing.format(primitive.name)}: `{primitive.name}` has no {self.name} rule"
+        )
         reason = self.exemptions.get(primitive)
         if reason:
-            return MissingRuleError(
-                f"{what}: `{primitive.name}` has no {self.name} rule: {reason}."
-            )
-        if primitive.family:
-            where = f"Add one to {self.package}/{self.folder}/{primitive.family}.py"
+            return MissingRuleError(f"{message}: {reason}.")
+        if primitive.family and self.folder is not None:
+            folder = self.folder.replace(".", "/")
+            where = f"Add one to {self.package}/{folder}/{primitive.family}.py"
         else:
             where = f"Define one with {self.package}'s `{self.name}_rules.define`"
-        return MissingRuleError(
-            f"{what}: `{primitive.name}` has no {self.name} rule. {where} or exempt it with a "
-            "reason."
-        )
+        return MissingRuleError(f"{message}. {where} or exempt it with a reason.")
 
     def holes(self, primitives: Any) -> list[str]:
-        """What is wrong with the table, in sentences; empty where it is complete."""
-        primitives = list(primitives)
+        """Returns what is wrong with the table, in sentences: nothing where it is complete."""
         problems = [
             str(self.missing(primitive))
             for primitive in primitives
-            if primitive not in self.rules and primitive not in self.exemptions
+            if primitive not in self and primitive not in self.exemptions
         ]
         for primitive, reason in self.exemptions.items():
             if primitive in self.rules:
@@ -148,3 +235,13 @@ class RuleTable(Generic[Rule]):
             if not reason.strip():
                 problems.append(f"The exemption of `{primitive.name}` gives no reason.")
         return problems
+
+
+def _import_if_present(name: str) -> ModuleType | None:
+    """Imports a module; None where there is none, as for families of another package."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if not f"{name}.".startswith(f"{error.name}."):  # an import inside of the module fails
+            raise
+        return None

@@ -38,7 +38,7 @@ from .tracing import (
 )
 
 # What a few primitives do instead of being recorded as they are: `rule(trace, args, params)`.
-staging_rules: RuleTable = RuleTable("staging", package="olympus_ir", folder="lax")
+staging_rules: RuleTable = RuleTable("staging", package="olympus_ir", folder=None)
 
 # From a class of types other than arrays' to the class of tracers for values of such types.
 tracer_types: dict[type, type[StagingTracer]] = {}
