@@ -20,9 +20,9 @@ from olympus_autodiff import (
 from olympus_autodiff.gradient_references import DidntWant, DontWant, GradRef, GradValue
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.lax.references import addupdate, freeze, new_ref, swap
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.references.primitives import addupdate, freeze, new_ref, swap
 from olympus_ir.types import dtypes
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.lax.references import addupdate, freeze, get, new_ref, swap
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.references.indexing import ds
+from olympus_ir.references.primitives import addupdate, freeze, get, new_ref, swap
 
 MATRIX = np.arange(24, dtype=np.float32).reshape(4, 6)
 CUBE = np.arange(120, dtype=np.float32).reshape(4, 5, 6)

@@ -11,11 +11,11 @@ lax.control_flow.conditionals lax.control_flow.loops lax.control_flow.scanning l
 lax.creation lax.dimensions lax.elementwise lax.gathering lax.indexing lax.linalg.factoring
 lax.linalg.polar lax.linalg.solving lax.linalg.spectral lax.logic lax.mathematics lax.named_axes
 lax.reductions lax.scattering lax.shaping lax.sizes lax.sorting programs.checker programs.dead_code
-programs.function_caches programs.jit programs.make programs.primitives programs.print_rules
+programs.jit programs.make programs.primitives programs.print_rules
 programs.printer programs.rules programs.staging programs.tracing reference.arrays settings.config
 settings.config_states settings.configuration symbolic.expressions symbolic.parsing symbolic.scopes
-trees.pytree_paths trees.pytree_prefix trees.pytree_registry trees.pytrees types.avals types.dtypes
-types.extended_dtypes types.promotion types.shape_struct
+trees.function_caches trees.pytree_paths trees.pytree_prefix trees.pytree_registry trees.pytrees
+types.avals types.dtypes types.extended_dtypes types.promotion types.shape_struct
 """.split()
 # Those of pytest's configuration.
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from olympus_ir import ShapedArray, get_aval, lax
-from olympus_ir.programs.extended_arrays import (
+from olympus_ir.types.extended_arrays import (
     ExtendedArray,
     array_of_type,
     logical_aval,

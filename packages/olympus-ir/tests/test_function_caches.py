@@ -4,7 +4,7 @@ from __future__ import annotations
 import gc
 import weakref
 
-from olympus_ir.programs.function_caches import FunctionCache, clear_function_caches
+from olympus_ir.trees.function_caches import FunctionCache, clear_function_caches
 
 
 def make():

@@ -9,11 +9,11 @@ import pytest
 
 from olympus_ir import ShapedArray, lax
 from olympus_ir.programs.checker import check_olympuspr
-from olympus_ir.programs.function_caches import clear_function_caches
 from olympus_ir.programs.jit import JitOptions, jit, jit_options, trace_call
 from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.programs.tracing import extend_axes
 from olympus_ir.settings.config import disable_jit, enable_x64
+from olympus_ir.trees.function_caches import clear_function_caches
 
 NO_OPTIONS = JitOptions()
 

@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 
 from olympus_ir import ShapedArray, lax, primitives, trace_to_olympuspr
 from olympus_ir.diagnostics.errors import NonConcreteBooleanIndexError
-from olympus_ir.lax.references import (
+from olympus_ir.programs.checker import check_olympuspr
+from olympus_ir.programs.dead_code import dce_olympuspr
+from olympus_ir.programs.evaluation import olympuspr_as_fun
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.references.discharge import discharge, discharge_closed, discharge_rules
+from olympus_ir.references.indexing import NDIndexer, Slice, ds
+from olympus_ir.references.primitives import (
     addupdate,
     addupdate_p,
     empty_ref,
@@ -24,16 +31,9 @@ from olympus_ir.lax.references import (
     new_ref,
     swap,
 )
-from olympus_ir.programs.checker import check_olympuspr
-from olympus_ir.programs.dead_code import dce_olympuspr
-from olympus_ir.programs.evaluation import olympuspr_as_fun
-from olympus_ir.programs.jit import jit
-from olympus_ir.programs.make import make_olympuspr
-from olympus_ir.references.discharge import discharge, discharge_closed, discharge_rules
-from olympus_ir.references.indexing import NDIndexer, Slice, ds
 from olympus_ir.references.states import run_state
-from olympus_ir.references.types import AbstractRef
 from olympus_ir.references.values import Ref
+from olympus_ir.types.references import AbstractRef
 
 VECTOR = AbstractRef(ShapedArray((4,), np.float32))
 MATRIX = AbstractRef(ShapedArray((3, 4), np.float32))

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from olympus_ir import ShapedArray, lax
+from olympus_ir.adapters import trace_state
 from olympus_ir.diagnostics import monitoring
-from olympus_ir.programs import trace_state
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.make import eval_shape, make_olympuspr
 from olympus_ir.programs.staging import StagingTrace

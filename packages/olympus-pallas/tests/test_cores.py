@@ -14,7 +14,7 @@ import olympus_random as random
 from olympus_batching import vmap
 from olympus_ir import ShapeDtypeStruct, lax, make_olympuspr
 from olympus_ir.diagnostics.errors import ConcretizationTypeError
-from olympus_ir.lax.references import new_ref
+from olympus_ir.references.primitives import new_ref
 from olympus_pallas import tpu
 from olympus_xla import jit
 from olympus_xla.effect_tokens import barrier as effects_barrier

@@ -15,7 +15,7 @@ from olympus_ir import ShapedArray, lax
 from olympus_ir.diagnostics.errors import ShardingTypeError
 from olympus_ir.programs.make import ShapeDtypeStruct, make_olympuspr
 from olympus_ir.programs.primitives import primitives
-from olympus_ir.propagation import all_rules, propagation_rules, rule_of
+from olympus_ir.programs.propagation import all_rules, propagation_rules, rule_of
 from olympus_sharding import (
     AbstractMesh,
     AxisType,

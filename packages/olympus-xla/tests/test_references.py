@@ -10,8 +10,8 @@ import pytest
 
 from olympus_ir import lax
 from olympus_ir.lax.callbacks import effects_barrier, io_callback
-from olympus_ir.lax.references import addupdate, empty_ref, freeze, new_ref, swap
 from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.references.primitives import addupdate, empty_ref, freeze, new_ref, swap
 from olympus_ir.settings import config, config_states
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_sharding import NamedSharding, PartitionSpec

@@ -10,7 +10,6 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ConcretizationTypeError
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.programs.evaluation import eval_olympuspr
-from olympus_ir.programs.function_caches import FunctionCache
 from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
     Olympuspr,
@@ -24,6 +23,7 @@ from olympus_ir.settings import config
 from olympus_ir.settings.config_flags import log_checkpoint_residuals
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree
+from olympus_ir.trees.function_caches import FunctionCache
 from olympus_ir.trees.wrapping import wraps
 
 from .memory import remembered

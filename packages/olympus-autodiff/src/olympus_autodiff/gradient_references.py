@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from olympus_ir.lax import references
+from olympus_ir.references import primitives as references
 from olympus_ir.types.avals import get_aval
 
 __all__ = ["DidntWant", "DontWant", "GradRef", "GradValue", "placed"]

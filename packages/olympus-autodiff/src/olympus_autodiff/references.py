@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.lax import references
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.tracing import Trace, Tracer, register_tracer_type, set_current_trace
+from olympus_ir.references import primitives as references
 from olympus_ir.references.discharge import apply_discharged
 from olympus_ir.references.transforms import accumulated, read_view, written
-from olympus_ir.references.types import AbstractRef
 from olympus_ir.references.values import RefMethods
 from olympus_ir.types.avals import get_aval
+from olympus_ir.types.references import AbstractRef
 
 from .zeros import instantiate
 

@@ -121,7 +121,7 @@ class VJP:
 
         Example:
           >>> from olympus_ir import lax
-          >>> from olympus_ir.lax.references import new_ref
+          >>> from olympus_ir.references.primitives import new_ref
           >>> total = new_ref(1.0)
           >>> _, f_vjp = vjp(lambda x: lax.mul(x, x), 3.0)
           >>> f_vjp.with_refs(total)(1.0)

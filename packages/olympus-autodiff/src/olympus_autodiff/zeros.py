@@ -10,12 +10,12 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.lax.values import as_array
-from olympus_ir.programs.resharding import bind_reshard
 from olympus_ir.programs.tracing import current, evaluation_trace, set_current_trace
 from olympus_ir.types import dtypes, known_types
 from olympus_ir.types.avals import AbstractValue, get_aval
 from olympus_ir.types.layouts import layout_over, mesh_in_force
 from olympus_ir.types.placement import NamedSharding, PartitionSpec
+from olympus_ir.types.resharding import bind_reshard
 
 __all__ = [
     "SymbolicZero",

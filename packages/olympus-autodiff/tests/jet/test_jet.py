@@ -31,10 +31,10 @@ from olympus_autodiff.jet import (
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.adapters.wrapped_functions import wrap_init
-from olympus_ir.lax.references import freeze, new_ref
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.programs.primitives import Primitive
+from olympus_ir.references.primitives import freeze, new_ref
 from olympus_ir.settings import config
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import debug_info

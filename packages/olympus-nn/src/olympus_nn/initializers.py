@@ -14,10 +14,10 @@ import numpy as np
 
 import olympus_numpy as onp
 import olympus_random as random
-from olympus_ir.programs.resharding import laid_out
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import canonicalize_shape
+from olympus_ir.types.resharding import laid_out
 from olympus_numpy.promotion import convert
 
 from .activations import default_float

@@ -9,9 +9,9 @@ from typing import Any
 import olympus_numpy as onp
 import olympus_random as random
 from olympus_ir.lax import linalg
-from olympus_ir.programs.resharding import laid_out
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import canonicalize_shape
+from olympus_ir.types.resharding import laid_out
 
 from .activations import default_float
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.programs.resharding import asked_sharding
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
+from olympus_ir.types.resharding import asked_sharding
 
 from .arithmetic import multiply
 from .axes import canonical_axis, hashable_axis, refuse_out

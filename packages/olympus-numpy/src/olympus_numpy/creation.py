@@ -13,10 +13,10 @@ from olympus_ir import lax
 from olympus_ir.lax.creation import layout_like, place_like
 from olympus_ir.lax.named_axes import varying_like
 from olympus_ir.lax.values import as_array
-from olympus_ir.programs.resharding import asked_sharding
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray, canonicalize_shape, get_aval
+from olympus_ir.types.resharding import asked_sharding
 
 from .compilation import compiled, inlined
 from .promotion import (

@@ -12,11 +12,11 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.lax.values import as_array
-from olympus_ir.programs.resharding import asked_sharding, with_out_sharding
 from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.placement import NamedSharding
+from olympus_ir.types.resharding import asked_sharding, with_out_sharding
 
 from .axes import refuse_out
 from .compilation import compiled

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.programs.resharding import with_out_sharding
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
+from olympus_ir.types.resharding import with_out_sharding
 
 from .axes import canonical_axes, hashable_axes
 from .compilation import compiled

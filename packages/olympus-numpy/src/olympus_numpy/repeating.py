@@ -10,11 +10,11 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.lax.axes import integer_axes, integer_or_dim
 from olympus_ir.lax.values import as_array
-from olympus_ir.programs.resharding import with_out_sharding
 from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.layouts import entries_of
+from olympus_ir.types.resharding import with_out_sharding
 
 from .axes import canonical_axis, hashable_axis
 from .compilation import compiled

@@ -14,11 +14,11 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.errors import InconclusiveDimensionOperation
 from olympus_ir.lax.broadcasting import check_broadcast_layouts
 from olympus_ir.lax.values import as_array
-from olympus_ir.programs.resharding import asked_sharding
 from olympus_ir.programs.tracing import Tracer, is_constant_dim
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import canonicalize_shape
 from olympus_ir.types.layouts import normal_form
+from olympus_ir.types.resharding import asked_sharding
 
 from .axes import canonical_axis, unique_axes
 from .compilation import compiled, inlined, outlined

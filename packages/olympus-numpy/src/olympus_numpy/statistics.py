@@ -11,10 +11,10 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ShardingTypeError
-from olympus_ir.programs.resharding import asked_sharding, with_out_sharding
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
+from olympus_ir.types.resharding import asked_sharding, with_out_sharding
 
 from .arithmetic import absolute
 from .compilation import compiled

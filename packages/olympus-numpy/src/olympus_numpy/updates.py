@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.programs.resharding import with_out_sharding
 from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.settings import config
 from olympus_ir.settings.config import config_states
@@ -19,6 +18,7 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval, is_valid_value
 from olympus_ir.types.promotion import lattice_result_type
+from olympus_ir.types.resharding import with_out_sharding
 
 from .compilation import compiled
 from .index_parsing import Layout, parse

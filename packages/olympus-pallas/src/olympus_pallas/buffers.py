@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.references.types import AbstractRef
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.references import AbstractRef
 
 from .memory import SemaphoreDType
 

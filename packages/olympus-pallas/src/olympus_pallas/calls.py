@@ -16,12 +16,12 @@ from olympus_ir.programs.olympuspr import DebugInfo, Olympuspr
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.programs.tracing import extend_axes
-from olympus_ir.references.types import AbstractRef
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, function_source
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.effects import reference_effects
+from olympus_ir.types.references import AbstractRef
 
 from .block_specs import BlockSpec, NoBlockSpec, no_block_spec
 from .grids import INDEX_DTYPE, GridMapping, GridSpec, block_mapping, dynamic_grid_dim

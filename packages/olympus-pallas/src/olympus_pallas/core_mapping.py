@@ -17,11 +17,11 @@ from olympus_ir.programs.olympuspr import DebugInfo, Olympuspr, Var, constants_a
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.references.discharge import discharge_rules
-from olympus_ir.references.types import AbstractRef
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, function_source
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.effects import reference_effects
+from olympus_ir.types.references import AbstractRef
 
 from .calls import CostEstimate, hashable_metadata, output_aval
 from .meshes import Mesh
@@ -273,7 +273,7 @@ def core_map(
     Example:
       >>> import numpy as np
       >>> from olympus_ir import lax
-      >>> from olympus_ir.lax.references import new_ref
+      >>> from olympus_ir.references.primitives import new_ref
       >>> from olympus_pallas import core_map, tpu
       >>> ref = new_ref(np.zeros(2, np.int32))
       >>> @core_map(tpu.create_tensorcore_mesh("core", num_cores=2), interpret=True)

@@ -13,14 +13,14 @@ from typing import Any
 from olympus_autodiff.jvp import jvp_olympuspr
 from olympus_autodiff.tables import jvp_rules, linearize_rules
 from olympus_autodiff.zeros import Zero, has_tangents, instantiate
-from olympus_ir.lax import references
 from olympus_ir.programs.dead_code import dce_closed
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import Olympuspr, close_olympuspr
 from olympus_ir.programs.staging import trace_to_olympuspr
+from olympus_ir.references import primitives as references
 from olympus_ir.references.discharge import discharge_closed
-from olympus_ir.references.types import AbstractRef
 from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.references import AbstractRef
 
 from .calls import pallas_call_p
 from .grids import BlockMapping, GridMapping

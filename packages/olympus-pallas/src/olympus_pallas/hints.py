@@ -11,10 +11,10 @@ import numpy as np
 from olympus_autodiff.tables import jvp_rules
 from olympus_batching.tables import batching_rules, unary
 from olympus_ir import lax
-from olympus_ir.lax import references
 from olympus_ir.lax.values import shape_of
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.primitives import Primitive
+from olympus_ir.references import primitives as references
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray, canonicalize_shape, get_aval

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.references.types import AbstractRef
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.extended_dtypes import ExtendedDType, extended
+from olympus_ir.types.references import AbstractRef
 
 __all__ = ["MemoryRef", "MemorySpace", "SemaphoreType", "TpuMemorySpace"]
 

@@ -23,11 +23,11 @@ from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.references.indexing import NDIndexer, known_integer
 from olympus_ir.references.transforms import transformed_aval
-from olympus_ir.references.types import AbstractRef
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.effects import read_effect, write_effect
+from olympus_ir.types.references import AbstractRef
 
 __all__ = [
     "AtomicOpType",

@@ -12,7 +12,6 @@ import numpy as np
 from olympus_ir.diagnostics.errors import TypePromotionError
 from olympus_ir.lax.axes import integer_or_dim
 from olympus_ir.lax.broadcasting import broadcast_shapes
-from olympus_ir.programs.extended_arrays import ExtendedArray, logical_aval
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.settings import config, config_states
@@ -21,6 +20,7 @@ from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import canonicalize_shape, get_aval
+from olympus_ir.types.extended_arrays import ExtendedArray, logical_aval
 from olympus_ir.types.promotion import result_type
 
 from .implementations import KeyType, PRNGImpl, default_implementation

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.programs.resharding import laid_out
 from olympus_ir.settings import config_flags
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
+from olympus_ir.types.resharding import laid_out
 
 from .arguments import (
     check_key,

@@ -19,12 +19,12 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.primitives import instruction
-from olympus_ir.programs.resharding import laid_out
-from olympus_ir.propagation import Propagation, propagation_rules
+from olympus_ir.programs.propagation import Propagation, propagation_rules
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.layouts import entries_of
+from olympus_ir.types.resharding import laid_out
 
 from .arguments import check_key, compiled, float_dtype
 from .continuous import _exponential, _normal, parameters_shape

@@ -10,12 +10,12 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.lax.axes import integer_or_dim
 from olympus_ir.programs.evaluation import evaluator
-from olympus_ir.programs.extended_arrays import ExtendedArray
 from olympus_ir.programs.tracing import current, evaluation_trace, is_constant_dim
 from olympus_ir.settings import config, config_flags
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.extended_arrays import ExtendedArray
 
 from .arguments import check_key, check_keys, compiled, data_alone, sample_shape, wrap
 from .implementations import KeyType, PRNGImpl, default_implementation, find_implementation

@@ -12,9 +12,9 @@ from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.programs.expansion import expansion_rules
-from olympus_ir.programs.extended_arrays import logical_aval, physical_aval
 from olympus_ir.programs.primitives import instruction
 from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.extended_arrays import logical_aval, physical_aval
 
 from .implementations import KeyType, PRNGImpl
 

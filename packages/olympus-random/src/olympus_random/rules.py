@@ -9,7 +9,7 @@ from olympus_autodiff.tables import jvp_rules
 from olympus_batching.tables import align, batching_rules, to_front, unary
 from olympus_ir import lax
 from olympus_ir.programs.primitives import Primitive
-from olympus_ir.propagation import Propagation, elementwise_split, propagation_rules
+from olympus_ir.programs.propagation import Propagation, elementwise_split, propagation_rules
 from olympus_ir.types.layouts import entries_of
 
 from .primitives import (

@@ -16,8 +16,8 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
-from olympus_ir.lax.references import addupdate, new_ref
 from olympus_ir.programs.tracing import current, evaluation_trace
+from olympus_ir.references.primitives import addupdate, new_ref
 from olympus_ir.trees import pytrees
 from olympus_ir.types.arrays import Array
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.programs.resharding import laid_out
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
+from olympus_ir.types.resharding import laid_out
 
 from .arguments import check_key, compiled, float_dtype, sample_shape
 from .continuous import _exponential, _normal_real, parameters_shape

@@ -7,9 +7,9 @@ import importlib
 from typing import Any
 
 from olympus_ir.diagnostics.source_info import register_library_folder
-from olympus_ir.programs.resharding import install_reshard
 from olympus_ir.types.layouts import ManualAxisType
 from olympus_ir.types.placement import AbstractDevice, AbstractMesh, AxisType, PartitionSpec
+from olympus_ir.types.resharding import install_reshard
 
 from .__about__ import __version__
 from .context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh

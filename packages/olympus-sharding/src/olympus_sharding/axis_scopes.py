@@ -7,16 +7,16 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir.programs.resharding import (
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.pytree_prefix import spread_prefix
+from olympus_ir.types.placement import AxisType, NamedSharding, PartitionSpec
+from olympus_ir.types.resharding import (
     asked_sharding,
     bind_reshard,
     in_auto_axes,
     mesh_scope,
     moved_to,
 )
-from olympus_ir.trees import pytrees
-from olympus_ir.trees.pytree_prefix import spread_prefix
-from olympus_ir.types.placement import AxisType, NamedSharding, PartitionSpec
 
 from .context import get_abstract_mesh
 

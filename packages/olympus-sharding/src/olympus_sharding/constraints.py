@@ -18,8 +18,7 @@ from olympus_batching.tables import BatchAxis, define_axis_rule
 from olympus_ir import lax
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.primitives import Primitive
-from olympus_ir.programs.resharding import asked_sharding, bind_reshard, mesh_scope
-from olympus_ir.propagation import of_program, propagation_rules
+from olympus_ir.programs.propagation import of_program, propagation_rules
 from olympus_ir.reference.tables import reference_rules
 from olympus_ir.settings import config_states
 from olympus_ir.trees import pytrees
@@ -33,6 +32,7 @@ from olympus_ir.types.placement import (
     BaseMesh,
     PartitionSpec,
 )
+from olympus_ir.types.resharding import asked_sharding, bind_reshard, mesh_scope
 
 from .context import concrete_sharding, get_abstract_mesh
 from .mesh import Mesh, empty_mesh

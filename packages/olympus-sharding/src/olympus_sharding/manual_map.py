@@ -14,7 +14,6 @@ from typing import Any
 
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.primitives import Primitive
-from olympus_ir.programs.resharding import mesh_scope
 from olympus_ir.programs.staging import separate_constants, trace_to_olympuspr
 from olympus_ir.programs.tracing import current, evaluation_trace, extend_axes
 from olympus_ir.settings.config_states import auto_pcast
@@ -23,6 +22,7 @@ from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree, functi
 from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.effects import NamedAxisEffect
 from olympus_ir.types.placement import AbstractMesh, BaseMesh, PartitionSpec
+from olympus_ir.types.resharding import mesh_scope
 
 from .agreement import check_collectives_agree
 from .context import _abstract_mesh, concrete_mesh_in_force

@@ -17,7 +17,7 @@ from olympus_autodiff.zeros import Zero
 from olympus_batching.tables import batching_rules, shifted, unary
 from olympus_ir.lax import partial_sums as declared
 from olympus_ir.programs.primitives import Primitive
-from olympus_ir.propagation import of_program, propagation_rules
+from olympus_ir.programs.propagation import of_program, propagation_rules
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.effects import NamedAxisEffect

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.programs.extended_arrays import ExtendedArray, logical_aval
 from olympus_ir.trees.pytrees import tree_map
 from olympus_ir.types.avals import ShapedArray, canonicalize_shape
+from olympus_ir.types.extended_arrays import ExtendedArray, logical_aval
 from olympus_ir.types.layouts import placed
 from olympus_sharding.shardings import shard_indices
 from olympus_sharding.tiling import Index

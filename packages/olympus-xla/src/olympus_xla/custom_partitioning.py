@@ -12,8 +12,8 @@ from olympus_autodiff.tables import jvp_rules
 from olympus_batching.tables import batching_rules
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.primitives import instruction
+from olympus_ir.programs.propagation import of_program, propagation_rules
 from olympus_ir.programs.staging import separate_constants, trace_to_closed
-from olympus_ir.propagation.tables import of_program, propagation_rules
 from olympus_ir.reference import reference_rules
 from olympus_ir.reference.calls import call
 from olympus_ir.trees import pytrees

@@ -51,7 +51,7 @@ def check_results(program: TracedProgram, leaves: Sequence[Any], results: Sequen
       KeyReuseError: where a random key has been used before.
     """
     if _debug_key_reuse.value:
-        from olympus_ir.programs.key_reuse import check_key_reuse  # only where it is asked for
+        from olympus_ir.debugger.key_reuse import check_key_reuse  # only where it is asked for
 
         check_key_reuse("jit-compiled function", program.closed, leaves, results)
     if not (_debug_nans.value or _debug_infs.value):

@@ -19,13 +19,13 @@ import numpy as np
 from olympus_ir._jaxlib import pytree_registry
 from olympus_ir.diagnostics import phases
 from olympus_ir.lax.tokens import Token
-from olympus_ir.programs.extended_arrays import array_of_type, plain_array, plain_aval
 from olympus_ir.settings import config_flags
 from olympus_ir.settings.config_cache_flags import compilation_cache_dir
 from olympus_ir.settings.config_states import no_execution
 from olympus_ir.settings.naming import naming
 from olympus_ir.types.avals import ShapedArray, abstract_token
 from olympus_ir.types.dtypes import float0
+from olympus_ir.types.extended_arrays import array_of_type, plain_array, plain_aval
 
 from . import backends, effect_tokens
 from ._jaxlib import (

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
-from olympus_ir.programs.function_caches import clear_function_caches
 from olympus_ir.programs.jit import (
     JitOptions,
     TracedProgram,
@@ -26,6 +25,7 @@ from olympus_ir.programs.tracing import Tracer, current, escaped_tracer_error, e
 from olympus_ir.settings import config_states
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
+from olympus_ir.trees.function_caches import clear_function_caches
 from olympus_ir.types import known_types
 from olympus_ir.types.known_types import ClosedOverMutableError
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.programs.extended_arrays import plain_array
 from olympus_ir.programs.jit import JitOptions
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.pytree_prefix import spread_prefix, structure_mismatch
 from olympus_ir.types import dtypes
+from olympus_ir.types.extended_arrays import plain_array
 from olympus_ir.types.memory_spaces import MEMORY_KINDS, MemorySpace, space_of_kind
 from olympus_ir.types.placement import PartitionSpec
 from olympus_ir.types.shape_struct import ShapeDtypeStruct

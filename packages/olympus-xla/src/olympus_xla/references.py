@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.lax import references
 from olympus_ir.programs.jit import JitOptions, TracedProgram
 from olympus_ir.programs.tracing import Tracer, escaped_tracer_error
+from olympus_ir.references import primitives as references
 from olympus_ir.references.discharge import Discharged, discharge_closed
-from olympus_ir.references.types import AbstractRef
 from olympus_ir.references.values import Ref
 from olympus_ir.trees.pytrees import tree_structure
 from olympus_ir.types.avals import get_aval
+from olympus_ir.types.references import AbstractRef
 
 from .debugging import check_results, checks_results
 from .transfer import put_leaf

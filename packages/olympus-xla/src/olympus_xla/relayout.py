@@ -11,10 +11,10 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir.programs.extended_arrays import plain_array
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.staging import StagingTrace
 from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.extended_arrays import plain_array
 
 from ._jaxlib import ArrayImpl, JaxRuntimeError, SingleDeviceSharding
 from .layouts import Format, Layout, layouts_in_use

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.lax import device_put_p
-from olympus_ir.programs.extended_arrays import ExtendedArray, logical_aval, plain_array
 from olympus_ir.programs.tracing import Tracer, current, evaluation_trace
 from olympus_ir.settings.naming import naming
 from olympus_ir.trees.pytree_prefix import specification_mismatch
 from olympus_ir.trees.pytrees import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.dtypes import float0
+from olympus_ir.types.extended_arrays import ExtendedArray, logical_aval, plain_array
 from olympus_ir.types.layouts import mesh_in_force, placed
 from olympus_ir.types.memory_spaces import MEMORY_KINDS, MemorySpace
 from olympus_ir.types.placement import PartitionSpec

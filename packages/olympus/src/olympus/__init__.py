@@ -121,7 +121,9 @@ _SOURCES = {
     **_lazy.names_from("olympus_ir.settings.user_contexts", "make_user_context"),
     **_lazy.names_from("olympus_xla.environment_info", "print_environment_info"),
     **_lazy.names_from("olympus_ir.lax", "pure_callback"),
-    **_lazy.names_from("olympus_ir.lax.references", "empty_ref", "free_ref", "freeze", "new_ref"),
+    **_lazy.names_from(
+        "olympus_ir.references.primitives", "empty_ref", "free_ref", "freeze", "new_ref"
+    ),
     **_lazy.names_from(
         "olympus_ir.programs.make",
         "ShapeDtypeStruct",

@@ -39,7 +39,7 @@ _DEPRECATED = {
         "is_constant_dim",
     ),
     **_lazy.names_from(
-        "olympus_ir.programs.trace_state",
+        "olympus_ir.adapters.trace_state",
         "nonempty_axis_env_DO_NOT_USE=nonempty_axis_env",
         "unsafe_am_i_under_a_jit_DO_NOT_USE=am_i_under_a_trace",
         "unsafe_am_i_under_a_vmap_DO_NOT_USE=am_i_under_a_vmap",
@@ -75,7 +75,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
             "Atom",
         ),
         **_lazy.names_from(
-            "olympus_ir.programs.trace_state",
+            "olympus_ir.adapters.trace_state",
             "eval_context",
         ),
         **_lazy.names_from(

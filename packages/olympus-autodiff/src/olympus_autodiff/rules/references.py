@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from olympus_ir.lax import references
+from olympus_ir.references import primitives as references
 
 from ..references import differentiated_write
 from ..tables import jvp_rules

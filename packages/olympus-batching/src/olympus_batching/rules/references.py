@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax import references
 from olympus_ir.programs.primitives import Primitive
+from olympus_ir.references import primitives as references
 from olympus_ir.references.discharge import apply_discharged
 from olympus_ir.references.indexing import NDIndexer, Slice
 from olympus_ir.references.transforms import (

@@ -129,14 +129,14 @@ def _raise_val(self: ShapedArray, val: Any) -> Any:
 
 def _array_dec_rank(self: ShapedArray, size: int, spec: int | None) -> ShapedArray:
     """The type of one example, given that of all."""
-    from ..programs.trace_state import mapped_aval  # knows about traces, which know types
+    from .trace_state import mapped_aval  # knows about traces, which know types
 
     return mapped_aval(size, spec, self)  # type: ignore[return-value]
 
 
 def _array_inc_rank(self: ShapedArray, size: int, spec: int | None) -> ShapedArray:
     """The type of all examples, given that of one."""
-    from ..programs.trace_state import unmapped_aval  # as above
+    from .trace_state import unmapped_aval  # as above
 
     return unmapped_aval(size, spec, self)  # type: ignore[return-value]
 

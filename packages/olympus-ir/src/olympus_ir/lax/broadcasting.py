@@ -9,10 +9,10 @@ from typing import Any
 
 from ..diagnostics.errors import ShapeError
 from ..programs.primitives import instruction
-from ..programs.resharding import asked_sharding
 from ..types.avals import ShapedArray, canonicalize_shape, get_aval
 from ..types.layouts import entries_of
 from ..types.placement import NamedSharding
+from ..types.resharding import asked_sharding
 from .axes import canonical_axis, integer_axes
 from .values import Array, ArrayLike, as_array, shape_of
 

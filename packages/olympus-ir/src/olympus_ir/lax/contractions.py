@@ -11,10 +11,10 @@ import numpy as np
 
 from ..diagnostics.errors import ShapeError
 from ..programs.primitives import instruction
-from ..programs.resharding import asked_sharding
 from ..settings import config
 from ..types import dtypes
 from ..types.avals import ShapedArray, get_aval
+from ..types.resharding import asked_sharding
 from .families import check_dtype, result_weak_type
 from .values import Array, ArrayLike, shape_of
 

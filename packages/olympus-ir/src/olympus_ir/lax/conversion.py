@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..programs.primitives import instruction
-from ..programs.resharding import asked_sharding
 from ..programs.staging import StagingTrace, staging_rules
 from ..programs.tracing import Tracer
 from ..trees import pytrees
 from ..types import dtypes
 from ..types.avals import ShapedArray
+from ..types.resharding import asked_sharding
 from .families import Anything, AnythingExtended, Floating, check_dtype, unary
 from .values import Array, ArrayLike, array_aval, as_array, typed_scalar
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..diagnostics.errors import ShapeError
 from ..programs.primitives import instruction
-from ..programs.resharding import asked_sharding
 from ..types import dtypes
 from ..types.avals import ShapedArray
+from ..types.resharding import asked_sharding
 from .contractions import canonicalize_precision
 from .convolution_shapes import (
     ConvDimensionNumbers,

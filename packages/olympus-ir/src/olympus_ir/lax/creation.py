@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..programs.primitives import instruction
-from ..programs.resharding import asked_sharding
 from ..programs.tracing import current, evaluation_trace
 from ..types import dtypes
 from ..types.avals import ShapedArray, canonicalize_shape
 from ..types.placement import NamedSharding, PartitionSpec
+from ..types.resharding import asked_sharding
 from .broadcasting import broadcast
 from .conversion import convert_dtype, in_64_bits
 from .extended import to_edtype

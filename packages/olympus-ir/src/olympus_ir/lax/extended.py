@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from ..programs.extended_arrays import logical_aval, physical_aval
 from ..programs.primitives import instruction
 from ..types.avals import ShapedArray
+from ..types.extended_arrays import ExtendedArray, logical_aval, physical_aval
+from .shaping import unstack
 from .values import Array
 
 __all__ = ["from_edtype", "from_edtype_p", "to_edtype", "to_edtype_p"]
@@ -41,3 +43,22 @@ def to_edtype(operand: Any, edtype: Any) -> Array:
 def from_edtype(operand: Any) -> Array:
     """The plain array that carries an array of an extended dtype."""
     return from_edtype_p.bind(operand, edtype=operand.dtype)
+
+
+# Up to this many rows are separated by one operation, as in ``first, second = split(key)``.
+_UNSTACKED_AT_ONCE = 32
+
+
+def _rows(array: ExtendedArray) -> Iterator[ExtendedArray]:
+    """The rows of an array of an extended dtype, one after the other."""
+    aval = array.aval
+    if not aval.shape:
+        raise TypeError(f"iteration over a 0-d array of dtype {aval.dtype.name}")
+    row = ShapedArray(aval.shape[1:], aval.dtype)
+    rows = array.physical
+    if aval.shape[0] <= _UNSTACKED_AT_ONCE:
+        rows = unstack(rows)
+    return (ExtendedArray(physical, row) for physical in rows)
+
+
+ExtendedArray.__iter__ = _rows  # type: ignore[attr-defined]  # attached, as operators are

@@ -11,10 +11,10 @@ import numpy as np
 
 from ..programs.expansion import expansion_rules
 from ..programs.primitives import instruction
-from ..programs.resharding import asked_sharding
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.records import Record
+from ..types.resharding import asked_sharding
 from .broadcasting import broadcast_in_dim
 from .contractions import (
     DotDimensionNumbers,

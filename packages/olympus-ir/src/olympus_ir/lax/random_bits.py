@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..programs.primitives import instruction
-from ..programs.resharding import asked_sharding
 from ..types import dtypes
 from ..types.avals import ShapedArray, canonicalize_shape
+from ..types.resharding import asked_sharding
 from .families import check_dtype
 from .values import Array, ArrayLike
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._jaxlib import config_trace_context
-from ..programs.function_caches import FunctionCache
 from ..programs.olympuspr import ClosedOlympuspr
 from ..programs.staging import trace_to_closed
 from ..programs.tracing import Tracer, current
 from ..trees import pytrees
 from ..trees.flattening import FlatFunction, debug_info_of_tree
+from ..trees.function_caches import FunctionCache
 from ..types.avals import ShapedArray, typematch
 from .values import array_aval
 

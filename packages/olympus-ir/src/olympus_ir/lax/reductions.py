@@ -12,12 +12,12 @@ import numpy as np
 
 from ..diagnostics.errors import ShapeError
 from ..programs.primitives import Primitive, instruction
-from ..programs.resharding import asked_sharding
 from ..programs.tracing import Tracer
 from ..settings.config_states import allow_f16_reductions
 from ..trees import pytrees
 from ..types import dtypes
 from ..types.avals import ShapedArray
+from ..types.resharding import asked_sharding
 from . import elementwise, logic
 from .conversion import convert_dtype
 from .families import (

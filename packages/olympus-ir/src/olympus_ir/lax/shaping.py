@@ -10,9 +10,9 @@ from typing import Any
 
 from ..diagnostics.errors import ShapeError
 from ..programs.primitives import instruction
-from ..programs.resharding import asked_sharding
 from ..types import dtypes
 from ..types.avals import ShapedArray, canonicalize_shape, get_aval
+from ..types.resharding import asked_sharding
 from .axes import canonical_axis, check_axis, integer_axes
 from .families import check_same_dtypes, result_weak_type
 from .values import Array, ArrayLike, shape_of

@@ -8,11 +8,11 @@ from typing import Any
 
 from .._jaxlib import ArrayCopySemantics
 from ..programs.primitives import instruction
-from ..programs.resharding import asked_sharding, bind_reshard
 from ..types.avals import AbstractValue
 from ..types.layouts import placed
 from ..types.memory_spaces import MemorySpace, space_of_kind
 from ..types.placement import AbstractMesh, NamedSharding
+from ..types.resharding import asked_sharding, bind_reshard
 from .values import Array, ArrayLike, as_array
 
 __all__ = ["device_put", "device_put_p", "reshard"]

@@ -18,9 +18,9 @@ from ..diagnostics import phases
 from ..settings.config_states import explain_cache_misses, no_tracing
 from ..trees import pytrees
 from ..trees.flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
+from ..trees.function_caches import FunctionCache
 from ..types.avals import AbstractValue, argument_aval, aval_getters, get_aval
 from .evaluation import evaluator
-from .function_caches import FunctionCache
 from .olympuspr import ClosedOlympuspr, DebugInfo
 from .staging import separate_constants, trace_to_olympuspr
 from .tracing import current, evaluation_trace, find_tracers

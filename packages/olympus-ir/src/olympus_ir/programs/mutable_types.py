@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..trees import pytrees
+from ..trees.function_caches import FunctionCache
 from ..types.avals import get_aval
 from ..types.known_types import ClosedOverMutableError
-from .function_caches import FunctionCache
 from .staging import StagingTrace
 from .tracing import Tracer, current, evaluation_trace, set_current_trace
 

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Propagation: from the layouts of operands over explicit mesh axes to those of results.
+"""Propagation rules of the instruction set: from the layouts of operands to those of results.
 
-A primitive of a higher package brings its rule along. Those of the instruction set are in files
-with the names of the families, loaded (`all_rules`) when an operand with a layout is met first.
+The table is `olympus_ir.programs.propagation.propagation_rules`. The files have the names of the
+families; `all_rules` loads them when an operand with a layout is met first. A primitive of a higher
+package brings its rule along.
+
+May import `lax` and below.
 """
-
-from __future__ import annotations
-
-from .tables import Propagation, elementwise_split, of_program, propagation_rules, rule_of
-
-__all__ = ["Propagation", "elementwise_split", "of_program", "propagation_rules", "rule_of"]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from ..programs.layout_inference import infer_with_layouts
 from . import (  # noqa: F401 - they fill the table
     calls,
     collectives,
@@ -14,6 +15,5 @@ from . import (  # noqa: F401 - they fill the table
     shaping,
     windows,
 )
-from .inference import infer_with_layouts
 
 __all__ = ["infer_with_layouts"]

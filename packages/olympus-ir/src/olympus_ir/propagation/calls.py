@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..programs.primitives import instruction
+from ..programs.propagation import Propagation, family_rules, of_program, propagation_rules
 from ..types.layouts import entries_of
-from .tables import Propagation, family_rules, of_program, propagation_rules
 
 # Results of callbacks, foreign functions and references are of the types that they declare.
 for _family in (

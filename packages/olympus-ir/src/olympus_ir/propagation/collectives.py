@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..programs.layout_inference import unreduced_as_operands
+from ..programs.propagation import Propagation, family_rules, propagation_rules, same_entries
 from ..types.layouts import entries_of
-from .inference import unreduced_as_operands
-from .tables import Propagation, family_rules, propagation_rules, same_entries
 
 
 def _all_alike(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Any:

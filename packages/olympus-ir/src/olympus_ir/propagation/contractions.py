@@ -10,8 +10,14 @@ from .. import lax
 from ..diagnostics.errors import ShardingTypeError
 from ..lax.ragged import ragged_dot_general_p
 from ..lax.scaled_products import scaled_dot_p
+from ..programs.propagation import (
+    Entries,
+    Propagation,
+    layout_of,
+    propagation_rules,
+    refuse_ragged_parts,
+)
 from ..types.layouts import entries_of
-from .tables import Entries, Propagation, layout_of, propagation_rules, refuse_ragged_parts
 
 _NO_AXES: frozenset = frozenset()
 

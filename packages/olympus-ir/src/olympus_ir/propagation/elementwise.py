@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..diagnostics.errors import ShardingTypeError
-from ..types.layouts import entries_of
-from .inference import unreduced_of_all
-from .tables import (
+from ..programs.layout_inference import unreduced_of_all
+from ..programs.propagation import (
     Entries,
     Propagation,
     elementwise_split,
@@ -17,6 +16,7 @@ from .tables import (
     same_entries,
     sharding_text,
 )
+from ..types.layouts import entries_of
 
 _NO_AXES: frozenset = frozenset()
 

@@ -16,9 +16,15 @@ from ..lax.scattering import (
     scatter_p,
     scatter_sub_p,
 )
+from ..programs.layout_inference import unreduced_as_operands
+from ..programs.propagation import (
+    Entries,
+    Propagation,
+    layout_of,
+    propagation_rules,
+    refuse_ragged_parts,
+)
 from ..types.layouts import entries_of
-from .inference import unreduced_as_operands
-from .tables import Entries, Propagation, layout_of, propagation_rules, refuse_ragged_parts
 
 
 def _slice(name: str) -> Any:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..diagnostics.errors import ShardingTypeError
+from ..programs.propagation import Propagation, family_rules
 from ..types.layouts import entries_of
-from .tables import Propagation, family_rules
 
 # The number of dimensions of one example of each operand, where it is not two.
 _RANKS = {

@@ -8,14 +8,9 @@ from typing import Any
 
 from .. import lax
 from ..diagnostics.errors import ShardingTypeError
+from ..programs.layout_inference import unreduced_as_operands
+from ..programs.propagation import Entries, Propagation, propagation_rules, sharding_text
 from ..types.layouts import axes_of_entry, entries_of
-from .inference import unreduced_as_operands
-from .tables import (
-    Entries,
-    Propagation,
-    propagation_rules,
-    sharding_text,
-)
 
 
 def _reduced(operands: Sequence[Any], results: Sequence[Any], *, axes: tuple, **params: Any) -> Any:

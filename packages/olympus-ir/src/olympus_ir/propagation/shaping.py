@@ -11,9 +11,8 @@ from ..diagnostics.errors import ShardingTypeError
 from ..lax.creation import iota_p
 from ..lax.dimensions import dim_as_value_p
 from ..lax.shaping import stack_p, tile_p, unstack_p
-from ..types.layouts import axes_of_entry, entries_of
-from .inference import unreduced_as_operands
-from .tables import (
+from ..programs.layout_inference import unreduced_as_operands
+from ..programs.propagation import (
     Entries,
     Propagation,
     check_same_layouts,
@@ -22,6 +21,7 @@ from .tables import (
     refuse_ragged_parts,
     same_entries,
 )
+from ..types.layouts import axes_of_entry, entries_of
 
 
 def _broadcast(

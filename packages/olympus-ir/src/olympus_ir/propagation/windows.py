@@ -8,8 +8,7 @@ from typing import Any
 
 from .. import lax
 from ..programs.primitives import instruction
-from ..types.layouts import entries_of
-from .tables import (
+from ..programs.propagation import (
     Entries,
     Propagation,
     check_same_layouts,
@@ -17,6 +16,7 @@ from .tables import (
     propagation_rules,
     refuse_ragged_parts,
 )
+from ..types.layouts import entries_of
 
 
 def _window(name: str) -> Any:

@@ -112,7 +112,7 @@ def _scan_over_references(
     unroll: int,
 ) -> list[Any]:
     """Each iteration has references to its slices: they are read before it and written after it."""
-    from ..lax.references import new_ref  # loaded already where there are references
+    from ..references.primitives import new_ref  # loaded already where there are references
 
     arrays = [x._current() if get_aval(x).is_ref else x for x in xs]
     stacks: list[list[Any]] = [[] for _ in jaxpr.out_avals[len(carry) :]]

@@ -11,7 +11,6 @@ import numpy as np
 
 from ..lax.values import array_aval, as_array
 from ..programs.expansion import expansion_rules
-from ..programs.extended_arrays import ExtendedArray, physical_aval
 from ..programs.jit import JitOptions, call_under_trace, jit_options, trace_call
 from ..programs.primitives import Primitive
 from ..programs.tracing import Tracer, current, evaluation_trace, reject_tracers, set_current_trace
@@ -21,6 +20,7 @@ from ..trees import pytrees
 from ..trees.wrapping import wraps
 from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray, abstract_token, get_aval
+from ..types.extended_arrays import ExtendedArray, physical_aval
 from .arrays import ReferenceArray, elements_of, physical_of
 from .control_flow import run
 from .tables import array_rules, reference_rules

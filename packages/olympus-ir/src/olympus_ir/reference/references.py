@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from .. import lax
-from ..lax import references
+from ..references import primitives as references
 from ..references.transforms import accumulated, read_view, written
-from ..references.types import AbstractRef
 from ..references.values import Ref
 from ..types.avals import get_aval
+from ..types.references import AbstractRef
 from .tables import reference_rules, takes_arrays
 
 

@@ -27,7 +27,7 @@ from ..programs.staging import StagingTrace
 from ..programs.tracing import current, set_current_trace
 from ..types.avals import get_aval
 from ..types.effects import reference_effects
-from .types import inner_aval
+from ..types.references import inner_aval
 from .values import referent
 
 __all__ = [
@@ -153,7 +153,7 @@ def discharge(
     Example:
       >>> from olympus_ir import ShapedArray, trace_to_olympuspr
       >>> from olympus_ir.lax import references
-      >>> from olympus_ir.references.types import AbstractRef
+      >>> from olympus_ir.types.references import AbstractRef
       >>> ref = AbstractRef(ShapedArray((), "float32"))
       >>> olympuspr, _ = trace_to_olympuspr(lambda r: [references.swap(r, (), 2.0)], [ref])
       >>> olympuspr

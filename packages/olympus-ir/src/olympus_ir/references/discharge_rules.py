@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import lax
-from ..lax import references
 from ..lax.control_flow.linear_solves import linear_solve_p
 from ..lax.control_flow.predicates import with_scalar_condition
 from ..programs.evaluation import eval_olympuspr
@@ -16,6 +15,7 @@ from ..programs.staging import varying_alike
 from ..programs.tracing import current
 from ..types.avals import get_aval
 from ..types.memory_spaces import MemorySpace
+from . import primitives as references
 from .discharge import Discharged, discharge_closed, discharge_rules
 from .transforms import accumulated, read_view, written
 

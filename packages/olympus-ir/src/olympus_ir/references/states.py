@@ -7,8 +7,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..lax import references
 from ..trees import pytrees
+from . import primitives as references
 
 __all__ = ["run_state"]
 

@@ -8,10 +8,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..lax import references
 from ..programs.staging import StagingTrace, StagingTracer, staging_rules, tracer_types
 from ..programs.tracing import Tracer, register_tracer_type
 from ..types.avals import ShapedArray, get_aval, register_value_type
+from ..types.references import AbstractRef
+from . import primitives as references
 from .indexing import NDIndexer
 from .transforms import (
     BitcastTransform,
@@ -19,7 +20,6 @@ from .transforms import (
     reshape_of,
     transformed_aval,
 )
-from .types import AbstractRef
 
 __all__ = ["Ref", "RefMethods", "TransformedRef", "referent"]
 
@@ -238,7 +238,7 @@ class Ref(RefMethods, metaclass=_RefClass):
       refs: the array that it holds at first.
 
     Example:
-      >>> from olympus_ir.lax.references import new_ref
+      >>> from olympus_ir.references.primitives import new_ref
       >>> ref = new_ref(np.zeros(2))
       >>> ref[1] += 3.0
       >>> ref

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax import callbacks, references
+from olympus_ir.lax import callbacks
 from olympus_ir.programs.olympuspr import Equation
+from olympus_ir.references import primitives as references
 from olympus_ir.trees import pytrees
 
 from ..debugging import debug_check_p

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from olympus_ir.references.types import AbstractRef
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.references import AbstractRef
 
 from .. import block_specs, calls, memory
 from .layouts import Layout, TMEMLayout

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.lax import references
+from olympus_ir.references import primitives as references
 from olympus_ir.references.indexing import NDIndexer, Slice
 from olympus_ir.references.transforms import BitcastTransform, ReshapeTransform
 from olympus_ir.trees import pytrees

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.lax import references
+from olympus_ir.references import primitives as references
 from olympus_ir.trees import pytrees
 from olympus_xla.lowering import mlir
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from olympus_ir.diagnostics.name_stacks import name_stack_text
 from olympus_ir.programs.expansion import expansion_rules
-from olympus_ir.programs.extended_arrays import ExtendedArray
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import AbstractToken, get_aval
+from olympus_ir.types.extended_arrays import ExtendedArray
 
 from . import mlir
 from .comparisons import comparison_attributes

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir.propagation import of_program, rule_of
+from olympus_ir.programs.propagation import of_program, rule_of
 from olympus_ir.types.layouts import axes_of_entry, layout_over
 from olympus_ir.types.placement import PartitionSpec
 

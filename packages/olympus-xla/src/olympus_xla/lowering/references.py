@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from olympus_ir.lax import references
+from olympus_ir.references import primitives as references
 
 from .tables import lowering_rules
 

@@ -97,7 +97,7 @@ _NAMES: dict[str, dict[str, str]] = {
         **_lazy.names_from("olympus_ir.types.avals", "get_aval"),
         **_lazy.names_from("olympus_ir.programs.tracing", "typeof", "is_constant_dim"),
         **_lazy.names_from("olympus_ir.programs.tracing", "trace_ctx=current"),
-        **_lazy.names_from("olympus_ir.programs.trace_state", "trace_state_clean"),
+        **_lazy.names_from("olympus_ir.adapters.trace_state", "trace_state_clean"),
         **_lazy.names_from("olympus.compat.literals", "full_lower"),
         **_lazy.names_from(_PRIMITIVES, "call_p", "closed_call_p"),
     },
@@ -128,7 +128,7 @@ _NAMES: dict[str, dict[str, str]] = {
         **_lazy.names_from("olympus_random.threefry", "threefry_random_bits=_random_bits"),
     },
     "sharding_impls": _lazy.names_from("olympus.sharding", "make_single_device_sharding"),
-    "state.types": _lazy.names_from("olympus_ir.references.types", "AbstractRef"),
+    "state.types": _lazy.names_from("olympus_ir.types.references", "AbstractRef"),
     "traceback_util": _lazy.names_from(
         "olympus_ir.diagnostics.source_info", "_exclude_paths=_library_folders"
     ),

@@ -10,7 +10,9 @@ __all__ = ["enable_x64", "io_callback"]
 
 __getattr__, __dir__ = _lazy.lazy_attributes(
     __name__,
-    _lazy.names_from("olympus_ir.types.paired_dtypes", "EArray", "cur_qdd", "primal_tangent_dtype"),
+    _lazy.names_from(
+        "olympus_ir.adapters.paired_dtypes", "EArray", "cur_qdd", "primal_tangent_dtype"
+    ),
     (
         "array_serialization",
         "buffer_callback",

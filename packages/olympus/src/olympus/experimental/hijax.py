@@ -28,6 +28,6 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         ),
         **_lazy.names_from("olympus_ir.types.avals", "AbstractValue", "ShapedArray"),
         **_lazy.names_from("olympus_ir.types.effects", "control_flow_allowed_effects"),
-        **_lazy.names_from("olympus_ir.references.types", "AbstractRef"),
+        **_lazy.names_from("olympus_ir.types.references", "AbstractRef"),
     },
 )

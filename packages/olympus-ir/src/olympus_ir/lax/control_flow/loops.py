@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...diagnostics.traceback_filtering import api_boundary
-from ...programs.function_caches import FunctionCache
 from ...programs.olympuspr import Olympuspr, Var, close_olympuspr
 from ...programs.tracing import Tracer, is_constant_dim
 from ...settings import config_states
 from ...trees import pytrees
+from ...trees.function_caches import FunctionCache
 from ...types.avals import AbstractValue, get_aval
 from ...types.known_types import ClosedOverMutableError
 from ..conversion import convert_element_type

@@ -8,11 +8,11 @@ from typing import Any
 
 from ...diagnostics.errors import ConcretizationTypeError
 from ...diagnostics.traceback_filtering import api_boundary
-from ...programs.function_caches import FunctionCache
 from ...programs.olympuspr import close_olympuspr
 from ...programs.tracing import Tracer, concrete_or_error
 from ...settings import config_states
 from ...trees import pytrees
+from ...trees.function_caches import FunctionCache
 from ...types import known_types
 from ...types.avals import AbstractValue, get_aval
 from ...types.known_types import ClosedOverMutableError

@@ -8,7 +8,6 @@ from typing import Any
 
 from ..._jaxlib import config_trace_context
 from ...diagnostics.source_info import FunctionOrigin
-from ...programs.function_caches import FunctionCache
 from ...programs.olympuspr import (
     ClosedOlympuspr,
     Olympuspr,
@@ -20,6 +19,7 @@ from ...programs.staging import trace_to_olympuspr
 from ...programs.tracing import Tracer, current
 from ...trees import pytrees
 from ...trees.flattening import FlatFunction, debug_info_of_tree
+from ...trees.function_caches import FunctionCache
 from ...types.avals import AbstractValue, ShapedArray, get_aval, typematch
 from ...types.effects import control_flow_allowed_effects
 

@@ -62,7 +62,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
             "Primitive",
         ),
         **_lazy.names_from(
-            "olympus_ir.programs.trace_state",
+            "olympus_ir.adapters.trace_state",
             "TraceTag",
             "find_top_trace",
             "get_opaque_trace_state",

@@ -20,7 +20,7 @@ _SOURCES = {
     **_lazy.names_from("olympus_autodiff.custom_linear", "custom_lin_p"),
     **_lazy.names_from("olympus_autodiff.policies", "name_p"),
     **_lazy.names_from("olympus_sharding.constraints", "sharding_constraint_p"),
-    **_lazy.names_from("olympus_ir.lax.references", "addupdate_p", "get_p", "swap_p"),
+    **_lazy.names_from("olympus_ir.references.primitives", "addupdate_p", "get_p", "swap_p"),
 }
 
 

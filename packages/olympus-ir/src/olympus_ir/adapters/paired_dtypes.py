@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..programs.extended_arrays import ExtendedArray
-from . import dtypes
-from .avals import ShapedArray, get_aval
-from .extended_dtypes import ExtendedDType, extended
+from ..types import dtypes
+from ..types.avals import ShapedArray, get_aval
+from ..types.extended_arrays import ExtendedArray
+from ..types.extended_dtypes import ExtendedDType, extended
 
 __all__ = ["EArray", "PrimalTangentDType", "cur_qdd", "primal_tangent_dtype"]
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from ..diagnostics import source_info
 from ..diagnostics.errors import KeyReuseError
+from ..programs.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr
 from ..types import dtypes
 from ..types.avals import get_aval
-from .olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr
 
 __all__ = ["check_key_reuse"]
 

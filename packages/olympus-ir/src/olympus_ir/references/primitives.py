@@ -14,8 +14,7 @@ The primitives, with operands and parameters as they stand in equations:
 `olympus_ir.references.indexing.NDIndexer`), whose leaves are the last operands. ``transforms_of``
 of an equation's operands and parameters puts them together again.
 
-This module is not among those that `olympus_ir.lax` imports: programs without references do not
-wait for it.
+`olympus_ir.lax` does not import this module: programs without references do not wait for it.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..diagnostics.documents import Concatenation, Document, Nest, Text
+from ..lax.conversion import convert_element_type
+from ..lax.values import Array, ArrayLike
 from ..programs.olympuspr import Atom, Equation
 from ..programs.primitives import instruction
 from ..programs.tracing import Tracer
-from ..references.indexing import NDIndexer, known_integer
-from ..references.transforms import flatten_transforms, transformed_aval, unflatten_transforms
-from ..references.types import AbstractRef, array_of_ref
 from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray, get_aval
 from ..types.effects import accum_effect, allocation_effect, read_effect, write_effect
-from .conversion import convert_element_type
-from .values import Array, ArrayLike
+from ..types.references import AbstractRef, array_of_ref
+from .indexing import NDIndexer, known_integer
+from .transforms import flatten_transforms, transformed_aval, unflatten_transforms
 
 if TYPE_CHECKING:
     from ..programs.printer import Printer
@@ -212,7 +211,7 @@ def get(ref: Any, idx: Any = None) -> Array:
       ValueError: where ``ref`` is not a reference, or the index does not fit it.
 
     Example:
-      >>> from olympus_ir.lax.references import get, new_ref
+      >>> from olympus_ir.references.primitives import get, new_ref
       >>> get(new_ref(np.arange(4)), slice(1, 3))
       Array([1, 2], dtype=int32)
     """
@@ -233,7 +232,7 @@ def swap(ref: Any, idx: Any, value: ArrayLike) -> Array:
       ValueError: where ``ref`` is not a reference, or index or value do not fit it.
 
     Example:
-      >>> from olympus_ir.lax.references import new_ref, swap
+      >>> from olympus_ir.references.primitives import new_ref, swap
       >>> ref = new_ref(np.arange(4))
       >>> swap(ref, 3, 7)
       Array(3, dtype=int32)
@@ -274,7 +273,7 @@ def addupdate(ref: Any, idx: Any, x: ArrayLike) -> None:
       x: an array of the shape and dtype of that part.
 
     Example:
-      >>> from olympus_ir.lax.references import addupdate, new_ref
+      >>> from olympus_ir.references.primitives import addupdate, new_ref
       >>> ref = new_ref(np.zeros(3))
       >>> addupdate(ref, np.array([1, 1]), np.ones(2))
       >>> ref
@@ -301,7 +300,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
       TypeError: where ``init_val`` is not an array.
 
     Example:
-      >>> from olympus_ir.lax.references import new_ref
+      >>> from olympus_ir.references.primitives import new_ref
       >>> ref = new_ref(np.arange(3.0))
       >>> ref[0] = 5.0
       >>> ref[...]
@@ -319,7 +318,7 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Any:
 
     Example:
       >>> from olympus_ir import ShapedArray
-      >>> from olympus_ir.lax.references import empty_ref
+      >>> from olympus_ir.references.primitives import empty_ref
       >>> empty_ref(ShapedArray((2,), "int32")).shape
       (2,)
     """
@@ -334,7 +333,7 @@ def freeze(ref: Any) -> Array:
     An array is returned as it is.
 
     Example:
-      >>> from olympus_ir.lax.references import freeze, new_ref
+      >>> from olympus_ir.references.primitives import freeze, new_ref
       >>> freeze(new_ref(1.0))
       Array(1., dtype=float32, weak_type=True)
     """
@@ -347,7 +346,7 @@ def free_ref(ref: Any) -> None:
     """Ends the life of a reference.
 
     Example:
-      >>> from olympus_ir.lax.references import free_ref, new_ref
+      >>> from olympus_ir.references.primitives import free_ref, new_ref
       >>> free_ref(new_ref(1.0))
     """
     if not isinstance(get_aval(ref), AbstractRef):
@@ -406,5 +405,3 @@ def _print_addupdate(equation: Equation, printer: Printer) -> Document:
 get_p.print_rule = _print_get
 swap_p.print_rule = _print_swap
 addupdate_p.print_rule = _print_addupdate
-
-from ..references import values  # noqa: E402, F401 - the tracers of references, made of these functions

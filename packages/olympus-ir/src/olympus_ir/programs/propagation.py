@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from ..diagnostics.errors import ShardingTypeError
-from ..programs.rules import RuleTable
 from ..types.layouts import axes_of_entry, entries_of, replicated
 from ..types.placement import NamedSharding
+from .rules import RuleTable
 
 __all__ = [
     "Entries",

@@ -16,10 +16,10 @@ from ..diagnostics.name_stacks import no_names
 from ..diagnostics.source_info import SourceInfo, capture
 from ..settings import config_states
 from ..trees import pytrees
-from ..types.arrays import Array
-from ..types.avals import get_aval
-from ..types.layouts import axes_of_entry, mesh_in_force
-from ..types.placement import UNCONSTRAINED, AbstractMesh, AxisType, NamedSharding, PartitionSpec
+from .arrays import Array
+from .avals import get_aval
+from .layouts import axes_of_entry, mesh_in_force
+from .placement import UNCONSTRAINED, AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 __all__ = [
     "asked_sharding",

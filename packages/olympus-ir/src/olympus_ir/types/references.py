@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
-from ..types.avals import AbstractValue, ShapedArray, typematch
+from .avals import AbstractValue, ShapedArray, typematch
 
 _interned: dict[tuple, weakref.ref] = {}
 _interning_lock = threading.Lock()

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from ..settings.naming import naming
-from ..types import layouts
-from ..types.arrays import ArrayBase, register_array_class
-from ..types.avals import ShapedArray, register_value_type
-from ..types.dtypes import is_extended
-from ..types.placement import NamedSharding, PartitionSpec
-from .primitives import instruction
+from . import layouts
+from .arrays import ArrayBase, register_array_class
+from .avals import ShapedArray, register_value_type
+from .dtypes import is_extended
+from .placement import NamedSharding, PartitionSpec
 
 __all__ = [
     "ExtendedArray",
@@ -22,10 +20,6 @@ __all__ = [
     "plain_array",
     "plain_aval",
 ]
-
-
-# Up to how many rows are taken apart in one operation, as by ``first, second = split(key)``.
-_UNSTACKED_AT_ONCE = 32
 
 
 def physical_aval(aval: ShapedArray) -> ShapedArray:
@@ -113,16 +107,6 @@ class ExtendedArray(ArrayBase):
         if not self._aval.shape:
             raise TypeError("len() of unsized object")
         return self._aval.shape[0]
-
-    def __iter__(self) -> Iterator[ExtendedArray]:
-        aval = self._aval
-        if not aval.shape:
-            raise TypeError(f"iteration over a 0-d array of dtype {aval.dtype.name}")
-        row = ShapedArray(aval.shape[1:], aval.dtype)
-        rows = self.physical
-        if aval.shape[0] <= _UNSTACKED_AT_ONCE:
-            rows = instruction("unstack").bind(rows, axis=0)
-        return (ExtendedArray(physical, row) for physical in rows)
 
     def _no_numbers(self, what: str) -> NoReturn:
         name = self._aval.dtype.name

@@ -6,10 +6,10 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from ..programs import tracing
+from ..programs.tracing import Trace, current, evaluation_trace
 from ..types.avals import AbstractValue, ShapedArray
 from ..types.layouts import layout_over, mesh_in_force, with_dimension, without_dimension
-from . import tracing
-from .tracing import Trace, current, evaluation_trace
 
 __all__ = [
     "OpaqueTraceState",
@@ -102,7 +102,7 @@ class set_current_trace(tracing.set_current_trace):
     def __exit__(self, *exception: Any) -> None:
         super().__exit__(*exception)
         if self.check_leaks:
-            from .leaks import check_leaks  # only needed while looking for leaks
+            from ..programs.leaks import check_leaks  # only needed while looking for leaks
 
             check_leaks(self.trace)
 

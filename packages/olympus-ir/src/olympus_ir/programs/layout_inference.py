@@ -18,7 +18,7 @@ from ..types.layouts import (
     mesh_in_force,
 )
 from ..types.placement import AbstractMesh, NamedSharding
-from .tables import Propagation, of_program, propagation_rules, rule_of
+from .propagation import Propagation, of_program, propagation_rules, rule_of
 
 __all__ = ["infer_with_layouts"]
 
@@ -83,7 +83,7 @@ def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> 
 
 
 def _is_instruction(primitive: Any) -> bool:
-    from ..programs.primitives import _instruction_set  # which knows this module
+    from .primitives import _instruction_set  # which knows this module
 
     return _instruction_set.get(primitive.name) is primitive
 
