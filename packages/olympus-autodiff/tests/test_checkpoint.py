@@ -14,8 +14,8 @@ from olympus_autodiff import (
     linearize,
     vjp,
 )
-from olympus_autodiff.policies import Offloadable, Recompute, Saveable
-from olympus_autodiff.saved_residuals import saved_residuals
+from olympus_autodiff.rematerialization.policies import Offloadable, Recompute, Saveable
+from olympus_autodiff.rematerialization.saved_residuals import saved_residuals
 from olympus_batching import vmap
 from olympus_ir import ShapedArray, lax
 from olympus_ir.diagnostics.errors import TracerBoolConversionError

@@ -10,8 +10,9 @@ import re
 import pytest
 
 MODULES = (
-    "checkpoint closures custom custom_vjp grad jacobian jvp linearize policies saved_residuals "
-    "transpose vjp zeros"
+    "custom.closures custom.custom_jvp custom.custom_vjp forward.jvp forward.linearize "
+    "rematerialization.checkpoint rematerialization.policies rematerialization.saved_residuals "
+    "reverse.grad reverse.jacobian reverse.transpose reverse.vjp zeros"
 ).split()
 
 

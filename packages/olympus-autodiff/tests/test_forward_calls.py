@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from olympus_autodiff import checkpoint, custom_vjp, grad, vjp
-from olympus_autodiff.forward_calls import remat_opt_p
+from olympus_autodiff.custom.forward_calls import remat_opt_p
 from olympus_batching import vmap
 from olympus_ir import lax, make_olympuspr
 from olympus_ir.programs.dead_code import dce_olympuspr

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from olympus_autodiff import grad, jvp, linear_transpose
-from olympus_autodiff.derivative_checks import check_grads, check_jvp, check_vjp
-from olympus_autodiff.high_primitives import HiPrimitive, HiType, register_hitype
-from olympus_autodiff.linear_call import linear_call
+from olympus_autodiff.custom.linear_call import linear_call
+from olympus_autodiff.high_types.primitives import HiPrimitive, HiType, register_hitype
+from olympus_autodiff.reverse.derivative_checks import check_grads, check_jvp, check_vjp
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.programs.jit import jit

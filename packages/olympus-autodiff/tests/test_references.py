@@ -17,7 +17,7 @@ from olympus_autodiff import (
     linearize,
     vjp,
 )
-from olympus_autodiff.gradient_references import DidntWant, DontWant, GradRef, GradValue
+from olympus_autodiff.reverse.gradient_references import DidntWant, DontWant, GradRef, GradValue
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.programs.jit import jit

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from olympus_autodiff import custom_linear_solve, custom_root, grad, jvp, linear_transpose, vjp
-from olympus_autodiff.solves import FactoredSolve
+from olympus_autodiff.custom.solves import FactoredSolve
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.programs.jit import jit

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from olympus_autodiff import grad
-from olympus_autodiff.derivative_checks import check_grads
+from olympus_autodiff.reverse.derivative_checks import check_grads
 from olympus_batching import vmap
 from olympus_ir.programs.jit import jit
 from olympus_nn.recurrent import (

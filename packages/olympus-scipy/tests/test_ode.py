@@ -8,7 +8,7 @@ import pytest
 
 import olympus_numpy as onp
 from olympus_autodiff import grad, jvp
-from olympus_autodiff.derivative_checks import check_grads
+from olympus_autodiff.reverse.derivative_checks import check_grads
 from olympus_batching import vmap
 from olympus_ir.settings.config import enable_x64
 from olympus_ir.trees.flattening import debug_info

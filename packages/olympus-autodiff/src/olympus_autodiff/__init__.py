@@ -6,26 +6,26 @@ from __future__ import annotations
 from olympus_ir.diagnostics.source_info import register_library_folder
 
 from .__about__ import __version__
-from .checkpoint import checkpoint, remat
-from .closures import closure_convert, custom_gradient
-from .custom import custom_jvp
-from .custom_vjp import (
+from .custom.closures import closure_convert, custom_gradient
+from .custom.custom_jvp import custom_jvp
+from .custom.custom_vjp import (
     CustomVJPPrimal,
     custom_vjp,
     custom_vjp_primal_tree_values,
     zero_from_primal,
 )
-from .grad import grad, value_and_grad
-from .jacobian import hessian, jacfwd, jacobian, jacrev
-from .jvp import jvp, jvp_olympuspr
-from .linearize import linearize
-from .policies import checkpoint_name, checkpoint_policies
-from .programs import linearize_olympuspr
-from .saved_residuals import print_saved_residuals, saved_residuals
-from .solves import custom_linear_solve, custom_root
+from .custom.solves import custom_linear_solve, custom_root
+from .forward.jvp import jvp, jvp_olympuspr
+from .forward.linearize import linearize
+from .forward.linearized_programs import linearize_olympuspr
+from .rematerialization.checkpoint import checkpoint, remat
+from .rematerialization.policies import checkpoint_name, checkpoint_policies
+from .rematerialization.saved_residuals import print_saved_residuals, saved_residuals
+from .reverse.grad import grad, value_and_grad
+from .reverse.jacobian import hessian, jacfwd, jacobian, jacrev
+from .reverse.transpose import linear_transpose, transpose_olympuspr
+from .reverse.vjp import VJP, fwd_and_bwd, vjp
 from .tables import jvp_rules, linearize_rules, load_rules, transpose_rules
-from .transpose import linear_transpose, transpose_olympuspr
-from .vjp import VJP, fwd_and_bwd, vjp
 from .zeros import SymbolicZero, UndefinedPrimal, Zero, is_undefined_primal
 
 __all__ = [

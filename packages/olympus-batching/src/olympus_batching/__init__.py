@@ -6,9 +6,9 @@ from __future__ import annotations
 from olympus_ir.diagnostics.source_info import register_library_folder
 
 from .__about__ import __version__
+from .batched_programs import batch_olympuspr
 from .custom_batching import custom_vmap, sequential_vmap
 from .dimensions import BatchAxis
-from .programs import batch_olympuspr
 from .tables import batching_rules
 from .vmap import vmap
 

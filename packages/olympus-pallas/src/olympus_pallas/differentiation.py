@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_autodiff.jvp import jvp_olympuspr
+from olympus_autodiff.forward.jvp import jvp_olympuspr
 from olympus_autodiff.tables import jvp_rules, linearize_rules
 from olympus_autodiff.zeros import Zero, has_tangents, instantiate
 from olympus_ir.programs.dead_code import dce_closed

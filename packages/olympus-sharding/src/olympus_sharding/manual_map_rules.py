@@ -7,14 +7,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_autodiff.jvp import jvp_olympuspr
-from olympus_autodiff.linearize import LinearizeTrace
-from olympus_autodiff.programs import linearize_olympuspr
+from olympus_autodiff.forward.jvp import jvp_olympuspr
+from olympus_autodiff.forward.linearize import LinearizeTrace
+from olympus_autodiff.forward.linearized_programs import linearize_olympuspr
+from olympus_autodiff.reverse.transpose import transpose_olympuspr
 from olympus_autodiff.tables import jvp_rules, linearize_rules, transpose_rules
-from olympus_autodiff.transpose import transpose_olympuspr
 from olympus_autodiff.zeros import Zero, is_undefined_primal
+from olympus_batching.batched_programs import batch_olympuspr_dims
 from olympus_batching.dimensions import examples
-from olympus_batching.programs import batch_olympuspr_dims
 from olympus_batching.tables import BatchAxis, define_axis_rule
 from olympus_ir import lax
 from olympus_ir.programs.dead_code import dce_closed, dead_code_rules

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from olympus_autodiff.gradient_references import DidntWant, DontWant, GradRef, GradValue
+from olympus_autodiff.reverse.gradient_references import DidntWant, DontWant, GradRef, GradValue
 from olympus_ir.types.memory_spaces import MemorySpace
 
 # What `VJP.with_refs` takes and gives in place of cotangents.

@@ -8,7 +8,7 @@ from olympus_autodiff import (
     print_saved_residuals,
     remat,
 )
-from olympus_autodiff.policies import Offloadable, Recompute, Saveable
+from olympus_autodiff.rematerialization.policies import Offloadable, Recompute, Saveable
 
 __all__ = [
     "Offloadable",

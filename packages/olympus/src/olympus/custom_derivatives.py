@@ -18,11 +18,11 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
             "zero_from_primal",
         ),
         **_lazy.names_from(
-            "olympus_autodiff.linear_call",
+            "olympus_autodiff.custom.linear_call",
             "linear_call",
         ),
         **_lazy.names_from(
-            "olympus_autodiff.forward_calls",
+            "olympus_autodiff.custom.forward_calls",
             "remat_opt_p",
         ),
         **_lazy.names_from(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparing derivatives with finite differences."""
 
-from olympus_autodiff.derivative_checks import check_grads, check_jvp, check_vjp
+from olympus_autodiff.reverse.derivative_checks import check_grads, check_jvp, check_vjp
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]

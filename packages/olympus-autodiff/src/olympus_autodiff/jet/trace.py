@@ -28,15 +28,15 @@ from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import ArrayBase
 
-from ..jvp import (
+from ..forward.jvp import (
     check_constants,
     check_results_are_arrays,
     expand,
     is_float0,
     tangents_for_rule,
 )
+from ..forward.tracers import PrimalTracer
 from ..tables import broadcast_to, concerns_refs, jvp_rules, load_rules
-from ..tracers import PrimalTracer
 from ..zeros import SymbolicZero, Zero, aval_of, has_tangents
 from .series import over, terms_or_zeros, times, zero_series
 from .tables import along_curve, by_jvp_rule, jet_rules
@@ -97,7 +97,7 @@ class JetTrace(Trace):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
         if primitive.takes_refs and concerns_refs(primitive, args):
-            from ..references import apply_to_refs  # most programs have no references
+            from ..forward.held_references import apply_to_refs  # most programs have no references
 
             result = apply_to_refs(self, primitive, args, params)
             if result is not NotImplemented:

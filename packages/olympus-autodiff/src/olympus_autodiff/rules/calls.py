@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of calls: the program in the equation is differentiated once and remembered."""
+"""Derivatives of calls: the program in the equation is differentiated once and memoized."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from olympus_ir.programs.olympuspr import ClosedOlympuspr, close_olympuspr, cons
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.tracing import set_current_trace
 
-from ..checkpoint import checkpoint_linearization
-from ..jvp import jvp_flat, jvp_olympuspr
-from ..linearize import LinearizeTrace
-from ..programs import linearize_olympuspr
+from ..forward.jvp import jvp_flat, jvp_olympuspr
+from ..forward.linearize import LinearizeTrace
+from ..forward.linearized_programs import linearize_olympuspr
+from ..rematerialization.checkpoint import checkpoint_linearization
+from ..reverse.transpose import transpose_olympuspr
 from ..tables import jvp_rules, linearize_rules, transpose_rules
-from ..transpose import transpose_olympuspr
 from ..zeros import Zero, is_undefined_primal
 
 # Where the operands and results of a derived call come from in the original one: operand number i,

@@ -11,7 +11,7 @@ from olympus_ir.lax.conversion import convert_dtype
 from olympus_ir.lax.scaled_products import scaled_dot_decomposition
 from olympus_ir.types.placement import NamedSharding
 
-from ..jvp import jvp_flat
+from ..forward.jvp import jvp_flat
 from ..tables import jvp_rules, transpose_rules
 from ..zeros import (
     Zero,

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from olympus_ir import lax
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr, Var, close_olympuspr
 
-from ..jvp import jvp_olympuspr
-from ..linearize import LinearizeTrace
-from ..memory import remembered
-from ..programs import LinearizedProgram, join_nonzero, linearize_olympuspr
+from ..forward.jvp import jvp_olympuspr
+from ..forward.linearize import LinearizeTrace
+from ..forward.linearized_programs import LinearizedProgram, join_nonzero, linearize_olympuspr
+from ..memoization import memoized
+from ..reverse.transpose import transpose_olympuspr
 from ..tables import jvp_rules, linearize_rules, transpose_rules
-from ..transpose import transpose_olympuspr
 from ..zeros import Zero, instantiate, is_undefined_primal
 from . import scan, scan_transpose
 from .calls import moving, with_zeros
@@ -57,7 +57,7 @@ def with_common_constants(
     return tuple(programs), consts
 
 
-@remembered
+@memoized
 def _jvp_branches(
     first: ClosedOlympuspr, branches: tuple[ClosedOlympuspr, ...], nonzero_in: tuple[bool, ...]
 ) -> _CondPlan:
@@ -105,7 +105,7 @@ class _LinearizedBranches(NamedTuple):
     shared: tuple[int, ...]
 
 
-@remembered
+@memoized
 def _linearized_branches(
     first: ClosedOlympuspr, branches: tuple[ClosedOlympuspr, ...], nonzero_in: tuple[bool, ...]
 ) -> _LinearizedBranches:
@@ -224,7 +224,7 @@ def _cond_linearize(
     return results, with_zeros(tangents_out, plan.linear.nonzero_out, results)
 
 
-@remembered
+@memoized
 def _transposed_branches(
     first: ClosedOlympuspr,
     branches: tuple[ClosedOlympuspr, ...],
@@ -284,7 +284,7 @@ class _WhilePlan(NamedTuple):
     nonzero_carry: tuple[bool, ...]
 
 
-@remembered
+@memoized
 def _jvp_loop(
     body: ClosedOlympuspr,
     condition: ClosedOlympuspr,

@@ -29,7 +29,7 @@ from olympus_ir.lax.linalg.matrices import (
 )
 from olympus_ir.programs.primitives import Primitive
 
-from ..linearize import linearize
+from ..forward.linearize import linearize
 from ..tables import jvp_rules, transpose_rules, zero_derivative
 from ..zeros import UndefinedPrimal, Zero, add_tangents, aval_of, instantiate
 

@@ -10,7 +10,7 @@ from olympus_ir import lax
 from olympus_ir.lax.control_flow.linear_solves import LinearSolveParts, split_operands
 from olympus_ir.programs.evaluation import eval_olympuspr
 
-from ..jvp import jvp_flat
+from ..forward.jvp import jvp_flat
 from ..tables import jvp_rules, transpose_rules
 from ..zeros import Zero, add_tangents, instantiate
 

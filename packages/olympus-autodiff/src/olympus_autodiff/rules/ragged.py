@@ -11,8 +11,8 @@ from olympus_ir.lax.conversion import convert_dtype
 from olympus_ir.lax.ragged import RaggedKind, ragged_kind
 from olympus_ir.programs.expansion import expansion_rules
 
+from ..reverse.transpose import linear_transpose
 from ..tables import jvp_rules, transpose_rules
-from ..transpose import linear_transpose
 from ..zeros import Zero, add_tangents, aval_of, is_undefined_primal
 from .contractions import free_dimensions
 

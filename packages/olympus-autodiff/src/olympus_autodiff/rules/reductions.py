@@ -16,8 +16,8 @@ from olympus_ir.lax.conversion import convert_dtype
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.types import dtypes
 
-from ..custom import custom_jvp
-from ..jvp import jvp_flat
+from ..custom.custom_jvp import custom_jvp
+from ..forward.jvp import jvp_flat
 from ..tables import (
     constant,
     jvp_rules,

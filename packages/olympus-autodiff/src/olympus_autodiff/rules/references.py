@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of references: see `olympus_autodiff.references`, which does without rules."""
+"""Differentiation rules of references from outside the function, which have no tangents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from olympus_ir.references import primitives as references
 
-from ..references import differentiated_write
+from ..forward.held_references import differentiated_write
 from ..tables import jvp_rules
 
 # Operands of these have tangents only where the reference comes from outside: what is made within

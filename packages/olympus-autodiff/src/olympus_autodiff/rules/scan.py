@@ -24,12 +24,12 @@ from olympus_ir.programs.olympuspr import (
 )
 from olympus_ir.programs.tracing import set_current_trace
 
-from ..jvp import jvp_olympuspr
-from ..linearize import LinearizeTrace
-from ..memory import remembered
-from ..programs import LinearizedProgram, join_nonzero, linearize_olympuspr
+from ..forward.jvp import jvp_olympuspr
+from ..forward.linearize import LinearizeTrace
+from ..forward.linearized_programs import LinearizedProgram, join_nonzero, linearize_olympuspr
+from ..forward.tangent_trace import live_equations
+from ..memoization import memoized
 from ..tables import jvp_rules, linearize_rules
-from ..tangent_trace import live_equations
 from ..zeros import Zero, instantiate
 from .calls import moving, with_zeros
 from .subprograms import rearranged
@@ -53,7 +53,7 @@ class _JvpPlan(NamedTuple):
     nonzero_ys: tuple[bool, ...]
 
 
-@remembered
+@memoized
 def _jvp_scan(
     body: ClosedOlympuspr,
     nonzero_consts: tuple[bool, ...],
@@ -174,7 +174,7 @@ class _ScanPlan(NamedTuple):
     nonzero_ys: tuple[bool, ...]
 
 
-@remembered
+@memoized
 def _linearized_scan(
     body: ClosedOlympuspr,
     nonzero_consts: tuple[bool, ...],

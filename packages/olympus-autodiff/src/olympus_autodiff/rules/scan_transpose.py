@@ -16,11 +16,11 @@ from olympus_ir.programs.olympuspr import (
     joined_effects,
 )
 
-from ..memory import remembered
-from ..programs import join_nonzero
+from ..forward.linearized_programs import join_nonzero
+from ..forward.tangent_trace import live_equations
+from ..memoization import memoized
+from ..reverse.transpose import transpose_olympuspr
 from ..tables import transpose_rules
-from ..tangent_trace import live_equations
-from ..transpose import transpose_olympuspr
 from ..zeros import Zero, instantiate, is_undefined_primal
 from .calls import moving
 from .scan import instantiated
@@ -45,7 +45,7 @@ class _TransposedScan(NamedTuple):
     sliced: tuple[bool, ...]
 
 
-@remembered
+@memoized
 def _transposed_scan(
     body: ClosedOlympuspr,
     num_carry: int,
@@ -189,7 +189,7 @@ def _linear_carry(
         carry = found
 
 
-@remembered
+@memoized
 def _forward_body(
     jaxpr: ClosedOlympuspr, num_consts: int, linear: tuple[bool, ...], carry: tuple[bool, ...]
 ) -> tuple[ClosedOlympuspr, ClosedOlympuspr]:

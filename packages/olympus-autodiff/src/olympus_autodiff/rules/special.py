@@ -10,7 +10,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.types import dtypes
 
-from .. import incomplete_gamma
+from .. import gamma_derivatives
 from ..tables import broadcast_to, constant, from_output, jvp_rules, partials
 from ..zeros import aval_of
 from .elementwise import exp, log, neg, product, sub
@@ -56,7 +56,7 @@ jvp_rules.define(
     lax.igamma_grad_a_p,
     partials(
         lambda t, y, a, x: product(
-            t, _by_parameter(incomplete_gamma.igamma_grad_a, aval_of(y).shape, a, x)
+            t, _by_parameter(gamma_derivatives.igamma_grad_a, aval_of(y).shape, a, x)
         ),
         lambda t, y, a, x: product(t, product(_gamma_density(a, x), sub(log(x), digamma(a)))),
     ),
@@ -73,7 +73,7 @@ jvp_rules.define(
     lax.random_gamma_grad_p,
     partials(
         lambda t, y, a, x: product(
-            t, _by_parameter(incomplete_gamma.random_gamma_grad, aval_of(y).shape, a, x)
+            t, _by_parameter(gamma_derivatives.random_gamma_grad, aval_of(y).shape, a, x)
         ),
         lambda t, y, a, x: product(t, _sample_by_sample(y, a, x)),
     ),
@@ -81,7 +81,7 @@ jvp_rules.define(
 
 
 def _by_parameter(function: Any, shape: Any, a: Any, x: Any) -> Any:
-    return incomplete_gamma.derivative(function, 0, broadcast_to(a, shape), broadcast_to(x, shape))
+    return gamma_derivatives.derivative(function, 0, broadcast_to(a, shape), broadcast_to(x, shape))
 
 
 # ---- zeta functions ----

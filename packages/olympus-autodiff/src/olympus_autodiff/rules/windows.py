@@ -20,9 +20,9 @@ from olympus_ir.lax.window_folds import (
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.tracing import set_current_trace
 
-from ..jvp import jvp_olympuspr
-from ..linearize import LinearizeTrace
-from ..memory import remembered
+from ..forward.jvp import jvp_olympuspr
+from ..forward.linearize import LinearizeTrace
+from ..memoization import memoized
 from ..tables import jvp_rules, linear, linearize_rules, shape_of, transpose_rules, unary_transpose
 from ..zeros import Zero, aval_of, has_tangents, instantiate, scalar
 from .convolution import input_cotangent_padding
@@ -185,7 +185,7 @@ def _reduce_window_jvp(
     ]
 
 
-@remembered
+@memoized
 def _function_of_pairs(closed: ClosedOlympuspr, moving: tuple[bool, ...]) -> ClosedOlympuspr:
     """A reduction's derivative, from two lists of elements and tangents to one."""
     derived, _ = jvp_olympuspr(closed, moving * 2, moving)

@@ -8,8 +8,8 @@ from typing import Any
 
 from olympus_ir import lax
 
+from ..batched_programs import batch_olympuspr_dims
 from ..dimensions import all_at
-from ..programs import batch_olympuspr_dims
 from ..tables import BatchAxis, batching_rules, define_axis_rule
 
 

@@ -11,7 +11,7 @@ from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import close_olympuspr, constants_as_inputs
 from olympus_ir.types.placement import NamedSharding, PartitionSpec
 
-from ..programs import batch_olympuspr_dims, uses_axis
+from ..batched_programs import batch_olympuspr_dims, uses_axis
 from ..tables import BatchAxis, BatchDim, batching_rules, define_axis_rule
 
 

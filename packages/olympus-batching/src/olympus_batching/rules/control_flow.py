@@ -19,7 +19,7 @@ from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.types import dtypes
 from olympus_ir.types.effects import ordered_effects
 
-from ..programs import batch_olympuspr, uses_axis
+from ..batched_programs import batch_olympuspr, uses_axis
 from ..tables import BatchAxis, batching_rules, define_axis_rule, materialize, shape_of, to_front
 from ..trace import call_batched
 from .references import apply_to_arrays

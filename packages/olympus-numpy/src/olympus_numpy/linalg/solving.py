@@ -69,7 +69,7 @@ lu_solution = compiled(_lu_solution_of, ("trans",), name="_lu_solve")
 @functools.cache
 def _factored_solve() -> Any:
     """Solves by the factors of `lax.linalg.lu`, with derivatives that follow from the equation."""
-    from olympus_autodiff.solves import FactoredSolve  # not wanted at import time
+    from olympus_autodiff.custom.solves import FactoredSolve  # not wanted at import time
 
     return FactoredSolve(
         _matmul,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as jnp
-from olympus_autodiff.solves import custom_linear_solve
+from olympus_autodiff.custom.solves import custom_linear_solve
 from olympus_ir import lax
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes

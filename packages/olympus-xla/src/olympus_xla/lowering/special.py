@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from olympus_autodiff import incomplete_gamma as gamma_derivatives
+from olympus_autodiff import gamma_derivatives as gamma_derivatives
 from olympus_ir import lax
 from olympus_ir.expansions import bessel, incomplete_beta, incomplete_gamma
 

@@ -7,7 +7,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
     __name__,
     {
         **_lazy.names_from(
-            "olympus_autodiff.high_primitives",
+            "olympus_autodiff.high_types.primitives",
             "AvalMutableQDD",
             "AvalQDD",
             "HiPrimitive",
@@ -18,7 +18,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
             "aval_property",
             "register_hitype",
         ),
-        **_lazy.names_from("olympus_autodiff.high_calls", "VJPHiPrimitive"),
+        **_lazy.names_from("olympus_autodiff.high_types.calls", "VJPHiPrimitive"),
         **_lazy.names_from("olympus_ir.references.values", "TransformedRef"),
         **_lazy.names_from(
             "olympus_autodiff.zeros",

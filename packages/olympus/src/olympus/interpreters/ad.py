@@ -8,10 +8,10 @@ from contextlib import nullcontext
 from typing import Any
 
 from olympus_autodiff import linearize as linearize
-from olympus_autodiff.jvp import JVP as _JVP
-from olympus_autodiff.jvp import JVPTrace as JVPTrace
-from olympus_autodiff.jvp import JVPTracer as JVPTracer
-from olympus_autodiff.jvp import jvp_flat as _jvp_flat
+from olympus_autodiff.forward.jvp import JVP as _JVP
+from olympus_autodiff.forward.jvp import JVPTrace as JVPTrace
+from olympus_autodiff.forward.jvp import JVPTracer as JVPTracer
+from olympus_autodiff.forward.jvp import jvp_flat as _jvp_flat
 from olympus_autodiff.tables import jvp_rules, load_rules, transpose_rules
 from olympus_autodiff.zeros import SymbolicZero as SymbolicZero
 from olympus_autodiff.zeros import UndefinedPrimal as UndefinedPrimal

@@ -17,7 +17,7 @@ _SUBMODULES = ("linalg",)
 _lazy_name, _lazy_names = _lazy.lazy_attributes(
     __name__,
     {
-        **_lazy.names_from("olympus_autodiff.solves", "custom_linear_solve", "custom_root"),
+        **_lazy.names_from("olympus_autodiff.custom.solves", "custom_linear_solve", "custom_root"),
         **_lazy.names_from(
             "olympus_sharding.constraints", "sharding_constraint_p", "with_sharding_constraint"
         ),

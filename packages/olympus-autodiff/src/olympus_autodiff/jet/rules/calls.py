@@ -13,8 +13,8 @@ from olympus_ir.programs.primitives import Primitive
 
 from ...rules.calls import MakeParams, closed_call_params, jit_params, positions, without_constants
 from ...zeros import aval_of
-from ..programs import flags_of, flat_terms, grouped, jet_olympuspr
 from ..series import order_of
+from ..series_programs import flags_of, flat_terms, grouped, jet_olympuspr
 from ..tables import jet_rules
 from ..trace import jet_flat
 

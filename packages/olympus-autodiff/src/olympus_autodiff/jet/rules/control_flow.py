@@ -10,14 +10,14 @@ from olympus_ir import lax
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Var
 from olympus_ir.types.avals import ShapedArray
 
-from ...memory import remembered
-from ...programs import join_nonzero
+from ...forward.linearized_programs import join_nonzero
+from ...memoization import memoized
 from ...rules.control_flow import with_common_constants
 from ...rules.scan import paired
 from ...rules.subprograms import rearranged
 from ...zeros import aval_of
-from ..programs import flags_of, flat_terms, grouped, jet_olympuspr
 from ..series import order_of
+from ..series_programs import flags_of, flat_terms, grouped, jet_olympuspr
 from ..tables import jet_rules
 
 
@@ -36,7 +36,7 @@ class _Branches(NamedTuple):
     moving_out: tuple[bool, ...]
 
 
-@remembered
+@memoized
 def _derived_branches(
     first: ClosedOlympuspr,
     branches: tuple[ClosedOlympuspr, ...],
@@ -102,7 +102,7 @@ def _terms_of(avals: Sequence[Any], moving: Sequence[bool], order: int) -> list[
     ]
 
 
-@remembered
+@memoized
 def _derived_scan(
     body: ClosedOlympuspr,
     order: int,
@@ -178,7 +178,7 @@ class _Loop(NamedTuple):
     moving_carry: tuple[bool, ...]
 
 
-@remembered
+@memoized
 def _derived_loop(
     body: ClosedOlympuspr,
     condition: ClosedOlympuspr,

@@ -13,7 +13,7 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_autodiff import custom_vjp
-from olympus_autodiff.policies import checkpoint_name
+from olympus_autodiff.rematerialization.policies import checkpoint_name
 from olympus_ir import lax
 from olympus_ir.trees.pytrees import register_pytree_node_class
 from olympus_ir.types.placement import PartitionSpec

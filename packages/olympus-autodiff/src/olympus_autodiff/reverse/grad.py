@@ -14,6 +14,9 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
 from olympus_ir.trees.wrapping import update_wrapper
 
+from ..forward.jvp import JVP, split_aux
+from ..forward.linearize import LinearizeTrace, LinearizeTracer
+from ..zeros import Zero, as_result, aval_of, ones_like_aval
 from .arguments import (
     argument_numbers,
     check_function,
@@ -22,10 +25,7 @@ from .arguments import (
     check_reduce_axes,
     check_scalar,
 )
-from .jvp import JVP, split_aux
-from .linearize import LinearizeTrace, LinearizeTracer
 from .transpose import backward_pass
-from .zeros import Zero, as_result, aval_of, ones_like_aval
 
 __all__ = ["grad", "value_and_grad"]
 

@@ -26,12 +26,12 @@ from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree
 from olympus_ir.trees.function_caches import FunctionCache
 from olympus_ir.trees.wrapping import wraps
 
-from .memory import remembered
+from ..forward.linearized_programs import ResidualCollector, close_over_used, record_linearization
+from ..forward.tangent_trace import lift_constants, live_equations
+from ..memoization import memoized
+from ..zeros import aval_of
 from .policies import checkpoint_name, checkpoint_policies
-from .programs import ResidualCollector, close_over_used, record_linearization
 from .recomputation import eval_inlined, recomputation
-from .tangent_trace import lift_constants, live_equations
-from .zeros import aval_of
 
 __all__ = [
     "checkpoint",
@@ -256,7 +256,7 @@ class _Constant:
         self.value = value
 
 
-@remembered
+@memoized
 def checkpoint_linearization(
     closed: ClosedOlympuspr, nonzero_in: tuple[bool, ...], policy: Any
 ) -> CheckpointPlan:

@@ -14,7 +14,7 @@ from olympus_ir.settings import config
 Result = TypeVar("Result")
 
 
-def remembered(function: Callable[..., Result]) -> Callable[..., Result]:
+def memoized(function: Callable[..., Result]) -> Callable[..., Result]:
     """Decorator of functions of a program and hashable arguments: keeps results with it."""
 
     @functools.wraps(function)

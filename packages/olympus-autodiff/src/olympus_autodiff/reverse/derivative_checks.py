@@ -11,9 +11,9 @@ import numpy as np
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 
-from .jvp import jvp
+from ..forward.jvp import jvp
+from ..zeros import aval_of
 from .vjp import vjp
-from .zeros import aval_of
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 

@@ -11,8 +11,8 @@ from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.types.avals import ShapedArray
 
-from ..jvp import check_no_tracers
-from ..memory import remembered
+from ..forward.jvp import check_no_tracers
+from ..memoization import memoized
 from ..zeros import has_tangents
 from .series import terms_or_zeros, zero_series
 
@@ -66,7 +66,7 @@ def jet_olympuspr(
     return _jet_olympuspr(closed, order, tuple(moving_in), tuple(term_avals), flags)
 
 
-@remembered
+@memoized
 def _jet_olympuspr(
     closed: ClosedOlympuspr,
     order: int,

@@ -22,11 +22,19 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree
 from olympus_ir.types.avals import ShapedArray
 
-from .jvp import check_no_tracers
-from .memory import remembered
-from .tables import load_rules, transpose_rules
-from .tangent_trace import live_equations
-from .zeros import UndefinedPrimal, Zero, add_tangents, as_result, aval_of, instantiate, laid_out_as
+from ..forward.jvp import check_no_tracers
+from ..forward.tangent_trace import live_equations
+from ..memoization import memoized
+from ..tables import load_rules, transpose_rules
+from ..zeros import (
+    UndefinedPrimal,
+    Zero,
+    add_tangents,
+    as_result,
+    aval_of,
+    instantiate,
+    laid_out_as,
+)
 
 __all__ = ["backward_pass", "linear_transpose", "transpose_olympuspr"]
 
@@ -156,7 +164,7 @@ def transpose_olympuspr(
     return _transpose_olympuspr(closed, tuple(linear_in), tuple(nonzero_cotangents), wanted)
 
 
-@remembered
+@memoized
 def _transpose_olympuspr(
     closed: ClosedOlympuspr,
     linear_in: tuple[bool, ...],

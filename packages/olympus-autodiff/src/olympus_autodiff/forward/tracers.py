@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from olympus_ir.programs.tracing import Tracer, needs_a_value
 
-from .zeros import aval_of
+from ..zeros import aval_of
 
 __all__ = ["PrimalTracer"]
 

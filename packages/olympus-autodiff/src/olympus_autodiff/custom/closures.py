@@ -17,9 +17,9 @@ from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree
 from olympus_ir.trees.wrapping import update_wrapper, wraps
 from olympus_ir.types import dtypes
 
+from ..zeros import aval_of
 from .calling import name_of, positional_arguments
 from .custom_vjp import custom_vjp
-from .zeros import aval_of
 
 __all__ = ["closure_convert", "custom_gradient"]
 

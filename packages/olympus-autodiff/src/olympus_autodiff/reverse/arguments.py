@@ -12,7 +12,7 @@ from olympus_ir.settings.naming import naming
 from olympus_ir.trees.flattening import function_name
 from olympus_ir.types import dtypes
 
-from .zeros import aval_of
+from ..zeros import aval_of
 
 __all__ = [
     "argument_numbers",

@@ -14,8 +14,8 @@ from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.types.avals import AbstractValue
 
-from .tables import jvp_rules, transpose_rules
-from .zeros import SymbolicZero, Zero, as_result
+from ..tables import jvp_rules, transpose_rules
+from ..zeros import SymbolicZero, Zero, as_result
 
 __all__ = ["custom_lin_p", "forward_mode_error"]
 

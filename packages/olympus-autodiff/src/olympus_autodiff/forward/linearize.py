@@ -26,6 +26,8 @@ from olympus_ir.programs.tracing import (
 )
 from olympus_ir.trees import pytrees
 
+from ..tables import concerns_refs, jvp_rules, linearize_rules, load_rules
+from ..zeros import SymbolicZero, Zero, as_result, aval_of, can_move
 from .custom_linear import custom_lin_p
 from .jvp import (
     JVP,
@@ -39,10 +41,8 @@ from .jvp import (
     tangent_aval_of,
     tangents_for_rule,
 )
-from .tables import concerns_refs, jvp_rules, linearize_rules, load_rules
 from .tangent_trace import TangentTrace
 from .tracers import PrimalTracer
-from .zeros import SymbolicZero, Zero, as_result, aval_of, can_move
 
 __all__ = ["LinearizeTrace", "LinearizeTracer", "linearize"]
 
@@ -95,7 +95,7 @@ class LinearizeTrace(Trace):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
         if primitive.takes_refs and concerns_refs(primitive, args):
-            from .references import apply_to_refs  # most programs have no references
+            from .held_references import apply_to_refs  # most programs have no references
 
             result = apply_to_refs(self, primitive, args, params)
             if result is not NotImplemented:

@@ -17,7 +17,7 @@ from olympus_ir.programs.primitives import Primitive
 from olympus_ir.types import known_types
 from olympus_ir.types.avals import AbstractValue, register_value_type
 
-from .tables import jvp_rules, transpose_rules
+from ..tables import jvp_rules, transpose_rules
 
 __all__ = [
     "AvalMutableQDD",

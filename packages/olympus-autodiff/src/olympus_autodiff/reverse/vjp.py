@@ -15,12 +15,12 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
 from olympus_ir.types import dtypes, known_types
 
+from ..forward.jvp import JVP, check_results_are_arrays, split_aux, tangent_aval_of
+from ..forward.linearize import LinearizeTrace
+from ..forward.tangent_trace import is_scalar_constant, lift_constants, live_equations
+from ..zeros import Zero, as_result, aval_of, laid_out_as
 from .arguments import argument_numbers, check_function, check_reduce_axes, function_of_chosen
-from .jvp import JVP, check_results_are_arrays, split_aux, tangent_aval_of
-from .linearize import LinearizeTrace
-from .tangent_trace import is_scalar_constant, lift_constants, live_equations
 from .transpose import backward_pass
-from .zeros import Zero, as_result, aval_of, laid_out_as
 
 __all__ = ["VJP", "fwd_and_bwd", "vjp"]
 

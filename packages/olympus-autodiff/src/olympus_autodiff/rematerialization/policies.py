@@ -22,7 +22,7 @@ from olympus_ir.programs.primitives import Primitive
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import AbstractValue
 
-from .tables import jvp_rules, linear, transpose_rules
+from ..tables import jvp_rules, linear, transpose_rules
 
 __all__ = [
     "Offloadable",

@@ -22,7 +22,7 @@ from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import separate_constants, trace_to_closed
 from olympus_ir.programs.tracing import current, evaluation_trace
 
-from .zeros import aval_of
+from ..zeros import aval_of
 
 __all__ = ["forward_call", "remat_opt_p"]
 

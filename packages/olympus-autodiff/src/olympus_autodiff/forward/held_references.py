@@ -25,7 +25,7 @@ from olympus_ir.references.values import RefMethods
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.references import AbstractRef
 
-from .zeros import instantiate
+from ..zeros import instantiate
 
 __all__ = ["HeldRefTracer", "apply_to_refs", "is_held"]
 

@@ -17,6 +17,8 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.wrapping import update_wrapper
 from olympus_ir.types import dtypes
 
+from ..forward.jvp import tangent_aval_of
+from ..zeros import SymbolicZero, Zero, as_result, aval_of
 from .calling import (
     OutTree,
     call_unlifted,
@@ -25,9 +27,7 @@ from .calling import (
     positional_arguments,
     positional_count,
 )
-from .custom import FlatCall, split_arguments
-from .jvp import tangent_aval_of
-from .zeros import SymbolicZero, Zero, as_result, aval_of
+from .custom_jvp import FlatCall, split_arguments
 
 __all__ = [
     "CustomVJPPrimal",

@@ -19,7 +19,7 @@ from olympus_ir.expansions.incomplete_gamma import (
     stirling_remainder,
 )
 
-from .jvp import jvp
+from .forward.jvp import jvp
 
 __all__ = ["derivative", "igamma_grad_a", "random_gamma_grad"]
 

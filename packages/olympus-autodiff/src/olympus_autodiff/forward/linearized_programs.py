@@ -24,11 +24,11 @@ from olympus_ir.programs.olympuspr import (
 from olympus_ir.programs.staging import StagingTrace, StagingTracer
 from olympus_ir.programs.tracing import Tracer, current, set_current_trace
 
+from ..memoization import memoized
+from ..zeros import Zero, can_move, explicit_layout, scalar
 from .jvp import check_no_tracers, closed_over_error
 from .linearize import LinearizeTrace, LinearizeTracer
-from .memory import remembered
 from .tangent_trace import TangentTrace, is_scalar_constant, lift_constants, live_equations
-from .zeros import Zero, can_move, explicit_layout, scalar
 
 __all__ = ["LinearizedProgram", "join_nonzero", "linearize_olympuspr"]
 
@@ -168,7 +168,7 @@ class ResidualCollector:
         return var
 
 
-@remembered
+@memoized
 def _linearize_olympuspr(
     closed: ClosedOlympuspr, nonzero_in: tuple[bool, ...], wanted: tuple[bool, ...]
 ) -> LinearizedProgram:

@@ -28,8 +28,8 @@ from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import StagingTrace, StagingTracer, varying_alike
 from olympus_ir.programs.tracing import Trace, current, evaluation_trace, set_current_trace
 
-from .tables import concerns_refs
-from .zeros import aval_of
+from ..tables import concerns_refs
+from ..zeros import aval_of
 
 __all__ = ["TangentTrace", "lift_constants", "live_equations"]
 
@@ -55,7 +55,7 @@ class TangentTrace(StagingTrace):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
         if primitive.takes_refs and concerns_refs(primitive, args):
-            from .references import apply_to_refs  # most programs have no references
+            from .held_references import apply_to_refs  # most programs have no references
 
             result = apply_to_refs(self, primitive, args, params)
             if result is not NotImplemented:

@@ -17,17 +17,10 @@ from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.tracing import set_current_trace
 from olympus_ir.trees import pytrees
 
-from .custom_linear import custom_lin_p
-from .linearize import LinearizeTrace
-from .tables import jvp_rules, linearize_rules, transpose_rules
-from .zeros import (
-    UndefinedPrimal,
-    Zero,
-    add_tangents,
-    aval_of,
-    instantiate,
-    is_undefined_primal,
-)
+from ..forward.custom_linear import custom_lin_p
+from ..forward.linearize import LinearizeTrace
+from ..tables import jvp_rules, linearize_rules, transpose_rules
+from ..zeros import UndefinedPrimal, Zero, add_tangents, aval_of, instantiate, is_undefined_primal
 
 __all__ = ["AxisData", "VJPHiPrimitive", "call_hi_primitive_p"]
 

@@ -18,6 +18,8 @@ from olympus_ir.trees.flattening import function_name
 from olympus_ir.trees.wrapping import wraps
 from olympus_ir.types import dtypes
 
+from ..forward.jvp import jvp
+from ..zeros import aval_of, float0_zeros
 from .arguments import (
     argument_numbers,
     check_function,
@@ -25,9 +27,7 @@ from .arguments import (
     check_output,
     function_of_chosen,
 )
-from .jvp import jvp
 from .vjp import vjp
-from .zeros import aval_of, float0_zeros
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 

@@ -28,11 +28,11 @@ from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes, known_types
 from olympus_ir.types.avals import ShapedArray
 
+from ..memoization import memoized
+from ..tables import concerns_refs, jvp_rules, load_rules
+from ..zeros import SymbolicZero, Zero, as_result, aval_of, can_move, instantiate, laid_out_as
 from .custom_linear import custom_lin_p
-from .memory import remembered
-from .tables import concerns_refs, jvp_rules, load_rules
 from .tracers import PrimalTracer
-from .zeros import SymbolicZero, Zero, as_result, aval_of, can_move, instantiate, laid_out_as
 
 __all__ = ["JVPTrace", "JVPTracer", "jvp", "jvp_flat", "jvp_olympuspr"]
 
@@ -70,7 +70,7 @@ class JVPTrace(Trace):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
         if primitive.takes_refs and concerns_refs(primitive, args):
-            from .references import apply_to_refs  # most programs have no references
+            from .held_references import apply_to_refs  # most programs have no references
 
             result = apply_to_refs(self, primitive, args, params)
             if result is not NotImplemented:
@@ -301,7 +301,7 @@ def jvp(
         aval = aval_of(primal)
         if aval.is_ref:
             if refs is None:
-                from .references import GivenRefs  # most programs have no references
+                from .held_references import GivenRefs  # most programs have no references
 
                 refs = GivenRefs(trace)
             inputs.append(refs.input(primal, tangent))
@@ -433,7 +433,7 @@ def jvp_olympuspr(
     return _jvp_olympuspr(closed, tuple(nonzero_in), wanted)
 
 
-@remembered
+@memoized
 def _jvp_olympuspr(
     closed: ClosedOlympuspr, nonzero_in: tuple[bool, ...], wanted: tuple[bool, ...]
 ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:

@@ -14,9 +14,9 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import debug_info_of_tree
 from olympus_ir.types.avals import AbstractValue
 
+from ..reverse.vjp import vjp
+from ..zeros import aval_of
 from .policies import name_p
-from .vjp import vjp
-from .zeros import aval_of
 
 __all__ = ["print_saved_residuals", "saved_residuals"]
 

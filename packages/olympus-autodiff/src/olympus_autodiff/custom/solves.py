@@ -11,8 +11,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from olympus_batching.batched_programs import batch_olympuspr
 from olympus_batching.dimensions import BatchAxis, unbatched_aval
-from olympus_batching.programs import batch_olympuspr
 from olympus_ir import lax
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.control_flow.linear_solves import LinearSolveParts
@@ -25,11 +25,11 @@ from olympus_ir.lax.control_flow.subprograms import (
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.trees import pytrees
 
-from .custom import custom_jvp
-from .jvp import jvp_flat
-from .linearize import linearize
-from .transpose import linear_transpose
-from .zeros import Zero, aval_of, instantiate
+from ..forward.jvp import jvp_flat
+from ..forward.linearize import linearize
+from ..reverse.transpose import linear_transpose
+from ..zeros import Zero, aval_of, instantiate
+from .custom_jvp import custom_jvp
 
 __all__ = ["FactoredSolve", "custom_linear_solve", "custom_root"]
 

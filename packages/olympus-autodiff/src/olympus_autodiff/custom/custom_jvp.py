@@ -18,6 +18,8 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.wrapping import update_wrapper
 from olympus_ir.types import dtypes
 
+from ..forward.jvp import tangent_aval_of
+from ..zeros import SymbolicZero, Zero, aval_of, instantiate
 from .calling import (
     OutTree,
     call_unlifted,
@@ -26,8 +28,6 @@ from .calling import (
     positional_arguments,
     positional_count,
 )
-from .jvp import tangent_aval_of
-from .zeros import SymbolicZero, Zero, aval_of, instantiate
 
 __all__ = ["custom_jvp"]
 

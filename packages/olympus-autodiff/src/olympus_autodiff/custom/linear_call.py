@@ -17,8 +17,8 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction
 from olympus_ir.types.avals import AbstractValue
 
-from .tables import jvp_rules, transpose_rules
-from .zeros import Zero, aval_of, instantiate
+from ..tables import jvp_rules, transpose_rules
+from ..zeros import Zero, aval_of, instantiate
 
 __all__ = ["linear_call", "linear_call_p"]
 
