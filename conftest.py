@@ -1,9 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings shared by every test of the repository. Imports pytest and nothing more."""
+"""Settings shared by every test of the repository, also of packages that are tested alone."""
 
 from __future__ import annotations
 
 import pytest
+
+try:
+    from hypothesis import settings
+except ImportError:  # not every package has property tests
+    pass
+else:
+    # The verdict of a test never depends on the clock: machines are slow and busy.
+    settings.register_profile("olympus", deadline=None)
+    settings.load_profile("olympus")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

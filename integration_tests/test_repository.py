@@ -8,6 +8,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from olympus_ir.diagnostics import errors
@@ -153,3 +154,9 @@ def test_each_error_has_a_section(error: str) -> None:
     text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
     assert f"({error.lower()})=" in text
     assert f"`{error}`" in text
+
+
+def test_property_tests_have_no_deadline() -> None:
+    assert hypothesis.settings().deadline is None, "see conftest.py"
+    sources = [path.read_text(encoding="utf-8") for path in ROOT.glob("**/tests/**/*.py")]
+    assert not any(re.search(r"\bdeadline=[^N]", text) for text in sources)

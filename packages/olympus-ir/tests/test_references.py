@@ -127,7 +127,7 @@ SHAPES = [(4,), (3, 4), (3, 1, 4), (2, 3, 4)]
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @pytest.mark.parametrize("compiled", [False, True])
 def test_reading_and_writing_are_numpys(compiled, data):
     shape = data.draw(st.sampled_from(SHAPES))

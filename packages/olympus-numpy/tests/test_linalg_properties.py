@@ -40,7 +40,7 @@ def arrays(results):
     return [np.asarray(each) for each in results]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(batch=BATCHES, rows=SIZES, columns=SIZES, dtype=DTYPES, seed=SEEDS)
 def test_factors_multiply_to_the_matrix(batch, rows, columns, dtype, seed):
     with config.enable_x64(True):
@@ -53,7 +53,7 @@ def test_factors_multiply_to_the_matrix(batch, rows, columns, dtype, seed):
         close(x @ p @ x, x, dtype)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(batch=BATCHES, size=SIZES, columns=SIZES, dtype=DTYPES, seed=SEEDS)
 def test_systems_of_equations(batch, size, columns, dtype, seed):
     with config.enable_x64(True):
@@ -71,7 +71,7 @@ def test_systems_of_equations(batch, size, columns, dtype, seed):
         close(np.log(values).sum(-1) / scale, logarithm / scale, logarithm.dtype)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(count=st.integers(1, 3), size=SIZES, dtype=DTYPES, seed=SEEDS)
 def test_batches_are_loops(count, size, dtype, seed):
     with config.enable_x64(True):

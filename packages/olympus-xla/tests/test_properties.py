@@ -25,7 +25,6 @@ from olympus_xla import eager
 
 PROFILE = settings(
     max_examples=25,
-    deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -17,7 +17,7 @@ from olympus_ir.programs.jit import jit
 from olympus_ir.reference import reference_rules
 
 # Each example is compiled, so there are few.
-FEW = settings(max_examples=25, deadline=None)
+FEW = settings(max_examples=25)
 
 
 def numbers(shape, dtype, seed):

@@ -116,7 +116,7 @@ def _compute(tree, values):
 
 
 @given(_dimensions)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_arithmetic_and_bounds_hold_for_all_values(tree):
     dimension = _compute(tree, None)
     lower, upper = dimension.bounds() if is_symbolic_dim(dimension) else (dimension, dimension)
@@ -128,7 +128,7 @@ def test_arithmetic_and_bounds_hold_for_all_values(tree):
 
 
 @given(_dimensions)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_text_is_read_back(tree):
     dimension = _compute(tree, None)
     assert symbolic_shape(str(dimension), scope=A.scope) == (dimension,)
