@@ -4,7 +4,7 @@
 import pytest
 
 import olympus
-from olympus_xla import backends
+from olympus_xla.platforms import backends
 
 if not backends.are_backends_initialized():
     olympus.config.update("olympus_num_cpu_devices", 8)

@@ -10,7 +10,7 @@ import pytest
 
 import olympus
 from olympus.experimental import rnn
-from olympus_xla.lowering import recurrent
+from olympus_xla.compiling.lowering.rules import recurrent
 
 
 @pytest.fixture

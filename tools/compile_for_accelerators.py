@@ -20,7 +20,7 @@ import olympus_scipy  # noqa: F401
 from olympus_sharding.shardings import SingleDeviceSharding
 from olympus_testing import cases
 from olympus_xla import jit
-from olympus_xla.topologies import TopologyDescription, get_topology_desc
+from olympus_xla.platforms.topologies import TopologyDescription, get_topology_desc
 
 # The description of an H100, as XLA prints it.
 H100 = """

@@ -20,7 +20,7 @@ from olympus_ir import RuleTable, primitives
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.reference.tables import reference_rules
-from olympus_xla.lowering import load_rules, lowering_rules
+from olympus_xla.compiling.lowering.tables import load_rules, lowering_rules
 
 PAGE = Path(__file__).parent.parent / "docs" / "primitives.md"
 

@@ -5,7 +5,7 @@ import pytest
 
 import olympus_xla
 from olympus_ir.settings.config import config
-from olympus_xla import backends
+from olympus_xla.platforms import backends
 
 if not backends.are_backends_initialized() and config.olympus_num_cpu_devices < 4:
     config.update("olympus_num_cpu_devices", 4)

@@ -17,7 +17,7 @@ from olympus_ir.diagnostics.errors import ConcretizationTypeError
 from olympus_ir.references.primitives import new_ref
 from olympus_pallas import tpu
 from olympus_xla import jit
-from olympus_xla.effect_tokens import barrier as effects_barrier
+from olympus_xla.calls.effect_tokens import barrier as effects_barrier
 
 F32 = np.dtype(np.float32)
 X = np.arange(16 * 128, dtype=F32).reshape(16, 128)

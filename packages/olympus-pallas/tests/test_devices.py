@@ -14,7 +14,7 @@ from olympus_ir.types.placement import PartitionSpec as P
 from olympus_pallas import tpu
 from olympus_sharding import Mesh, shard_map
 from olympus_xla import jit
-from olympus_xla.effect_tokens import barrier as effects_barrier
+from olympus_xla.calls.effect_tokens import barrier as effects_barrier
 
 F32 = np.dtype(np.float32)
 BLOCK = ShapeDtypeStruct((8, 128), F32)

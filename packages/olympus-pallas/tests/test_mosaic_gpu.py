@@ -17,7 +17,7 @@ from olympus_pallas import mosaic_gpu as plgpu
 from olympus_pallas import tpu
 from olympus_sharding import Mesh, shard_map
 from olympus_xla import jit
-from olympus_xla.effect_tokens import barrier as effects_barrier
+from olympus_xla.calls.effect_tokens import barrier as effects_barrier
 
 F32, F16 = np.dtype(np.float32), np.dtype(np.float16)
 CHECKED = tpu.InterpretParams(detect_races=True)

@@ -11,7 +11,7 @@ from olympus_ir import ShapeDtypeStruct
 from olympus_ir.programs.jit import jit
 from olympus_pallas import tpu, triton
 from olympus_pallas.call_lowering import register_lowering_rule
-from olympus_xla.effect_tokens import barrier as effects_barrier
+from olympus_xla.calls.effect_tokens import barrier as effects_barrier
 
 F32 = np.dtype(np.float32)
 X = np.arange(8 * 128, dtype=F32).reshape(8, 128)

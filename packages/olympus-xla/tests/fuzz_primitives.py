@@ -20,7 +20,7 @@ import numpy as np
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr
 from olympus_ir.settings import config
 from olympus_testing import cases
-from olympus_xla.jit import jit
+from olympus_xla.calls.jit import jit
 
 # What users may see. AssertionError, KeyError, AttributeError and the like are our own mistakes.
 LEGAL = (TypeError, ValueError, IndexError, NotImplementedError, OverflowError, ZeroDivisionError)

@@ -24,8 +24,8 @@ from olympus_ir.references.primitives import new_ref
 from olympus_ir.types.memory_spaces import MemorySpace
 from olympus_sharding import NamedSharding, PartitionSpec
 from olympus_xla import device_put, jit
-from olympus_xla.control_deps import schedule
-from olympus_xla.layouts import Layout, with_layout_constraint
+from olympus_xla.arrays.layouts import Layout, with_layout_constraint
+from olympus_xla.foreign.control_deps import schedule
 
 F32 = np.float32
 X = np.arange(8, dtype=F32)

@@ -15,7 +15,7 @@ from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_sharding import NamedSharding, SingleDeviceSharding
 from olympus_sharding import PartitionSpec as P
 from olympus_xla import Array, device_put
-from olympus_xla.arrays import ArrayImpl
+from olympus_xla.arrays.array import ArrayImpl
 
 
 def array_of(value, dtype=None):

@@ -8,7 +8,8 @@ import pytest
 
 import olympus_xla
 from olympus_ir.settings import config
-from olympus_xla import backends, device_put
+from olympus_xla import device_put
+from olympus_xla.platforms import backends
 
 LIST_DEVICES = "import olympus_xla; print(olympus_xla.devices())"
 
@@ -106,7 +107,7 @@ def test_platforms_are_too_late_once_backends_are_used(devices):
 def test_falling_back_to_cpu_is_said_once(run_python):
     code = """
 import olympus_xla
-from olympus_xla.backends import Platform, register_platform
+from olympus_xla.platforms.backends import Platform, register_platform
 
 def fail():
     raise RuntimeError("no beads")
@@ -129,7 +130,7 @@ def test_clearing_makes_new_clients(run_python):
     code = """
 import olympus_xla
 from olympus_ir.settings.config import config
-from olympus_xla import backends
+from olympus_xla.platforms import backends
 dropped = []
 backends.on_clear_backends(lambda: dropped.append(1))
 old = olympus_xla.device_put(1.0)
@@ -143,7 +144,8 @@ print(len(olympus_xla.devices()), float(old), olympus_xla.device_put(2.0).device
 def test_threads_share_one_client(run_python):
     code = """
 import threading, olympus_xla
-from olympus_xla import _jaxlib, backends
+from olympus_xla import _jaxlib
+from olympus_xla.platforms import backends
 made = []
 make = _jaxlib.make_cpu_client
 _jaxlib.make_cpu_client = lambda **options: made.append(1) or make(**options)

@@ -10,7 +10,7 @@ from olympus_ir import lax
 from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_xla import jit
-from olympus_xla.buffer_callbacks import ExecutionStage, buffer_callback
+from olympus_xla.foreign.buffer_callbacks import ExecutionStage, buffer_callback
 
 F32 = np.float32
 X = np.arange(4, dtype=F32)

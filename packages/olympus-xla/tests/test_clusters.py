@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from olympus_xla import clusters
-from olympus_xla.clusters import Cluster, complete
+from olympus_xla.processes import clusters
+from olympus_xla.processes.clusters import Cluster, complete
 
 SLURM = {
     "SLURM_JOB_ID": "4099",

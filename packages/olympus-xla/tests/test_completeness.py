@@ -7,7 +7,7 @@ import olympus_ir.lax  # noqa: F401 - declares the instruction set
 from olympus_ir import primitives
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_testing import assert_complete
-from olympus_xla.lowering import load_rules, lowering_rules
+from olympus_xla.compiling.lowering.tables import load_rules, lowering_rules
 
 load_rules()
 

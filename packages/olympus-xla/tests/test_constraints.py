@@ -22,8 +22,8 @@ from olympus_sharding import (
     with_sharding_constraint,
 )
 from olympus_sharding.manual_map import shard_map
-from olympus_xla.jit import jit
-from olympus_xla.transfer import device_put
+from olympus_xla.arrays.transfer import device_put
+from olympus_xla.calls.jit import jit
 
 P = PartitionSpec
 X = np.arange(32, dtype=np.float32).reshape(8, 4)

@@ -9,8 +9,8 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.errors import MissingRuleError
 from olympus_sharding import NamedSharding, PartitionSpec
 from olympus_xla import device_put, jit
-from olympus_xla.custom_partitioning import custom_partitioning
-from olympus_xla.sharding_rules import (
+from olympus_xla.foreign.custom_partitioning import custom_partitioning
+from olympus_xla.foreign.sharding_rules import (
     BATCHING,
     ArrayMapping,
     CompoundFactor,

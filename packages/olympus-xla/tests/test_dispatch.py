@@ -13,10 +13,10 @@ from olympus_ir.types.avals import ShapedArray, abstract_token
 from olympus_sharding import NamedSharding
 from olympus_sharding import PartitionSpec as P
 from olympus_xla import _jaxlib, device_put, jit
-from olympus_xla.arrays import ArrayImpl
-from olympus_xla.backends import device_sharding
-from olympus_xla.dispatch import Executable, compile_module, make_cpp_function
-from olympus_xla.lowering import mlir
+from olympus_xla.arrays.array import ArrayImpl
+from olympus_xla.calls.dispatch import Executable, compile_module, make_cpp_function
+from olympus_xla.compiling.lowering import mlir
+from olympus_xla.platforms.backends import device_sharding
 
 ADD = """
 module {

@@ -12,10 +12,11 @@ import time
 
 import pytest
 
-from olympus_xla import rendezvous
+from olympus_xla.processes import rendezvous
 
 INITIALIZE = """
-from olympus_xla import backends, distributed
+from olympus_xla.platforms import backends
+from olympus_xla.processes import distributed
 try:
     distributed.initialize({arguments})
     print("initialized", backends.process_count(), distributed.is_initialized())
@@ -73,7 +74,8 @@ def test_the_port_is_taken(initialize, port):
 
 def test_too_late_and_twice(run_python, port):
     printed = run_python(f"""
-from olympus_xla import backends, distributed
+from olympus_xla.platforms import backends
+from olympus_xla.processes import distributed
 distributed.initialize("localhost:{port}", 1, 0)
 try:
     distributed.initialize("localhost:{port}", 1, 0)

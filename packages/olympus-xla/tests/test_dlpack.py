@@ -10,8 +10,8 @@ from olympus_ir.types.avals import ShapedArray
 from olympus_sharding import NamedSharding
 from olympus_sharding import PartitionSpec as P
 from olympus_xla import device_put, from_dlpack
-from olympus_xla.arrays import ArrayImpl
-from olympus_xla.dlpack import is_supported_dtype
+from olympus_xla.arrays.array import ArrayImpl
+from olympus_xla.arrays.dlpack import is_supported_dtype
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "uint32", "bool", "complex64"])

@@ -19,9 +19,10 @@ from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.placement import AbstractMesh
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_sharding import AxisType, Mesh, NamedSharding, PartitionSpec, make_mesh
-from olympus_xla import device_put, devices, export, ffi, jit
+from olympus_xla import device_put, devices, export, jit
+from olympus_xla.compiling.lowering.tables import define_for_platform, lowering_rules, nary
 from olympus_xla.export import DisabledSafetyCheck, deserialize
-from olympus_xla.lowering.tables import define_for_platform, lowering_rules, nary
+from olympus_xla.foreign import ffi
 
 F32 = np.float32
 X = np.arange(12, dtype=F32).reshape(3, 4)

@@ -16,10 +16,16 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.errors import JaxRuntimeError
 from olympus_ir.programs.make import ShapeDtypeStruct, make_olympuspr
 from olympus_ir.programs.primitives import Primitive
-from olympus_xla import ffi, jit
-from olympus_xla.ffi_attributes import FrozenDict, HashableArray, TypedScalar, hashable_attribute
-from olympus_xla.layouts import Layout
-from olympus_xla.lowering.tables import lowering_rules
+from olympus_xla import jit
+from olympus_xla.arrays.layouts import Layout
+from olympus_xla.compiling.lowering.tables import lowering_rules
+from olympus_xla.foreign import ffi
+from olympus_xla.foreign.ffi_attributes import (
+    FrozenDict,
+    HashableArray,
+    TypedScalar,
+    hashable_attribute,
+)
 
 F32 = np.float32
 X = np.ones((3, 4), F32)

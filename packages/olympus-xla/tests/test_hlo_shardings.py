@@ -9,7 +9,7 @@ from olympus_sharding import PartitionSpec as P
 from olympus_sharding.tiling import mesh_tiling
 from olympus_xla import device_put
 from olympus_xla._jaxlib import GSPMDSharding
-from olympus_xla.hlo_shardings import hlo_sharding
+from olympus_xla.arrays.hlo_shardings import hlo_sharding
 
 Explicit, Manual, Auto = AxisType.Explicit, AxisType.Manual, AxisType.Auto
 

@@ -17,8 +17,8 @@ from olympus_sharding import (
     inspect_array_sharding,
     visualize_array_sharding,
 )
-from olympus_xla.jit import jit
-from olympus_xla.transfer import device_put
+from olympus_xla.arrays.transfer import device_put
+from olympus_xla.calls.jit import jit
 
 P = PartitionSpec
 X = np.arange(32, dtype=np.float32).reshape(8, 4)

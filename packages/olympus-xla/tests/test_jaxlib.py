@@ -14,7 +14,7 @@ from olympus_xla import _jaxlib, device_put
 def test_import_makes_no_client_and_leaves_no_stub_behind(run_python):
     code = """
 import sys, olympus_xla
-from olympus_xla import backends
+from olympus_xla.platforms import backends
 print(backends.are_backends_initialized())
 print([name for name in sys.modules if name.split(".")[0] == "jax"])
 olympus_xla.devices()

@@ -12,8 +12,8 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.errors import TracerBoolConversionError, UnexpectedTracerError
 from olympus_ir.settings import config
 from olympus_ir.types.dtypes import float0
-from olympus_xla.jit import clear_caches, jit
-from olympus_xla.transfer import device_put
+from olympus_xla.arrays.transfer import device_put
+from olympus_xla.calls.jit import clear_caches, jit
 
 
 def counted(fun):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from olympus_ir import lax
-from olympus_xla.jit import jit
+from olympus_xla.calls.jit import jit
 
 X = np.ones((3, 4), np.float32)
 

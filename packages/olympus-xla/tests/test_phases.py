@@ -13,7 +13,7 @@ from olympus_ir import lax
 from olympus_ir.diagnostics import monitoring, phases
 from olympus_ir.settings import config
 from olympus_xla import jit
-from olympus_xla.environment_info import print_environment_info
+from olympus_xla.platforms.environment_info import print_environment_info
 
 PHASES = [
     "/jax/core/compile/jaxpr_trace_duration",

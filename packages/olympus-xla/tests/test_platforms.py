@@ -10,7 +10,12 @@ from olympus_ir.lax.callbacks import debug_print
 from olympus_ir.programs.primitives import Primitive
 from olympus_testing import cases
 from olympus_xla import jit
-from olympus_xla.lowering.tables import define_for_platform, lowering_rules, nary, platform_rules
+from olympus_xla.compiling.lowering.tables import (
+    define_for_platform,
+    lowering_rules,
+    nary,
+    platform_rules,
+)
 
 X = np.ones((3, 4), np.float32)
 ALL = ("cpu", "cuda", "tpu")

@@ -14,8 +14,8 @@ from olympus_ir import lax
 from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.settings import config
 from olympus_sharding import NamedSharding, PartitionSpec, pmap
-from olympus_xla.jit import jit
-from olympus_xla.transfer import device_put
+from olympus_xla.arrays.transfer import device_put
+from olympus_xla.calls.jit import jit
 
 P = PartitionSpec
 X = np.arange(12, dtype=np.float32).reshape(4, 3)

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from olympus_ir import lax
-from olympus_xla import jit, profiler
+from olympus_xla import jit
+from olympus_xla.profiling import profiler
 
 
 def events(directory):

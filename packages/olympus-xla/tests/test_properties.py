@@ -21,7 +21,7 @@ from olympus_ir.settings import config
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import get_aval
 from olympus_testing import assert_close, check_grads
-from olympus_xla import eager
+from olympus_xla.calls import eager
 
 PROFILE = settings(
     max_examples=25,

@@ -17,7 +17,7 @@ from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_sharding import NamedSharding, PartitionSpec
 from olympus_sharding.manual_map import shard_map
 from olympus_xla import jit
-from olympus_xla.transfer import device_put
+from olympus_xla.arrays.transfer import device_put
 
 P = PartitionSpec
 

@@ -16,7 +16,7 @@ from olympus_ir.trees.pytrees import tree_leaves
 from olympus_sharding import AxisType, NamedSharding, make_mesh, shard_map, with_sharding_constraint
 from olympus_sharding import PartitionSpec as P
 from olympus_xla import device_put, jit
-from olympus_xla.lowering.repetition import outlined
+from olympus_xla.compiling.lowering.repetition import outlined
 
 F32 = np.float32
 RNG = np.random.default_rng(0)
@@ -341,7 +341,7 @@ def test_long_stretches_that_are_too_few():
 
 
 def test_levels_of_effort_reach_the_compiler():
-    from olympus_xla.dispatch import compile_options
+    from olympus_xla.calls.dispatch import compile_options
 
     flags = (config_flags.optimization_level, config_flags.exec_time_optimization_effort)
     before = [flag.value for flag in flags]

@@ -11,10 +11,11 @@ from olympus_ir.reference import reference_evaluator
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import get_aval
 from olympus_testing import assert_close, cases
-from olympus_xla import eager, jit
+from olympus_xla import jit
 from olympus_xla._jaxlib import deserialize_executable, serialize_executable
-from olympus_xla.cache_key import executable_key
-from olympus_xla.dispatch import compile_options
+from olympus_xla.calls import eager
+from olympus_xla.calls.dispatch import compile_options
+from olympus_xla.compiling.cache_key import executable_key
 
 
 def listed(results):

@@ -7,7 +7,7 @@ import pytest
 from olympus_sharding import NamedSharding
 from olympus_sharding import PartitionSpec as P
 from olympus_xla import device_put
-from olympus_xla.shards import gather
+from olympus_xla.arrays.shards import gather
 
 
 def test_shards_of_an_array_on_one_device(devices):

@@ -12,8 +12,9 @@ from olympus_ir.settings.config import disable_jit
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import ShapedArray
 from olympus_sharding import NamedSharding, PartitionSpec
-from olympus_xla import device_put, jit, stages
-from olympus_xla.layouts import Format, Layout
+from olympus_xla import device_put, jit
+from olympus_xla.arrays.layouts import Format, Layout
+from olympus_xla.calls import stages
 
 F32 = np.float32
 X = np.arange(12, dtype=F32).reshape(3, 4)

@@ -9,8 +9,9 @@ import pytest
 from olympus_ir import ShapeDtypeStruct, lax
 from olympus_ir.types.placement import PartitionSpec
 from olympus_sharding.shardings import NamedSharding
-from olympus_xla import backends, jit
-from olympus_xla.topologies import (
+from olympus_xla import jit
+from olympus_xla.platforms import backends
+from olympus_xla.platforms.topologies import (
     CompileOnlyExecutable,
     TopologyDescription,
     get_attached_topology,

@@ -18,9 +18,9 @@ from olympus_sharding import (
 )
 from olympus_sharding import PartitionSpec as P
 from olympus_xla import block_until_ready, copy_to_host_async, device_get, device_put
-from olympus_xla.arrays import ArrayImpl
-from olympus_xla.layouts import Format, Layout
-from olympus_xla.transfer import array_from_host, copy_array, put_handlers, put_leaf
+from olympus_xla.arrays.array import ArrayImpl
+from olympus_xla.arrays.layouts import Format, Layout
+from olympus_xla.arrays.transfer import array_from_host, copy_array, put_handlers, put_leaf
 
 
 @pytest.mark.parametrize(

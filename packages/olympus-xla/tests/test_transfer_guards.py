@@ -12,7 +12,7 @@ from olympus_ir.settings.config import (
 )
 from olympus_xla import device_get, device_put
 from olympus_xla._jaxlib import JaxRuntimeError
-from olympus_xla.transfer import put_leaf
+from olympus_xla.arrays.transfer import put_leaf
 
 
 def implicit():

@@ -10,7 +10,7 @@ from typing import Any
 from olympus_ir.programs.olympuspr import olympusprs_in_params
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.types.avals import ShapedArray
-from olympus_xla.lowering.tables import define_for_platform
+from olympus_xla.compiling.lowering.tables import define_for_platform
 
 from . import config
 from .calls import pallas_call_p

@@ -9,7 +9,7 @@ from typing import Any
 
 from olympus_batching.tables import batching_rules
 from olympus_ir.programs.expansion import expansion_rules
-from olympus_xla.lowering.tables import define_for_platform
+from olympus_xla.compiling.lowering.tables import define_for_platform
 
 from . import config
 from .batching import one_by_one

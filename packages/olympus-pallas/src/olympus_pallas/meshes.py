@@ -159,7 +159,7 @@ def create_tensorcore_mesh(
 
 
 def _cores_of(devices: Sequence[Any] | None) -> int:
-    from olympus_xla import backends  # only where a device is asked
+    from olympus_xla.platforms import backends  # only where a device is asked
 
     device = (devices or backends.devices())[0]
     cores = getattr(device, "num_cores", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from olympus_xla.backends import default_backend
+from olympus_xla.platforms.backends import default_backend
 
 from .buffered_refs import BufferedRef as BufferedRef
 from .buffered_refs import BufferedRefBase as BufferedRefBase

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.types import dtypes
-from olympus_xla import backends
+from olympus_xla.platforms import backends
 
 __all__ = [
     "ChipVersion",

@@ -6,15 +6,22 @@ from __future__ import annotations
 from olympus_ir.diagnostics.source_info import register_library_folder
 
 # Importing the evaluator puts it into the slot of olympus-ir.
-from . import evaluator, hlo_shardings, plugins
+from . import evaluator
 from .__about__ import __version__
-from .arrays import Array
-from .assembly import (
+from .arrays import hlo_shardings
+from .arrays.array import Array
+from .arrays.assembly import (
     make_array_from_callback,
     make_array_from_process_local_data,
     make_array_from_single_device_arrays,
 )
-from .backends import (
+from .arrays.dlpack import from_dlpack
+from .arrays.shards import Shard
+from .arrays.transfer import block_until_ready, copy_to_host_async, device_get, device_put
+from .calls.jit import clear_caches
+from .calls.jit import jit as jit
+from .platforms import plugins
+from .platforms.backends import (
     clear_backends,
     default_backend,
     device_count,
@@ -29,11 +36,6 @@ from .backends import (
     process_index,
     process_indices,
 )
-from .dlpack import from_dlpack
-from .jit import clear_caches
-from .jit import jit as jit
-from .shards import Shard
-from .transfer import block_until_ready, copy_to_host_async, device_get, device_put
 
 __all__ = [
     "Array",

@@ -10,10 +10,10 @@ from olympus_ir.lax.callbacks import register_effects_barrier
 from olympus_ir.programs.evaluation import install_evaluator
 from olympus_ir.programs.jit import jit_options
 
-from . import eager, effect_tokens
-from .backends import devices
-from .jit import make_jitted
-from .transfer import array_from_host
+from .arrays.transfer import array_from_host
+from .calls import eager, effect_tokens
+from .calls.jit import make_jitted
+from .platforms.backends import devices
 
 
 class XlaEvaluator:
@@ -32,8 +32,8 @@ class XlaEvaluator:
         return devices()
 
     def from_dlpack(self, external_array: Any, **options: Any) -> Any:
-        """An array over the memory of another library's array; see `olympus_xla.dlpack`."""
-        from .dlpack import from_dlpack
+        """An array over the memory of another library's array; see `olympus_xla.arrays.dlpack`."""
+        from .arrays.dlpack import from_dlpack
 
         return from_dlpack(external_array, **options)
 

@@ -10,11 +10,13 @@ from typing import Any
 
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, DebugInfo, Olympuspr, Var
 
-from . import backends, compilation, stages
 from ._jaxlib import deserialize_executable, is_description, serialize_executable
-from .dispatch import Executable, compile_options
-from .placement import Placement
-from .transfer import put_leaf
+from .arrays.transfer import put_leaf
+from .calls import stages
+from .calls.dispatch import Executable, compile_options
+from .compiling import compilation
+from .compiling.placement import Placement
+from .platforms import backends
 
 __all__ = ["deserialize_and_load", "serialize"]
 

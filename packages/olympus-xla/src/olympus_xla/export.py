@@ -30,17 +30,18 @@ from olympus_ir.trees import pytrees
 from olympus_ir.types.dtypes import tangent_dtype
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
-from . import compilation, stages
-from .backends import default_device
+from .calls import stages
+from .calls.jit import jit
+from .compiling import compilation
+from .compiling.lowering import mlir
+from .compiling.placement import Placement, resolve_placement
 from .export_serialization import (
     deserialize,
     register_namedtuple_serialization,
     register_pytree_node_serialization,
 )
 from .exported import DisabledSafetyCheck, Exported, path_of
-from .jit import jit
-from .lowering import mlir
-from .placement import Placement, resolve_placement
+from .platforms.backends import default_device
 from .stable_targets import check_custom_calls
 
 __all__ = [

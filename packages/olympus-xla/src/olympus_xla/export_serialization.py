@@ -28,7 +28,7 @@ from .export_trees import (
     tree_to_json,
 )
 from .exported import DisabledSafetyCheck, Exported
-from .ffi_primitive import FfiEffect
+from .foreign.ffi_primitive import FfiEffect
 
 __all__ = [
     "deserialize",

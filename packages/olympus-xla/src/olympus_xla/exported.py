@@ -172,7 +172,7 @@ class Exported:
 
     def mlir_module(self) -> str:
         """The StableHLO module as text."""
-        from .lowering import mlir  # loads MLIR, which deserializing does not need
+        from .compiling.lowering import mlir  # loads MLIR, which deserializing does not need
 
         return str(mlir.portable_module(self.mlir_module_serialized))
 

@@ -27,8 +27,8 @@ import numpy as np
 from olympus_ir.types import dtypes
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
+from .calls.jit import jit
 from .export import export
-from .jit import jit
 
 __all__ = [
     "main",

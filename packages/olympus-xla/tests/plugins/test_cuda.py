@@ -3,7 +3,7 @@
 
 import pytest
 
-from olympus_xla.plugins import cuda
+from olympus_xla.platforms.plugins import cuda
 
 
 @pytest.fixture

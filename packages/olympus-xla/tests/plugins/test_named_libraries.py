@@ -3,7 +3,7 @@
 
 import pytest
 
-from olympus_xla.plugins.named_libraries import (
+from olympus_xla.platforms.plugins.named_libraries import (
     VARIABLE,
     parse_client_options,
     parse_names_and_paths,

@@ -3,7 +3,7 @@
 
 import pytest
 
-from olympus_xla.plugins import tpu
+from olympus_xla.platforms.plugins import tpu
 
 
 def test_library_path_is_configurable(monkeypatch):

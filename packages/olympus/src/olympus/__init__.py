@@ -119,7 +119,7 @@ _SOURCES = {
     **_lazy.names_from("olympus_ir.types.dtypes", "float0"),
     **_lazy.names_from("olympus_ir.references.indexing", "ds"),
     **_lazy.names_from("olympus_ir.settings.user_contexts", "make_user_context"),
-    **_lazy.names_from("olympus_xla.environment_info", "print_environment_info"),
+    **_lazy.names_from("olympus_xla.platforms.environment_info", "print_environment_info"),
     **_lazy.names_from("olympus_ir.lax", "pure_callback"),
     **_lazy.names_from(
         "olympus_ir.references.primitives", "empty_ref", "free_ref", "freeze", "new_ref"
@@ -140,16 +140,16 @@ _SOURCES = {
     **_lazy.names_from("olympus_sharding.parallel_map", "pmap"),
     **_lazy.names_from("olympus_sharding.manual_map", "shard_map", "smap"),
     **_lazy.names_from("olympus_sharding", "NamedSharding", "make_mesh", "set_mesh"),
-    **_lazy.names_from("olympus_xla.shards", "Shard"),
+    **_lazy.names_from("olympus_xla.arrays.shards", "Shard"),
     **_lazy.names_from("olympus_xla._jaxlib", "Device"),
     **_lazy.names_from(
-        "olympus_xla.assembly",
+        "olympus_xla.arrays.assembly",
         "make_array_from_callback",
         "make_array_from_process_local_data",
         "make_array_from_single_device_arrays",
     ),
     **_lazy.names_from(
-        "olympus_xla.backends",
+        "olympus_xla.platforms.backends",
         "default_backend",
         "device_count",
         "devices",
@@ -163,10 +163,10 @@ _SOURCES = {
         "process_index",
         "process_indices",
     ),
-    **_lazy.names_from("olympus_xla.effect_tokens", "effects_barrier=barrier"),
-    **_lazy.names_from("olympus_xla.jit", "clear_caches", "jit"),
+    **_lazy.names_from("olympus_xla.calls.effect_tokens", "effects_barrier=barrier"),
+    **_lazy.names_from("olympus_xla.calls.jit", "clear_caches", "jit"),
     **_lazy.names_from(
-        "olympus_xla.transfer",
+        "olympus_xla.arrays.transfer",
         "block_until_ready",
         "copy_to_host_async",
         "device_get",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collects a profile of another process; ``python -m olympus.collect_profile --help``."""
 
-from olympus_xla.profile_collection import collect_profile, main, run
+from olympus_xla.profiling.profile_collection import collect_profile, main, run
 
 __all__ = ["collect_profile", "main"]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of several processes."""
 
-from olympus_xla.distributed import initialize, is_initialized, shutdown
+from olympus_xla.processes.distributed import initialize, is_initialized, shutdown
 
 __all__ = ["initialize", "is_initialized", "shutdown"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exchange of arrays with other libraries without copies."""
 
-from olympus_xla.dlpack import from_dlpack, is_supported_dtype
+from olympus_xla.arrays.dlpack import from_dlpack, is_supported_dtype
 
 __all__ = ["from_dlpack", "is_supported_dtype"]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Foreign functions: compiled code of other languages in OLYMPUS programs."""
 
-from olympus_xla.ffi import (
+from olympus_xla.foreign.ffi import (
     build_ffi_lowering_function,
     ffi_call,
     ffi_lowering,

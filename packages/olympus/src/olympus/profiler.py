@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles: what happened when, and what occupies memory."""
 
-from olympus_xla.profiler import (
+from olympus_xla.profiling.profiler import (
     ProfileData,
     ProfileEvent,
     ProfileOptions,

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_xla._jaxlib import register_kernel_dialect
-from olympus_xla.lowering import mlir
-from olympus_xla.lowering.mlir import ir
+from olympus_xla.compiling.lowering import mlir
+from olympus_xla.compiling.lowering.mlir import ir
 
 __all__ = ["bytecode", "i32_array", "index_type", "parsed_type", "type_attribute", "use_dialect"]
 

@@ -18,8 +18,8 @@ from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
-from olympus_xla.lowering import mlir
-from olympus_xla.lowering.mlir import ir
+from olympus_xla.compiling.lowering import mlir
+from olympus_xla.compiling.lowering.mlir import ir
 
 from .attributes import index_type
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
-from olympus_xla.lowering import mlir
+from olympus_xla.compiling.lowering import mlir
 
 from .building import BOOL, INT32, KernelBuilder, bit_width, element_type, is_float, is_unsigned
 from .tables import define_for_both

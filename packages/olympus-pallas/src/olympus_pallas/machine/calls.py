@@ -16,8 +16,8 @@ from olympus_ir.programs.olympuspr import Olympuspr
 from olympus_ir.programs.tracing import ensure_compile_time_eval
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
-from olympus_xla.lowering.callbacks import emit_callback
-from olympus_xla.lowering.collectives import axis_index
+from olympus_xla.compiling.lowering.rules.callbacks import emit_callback
+from olympus_xla.compiling.lowering.rules.collectives import axis_index
 
 from ..block_specs import Blocked, BoundedSlice, Element, Indirect
 from ..grids import BlockMapping, GridMapping, dynamic_grid_dim

@@ -12,8 +12,8 @@ import numpy as np
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
-from olympus_xla.lowering import mlir
-from olympus_xla.lowering.mlir import ir
+from olympus_xla.compiling.lowering import mlir
+from olympus_xla.compiling.lowering.mlir import ir
 
 from ..lowering.attributes import index_type, parsed_type
 from ..lowering.building import BOOL, INT32, KernelBuilder, element_type

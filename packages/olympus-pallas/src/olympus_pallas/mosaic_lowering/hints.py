@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_xla.lowering import mlir
+from olympus_xla.compiling.lowering import mlir
 
 from ..debugging import debug_check_p
 from ..hints import broadcast_to_p, delay_p, empty_p, multiple_of_p, reciprocal_p

@@ -14,8 +14,8 @@ import numpy as np
 from olympus_ir.programs.olympuspr import Olympuspr
 from olympus_ir.types import dtypes
 from olympus_xla._jaxlib import run_mlir_passes
-from olympus_xla.lowering import mlir
-from olympus_xla.lowering.mlir import ir
+from olympus_xla.compiling.lowering import mlir
+from olympus_xla.compiling.lowering.mlir import ir
 
 from .. import tpu
 from ..block_specs import BoundedSlice, Element, Indirect

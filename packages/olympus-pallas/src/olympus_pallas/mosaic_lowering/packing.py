@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from olympus_ir.types import dtypes
-from olympus_xla.lowering import mlir
+from olympus_xla.compiling.lowering import mlir
 
 from ..lowering.attributes import type_attribute
 from ..lowering.building import element_type

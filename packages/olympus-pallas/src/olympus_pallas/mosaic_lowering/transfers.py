@@ -10,7 +10,7 @@ from typing import Any
 from olympus_ir import lax
 from olympus_ir.programs.olympuspr import Olympuspr, close_olympuspr, constants_as_inputs
 from olympus_ir.trees import pytrees
-from olympus_xla.lowering import mlir
+from olympus_xla.compiling.lowering import mlir
 
 from ..lowering.attributes import i32_array
 from ..lowering.building import INT32, KernelLoweringError, element_type

@@ -7,8 +7,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_xla.lowering import mlir
-from olympus_xla.lowering.mlir import ir
+from olympus_xla.compiling.lowering import mlir
+from olympus_xla.compiling.lowering.mlir import ir
 
 from ..lowering.attributes import parsed_type
 from ..lowering.building import INT32, KernelBuilder, element_type, product

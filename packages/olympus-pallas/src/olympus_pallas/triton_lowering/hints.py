@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_xla.lowering import mlir
+from olympus_xla.compiling.lowering import mlir
 
 from ..debugging import debug_check_p
 from ..hints import (

@@ -10,7 +10,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.programs.primitives import Primitive
-from olympus_xla.lowering import mlir
+from olympus_xla.compiling.lowering import mlir
 
 from ..lowering.building import INT32, KernelLoweringError, element_type, is_float
 from ..lowering.elementwise import cast, divide

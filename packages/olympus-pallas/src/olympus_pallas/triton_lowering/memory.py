@@ -10,7 +10,7 @@ import numpy as np
 
 from olympus_ir.references import primitives as references
 from olympus_ir.trees import pytrees
-from olympus_xla.lowering import mlir
+from olympus_xla.compiling.lowering import mlir
 
 from ..lowering.attributes import i32_array
 from ..lowering.building import KernelLoweringError, element_type, is_float, is_unsigned

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir.programs.olympuspr import Olympuspr
-from olympus_xla.lowering import mlir
-from olympus_xla.lowering.mlir import ir
+from olympus_xla.compiling.lowering import mlir
+from olympus_xla.compiling.lowering.mlir import ir
 
 from .. import triton
 from ..block_specs import Blocked, BoundedSlice, Indirect

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_xla.lowering import mlir
+from olympus_xla.compiling.lowering import mlir
 
 from ..lowering.attributes import i32_array
 from ..lowering.building import INT32, KernelLoweringError, element_type, is_float

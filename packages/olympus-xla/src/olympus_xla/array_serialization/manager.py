@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import backends
-from ..distributed import wait_at_barrier
+from ..platforms import backends
+from ..processes.distributed import wait_at_barrier
 from .specs import get_tensorstore_spec as spec_of_path
 from .specs import is_remote_storage
 from .stores import async_serialize, run_deserialization

@@ -13,10 +13,10 @@ import numpy as np
 from olympus_ir.types import dtypes
 from olympus_sharding.shardings import Sharding
 
-from .. import backends
-from ..assembly import make_array_from_single_device_arrays
-from ..layouts import Format
-from ..transfer import device_put
+from ..arrays.assembly import make_array_from_single_device_arrays
+from ..arrays.layouts import Format
+from ..arrays.transfer import device_put
+from ..platforms import backends
 from ._tensorstore import ts
 from .specs import chunk_metadata, merge_nested_ts_specs
 

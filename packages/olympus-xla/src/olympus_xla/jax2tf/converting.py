@@ -17,8 +17,8 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
+from ..calls.jit import jit
 from ..export import DisabledSafetyCheck, Exported, export
-from ..jit import jit
 from ._tensorflow import tf, xla_operations, xla_sharding
 from .shapes import PolyShape, as_text
 

@@ -102,7 +102,7 @@ _NAMES: dict[str, dict[str, str]] = {
         **_lazy.names_from(_PRIMITIVES, "call_p", "closed_call_p"),
     },
     "dispatch": {
-        **_lazy.names_from("olympus_xla.effect_tokens", "wait_for_tokens=barrier"),
+        **_lazy.names_from("olympus_xla.calls.effect_tokens", "wait_for_tokens=barrier"),
         **_lazy.names_from("olympus.interpreters.xla", "apply_primitive"),
     },
     "distributed": {"global_state": "olympus.compat.registries:distributed_state"},
@@ -146,7 +146,7 @@ _PARTS: dict[str, dict[str, str]] = {
     "jax.experimental.colocated_python.func": {},
     "jax.experimental.colocated_python.serialization": {
         **_lazy.names_from("olympus_xla._jaxlib", "DeviceList"),
-        **_lazy.names_from("olympus_xla", "xb=backends"),
+        **_lazy.names_from("olympus_xla.platforms", "xb=backends"),
     },
 }
 

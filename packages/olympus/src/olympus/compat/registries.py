@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from olympus_ir.trees.pytree_registry import is_tree_node
-from olympus_xla import backends, distributed
+from olympus_xla.platforms import backends
+from olympus_xla.processes import distributed
 
 
 class _PytreeNodes:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Callbacks that work on the buffers of devices."""
 
-from olympus_xla.buffer_callbacks import (
+from olympus_xla.foreign.buffer_callbacks import (
     Buffer,
     ExecutionContext,
     ExecutionStage,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python functions that run where their arguments are."""
 
-from olympus_xla.colocated import (
+from olympus_xla.processes.colocated import (
     colocated_cpu_devices,
     colocated_python,
     colocated_python_class,

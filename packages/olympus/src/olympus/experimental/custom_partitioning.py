@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that say how they are divided over devices."""
 
-from olympus_xla.custom_partitioning import custom_partitioning, custom_partitioning_p
-from olympus_xla.sharding_rules import BATCHING, ArrayMapping, CompoundFactor, SdyShardingRule
+from olympus_xla.foreign.custom_partitioning import custom_partitioning, custom_partitioning_p
+from olympus_xla.foreign.sharding_rules import (
+    BATCHING,
+    ArrayMapping,
+    CompoundFactor,
+    SdyShardingRule,
+)
 
 __all__ = [
     "BATCHING",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data between the processes of a program."""
 
-from olympus_xla.multihost import (
+from olympus_xla.processes.multihost import (
     ProcessFailureError,
     assert_equal,
     broadcast_one_to_all,

@@ -16,7 +16,7 @@ from olympus_nn.recurrent import (
     swap_lstm_gates,
     unpack_lstm_weights,
 )
-from olympus_xla.lowering import recurrent as recurrent
+from olympus_xla.compiling.lowering.rules import recurrent as recurrent
 
 __all__ = [
     "PRNGKeyArray",

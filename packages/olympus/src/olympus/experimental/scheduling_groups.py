@@ -9,6 +9,6 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
         **_lazy.names_from("olympus_ir.lax.annotating", "scheduling_group", "xla_metadata_call"),
         **_lazy.names_from("olympus_ir.programs.dead_code", "dce_olympuspr_xla_metadata_rule"),
         **_lazy.names_from("olympus_ir.lax.annotations", "xla_metadata_call_p"),
-        **_lazy.names_from("olympus_xla.lowering.annotations", "attr_get"),
+        **_lazy.names_from("olympus_xla.compiling.lowering.rules.annotations", "attr_get"),
     },
 )

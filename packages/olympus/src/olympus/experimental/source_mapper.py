@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the text of a compiled function back to the lines of Python that it comes from."""
 
-from olympus_xla.source_maps import (
+from olympus_xla.profiling.source_maps import (
     MappingsGenerator,
     Pass,
     SourceMap,

@@ -2,7 +2,7 @@
 """Descriptions of machines that are not there, to compile for."""
 
 from olympus_xla._jaxlib import Device
-from olympus_xla.topologies import (
+from olympus_xla.platforms.topologies import (
     TopologyDescription,
     get_attached_topology,
     get_topology_desc,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays that one program offers, and another one takes, over the network."""
 
-from olympus_xla.transfer_server import (
+from olympus_xla.processes.transfer_server import (
     TransferConnection,
     TransferServer,
     make_error_array,

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from olympus_xla import backends as _backends
-from olympus_xla.backends import backends as backends
-from olympus_xla.backends import clear_backends as clear_backends
-from olympus_xla.backends import get_backend as get_backend
-from olympus_xla.backends import register_backend_factory as register_backend_factory
-from olympus_xla.compile_options import get_compile_options as get_compile_options
-from olympus_xla.jit import clear_caches as clear_in_memory_compilation_cache
+from olympus_xla.calls.jit import clear_caches as clear_in_memory_compilation_cache
+from olympus_xla.compiling.compile_options import get_compile_options as get_compile_options
+from olympus_xla.platforms import backends as _backends
+from olympus_xla.platforms.backends import backends as backends
+from olympus_xla.platforms.backends import clear_backends as clear_backends
+from olympus_xla.platforms.backends import get_backend as get_backend
+from olympus_xla.platforms.backends import register_backend_factory as register_backend_factory
 
 from .. import _lazy
 

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from olympus_xla.lowering.mlir import OlympusIrContext as OlympusIrContext
-from olympus_xla.lowering.mlir import upstream_dialects as upstream_dialects
-from olympus_xla.lowering.rule_context import LoweringRuleContext as LoweringRuleContext
+from olympus_xla.compiling.lowering.adapters.rule_context import (
+    LoweringRuleContext as LoweringRuleContext,
+)
+from olympus_xla.compiling.lowering.mlir import OlympusIrContext as OlympusIrContext
+from olympus_xla.compiling.lowering.mlir import upstream_dialects as upstream_dialects
 
 from .. import _lazy
 

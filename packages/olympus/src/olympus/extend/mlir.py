@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from olympus_xla._jaxlib import stablehlo_functions as _functions
-from olympus_xla.lowering.library_operations import (
+from olympus_xla.compiling.lowering.adapters.library_operations import (
     lower_with_sharding_in_types as lower_with_sharding_in_types,
 )
 

@@ -12,35 +12,55 @@ from olympus_ir.types.avals import get_aval
 from olympus_ir.types.effects import lowerable_effects as lowerable_effects
 from olympus_sharding import Mesh as Mesh
 from olympus_xla._jaxlib import ir_tree_registry as ir_tree_registry
-from olympus_xla.lowering import mlir as _mlir
-from olympus_xla.lowering.context import constant_handlers
-from olympus_xla.lowering.library_operations import emit_python_callback as emit_python_callback
-from olympus_xla.lowering.library_operations import flatten_ir_values as flatten_ir_values
-from olympus_xla.lowering.library_operations import shape_tensor as shape_tensor
-from olympus_xla.lowering.mlir import bytecode as module_to_bytecode
-from olympus_xla.lowering.mlir import element_type as dtype_to_ir_type
-from olympus_xla.lowering.mlir import i64_array as dense_int_array
-from olympus_xla.lowering.mlir import ir as ir
-from olympus_xla.lowering.mlir import ir_type_handlers as ir_type_handlers
-from olympus_xla.lowering.mlir import token_type as token_type
-from olympus_xla.lowering.rule_context import AxisContext as AxisContext
-from olympus_xla.lowering.rule_context import LoweringParameters as LoweringParameters
-from olympus_xla.lowering.rule_context import LoweringResult as LoweringResult
-from olympus_xla.lowering.rule_context import LoweringRuleContext as LoweringRuleContext
-from olympus_xla.lowering.rule_context import ModuleContext as ModuleContext
-from olympus_xla.lowering.rule_context import ShapePolyLoweringState as ShapePolyLoweringState
-from olympus_xla.lowering.rule_context import ShardingContext as ShardingContext
-from olympus_xla.lowering.rule_context import SPMDAxisContext as SPMDAxisContext
-from olympus_xla.lowering.rule_context import TokenSet as TokenSet
-from olympus_xla.lowering.rules_of_libraries import core_call_lowering as core_call_lowering
-from olympus_xla.lowering.rules_of_libraries import lower_fun as lower_fun
-from olympus_xla.lowering.rules_of_libraries import lower_olympuspr_to_fun as lower_olympuspr_to_fun
-from olympus_xla.lowering.rules_of_libraries import (
+from olympus_xla.compiling.lowering import mlir as _mlir
+from olympus_xla.compiling.lowering.adapters.library_operations import (
+    emit_python_callback as emit_python_callback,
+)
+from olympus_xla.compiling.lowering.adapters.library_operations import (
+    flatten_ir_values as flatten_ir_values,
+)
+from olympus_xla.compiling.lowering.adapters.library_operations import shape_tensor as shape_tensor
+from olympus_xla.compiling.lowering.adapters.rule_context import AxisContext as AxisContext
+from olympus_xla.compiling.lowering.adapters.rule_context import (
+    LoweringParameters as LoweringParameters,
+)
+from olympus_xla.compiling.lowering.adapters.rule_context import LoweringResult as LoweringResult
+from olympus_xla.compiling.lowering.adapters.rule_context import (
+    LoweringRuleContext as LoweringRuleContext,
+)
+from olympus_xla.compiling.lowering.adapters.rule_context import ModuleContext as ModuleContext
+from olympus_xla.compiling.lowering.adapters.rule_context import (
+    ShapePolyLoweringState as ShapePolyLoweringState,
+)
+from olympus_xla.compiling.lowering.adapters.rule_context import ShardingContext as ShardingContext
+from olympus_xla.compiling.lowering.adapters.rule_context import SPMDAxisContext as SPMDAxisContext
+from olympus_xla.compiling.lowering.adapters.rule_context import TokenSet as TokenSet
+from olympus_xla.compiling.lowering.adapters.rules_of_libraries import (
+    core_call_lowering as core_call_lowering,
+)
+from olympus_xla.compiling.lowering.adapters.rules_of_libraries import lower_fun as lower_fun
+from olympus_xla.compiling.lowering.adapters.rules_of_libraries import (
+    lower_olympuspr_to_fun as lower_olympuspr_to_fun,
+)
+from olympus_xla.compiling.lowering.adapters.rules_of_libraries import (
     lower_olympuspr_to_module as lower_olympuspr_to_module,
 )
-from olympus_xla.lowering.rules_of_libraries import merge_mlir_modules as merge_mlir_modules
-from olympus_xla.lowering.rules_of_libraries import olympuspr_subcomp as olympuspr_subcomp
-from olympus_xla.lowering.rules_of_libraries import register_lowering as register_lowering
+from olympus_xla.compiling.lowering.adapters.rules_of_libraries import (
+    merge_mlir_modules as merge_mlir_modules,
+)
+from olympus_xla.compiling.lowering.adapters.rules_of_libraries import (
+    olympuspr_subcomp as olympuspr_subcomp,
+)
+from olympus_xla.compiling.lowering.adapters.rules_of_libraries import (
+    register_lowering as register_lowering,
+)
+from olympus_xla.compiling.lowering.context import constant_handlers
+from olympus_xla.compiling.lowering.mlir import bytecode as module_to_bytecode
+from olympus_xla.compiling.lowering.mlir import element_type as dtype_to_ir_type
+from olympus_xla.compiling.lowering.mlir import i64_array as dense_int_array
+from olympus_xla.compiling.lowering.mlir import ir as ir
+from olympus_xla.compiling.lowering.mlir import ir_type_handlers as ir_type_handlers
+from olympus_xla.compiling.lowering.mlir import token_type as token_type
 
 from .. import _lazy
 

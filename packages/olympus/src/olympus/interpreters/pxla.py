@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from olympus_xla.compile_options import create_compile_options as create_compile_options
+from olympus_xla.compiling.compile_options import create_compile_options as create_compile_options
 
 from .. import _lazy
 

@@ -8,7 +8,7 @@ from typing import Any
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.types.avals import aval_getters as canonicalize_dtype_handlers
 from olympus_xla._jaxlib import Client as Backend
-from olympus_xla.eager import compile_and_run
+from olympus_xla.calls.eager import compile_and_run
 
 from .. import _lazy
 

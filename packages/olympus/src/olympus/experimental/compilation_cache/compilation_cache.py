@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The persistent compilation cache: compiled programs on disk."""
 
-from olympus_xla.compilation_cache import is_initialized, reset_cache, set_cache_dir
+from olympus_xla.compiling.compilation_cache import is_initialized, reset_cache, set_cache_dir
 
 __all__ = ["is_initialized", "reset_cache", "set_cache_dir"]

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays over several devices, put together from their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.trees.pytrees import tree_map
+from olympus_ir.types.avals import ShapedArray, canonicalize_shape
+from olympus_ir.types.extended_arrays import ExtendedArray, logical_aval
+from olympus_ir.types.layouts import placed
+from olympus_sharding.shardings import shard_indices
+from olympus_sharding.tiling import Index
+
+from .._jaxlib import ArrayImpl, Sharding, assemble_array
+from .transfer import put_leaf
+
+__all__ = [
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
+]
+
+
+def make_array_from_single_device_arrays(
+    shape: Sequence[int], sharding: Any, arrays: Sequence[ArrayImpl], *, dtype: Any = None
+) -> ArrayImpl:
+    """An array over several devices, of the arrays that hold its parts. Nothing is copied.
+
+    Args:
+      shape: the shape of the whole array.
+      sharding: says which device holds which part.
+      arrays: an array for each device of this process, each on its device, in any order.
+      dtype: the data type; needed where this process holds no part.
+
+    Raises:
+      ValueError: where the arrays are not the parts that the sharding asks for.
+
+    Example:
+      >>> import olympus
+      >>> sharding = olympus.NamedSharding(olympus.make_mesh((1,), ("x",)), olympus.P("x"))
+      >>> part = olympus.device_put(1.0 * np.arange(3))
+      >>> make_array_from_single_device_arrays((3,), sharding, [part])
+      Array([0., 1., 2.], dtype=float32)
+    """
+    shape = canonicalize_shape(shape)
+    _check_sharding(sharding)
+    if any(isinstance(array, ExtendedArray) for array in arrays):
+        return _of_extended_parts(shape, sharding, arrays)
+    devices = sharding._addressable_device_assignment
+    for array in arrays:
+        if type(array) is not ArrayImpl:
+            raise TypeError(
+                "make_array_from_single_device_arrays takes arrays on devices, got a value of "
+                f"type {type(array).__name__}; put it on its device with device_put."
+            )
+        if array.sharding.num_devices != 1:
+            raise ValueError(
+                "When making an array from single-device arrays the input arrays must have one "
+                f"shard each. An argument array had {array.sharding.num_devices} shard(s)."
+            )
+    if len(arrays) != len(devices):
+        raise ValueError(
+            f"Expected {len(devices)} per-device arrays (this is how many devices are addressable "
+            f"by the sharding), but got {len(arrays)}"
+        )
+    by_device = {array.device: array for array in arrays}
+    if len(by_device) != len(arrays) or any(device not in by_device for device in devices):
+        raise ValueError(
+            "When making an array from single-device arrays, the input arrays must be from "
+            f"distinct devices of the sharding, but got device IDs {[a.device.id for a in arrays]} "
+            f"for a sharding over {[device.id for device in devices]}"
+        )
+    if not arrays and dtype is None:
+        raise ValueError(
+            "If the array has no addressable shards, `dtype` must be provided via the `dtype` "
+            "argument to `make_array_from_single_device_arrays`."
+        )
+    parts = [by_device[device] for device in devices]
+    found = parts[0].dtype if parts else np.dtype(dtype)
+    if dtype is not None and np.dtype(dtype) != found:
+        raise ValueError(
+            "If `dtype` is provided to `make_array_from_single_device_arrays`, it must match the "
+            f"dtype of the addressable shards. Got dtype={np.dtype(dtype)} and shard dtype={found}."
+        )
+    _check_parts(shape, found, sharding, parts)
+    aval = placed(ShapedArray(shape, found), sharding)
+    return assemble_array(aval, sharding, parts, committed=True)
+
+
+def _of_extended_parts(shape: tuple[int, ...], sharding: Any, arrays: Sequence[Any]) -> Any:
+    """An array of an extended dtype, of parts such as typed random keys."""
+    dtypes = {array.dtype for array in arrays}
+    if len(dtypes) != 1:
+        raise ValueError(f"Input buffers to `Array` must have matching dtypes. Got {dtypes}")
+    (dtype,) = dtypes
+    whole = (*shape, *dtype.physical_element_aval().shape)
+    physical = make_array_from_single_device_arrays(
+        whole, sharding, [array.physical for array in arrays]
+    )
+    return ExtendedArray(physical, logical_aval(physical.aval, dtype))
+
+
+def _check_sharding(sharding: Any) -> None:
+    if not isinstance(sharding, Sharding):
+        raise TypeError(
+            "sharding should be an instance of `olympus.sharding.Sharding`. "
+            f"Got {sharding} of type {type(sharding)}"
+        )
+
+
+def _check_parts(
+    shape: tuple[int, ...], dtype: Any, sharding: Any, parts: Sequence[ArrayImpl]
+) -> None:
+    expected = sharding.shard_shape(shape)
+    for part in parts:
+        if part.dtype != dtype:
+            raise ValueError(
+                f"Input buffers to `Array` must have matching dtypes. Got {part.dtype}, expected "
+                f"{dtype} for the part on {part.device}"
+            )
+        if part.shape != expected:
+            raise ValueError(
+                f"Expected shard shape {expected} doesn't match the single device array shape "
+                f"{part.shape}. Shape of Array is {ShapedArray(shape, dtype).str_short()} with "
+                f"sharding {sharding}"
+            )
+
+
+def make_array_from_callback(
+    shape: Sequence[int],
+    sharding: Any,
+    data_callback: Callable[[Index], Any],
+    dtype: Any = None,
+) -> ArrayImpl:
+    """An array over several devices, whose parts a function gives.
+
+    Args:
+      shape: the shape of the whole array.
+      sharding: says which device holds which part.
+      data_callback: from the slices that cut a part out of the whole to the part, an array or
+        array-like; called once for each device of this process.
+      dtype: the data type; needed where this process holds no part.
+
+    Example:
+      >>> import olympus
+      >>> sharding = olympus.NamedSharding(olympus.make_mesh((1,), ("x",)), olympus.P("x"))
+      >>> whole = np.arange(4.0)
+      >>> make_array_from_callback((4,), sharding, lambda index: whole[index])
+      Array([0., 1., 2., 3.], dtype=float32)
+    """
+    shape = canonicalize_shape(shape)
+    _check_sharding(sharding)
+    parts = [
+        put_leaf(data_callback(index), device)
+        for device, index in sharding.addressable_devices_indices_map(shape).items()
+    ]
+    return make_array_from_single_device_arrays(shape, sharding, parts, dtype=dtype)
+
+
+def make_array_from_process_local_data(
+    sharding: Any, local_data: Any, global_shape: Any = None
+) -> Any:
+    """Arrays over the devices of several processes, of the data that each process has.
+
+    Args:
+      sharding: says which device holds which part.
+      local_data: a pytree of NumPy arrays: what the devices of this process hold together.
+      global_shape: the shapes of the whole arrays, a pytree like ``local_data``; inferred from
+        the sharding where it is None.
+
+    Raises:
+      ValueError: where the shapes do not fit together.
+    """
+    if global_shape is None:
+        return tree_map(lambda data: _from_local_data(sharding, np.asarray(data), None), local_data)
+    if isinstance(local_data, np.ndarray):
+        return _from_local_data(sharding, local_data, tuple(global_shape))
+    return tree_map(
+        lambda data, shape: _from_local_data(sharding, np.asarray(data), tuple(shape)),
+        local_data,
+        global_shape,
+    )
+
+
+def _from_local_data(sharding: Any, data: np.ndarray, shape: tuple[int, ...] | None) -> ArrayImpl:
+    _check_sharding(sharding)
+    if shape is None:
+        shape = _global_shape(sharding, data.shape)
+    region = _local_region(sharding, shape)
+    extents = tuple(part.stop - part.start for part in region)
+    if data.shape != extents:
+        raise ValueError(
+            f"local_data has shape {data.shape}, but the devices of this process hold a part of "
+            f"shape {extents} of an array of global_shape={shape} with sharding {sharding}."
+        )
+
+    def local_part(index: Index) -> np.ndarray:
+        return data[
+            tuple(
+                slice(part.indices(size)[0] - own.start, part.indices(size)[1] - own.start)
+                for part, size, own in zip(index, shape, region, strict=True)
+            )
+        ]
+
+    return make_array_from_callback(
+        shape, sharding, local_part, data.dtype if not data.size else None
+    )
+
+
+def _local_bounds(sharding: Any, shape: tuple[int, ...]) -> list[set[tuple[int, int]]]:
+    """For each dimension, the bounds of the parts that devices of this process hold."""
+    bounds: list[set[tuple[int, int]]] = [set() for _ in shape]
+    for index in sharding.addressable_devices_indices_map(shape).values():
+        for dimension, (part, size) in enumerate(zip(index, shape, strict=True)):
+            bounds[dimension].add(part.indices(size)[:2])
+    return bounds
+
+
+def _local_region(sharding: Any, shape: tuple[int, ...]) -> Index:
+    """The smallest block of an array that holds all parts on devices of this process."""
+    return tuple(
+        slice(min(start for start, _ in bounds), max(stop for _, stop in bounds))
+        for bounds in _local_bounds(sharding, shape)
+    )
+
+
+def _global_shape(sharding: Any, local: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of an array of which this process holds a block of shape ``local``."""
+    # Into how many parts is each dimension cut, and how many of them are here?
+    probe = tuple(sharding.num_devices for _ in local)
+    whole = [
+        {index[d].indices(probe[d])[:2] for index in shard_indices(sharding, probe)}
+        for d in range(len(local))
+    ]
+    here = _local_bounds(sharding, probe)
+    return tuple(
+        size * len(all_parts) // len(own) for size, all_parts, own in zip(local, whole, here)
+    )

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layouts: in which order the elements of an array lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from olympus_ir.lax.annotations import layout_constraint_p
+from olympus_ir.programs.olympuspr import olympusprs_in_params
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.pytree_prefix import broadcast_prefix
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.records import Record
+
+from .._jaxlib import HloLayout, Sharding
+
+__all__ = ["Format", "Layout", "with_layout_constraint"]
+
+
+class _Auto:
+    """The type of `Layout.AUTO`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "AUTO"
+
+    def __reduce__(self) -> str:
+        return "_AUTO"
+
+
+_AUTO = _Auto()
+
+
+class Layout(Record):
+    """The order of an array's dimensions in memory.
+
+    Args:
+      major_to_minor: the dimensions, the one with the largest stride first.
+      tiling: the tiles that elements are grouped into; platform-specific.
+      sub_byte_element_size_in_bits: the size of packed elements; 0 for those of whole bytes.
+
+    Example:
+      >>> Layout((1, 0))
+      Layout(major_to_minor=(1, 0), tiling=None, sub_byte_element_size_in_bits=0)
+    """
+
+    major_to_minor: tuple[int, ...]
+    tiling: tuple[tuple[int, ...], ...] | None
+    sub_byte_element_size_in_bits: int
+
+    # In place of a layout: the compiler shall choose.
+    AUTO: ClassVar[Any] = _AUTO
+
+    def __init__(
+        self,
+        major_to_minor: Iterable[int],
+        tiling: tuple[tuple[int, ...], ...] | None = None,
+        sub_byte_element_size_in_bits: int = 0,
+    ) -> None:
+        super().__init__(
+            major_to_minor=tuple(major_to_minor),
+            tiling=tiling,
+            sub_byte_element_size_in_bits=sub_byte_element_size_in_bits,
+        )
+
+    @staticmethod
+    def from_pjrt_layout(pjrt_layout: Any) -> Layout:
+        """The layout that an executable or an array reports."""
+        layout = pjrt_layout._xla_layout()
+        return Layout(
+            tuple(layout.minor_to_major()[::-1]),
+            tuple(tuple(tile) for tile in layout.tiling()),
+            layout.element_size_in_bits(),
+        )
+
+    def update(self, **changes: Any) -> Layout:
+        """The same layout with some properties changed."""
+        return self.replace(**changes)
+
+    def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
+        """Raises ValueError where an array of this shape cannot have the layout."""
+        if len(self.major_to_minor) != len(aval_shape):
+            raise ValueError(
+                "Length of major_to_minor and the rank of the value should match. Got "
+                f"major_to_minor={self.major_to_minor} and shape={tuple(aval_shape)}"
+            )
+
+    def _on(self, sharding: Any) -> Format:
+        return Format(self, sharding)
+
+    def _to_xla_layout(self, dtype: Any) -> str:
+        """What C++ asks for: the layout as XLA writes it."""
+        return HloLayout(
+            self.major_to_minor[::-1], self.tiling or (), self.sub_byte_element_size_in_bits
+        ).to_string()
+
+
+class Format:
+    """How an array lies in memory, and where: a layout and a sharding.
+
+    Args:
+      layout: a `Layout`, `Layout.AUTO`, or None for the default one.
+      sharding: a sharding, or None where it does not matter.
+
+    Raises:
+      TypeError: where they are something else.
+      ValueError: where a layout comes without a sharding.
+
+    Example:
+      >>> Format(Layout.AUTO)
+      Format(layout=AUTO, sharding=None)
+    """
+
+    __slots__ = ("layout", "sharding")
+
+    # For packages that know shardings and do not know layouts.
+    is_format = True
+
+    def __init__(self, layout: Any = None, sharding: Any = None) -> None:
+        if layout is not None and layout is not Layout.AUTO and not isinstance(layout, Layout):
+            raise TypeError(
+                "Invalid value received for the layout argument. Expected values are `None`, "
+                f"`Layout.AUTO` or an instance of `Layout`. Got {layout} of type {type(layout)}"
+            )
+        if sharding is not None and not isinstance(sharding, Sharding):
+            raise TypeError(
+                "Invalid value received for the sharding argument. Expected values are `None` or "
+                f"an instance of `olympus.Sharding`. Got {sharding} of type {type(sharding)}"
+            )
+        if isinstance(layout, Layout) and sharding is None:
+            raise ValueError(
+                f"Sharding has to be concrete when layout is of type {Layout}. Pass a "
+                "`NamedSharding` or a `SingleDeviceSharding` as the sharding argument."
+            )
+        self.layout = layout
+        self.sharding = sharding
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Format) and (self.layout, self.sharding) == (
+            other.layout,
+            other.sharding,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.layout, self.sharding))
+
+    def __repr__(self) -> str:
+        return f"Format(layout={self.layout}, sharding={self.sharding})"
+
+
+class _InUse:
+    """Whether there may be arrays with other layouts than the default one in this process."""
+
+    in_use = False
+
+
+layouts_in_use = _InUse()
+
+
+def constrains_layouts(closed: Any) -> bool:
+    """Whether a program says of a value how its elements lie: then results lie as it comes out."""
+    return _any_constraint(closed.jaxpr, set())
+
+
+def _any_constraint(olympuspr: Any, seen: set[int]) -> bool:
+    for equation in olympuspr.eqns:
+        name = equation.primitive.name
+        if name == "layout_constraint":
+            return True
+        if name == "sharding_constraint" and equation.params.get("layout") is not None:
+            return True
+        for inner in olympusprs_in_params(equation.params):
+            if id(inner) not in seen:
+                seen.add(id(inner))
+                if _any_constraint(inner, seen):
+                    return True
+    return False
+
+
+def with_layout_constraint(x: Any, layouts: Any) -> Any:
+    """The same values, whose elements lie in memory as a layout says.
+
+    Where a result of a compiled function is such a value, it comes out so.
+
+    Args:
+      x: an array or a pytree of arrays.
+      layouts: a `Layout`, or a pytree of them that is a prefix of ``x``.
+
+    Raises:
+      ValueError: where a layout is none, or of another rank.
+
+    Example:
+      >>> import numpy as np
+      >>> with_layout_constraint(np.ones((2, 3), np.float32), Layout((1, 0))).shape
+      (2, 3)
+    """
+    leaves, tree = pytrees.tree_flatten(x)
+    flat = broadcast_prefix(layouts, x)
+    strangers = [type(layout) for layout in flat if not isinstance(layout, Layout)]
+    if strangers:
+        raise ValueError(
+            f"layouts passed to `with_layout_constraint` must be of type `Layout`. Got {strangers}"
+        )
+    results = []
+    for leaf, layout in zip(leaves, flat, strict=True):
+        shape = get_aval(leaf).shape
+        if len(layout.major_to_minor) != len(shape):
+            raise ValueError(
+                "One of with_layout_constraint arguments is incompatible with its layout "
+                f"annotation {layout}: Length of major_to_minor and the rank of the value should "
+                f"match. Got major_to_minor={layout.major_to_minor} and shape={shape}"
+            )
+        results.append(layout_constraint_p.bind(leaf, layout=layout))
+    return pytrees.tree_unflatten(tree, results)

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays whose elements lie in memory in another order than the default one.
+
+Such an array is the result of a program that is asked for it. Programs that expect another order
+are given a copy in that one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.staging import StagingTrace
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.extended_arrays import plain_array
+
+from .._jaxlib import ArrayImpl, JaxRuntimeError, SingleDeviceSharding
+from ..compiling.placement import Placement
+from .layouts import Format, Layout, layouts_in_use
+from .transfer import put_leaf
+
+__all__ = [
+    "as_executable_wants",
+    "check_layouts",
+    "check_layouts_compiled_for",
+    "lies_as_wanted",
+    "put_with_layout",
+    "relaid",
+]
+
+
+def put_with_layout(value: Any, place: Format, *, donate: bool = False) -> Any:
+    """An array on the devices of a format, with its layout."""
+    array = put_leaf(value, place.sharding, donate=donate)
+    plain = plain_array(array)
+    layout: Any = place.layout
+    layout.check_compatible_aval(plain.aval.shape)
+    return relaid(plain, layout)
+
+
+def layout_of(array: ArrayImpl) -> Layout:
+    """How the elements of an array lie in memory."""
+    return Layout.from_pjrt_layout(array._pjrt_layout)
+
+
+def _same(one: Layout, other: Layout) -> bool:
+    # None and () both stand for no tiles.
+    return one.major_to_minor == other.major_to_minor and (one.tiling or ()) == (other.tiling or ())
+
+
+def relaid(array: ArrayImpl, layout: Layout) -> ArrayImpl:
+    """The array with another layout, on the same devices."""
+    own = layout_of(array)
+    if _same(own, layout):
+        return array
+    layouts_in_use.in_use = True
+    compiled = _copying(array.aval, array._sharding, array._committed, own, layout)
+    (result,) = compiled.executable.loaded.execute_sharded([array]).consume_with_handlers(
+        compiled.executable.handlers
+    )
+    return result
+
+
+@functools.lru_cache(maxsize=256)
+def _copying(
+    aval: ShapedArray, sharding: Any, committed: bool, source: Layout, target: Layout
+) -> Any:
+    """The executable of the identity, from one layout to another."""
+    from ..compiling.compilation import (  # compiles when first needed
+        compile_lowered,
+        lower,
+        platform_of,
+    )
+
+    trace = StagingTrace()
+    value = trace.new_input(aval.strip_layout())
+    closed = ClosedOlympuspr(*trace.to_olympuspr([value]))
+    trace.finish()
+    devices = tuple(sharding._internal_device_list)
+    if type(sharding) is SingleDeviceSharding:
+        placement = Placement(devices, None, (), (), committed, (source,), (target,))
+    else:
+        mesh = sharding.mesh
+        placement = Placement(
+            devices, mesh, (sharding,), (sharding,), committed, (source,), (target,)
+        )
+    lowered = lower(
+        closed, name="relayout", platforms=(platform_of(devices[0]),), placement=placement
+    )
+    return compile_lowered(lowered, placement)
+
+
+def as_executable_wants(loaded: Any, arrays: Sequence[ArrayImpl], skipped: int) -> list[ArrayImpl]:
+    """The operands of an executable in the layouts that it was compiled for.
+
+    Args:
+      loaded: the executable.
+      arrays: its operands, without those for the order of effects.
+      skipped: how many of these come first.
+    """
+    wanted = _parameter_layouts(loaded, skipped, len(arrays))
+    return [
+        array if _lies(array, layout) else relaid(array, _as_layout(array, layout))
+        for array, layout in zip(arrays, wanted, strict=True)
+    ]
+
+
+def _parameter_layouts(loaded: Any, skipped: int, count: int) -> Sequence[Any]:
+    """The layouts of an executable's operands after the first ones; None for default ones."""
+    try:
+        return loaded.get_parameter_layouts()[skipped:]
+    except JaxRuntimeError:
+        # XLA tells nothing of a program among whose operands are tokens; all are default then.
+        return [None] * count
+
+
+def _wanted(compiled: Any, count: int) -> Sequence[Any]:
+    """The layouts of the operands that an executable takes; None for default ones."""
+    skipped = len(compiled.lowered.ordered_effects) + len(compiled.constants)
+    return _parameter_layouts(compiled.executable.loaded, skipped, count)
+
+
+def _default(aval: ShapedArray) -> Layout:
+    return Layout(range(aval.ndim))
+
+
+def _lies(array: ArrayImpl, layout: Any) -> bool:
+    """Whether an array has a layout; None stands for the default one."""
+    if layout is None:
+        return _same(layout_of(array), _default(array.aval))
+    return array._pjrt_layout == layout
+
+
+def lies_as_wanted(compiled: Any, operands: Sequence[Any]) -> bool:
+    """Whether an executable takes operands as they lie in memory."""
+    for operand, layout in zip(operands, _wanted(compiled, len(operands)), strict=True):
+        operand = plain_array(operand)
+        if type(operand) is ArrayImpl:
+            if operand.is_deleted() or not _lies(operand, layout):
+                return False
+        elif layout is not None:
+            order = Layout.from_pjrt_layout(layout).major_to_minor
+            if order != tuple(range(len(order))):
+                return False
+    return True
+
+
+def check_layouts(compiled: Any, leaves: Sequence[Any]) -> None:
+    """Raises ValueError where committed arrays lie otherwise than ``in_shardings`` says."""
+    for leaf, wanted in zip(leaves, compiled.placement.in_layouts, strict=False):
+        if wanted is None or type(leaf) is not ArrayImpl or not leaf._committed:
+            continue
+        own = layout_of(leaf)
+        if wanted is not Layout.AUTO and _same(own, wanted):
+            continue
+        hint = (
+            " The layout given to `olympus.jit` is `Layout.AUTO` but the corresponding argument "
+            "passed is an array with a concrete layout. Consider passing a `ShapeDtypeStruct` to "
+            "`lower` and placing arguments as the compiled function's `input_formats` say."
+            if wanted is Layout.AUTO
+            else ""
+        )
+        raise ValueError(
+            "Layout passed to jit does not match the layout on the respective arg. Got jit layout: "
+            f"{wanted},\narg layout: {own} for arg type: {leaf.aval.str_short()}.{hint}"
+        )
+
+
+def check_layouts_compiled_for(compiled: Any, leaves: Sequence[Any], names: Sequence[str]) -> None:
+    """Raises ValueError where committed arrays lie otherwise than a function was compiled for."""
+    if not compiled.placement.in_layouts:
+        return
+    kept = [
+        (leaf, name)
+        for leaf, name, keep in zip(leaves, names, compiled.lowered.kept, strict=True)
+        if keep
+    ]
+    mismatches = [
+        f"Argument {name} with shape {leaf.aval.str_short()}:\n"
+        f"  Passed layout: {layout_of(leaf)}\n"
+        f"  Required layout: {_as_layout(leaf, layout)}"
+        for (leaf, name), layout in zip(kept, _wanted(compiled, len(kept)), strict=True)
+        if type(leaf) is ArrayImpl and leaf._committed and not _lies(leaf, layout)
+    ]
+    if mismatches:
+        raise ValueError(
+            "Computation was compiled for input layouts that disagree with the layouts of "
+            f"arguments passed to it. Here are the {len(mismatches)} mismatches:\n"
+            + "\n".join(mismatches)
+        )
+
+
+def _as_layout(array: ArrayImpl, layout: Any) -> Layout:
+    return _default(array.aval) if layout is None else Layout.from_pjrt_layout(layout)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Partition specs of what the compiler chose.
+
+XLA reports how it divided a result as tiles over numbered devices. Here that is put in terms of
+the mesh that the user knows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir.types.placement import PartitionSpec
+
+from .._jaxlib import HloSharding
+from .hlo_shardings import mesh_hlo_sharding
+
+__all__ = ["hlo_from_proto", "spec_of_hlo"]
+
+_specs: dict[Any, PartitionSpec | None] = {}
+
+
+def spec_of_hlo(hlo: Any, mesh: Any, ndim: int) -> PartitionSpec | None:
+    """The spec over a mesh that means an `HloSharding`; None where none does.
+
+    Tries the ways to write each dimension's number of tiles as a product of mesh axes.
+    """
+    key = (hlo, mesh, ndim)
+    if key not in _specs:
+        if len(_specs) > 4096:
+            _specs.clear()
+        _specs[key] = _search_spec(hlo, mesh, ndim)
+    return _specs[key]
+
+
+def _search_spec(hlo: Any, mesh: Any, ndim: int) -> PartitionSpec | None:
+    if hlo.is_replicated():
+        return PartitionSpec()
+    tiles = list(hlo.tile_assignment_dimensions())[:ndim]
+    if len(tiles) < ndim:
+        return None
+    names = [name for name, size in mesh.shape.items() if size > 1]
+    sizes = mesh.shape
+
+    def choices(count: int, free: Sequence[Any]) -> Any:
+        if count == 1:
+            yield ()
+            return
+        for length in range(1, len(free) + 1):
+            for axes in itertools.permutations(free, length):
+                if math.prod(sizes[axis] for axis in axes) == count:
+                    yield axes
+
+    def search(position: int, free: list[Any], chosen: list[Any]) -> PartitionSpec | None:
+        if position == ndim:
+            entries = [None if not c else c[0] if len(c) == 1 else c for c in chosen]
+            while entries and entries[-1] is None:
+                entries.pop()
+            spec = PartitionSpec(*entries)
+            return spec if mesh_hlo_sharding(mesh, spec, ndim) == hlo else None
+        for axes in choices(tiles[position], free):
+            rest = [axis for axis in free if axis not in axes]
+            found = search(position + 1, rest, [*chosen, axes])
+            if found is not None:
+                return found
+        return None
+
+    return search(0, names, [])
+
+
+def hlo_from_proto(proto: Any) -> Any:
+    """An `HloSharding` from the form in which executables report theirs."""
+    return HloSharding.from_proto(proto)

@@ -1,0 +1,568 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Moving data: from the host to devices, between devices, and back.
+
+What the host puts on a device is copied: an array never shares memory that somebody can write to,
+unless the caller asks for it (``may_alias=True``).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.lax import device_put_p
+from olympus_ir.programs.tracing import Tracer, current, evaluation_trace
+from olympus_ir.settings.naming import naming
+from olympus_ir.trees.pytree_prefix import specification_mismatch
+from olympus_ir.trees.pytrees import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.dtypes import float0
+from olympus_ir.types.extended_arrays import ExtendedArray, logical_aval, plain_array
+from olympus_ir.types.layouts import mesh_in_force, placed
+from olympus_ir.types.memory_spaces import MEMORY_KINDS, MemorySpace
+from olympus_ir.types.placement import PartitionSpec
+from olympus_sharding.context import concrete_mesh_in_force, get_mesh
+from olympus_sharding.shardings import shard_indices
+
+from .._jaxlib import (
+    ArrayCopySemantics,
+    ArrayImpl,
+    Device,
+    HostBufferSemantics,
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+    batched_block_until_ready,
+    batched_device_put,
+    copy_arrays_to_shardings,
+)
+from ..platforms.backends import default_sharding, device_sharding
+from .array import attach_members, check_not_deleted, host_value, is_wide, make_array
+from .layouts import Format, Layout
+from .transfer_guards import explicit_device_get, explicit_device_put
+
+__all__ = [
+    "array_from_host",
+    "block_until_ready",
+    "copy_array",
+    "copy_to_host_async",
+    "device_get",
+    "device_put",
+    "put_handlers",
+    "put_leaf",
+    "sharding_of_place",
+]
+
+# From a type of values that are not plain arrays, such as arrays of typed keys, to a function
+# `(value, place)` that puts one on devices; `place` is as in `put_leaf`.
+put_handlers: dict[type, Callable[[Any, Any], Any]] = {}
+
+
+def _put_extended(array: ExtendedArray, place: Any) -> ExtendedArray:
+    physical = put_leaf(array.physical, place)
+    return ExtendedArray(physical, logical_aval(physical.aval, array.dtype))
+
+
+put_handlers[ExtendedArray] = _put_extended
+
+_REUSE = ArrayCopySemantics.REUSE_INPUT
+_COPY = ArrayCopySemantics.ALWAYS_COPY
+_DONATE = ArrayCopySemantics.DONATE_INPUT
+
+
+def sharding_of_place(place: Any) -> Sharding:
+    """The sharding that a device, sharding, partition spec or None (the default device) means.
+
+    Raises:
+      ValueError: for other values, and for a partition spec where no mesh is in force.
+    """
+    kind = type(place)
+    if kind is SingleDeviceSharding:
+        return place
+    if place is None:
+        return default_sharding()
+    if kind is Device:
+        return device_sharding(place)
+    if isinstance(place, Sharding):
+        if not place._is_concrete:
+            raise ValueError(
+                f"cannot put data on a sharding over an AbstractMesh, which has no devices: {place}"
+            )
+        return place
+    if kind is Format:
+        return sharding_of_place(place.sharding)
+    if kind is PartitionSpec:
+        mesh = get_mesh()
+        if mesh.empty:
+            raise ValueError(
+                "Please set a mesh via `olympus.set_mesh` if a PartitionSpec is passed to "
+                f"device_put: {place}"
+            )
+        return NamedSharding(mesh, place)
+    raise ValueError(
+        "`olympus.device_put` only accepts `None`, `olympus.sharding.Sharding`, `olympus.Device`, "
+        "`olympus.P` or a pytree of these values. Received invalid value: "
+        f"{place!r}"
+    )
+
+
+def _in_memory(value: Any, space: MemorySpace) -> Any:
+    """The place where a value is, in another memory; None where it need not move."""
+    kind = MEMORY_KINDS.get(space)
+    if kind is None:
+        return None
+    value = plain_array(value)
+    own: Any = value._sharding if type(value) is ArrayImpl else default_sharding()
+    return own.with_memory_kind(kind)
+
+
+# ---- one value ----
+
+
+def put_leaf(
+    value: Any, place: Any = None, *, donate: bool = False, may_alias: bool | None = None
+) -> Any:
+    """Puts one array or scalar on devices.
+
+    Args:
+      value: an array, a NumPy array or scalar, a Python scalar, or a value whose type has an entry
+        in `put_handlers`.
+      place: a device, a sharding, a partition spec or a memory, to which the result is committed;
+        where None, an array stays where it is and others go to the default device, uncommitted.
+      donate: whether the memory of ``value`` may be taken; it cannot be used afterwards.
+      may_alias: False never to share memory with ``value``, True to share it even where ``value``
+        is a NumPy array, None to share that of arrays only.
+
+    Raises:
+      TypeError: where ``value`` is not an array or scalar.
+    """
+    if type(place) is Format:
+        if isinstance(place.layout, Layout):
+            from .relayout import put_with_layout  # few arrays have a layout of their own
+
+            return put_with_layout(value, place, donate=donate)
+        if place.layout is Layout.AUTO:
+            raise ValueError(
+                "`olympus.device_put` cannot choose a layout: Layout.AUTO is for compiled "
+                f"functions. Got {place}"
+            )
+        place = place.sharding
+    if type(place) is MemorySpace:
+        place = _in_memory(value, place)
+    if type(value) is ArrayImpl:
+        return _move(value, place, _copy_semantics(donate, may_alias))
+    handler = put_handlers.get(type(value))
+    if handler is not None:
+        return handler(value, place)
+    aval: Any = get_aval(value)
+    if aval.dtype == float0:
+        return value  # has no elements that a device could hold
+    sharding = sharding_of_place(place)
+    if place is not None:
+        aval = placed(aval, sharding)
+    value = _host_operand(value)
+    if type(sharding) is NamedSharding and sharding.spec.unreduced:
+        return _put_as_terms(value, sharding)
+    if type(value) is ArrayImpl:
+        return put_leaf(value, place, donate=donate, may_alias=may_alias)
+    if type(sharding) is SingleDeviceSharding and not may_alias:
+        return make_array(value, aval, sharding, place is not None)
+    return _put_host(value, aval, sharding, place is not None, bool(may_alias))
+
+
+def _host_operand(value: Any) -> Any:
+    """A value that C++ can put on a device, of one whose abstract value is known."""
+    if isinstance(value, (np.ndarray, np.generic, int, float, complex)):
+        if hasattr(value, "filled"):
+            raise ValueError(
+                "numpy masked arrays are not supported: their masks would be lost. Use "
+                "arr.filled() to convert the value to a standard numpy array."
+            )
+        return value
+    for name in ("__olympus_array__", "__jax_array__"):
+        convert = getattr(value, name, None)
+        if convert is not None:
+            return convert()
+    array = np.asarray(value)
+    if array.dtype == object:
+        raise TypeError(
+            f"{value!r} of type {type(value)} is not a valid {naming.library} value here: it has a "
+            "type and no contents. Functions of types alone are what olympus.eval_shape is for."
+        )
+    return array
+
+
+def _put_host(
+    value: Any, aval: ShapedArray, sharding: Any, committed: bool, may_alias: bool
+) -> ArrayImpl:
+    """Puts a host value on one or several devices."""
+    shape = aval.shape
+    devices = sharding._addressable_device_assignment
+    semantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+    if sharding.is_fully_replicated:
+        sharding.check_compatible_aval(shape)
+        parts: Sequence[Any] = [value] * len(devices)
+        if may_alias:
+            semantics = HostBufferSemantics.ZERO_COPY
+    else:
+        value = np.asarray(value)
+        indices = zip(sharding._device_assignment, shard_indices(sharding, shape), strict=True)
+        local = set(devices)
+        # C++ cannot copy several parts of one buffer during the call. It may have our copies.
+        parts = [np.array(value[index]) for device, index in indices if device in local]
+        semantics = HostBufferSemantics.ZERO_COPY
+    return batched_device_put(
+        placed(aval, sharding),
+        sharding,
+        parts,
+        devices,
+        committed,
+        False,
+        semantics,
+        is_wide(aval.dtype),
+    )
+
+
+def array_from_host(value: Any, aval: ShapedArray) -> ArrayImpl:
+    """A new array of a given type on the default device, uncommitted.
+
+    Args:
+      value: a NumPy array or a scalar, of the shape of ``aval`` and convertible to its dtype.
+      aval: the type of the result.
+    """
+    value = np.asarray(value, dtype=aval.dtype)
+    if value.shape != aval.shape:
+        raise ValueError(f"expected a value of shape {aval.shape}, got one of shape {value.shape}")
+    return make_array(value, aval, default_sharding())
+
+
+def _place_in_program(place: Any) -> Any:
+    """Where a value inside a program goes: a partition spec is one over the mesh in force."""
+    if type(place) is not PartitionSpec:
+        return place
+    mesh: Any = concrete_mesh_in_force() or mesh_in_force()
+    if mesh.empty:
+        return place
+    return NamedSharding(mesh, place)
+
+
+# ---- between devices ----
+
+
+def _move(array: ArrayImpl, place: Any, semantics: Any) -> ArrayImpl:
+    check_not_deleted(array)
+    own = array._sharding
+    if place is None:
+        if semantics is _REUSE:
+            return array
+        return _copy_parts(array, own, semantics, array._committed)
+    sharding = sharding_of_place(place)
+    if type(sharding) is NamedSharding and sharding.spec.unreduced and own != sharding:
+        return _put_as_terms(array, sharding)
+    if type(own) is NamedSharding and own.spec.unreduced and own != sharding:
+        from ..calls.jit import jit  # compiled calls are made of this module's functions
+
+        # Added up where it is, and then moved.
+        whole = NamedSharding(own.mesh, PartitionSpec(*own.spec.partitions))
+        array = jit(_identity, out_shardings=whole)(array)
+        own = whole
+    if own == sharding or own.is_equivalent_to(sharding, array.aval.ndim):
+        if semantics is not _REUSE:
+            return _copy_parts(array, sharding, semantics, True)
+        if array._committed and own == sharding:
+            return array
+        return array._rewrap_with_aval_and_sharding(placed(array.aval, sharding), sharding)
+    if _has_same_parts(array, own, sharding):
+        return _copy_parts(array, sharding, semantics, True)
+    if not (own.is_fully_addressable and sharding.is_fully_addressable):
+        return _move_between_processes(array, sharding, semantics)
+    # The parts are cut anew, on the host.
+    result = _put_host(host_value(array), array.aval, sharding, True, False)
+    if semantics is _DONATE:
+        array.delete()
+    return result
+
+
+def _put_as_terms(value: Any, sharding: Any) -> ArrayImpl:
+    """A value as a sum over devices: a program makes the terms."""
+    from ..calls.jit import jit  # compiled calls are made of this module's functions
+
+    return jit(_identity, out_shardings=sharding)(value)
+
+
+def _move_between_processes(array: ArrayImpl, sharding: Any, semantics: Any) -> ArrayImpl:
+    """Cuts the parts anew by a program that all processes run together."""
+    if array._sharding.device_set != sharding.device_set:
+        raise ValueError(
+            f"device_put cannot move {array.aval.str_short()} from {array._sharding} to "
+            f"{sharding}: of an array whose parts other processes hold, the parts can be cut anew "
+            "on the same devices only. experimental.multihost_utils.process_allgather brings the "
+            "whole array to every process."
+        )
+    from ..calls.jit import jit  # compiled calls are made of this module's functions
+
+    result = jit(_identity, out_shardings=sharding)(array)
+    if semantics is _DONATE:
+        array.delete()
+    return result
+
+
+def _identity(x: Any) -> Any:
+    return x
+
+
+def _has_same_parts(array: ArrayImpl, own: Any, other: Any) -> bool:
+    """Whether the n-th device of one sharding holds what the n-th of the other does."""
+    if own.num_devices != other.num_devices:
+        return False
+    if type(own) is SingleDeviceSharding and type(other) is SingleDeviceSharding:
+        return True
+    shape = array.aval.shape
+    return shard_indices(own, shape) == shard_indices(other, shape)
+
+
+def _copy_parts(array: ArrayImpl, sharding: Any, semantics: Any, committed: bool) -> ArrayImpl:
+    devices = sharding._internal_device_list
+    (result,) = copy_arrays_to_shardings([array], [devices], [sharding], [semantics])
+    aval = placed(array.aval, sharding)
+    if result._committed == committed and result.aval is aval:
+        return result
+    # A new handle with this type and sharding is a committed one.
+    return result._rewrap_with_aval_and_sharding(aval, sharding)
+
+
+def copy_array(array: ArrayImpl) -> ArrayImpl:
+    """A copy of an array in memory of its own, on the same devices."""
+    check_not_deleted(array)
+    return _copy_parts(array, array._sharding, _COPY, array._committed)
+
+
+# ---- trees of values ----
+
+
+def device_put(
+    x: Any,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: Any = False,
+    may_alias: Any = None,
+) -> Any:
+    """Puts the arrays and scalars of a pytree on devices.
+
+    Args:
+      x: a pytree of arrays, NumPy arrays and scalars.
+      device: a device, sharding, partition spec, format or memory (`memory.Space`), or a tree of
+        them that is a prefix of ``x``.
+        Arrays that are already there are not copied. Where None, arrays stay where they are and
+        other values go to the default device, without being committed to it.
+      src: where ``x`` lies; arrays know this by themselves.
+      donate: whether the memory of the arrays may be taken, a prefix of ``x``. They cannot be used
+        afterwards.
+      may_alias: whether results may share memory with ``x``, a prefix of ``x``. NumPy arrays are
+        copied unless it is True: writing to them later must not change the result.
+
+    Returns:
+      ``x`` with arrays on the devices.
+
+    Example:
+      >>> import numpy as np
+      >>> device_put({"a": 1.0, "b": np.arange(3)})
+      {'a': Array(1., dtype=float32, weak_type=True), 'b': Array([0, 1, 2], dtype=int32)}
+    """
+    with explicit_device_put:
+        return _device_put(x, device, src, donate, may_alias)
+
+
+def _device_put(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> Any:
+    leaves, tree = tree_flatten(x)
+    count = len(leaves)
+    places = _broadcast("device", device, x, count)
+    donated = _broadcast("donate", donate, x, count)
+    aliases = _broadcast("may_alias", may_alias, x, count)
+    if any(map(operator.and_, map(bool, donated), map(bool, aliases))):
+        raise ValueError("may_alias and donate cannot be True at the same time.")
+    if current.trace is evaluation_trace:
+        results = [
+            put_leaf(leaf, place, donate=bool(donates), may_alias=alias)
+            for leaf, place, donates, alias in zip(leaves, places, donated, aliases, strict=True)
+        ]
+    elif leaves:
+        results = device_put_p.bind(
+            *leaves,
+            devices=tuple(map(_place_in_program, places)),
+            srcs=tuple(_broadcast("src", src, x, count)),
+            copy_semantics=tuple(map(_copy_semantics, donated, aliases)),
+        )
+    else:
+        results = []
+    return tree_unflatten(tree, results)
+
+
+def _copy_semantics(donate: Any, may_alias: bool | None) -> Any:
+    return _DONATE if donate else _COPY if may_alias is False else _REUSE
+
+
+def _evaluate_device_put(
+    *values: Any, devices: Sequence[Any], srcs: Sequence[Any], copy_semantics: Sequence[Any]
+) -> list[Any]:
+    """`device_put_p` on concrete values."""
+    return [
+        put_leaf(
+            value,
+            place,
+            donate=semantics is _DONATE,
+            may_alias=False if semantics is _COPY else None,
+        )
+        for value, place, semantics in zip(values, devices, copy_semantics, strict=True)
+    ]
+
+
+device_put_p.eager = _evaluate_device_put
+
+
+def _mesh_asked_for(params: dict[str, Any]) -> Any:
+    """The mesh over which a program's equation puts values, or None."""
+    meshes = [place.mesh for place in params["devices"] if type(place) is NamedSharding]
+    return meshes[0] if meshes else None
+
+
+device_put_p.placement_mesh = _mesh_asked_for  # type: ignore[attr-defined]
+
+
+def _is_none(value: Any) -> bool:
+    return value is None
+
+
+def _broadcast(name: str, prefix: Any, tree: Any, count: int) -> Sequence[Any]:
+    """For each leaf of a tree, the leaf of a prefix that it comes under; None is a leaf too."""
+    prefix_leaves, prefix_structure = tree_flatten(prefix, is_leaf=_is_none)
+    if len(prefix_leaves) == 1 and prefix_leaves[0] is prefix:
+        return (prefix,) * count
+    try:
+        subtrees = prefix_structure.flatten_up_to(tree)
+    except ValueError:
+        raise specification_mismatch(f"device_put {name}", prefix, tree, _is_none) from None
+    result: list[Any] = []
+    for leaf, subtree in zip(prefix_leaves, subtrees, strict=True):
+        result += [leaf] * len(tree_leaves(subtree))
+    return result
+
+
+def device_get(x: Any) -> Any:
+    """Copies the arrays of a pytree to the host, as NumPy arrays.
+
+    Args:
+      x: a pytree; tracers, typed random keys and leaves without an ``__array__`` method are
+        returned as they are.
+
+    Returns:
+      ``x`` with read-only NumPy arrays in place of arrays.
+
+    Example:
+      >>> device_get((device_put(1.0), 2))
+      (array(1., dtype=float32), 2)
+    """
+    with explicit_device_get:
+        copy_to_host_async(x)
+        return tree_map(_get_leaf, x)
+
+
+def _get_leaf(leaf: Any) -> Any:
+    if type(leaf) is ArrayImpl:
+        return host_value(leaf)
+    if isinstance(leaf, Tracer | ExtendedArray):
+        return leaf
+    convert = getattr(leaf, "__array__", None)
+    return leaf if convert is None else convert()
+
+
+def block_until_ready(x: Any) -> Any:
+    """Waits until the arrays of a pytree have been computed.
+
+    Args:
+      x: a pytree; leaves that are not arrays are ignored.
+
+    Returns:
+      ``x``.
+
+    Example:
+      >>> block_until_ready([device_put(1.0), "text"])
+      [Array(1., dtype=float32, weak_type=True), 'text']
+    """
+    if type(x) is ArrayImpl:
+        return x.block_until_ready()
+    arrays = []
+    for leaf in tree_leaves(x):
+        if type(leaf) is ArrayImpl:
+            arrays.append(leaf)
+        elif (wait := getattr(leaf, "block_until_ready", None)) is not None:
+            wait()
+    if arrays:
+        batched_block_until_ready(arrays)
+    return x
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """Starts copying the arrays of a pytree to the host, for a later conversion to find there.
+
+    Args:
+      x: a pytree; leaves that are not arrays are ignored.
+
+    Returns:
+      ``x``.
+    """
+    for leaf in tree_leaves(x):
+        if (start := getattr(leaf, "copy_to_host_async", None)) is not None:
+            start()
+    return x
+
+
+# ---- members of arrays ----
+
+
+def _to_device(self: ArrayImpl, device: Any, *, stream: Any = None) -> ArrayImpl:
+    """The array on another device or sharding."""
+    if stream is not None:
+        raise NotImplementedError(
+            "to_device does not take a stream: transfers are ordered by the runtime. Leave out "
+            "`stream=`."
+        )
+    return put_leaf(self, device)
+
+
+def _deepcopy(self: ArrayImpl, memo: Any) -> ArrayImpl:
+    return copy_array(self)
+
+
+def _reduce(self: ArrayImpl) -> tuple:
+    # Pickles do not name devices: the process that reads one may have others.
+    return (_rebuild, (host_value(self), self.aval.weak_type))
+
+
+def _rebuild(value: np.ndarray, weak_type: bool) -> ArrayImpl:
+    return make_array(value, ShapedArray(value.shape, value.dtype, weak_type), default_sharding())
+
+
+def _copy(self: ArrayImpl) -> ArrayImpl:
+    """A copy in memory of its own, on the same devices."""
+    return copy_array(self)
+
+
+def _format(self: ArrayImpl) -> Format:
+    """How the array lies in memory, and where."""
+    return Format(Layout.from_pjrt_layout(self._pjrt_layout), self.sharding)
+
+
+attach_members(
+    {
+        "__copy__": _copy,
+        "__deepcopy__": _deepcopy,
+        "__reduce__": _reduce,
+        "format": property(_format),
+        "to_device": _to_device,
+    }
+)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transfer guards: the configured levels, handed to the runtime, which enforces them.
+
+The runtime tells transfers that a program asks for (``device_put``, ``device_get``) from those that
+happen on the way by a mark that the former set while they run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from olympus_ir.settings import config_states
+
+from .._jaxlib import (
+    garbage_collection_guard_level,
+    global_transfer_guard_state,
+    transfer_guard_level,
+    transfer_guard_state,
+)
+
+__all__ = ["explicit_device_get", "explicit_device_put"]
+
+_TRANSFER_LEVELS = {
+    "allow": transfer_guard_level.ALLOW,
+    "log": transfer_guard_level.LOG,
+    "disallow": transfer_guard_level.DISALLOW,
+    "log_explicit": transfer_guard_level.LOG_EXPLICIT,
+    "disallow_explicit": transfer_guard_level.DISALLOW_EXPLICIT,
+}
+_COLLECTION_LEVELS = {
+    "allow": garbage_collection_guard_level.ALLOW,
+    "log": garbage_collection_guard_level.LOG,
+    "fatal": garbage_collection_guard_level.FATAL,
+}
+_GUARDS = (
+    (config_states.transfer_guard_host_to_device, "host_to_device", _TRANSFER_LEVELS),
+    (config_states.transfer_guard_device_to_device, "device_to_device", _TRANSFER_LEVELS),
+    (config_states.transfer_guard_device_to_host, "device_to_host", _TRANSFER_LEVELS),
+    (config_states.array_garbage_collection_guard, "garbage_collect_array", _COLLECTION_LEVELS),
+)
+
+# Whether some thread has ever set a guard. Until then nothing needs to be marked.
+_in_use = False
+
+
+def _setter(state: Callable[[], Any], name: str, levels: dict[str, Any]) -> Callable[[Any], None]:
+    def set_level(value: str | None) -> None:
+        global _in_use
+        if value is not None:
+            _in_use = True
+        setattr(state(), name, None if value is None else levels[value])
+
+    return set_level
+
+
+for _flag, _name, _levels in _GUARDS:
+    _flag.add_global_hook(_setter(global_transfer_guard_state, _name, _levels))
+    _flag.add_local_hook(_setter(transfer_guard_state, _name, _levels))
+
+
+class _Explicit:
+    """Context manager: marks the transfers of this thread as asked for."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        if _in_use:
+            setattr(transfer_guard_state(), self._name, True)
+
+    def __exit__(self, *exception: object) -> None:
+        if _in_use:
+            setattr(transfer_guard_state(), self._name, False)
+
+
+explicit_device_put = _Explicit("explicit_device_put")
+explicit_device_get = _Explicit("explicit_device_get")

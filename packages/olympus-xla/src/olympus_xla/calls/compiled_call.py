@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of ahead-of-time compiled functions: arguments are checked once for each of their kinds.
+
+A call goes through jaxlib's C++ call path. It enters Python where the types, or the places, of the
+arguments are new; these are compared with what the function was compiled for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir.programs.jit import TracedProgram
+from olympus_ir.programs.tracing import Tracer
+from olympus_ir.settings.naming import naming
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import get_aval
+
+from ..arrays.layouts import layouts_in_use
+from ..compiling.compilation import Compiled
+from ..compiling.placement import committed_sharding
+from .dispatch import make_cpp_function
+from .result_checks import check_results, checks_results
+
+
+def make_compiled_call(
+    program: TracedProgram, in_tree: Any, compiled: Compiled
+) -> Callable[..., Any]:
+    """The C++ function object that runs an executable."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        leaves, given_tree = pytrees.tree_flatten((args, kwargs))
+        if program.has_high:
+            return _run_high(program, in_tree, compiled, leaves, given_tree)
+        _check_arguments(program, in_tree, compiled, leaves, given_tree)
+        if program.has_refs:
+            from .references import pure_program  # only for programs with references
+
+            results = pure_program(program).run(compiled.call, [*program.hoisted, *leaves])
+            return pytrees.tree_unflatten(program.out_tree, results)
+        results = compiled.call(leaves)
+        if checks_results():
+            check_results(program, leaves, results)
+        return pytrees.tree_unflatten(program.out_tree, results)
+
+    def cache_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        result = run(*args, **kwargs)
+        fastpath = None
+        if not checks_results() and not program.has_refs and not program.has_high:
+            fastpath = compiled.fastpath(program.out_tree, pytrees.tree_leaves((args, kwargs)))
+        return result, fastpath, False
+
+    return make_cpp_function(program.params["name"], run, cache_miss, shared=False)
+
+
+def _run_high(
+    program: TracedProgram, in_tree: Any, compiled: Compiled, leaves: Sequence[Any], tree: Any
+) -> Any:
+    """Runs the executable with the arrays of values of high types."""
+    from olympus_ir.expansions.high_types import (  # loaded where there are high types
+        lowered,
+        raised,
+    )
+
+    if tree != in_tree:
+        _raise_tree_mismatch(in_tree, tree)
+    given, wanted = list(map(get_aval, leaves)), program.closed.in_avals
+    if given != list(wanted):
+        raise TypeError(
+            "Argument types differ from the types for which this computation was compiled: it "
+            f"takes {wanted}, got {given}"
+        )
+    results = compiled.call(lowered(leaves))
+    return pytrees.tree_unflatten(program.out_tree, raised(program.closed.out_avals, results))
+
+
+def _check_arguments(
+    program: TracedProgram,
+    in_tree: Any,
+    compiled: Compiled,
+    leaves: Sequence[Any],
+    given_tree: Any,
+) -> None:
+    for leaf in leaves:
+        if isinstance(leaf, Tracer):
+            raise TypeError(
+                f"Cannot apply {naming.library} transformations to a function lowered and compiled "
+                "for a particular signature. Detected argument of Tracer type "
+                f"{type(leaf)}. Transform the function before lowering it."
+            )
+    if given_tree != in_tree:
+        _raise_tree_mismatch(in_tree, given_tree)
+    names = _argument_names(program, len(leaves))
+    mismatches = []
+    in_avals = program.closed.in_avals[len(program.hoisted) :]
+    for name, leaf, aval in zip(names, leaves, in_avals, strict=True):
+        given = get_aval(leaf)
+        if given.shape != aval.shape or given.dtype != aval.dtype:
+            mismatches.append(
+                f"Argument '{name}' compiled with {aval.str_short()} and called with "
+                f"{given.str_short()}"
+            )
+    if mismatches:
+        raise TypeError(
+            "Argument types differ from the types for which this computation was compiled. Perhaps "
+            "you are calling the compiled executable with a different enable_x64 mode than when it "
+            "was AOT compiled? The mismatches are:\n" + "\n".join(mismatches)
+        )
+    if not program.has_refs:
+        _check_shardings(program, compiled, leaves, names)
+        if layouts_in_use.in_use:
+            from ..arrays.relayout import (
+                check_layouts_compiled_for,  # where there are layouts to look at
+            )
+
+            check_layouts_compiled_for(compiled, leaves, names)
+
+
+def _raise_tree_mismatch(compiled_for: Any, given: Any) -> None:
+    errors = []
+    for path, before, now, explanation in pytrees.equality_errors_of_structures(
+        compiled_for, given
+    ):
+        where = ("args", "kwargs")[path[0].idx] + pytrees.keystr(path[1:]) if path else ""
+        errors.append(f"    * at {where}, seen {before} but now given {now}, so {explanation}")
+    raise TypeError(
+        "Function compiled with input pytree does not match the input pytree it was called with. "
+        f"There are {len(errors)} mismatches, including:\n" + "\n".join(errors)
+    )
+
+
+def _argument_names(program: TracedProgram, count: int) -> Sequence[str]:
+    info = program.closed.jaxpr.debug_info
+    names = info.arg_names if info is not None else None
+    return names if names and len(names) == count else [str(place) for place in range(count)]
+
+
+def _check_shardings(
+    program: TracedProgram, compiled: Compiled, leaves: Sequence[Any], names: Sequence[str]
+) -> None:
+    required = iter(compiled.executable.in_shardings[len(compiled.constants) :])
+    mismatches = []
+    for name, leaf, aval, kept in zip(
+        names, leaves, program.closed.in_avals, compiled.lowered.kept, strict=True
+    ):
+        if not kept:
+            continue
+        sharding, given = next(required), committed_sharding(leaf)
+        if given is None or given is sharding:
+            continue
+        if not given.is_equivalent_to(sharding, aval.ndim):
+            mismatches.append(
+                f"Argument {name} with shape {aval.str_short()}:\n"
+                f"  Passed sharding: {given}\n"
+                f"  Required sharding: {sharding}"
+            )
+    if mismatches:
+        raise ValueError(
+            "Computation was compiled for input shardings that disagree with the shardings of "
+            f"arguments passed to it. Here are the {len(mismatches)} mismatches:\n"
+            + "\n".join(mismatches)
+        )

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Eager operations: each primitive, with given parameters and operand types, is a compiled call.
+
+A primitive gets one C++ function object, with its parameters as static keywords, on its first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.lax import callbacks, jit_p
+from olympus_ir.programs.jit import JitOptions, TracedProgram
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import StagingTrace
+from olympus_ir.programs.tracing import Tracer, escaped_tracer_error, set_current_trace
+from olympus_ir.settings import config
+from olympus_ir.trees.pytrees import tree_structure
+from olympus_ir.types.avals import operand_avals
+
+from .._jaxlib import JaxRuntimeError
+from ..arrays.transfer import put_leaf
+from .dispatch import make_cpp_function
+from .jit import compiled_for
+from .result_checks import check_results, checks_results
+
+_DEFAULT_OPTIONS = JitOptions()
+_LEAF = tree_structure(0)
+
+
+def evaluate(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Applies a primitive to concrete operands."""
+    eager = primitive.eager
+    if eager is None:
+        if primitive.family == "references":
+            from . import references as references  # sets `eager` of those that make references
+        eager = primitive.eager = primitive.eager or _make_eager(primitive, tuple(params))
+    return eager(*args, **params)
+
+
+# The compiled calls of primitives whose implementation is another function.
+_compiled_calls: WeakKeyDictionary[Primitive, Any] = WeakKeyDictionary()
+
+
+def compile_and_run(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Applies a primitive as its lowering rule says, whatever else evaluates it.
+
+    An implementation given by `Primitive.def_impl` may be made of this function.
+    """
+    call = _compiled_calls.get(primitive)
+    if call is None:
+        call = _compiled_calls[primitive] = _make_eager(primitive, tuple(params))
+    return call(*args, **params)
+
+
+def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
+    programs: dict[Any, TracedProgram] = {}
+    known = frozenset(names)
+
+    def run(*args: Any, **params: Any) -> tuple[Any, Any]:
+        for arg in args:
+            if isinstance(arg, Tracer):
+                raise escaped_tracer_error(arg, f"was passed to `{primitive.name}`")
+        avals = operand_avals(primitive.name, args)
+        if any(aval.is_ref for aval in avals):
+            results = _evaluate_with_refs(primitive, args, avals, params, programs)
+            return (results if primitive.multiple_results else results[0]), None
+        key = (avals, tuple(params.items()), config.trace_context())
+        program = programs.get(key)
+        if program is None:
+            if primitive._shape_rule is None:
+                raise NotImplementedError(
+                    f"Evaluation rule for '{primitive.name}' not implemented: it has neither one "
+                    f"(`{primitive.name}_p.def_impl`) nor rules to be compiled by."
+                )
+            program = _program(primitive, avals, params)
+            if len(programs) > 4096:
+                programs.clear()
+            programs[key] = program
+        if program.has_high:
+            from olympus_ir.expansions.high_types import (
+                call_lowered,  # loaded where there are high types
+            )
+
+            results = call_lowered(program, _DEFAULT_OPTIONS, args)
+            return (results if primitive.multiple_results else results[0]), None
+        options = _options(primitive, params, program)
+        compiled = compiled_for(program, options, args)
+        results = compiled.call(args)
+        if checks_results():
+            check_results(program, args, results)
+        return (results if primitive.multiple_results else results[0]), (program, compiled)
+
+    def evaluate_uncached(*args: Any, **params: Any) -> Any:
+        return run(*args, **params)[0]
+
+    @api_boundary
+    def cache_miss(*args: Any, **params: Any) -> tuple[Any, Any, bool]:
+        result, called = run(*args, **params)
+        if called is None:
+            return result, None, False
+        program, compiled = called
+        if known.issuperset(params) and not checks_results():
+            fastpath = compiled.fastpath(program.out_tree, args)
+        else:
+            fastpath = None
+        return result, fastpath, False
+
+    return make_cpp_function(
+        primitive.name, evaluate_uncached, cache_miss, static_argnames=names, shared=False
+    )
+
+
+def _options(primitive: Primitive, params: dict[str, Any], program: TracedProgram) -> JitOptions:
+    """The options of a call: where results are to lie, where the primitive says so."""
+    shardings_of = getattr(primitive, "result_shardings", None)
+    shardings = None if shardings_of is None else shardings_of(params)
+    if not shardings:
+        return _DEFAULT_OPTIONS
+    asked = (program.out_tree, tuple(shardings))
+    return JitOptions(placement=(("out_shardings", asked),))
+
+
+def _evaluate_with_refs(
+    primitive: Primitive,
+    args: Sequence[Any],
+    avals: tuple,
+    params: dict[str, Any],
+    programs: dict[Any, TracedProgram],
+) -> list[Any]:
+    """Applies a primitive to operands among which are references, some perhaps several times."""
+    from .references import call_with_refs  # only for programs with references
+
+    # The operands without repetitions of references, and where in them each operand is.
+    operands: list[Any] = []
+    places: list[int] = []
+    for arg, aval in zip(args, avals, strict=True):
+        found = [place for place, each in enumerate(operands) if aval.is_ref and each is arg]
+        places.append(found[0] if found else len(operands))
+        if not found:
+            operands.append(arg)
+    key = (avals, tuple(places), tuple(params.items()), config.trace_context())
+    program = programs.get(key)
+    if program is None:
+        program = programs[key] = _program(primitive, avals, params, places)
+    return call_with_refs(program, _DEFAULT_OPTIONS, operands)
+
+
+def _program(
+    primitive: Primitive,
+    avals: Sequence[Any],
+    params: dict[str, Any],
+    places: Sequence[int] | None = None,
+) -> TracedProgram:
+    """The program of one equation; that of a call is the program it calls.
+
+    Args:
+      primitive: the equation's primitive.
+      avals: the types of its operands.
+      params: its parameters.
+      places: for each operand, which of the program's inputs it is; by default one after another.
+    """
+    if primitive is jit_p:
+        out_tree = tree_structure([0] * len(params["jaxpr"].out_avals))
+        return TracedProgram(params["jaxpr"], out_tree, params, [])
+    trace = StagingTrace()
+    if places is None:
+        places = range(len(avals))
+    inputs = [trace.new_input(avals[places.index(place)]) for place in range(len({*places}))]
+    with set_current_trace(trace):
+        results = trace.record(primitive, [inputs[place] for place in places], params)
+    outputs = results if primitive.multiple_results else [results]
+    closed = ClosedOlympuspr(*trace.to_olympuspr(outputs))
+    trace.finish()
+    out_tree = tree_structure([0] * len(outputs)) if primitive.multiple_results else _LEAF
+    jit_parameters = {"name": primitive.name, "donated_invars": (False,) * len(inputs)}
+    return TracedProgram(closed, out_tree, jit_parameters, [])
+
+
+# ---- callbacks: called at once, without a program around them ----
+
+
+def _call_at_once(run: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]:
+    def call(*args: Any, **params: Any) -> list[Any]:
+        for arg in args:
+            if isinstance(arg, Tracer):
+                raise escaped_tracer_error(arg, "was passed to a callback")
+        return [put_leaf(result) for result in run(*map(put_leaf, args), **params)]
+
+    return call
+
+
+def _as_runtime_error(run: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
+    """What the function raises is an error of the kind that compiled programs raise for it."""
+
+    def reported(*args: Any, **params: Any) -> Sequence[Any]:
+        try:
+            return run(*args, **params)
+        except Exception as error:
+            import traceback  # here, for errors alone
+
+            trace = traceback.format_exc()
+            raise JaxRuntimeError(f"INTERNAL: error calling callback: {trace}") from error
+
+    return reported
+
+
+callbacks.debug_print_p.eager = _call_at_once(callbacks.run_debug_print)
+callbacks.debug_callback_p.eager = _call_at_once(callbacks.run_debug_callback)
+callbacks.pure_callback_p.eager = _call_at_once(_as_runtime_error(callbacks.run_callback))
+callbacks.io_callback_p.eager = _call_at_once(_as_runtime_error(callbacks.run_callback))

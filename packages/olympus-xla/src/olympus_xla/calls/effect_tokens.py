@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tokens of ordered effects between calls: each call waits for the one before."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.placement import PartitionSpec
+from olympus_sharding.mesh import Mesh
+from olympus_sharding.shardings import NamedSharding, SingleDeviceSharding
+
+from .._jaxlib import JaxRuntimeError, array_result_handler, batched_device_put
+from ..foreign.callback_errors import in_callback, raise_callback_error
+
+lock = threading.RLock()
+_tokens: dict[Any, Any] = {}
+# Tokens of computations with unordered effects, the oldest first. They do not tell whether they are
+# ready, so the older ones are waited for when they become many.
+_pending: list[Any] = []
+_MOST_PENDING = 1024
+
+# A token crosses the boundary of a computation as an empty array.
+carrier = ShapedArray((0,), np.dtype(np.bool_))
+
+
+def _place(devices: tuple) -> Any:
+    """The sharding of tokens: the same on all devices of a computation."""
+    if len(devices) == 1:
+        return SingleDeviceSharding(devices[0])
+    return NamedSharding(Mesh(np.array(devices), ("devices",)), PartitionSpec())
+
+
+def take(effects: Sequence[Any], devices: tuple) -> list[Any]:
+    """The tokens that a computation on some devices must wait for."""
+    place = _place(devices)
+    tokens = []
+    for effect in effects:
+        token = _tokens.get(effect)
+        if token is None or token._sharding != place:
+            if token is not None:
+                token.block_until_ready()  # what came before ran on other devices
+            shards = [np.zeros(0, np.bool_) for _ in devices]
+            token = batched_device_put(carrier, place, shards, list(devices), enable_x64=False)
+        tokens.append(token)
+    return tokens
+
+
+def handlers(effects: Sequence[Any], devices: tuple) -> list[Any]:
+    """Result handlers for the tokens that a computation returns."""
+    place = _place(devices)
+    return [array_result_handler(carrier, place, True) for _ in effects]
+
+
+def give(effects: Sequence[Any], tokens: Sequence[Any]) -> None:
+    """Keeps the tokens that a call returned for the next one."""
+    for effect, token in zip(effects, tokens, strict=True):
+        _tokens[effect] = token
+
+
+def watch(token: Any) -> None:
+    """Remembers a computation with unordered effects until the next barrier."""
+    with lock:
+        _pending.append(token)
+        if len(_pending) < _MOST_PENDING or in_callback():
+            return  # a callback must not wait: perhaps for the computation that it is part of
+        oldest = _pending[: _MOST_PENDING // 2]
+        del _pending[: _MOST_PENDING // 2]
+    for token in oldest:
+        token.block_until_ready()
+
+
+def barrier() -> None:
+    """Waits until all effects of the computations started so far have happened.
+
+    Raises what a callback raised, once all have come to their end.
+    """
+    with lock:
+        waiting = [*_tokens.values(), *_pending]
+        _pending.clear()
+    failure = None
+    for token in waiting:
+        try:
+            token.block_until_ready()
+        except JaxRuntimeError as error:
+            failure = failure or error
+    if failure is not None:
+        raise_callback_error(failure)
+        raise failure
+
+
+def clear() -> None:
+    """Forgets all tokens; for use when the clients that made them go away."""
+    with lock:
+        _tokens.clear()
+        _pending.clear()

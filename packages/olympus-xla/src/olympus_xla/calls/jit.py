@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`jit`: functions compiled by XLA at their first call for each signature.
+
+What `jit` returns is jaxlib's C++ function object. A repeated call is looked up and run in C++;
+the Python below runs when a signature is new, and when something is being traced.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.programs.jit import (
+    JitOptions,
+    TracedProgram,
+    call_under_trace,
+    jit_options,
+    trace_call,
+)
+from olympus_ir.programs.primitives import declared_primitives
+from olympus_ir.programs.tracing import Tracer, current, escaped_tracer_error, evaluation_trace
+from olympus_ir.settings import config_states
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import function_name
+from olympus_ir.trees.function_caches import clear_function_caches
+from olympus_ir.types import known_types
+from olympus_ir.types.known_types import ClosedOverMutableError
+
+from .._jaxlib import PjitFunction
+from ..compiling.placement import (
+    Placement,
+    check_constrained,
+    committed_sharding,
+    resolve_placement,
+)
+from ..platforms.backends import are_backends_initialized, clear_backends, default_sharding
+from . import effect_tokens
+from .dispatch import clear_call_caches, make_cpp_function
+from .result_checks import check_results, checks_results
+
+# MLIR and the lowering rules are imported with the first compilation: a program that only imports
+# OLYMPUS does not wait for them.
+if TYPE_CHECKING:
+    from ..compiling.compilation import Compiled
+    from . import stages
+
+_concrete_mesh = config_states.concrete_mesh
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> Any:
+    """Compiles a function with XLA when it is called.
+
+    The function is traced once for each signature of its arguments: their tree structures, shapes
+    and dtypes, and the values of static ones. It must be pure; what it prints or stores happens
+    while it is traced.
+
+    Args:
+      fun: a function of arrays, scalars and pytrees of them, with results likewise. Left out,
+        `jit` returns a decorator.
+      in_shardings: how operands are laid out over devices; None to take them as they come.
+      out_shardings: how results are laid out; None to leave it to the compiler.
+      static_argnums: positions of arguments that are compiled in. They must be hashable.
+      static_argnames: names of arguments that are compiled in.
+      donate_argnums: positions of arguments whose memory the results may take; they cannot be used
+        afterwards.
+      donate_argnames: names of such arguments.
+      keep_unused: whether arguments that the function does not use are passed all the same.
+      device: the device to run on.
+      backend: the platform to run on.
+      inline: whether a call under another `jit` is written out instead of kept as a call.
+      compiler_options: options of XLA by name.
+
+    Returns:
+      A function with the arguments and results of ``fun``, and with ``lower``, ``trace``,
+      ``eval_shape`` and ``clear_cache``.
+
+    Example:
+      >>> import olympus.numpy as jnp
+      >>> @jit
+      ... def selu(x, alpha=1.67, scale=1.05):
+      ...     return scale * jnp.where(x > 0, x, alpha * jnp.exp(x) - alpha)
+      >>> selu(jnp.float32(2.0))
+      Array(2.1, dtype=float32)
+    """
+    keywords = {
+        "in_shardings": in_shardings,
+        "out_shardings": out_shardings,
+        "static_argnums": static_argnums,
+        "static_argnames": static_argnames,
+        "donate_argnums": donate_argnums,
+        "donate_argnames": donate_argnames,
+        "keep_unused": keep_unused,
+        "device": device,
+        "backend": backend,
+        "inline": inline,
+        "compiler_options": compiler_options,
+    }
+    if fun is None:
+        return lambda fun: _jit(fun, **keywords)
+    return _jit(fun, **keywords)
+
+
+def _jit(
+    fun: Callable[..., Any],
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    device: Any = None,
+    backend: str | None = None,
+    **keywords: Any,
+) -> Any:
+    placement = _placement(in_shardings, out_shardings, device, backend)
+    options = jit_options(fun, placement=placement, **keywords)
+    return make_jitted(fun, options)
+
+
+def _placement(in_shardings: Any, out_shardings: Any, device: Any, backend: str | None) -> tuple:
+    """Where the computation runs, as far as the user says so."""
+    given = []
+    for name, value in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
+        if value is not None:
+            leaves, tree = pytrees.tree_flatten(value)
+            check_constrained(name, leaves)
+            given.append((name, (tree, tuple(leaves))))
+    if device is not None:
+        given.append(("device", device))
+    if backend is not None:
+        given.append(("backend", backend))
+    return tuple(given)
+
+
+def make_jitted(fun: Callable[..., Any], options: JitOptions) -> Any:
+    """The C++ function object for a function and its options."""
+    fun_inside = fun
+    if any(name in ("in_shardings", "out_shardings") for name, _ in options.placement):
+        from .nested_shardings import with_constraints  # loads rules of all transformations
+
+        fun_inside = with_constraints(fun, options)
+
+    @api_boundary
+    def cache_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        if not known_types.mutable or hasattr(fun, "knows_mutables"):
+            return call(*args, **kwargs)
+        from olympus_ir.programs import mutable_types  # loaded already
+
+        if not mutable_types.concerns(fun, args, kwargs):
+            try:
+                return call(*args, **kwargs)
+            except ClosedOverMutableError as error:
+                mutable_types.note_closed_over(fun, error)
+        numbers, names = options.static_argnums, options.static_argnames
+        return mutable_types.call_jitted(jit, fun, numbers, names, args, kwargs), None, False
+
+    def call(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        if current.trace is not evaluation_trace:
+            return call_under_trace(fun_inside, options, args, kwargs), None, False
+        program, leaves = trace_call(fun, options, args, kwargs)
+        if program.has_refs:
+            results = _call_with_refs(fun_inside, options, program, args, kwargs)
+            return pytrees.tree_unflatten(program.out_tree, results), None, False
+        if program.hoisted:
+            raise escaped_tracer_error(
+                program.hoisted[0], f"was used by `{function_name(fun)}` under jit"
+            )
+        if program.has_high:
+            from olympus_ir.expansions.high_types import (
+                call_lowered,  # loaded where there are high types
+            )
+
+            results = call_lowered(program, options, leaves)
+            return pytrees.tree_unflatten(program.out_tree, results), None, False
+        compiled = compiled_for(program, options, leaves)
+        if compiled.placement.in_layouts:
+            from ..arrays.relayout import check_layouts  # few functions are asked for layouts
+
+            check_layouts(compiled, leaves)
+        results = compiled.call(leaves)
+        if checks_results():
+            check_results(program, leaves, results)
+            fastpath = None
+        else:
+            fastpath = compiled.fastpath(program.out_tree, leaves)
+        return pytrees.tree_unflatten(program.out_tree, results), fastpath, False
+
+    jitted = make_cpp_function(
+        function_name(fun),
+        fun,
+        cache_miss,
+        static_argnums=options.static_argnums,
+        static_argnames=options.static_argnames,
+        key=options,
+    )
+    for name in functools.WRAPPER_ASSIGNMENTS:
+        if hasattr(fun, name):
+            try:
+                setattr(jitted, name, getattr(fun, name))
+            except (AttributeError, TypeError):
+                pass
+    jitted.__wrapped__ = fun
+    jitted._olympus_options = options
+    return jitted
+
+
+def _call_with_refs(
+    fun_inside: Any, options: JitOptions, program: TracedProgram, args: tuple, kwargs: dict
+) -> list[Any]:
+    from .references import call_with_refs  # only for programs with references
+
+    if options.placement:
+        # The shardings asked for do not count references: they are constraints inside.
+        asked = tuple([pair for pair in options.placement if not pair[0].endswith("_shardings")])
+        options = options.replace(placement=asked)
+    program, leaves = trace_call(fun_inside, options, args, kwargs)
+    return call_with_refs(program, options, leaves)
+
+
+def compiled_for(program: TracedProgram, options: JitOptions, leaves: Sequence[Any]) -> Compiled:
+    """The executable of a program for operands that lie where these do; compiled once."""
+    for leaf in leaves:
+        if isinstance(leaf, Tracer):
+            raise escaped_tracer_error(leaf, "was passed to a jitted function")
+    shardings = [committed_sharding(leaf) for leaf in leaves]
+    # All that a placement is resolved from, besides the program and its options.
+    key = (_concrete_mesh.value, default_sharding(), *shardings)
+    executables = program.executables
+    compiled = executables.get(key)
+    if compiled is None:
+        placement = resolve_placement(options, program, shardings)
+        compiled = executables.get(placement)
+        if compiled is None:
+            compiled = executables[placement] = _compile(program, options, placement)
+        executables[key] = compiled
+    return compiled
+
+
+def _compile(program: TracedProgram, options: JitOptions, placement: Placement) -> Compiled:
+    from ..compiling.compilation import compile_lowered, lower, platform_of  # the first compilation
+
+    lowered = lower(
+        program.closed,
+        name=program.params["name"],
+        platforms=(platform_of(placement.devices[0]),),
+        donated=program.params["donated_invars"],
+        keep_unused=options.keep_unused,
+        placement=placement,
+    )
+    return compile_lowered(lowered, placement, compiler_options=dict(options.compiler_options))
+
+
+def clear_caches() -> None:
+    """Forgets all traced programs and executables, of compiled functions and eager operations.
+
+    Example:
+      >>> clear_caches()
+    """
+    clear_function_caches()
+    clear_call_caches()
+    for primitive in declared_primitives():
+        clear_eager = getattr(primitive.eager, "clear_cache", None)
+        if clear_eager is not None:
+            clear_eager()
+            primitive.eager = None
+
+
+@atexit.register
+def _release_devices() -> None:
+    """Gives up what holds the clients of devices when the interpreter ends.
+
+    A client that goes away waits for its computations. One that did not would leave threads behind
+    that compute while the process takes itself apart, and end it with a segmentation fault. So
+    would callbacks that find no interpreter.
+    """
+    if are_backends_initialized():
+        try:
+            effect_tokens.barrier()
+        finally:
+            clear_caches()
+            clear_backends()
+
+
+# ---- what jitted functions can do besides being called ----
+
+
+@api_boundary
+def _trace(self: Any, *args: Any, **kwargs: Any) -> stages.Traced:
+    """Traces the function for arguments of these types: arrays or `ShapeDtypeStruct`."""
+    from . import stages  # loads the lowering rules
+
+    return stages.trace(self.__wrapped__, self._olympus_options, args, kwargs)
+
+
+@api_boundary
+def _lower(
+    self: Any,
+    *args: Any,
+    lowering_platforms: Sequence[str] | None = None,
+    **kwargs: Any,
+) -> stages.Lowered:
+    """Traces and lowers the function for arguments of these types."""
+    return _trace(self, *args, **kwargs).lower(lowering_platforms=lowering_platforms)
+
+
+@api_boundary
+def _eval_shape(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """The shapes and dtypes of the result, without running anything."""
+    return _trace(self, *args, **kwargs).out_info
+
+
+def _clear_cache(self: Any) -> None:
+    """Forgets the compiled forms of the function."""
+    self._clear_cache()
+
+
+PjitFunction.trace = _trace
+PjitFunction.lower = _lower
+PjitFunction.eval_shape = _eval_shape
+PjitFunction.clear_cache = _clear_cache

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shardings of a compiled function that is called inside another program.
+
+There its operands and results are values of that program, so what `in_shardings` and
+`out_shardings` say of them become constraints, which all transformations know.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from olympus_ir.programs.jit import JitOptions
+from olympus_ir.trees import pytrees
+from olympus_sharding.constraints import constrain
+
+from ..arrays.layouts import Format, Layout
+from ..compiling.placement import prefix_of_shardings
+
+__all__ = ["with_constraints"]
+
+
+def with_constraints(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
+    """The function with constraints on its operands and results, as its options say.
+
+    Args:
+      fun: the function.
+      options: how it is compiled.
+    """
+    asked = dict(options.placement)
+    in_shardings, out_shardings = asked.get("in_shardings"), asked.get("out_shardings")
+
+    @functools.wraps(fun)
+    def constrained(*args: Any, **kwargs: Any) -> Any:
+        if in_shardings is not None:
+            static = {number % len(args) for number in options.static_argnums if args}
+            dynamic = tuple(arg for n, arg in enumerate(args) if n not in static)
+            placed = iter(_constrain(dynamic, in_shardings, "in_shardings"))
+            args = tuple(arg if n in static else next(placed) for n, arg in enumerate(args))
+        result = fun(*args, **kwargs)
+        if out_shardings is not None:
+            result = _constrain(result, out_shardings, "out_shardings")
+        return result
+
+    return constrained
+
+
+def _constrain(values: Any, given: Any, what: str) -> Any:
+    leaves, tree = pytrees.tree_flatten(values)
+    shardings = prefix_of_shardings(given, values, what)
+    return pytrees.tree_unflatten(
+        tree,
+        [
+            leaf if sharding is None else _constrain_leaf(leaf, sharding, what)
+            for leaf, sharding in zip(leaves, shardings, strict=True)
+        ],
+    )
+
+
+def _constrain_leaf(leaf: Any, given: Any, what: str) -> Any:
+    if type(given) is not Format:
+        return constrain(leaf, given, what)
+    if given.sharding is None:
+        return leaf
+    layout = given.layout if isinstance(given.layout, Layout) else None
+    return constrain(leaf, given.sharding, what, layout)

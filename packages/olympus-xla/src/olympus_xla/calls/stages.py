@@ -1,0 +1,454 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ahead-of-time compilation in stages: traced, lowered, compiled.
+
+``jit(f).trace(*args)`` gives a `Traced`, its ``lower()`` a `Lowered`, and that one's ``compile()``
+a `Compiled`, which is called like ``f``, with arguments of the types it was compiled for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from olympus_ir.programs.jit import JitOptions, TracedProgram, bind_statics, trace_call
+from olympus_ir.programs.tracing import Tracer, escaped_tracer_error
+from olympus_ir.trees import pytrees
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
+
+from .._jaxlib import hlo_module_cost_analysis, xla_computation
+from ..arrays.layouts import Format, Layout
+from ..compiling import compilation
+from ..compiling.lowering import mlir
+from ..compiling.placement import (
+    Placement,
+    asked_out_shardings,
+    committed_sharding,
+    resolve_placement,
+)
+from .compiled_call import make_compiled_call
+
+__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
+
+CompilerOptions: TypeAlias = dict[str, str | bool]
+
+_DIALECTS = ("stablehlo", "hlo")
+
+
+@runtime_checkable
+class Wrapped(Protocol):
+    """A function that can be traced, lowered and compiled ahead of time, as `jit` returns it."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the function, compiled for the types of the arguments."""
+        ...
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Traces the function for arguments of these types."""
+        ...
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Traces and lowers the function for arguments of these types."""
+        ...
+
+
+class ArgInfo:
+    """What is known of an argument before it is there.
+
+    Attributes:
+      shape: its shape.
+      dtype: its dtype.
+      donated: whether results may take its memory.
+    """
+
+    __slots__ = ("_aval", "donated")
+
+    def __init__(self, _aval: Any, donated: bool) -> None:
+        self._aval = _aval
+        self.donated = donated
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self._aval.dtype
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ArgInfo) and (self._aval, self.donated) == (
+            other._aval,
+            other.donated,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._aval, self.donated))
+
+    def __repr__(self) -> str:
+        return f"ArgInfo(_aval={self._aval!r}, donated={self.donated})"
+
+
+class Stage:
+    """What all stages know: the types and structures of arguments and results."""
+
+    __slots__ = ("_in_tree", "_program")
+
+    _in_tree: Any
+    _program: TracedProgram
+
+    @property
+    def in_tree(self) -> Any:
+        """The structure of ``(args, kwargs)``, without static arguments."""
+        return self._in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        """The structure of the result."""
+        return self._program.out_tree
+
+    @property
+    def in_avals(self) -> Any:
+        """The types of the arguments, in their structure."""
+        return pytrees.tree_unflatten(self._in_tree, self._program.closed.in_avals)
+
+    @property
+    def args_info(self) -> Any:
+        """An `ArgInfo` for each argument, in their structure."""
+        infos = map(ArgInfo, self._program.closed.in_avals, self._program.params["donated_invars"])
+        return pytrees.tree_unflatten(self._in_tree, list(infos))
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The positions of the flat arguments whose memory results may take."""
+        donated = self._program.params["donated_invars"]
+        return tuple(position for position, given in enumerate(donated) if given)
+
+
+class Traced(Stage):
+    """A function traced for given types of arguments."""
+
+    __slots__ = ("_layouts", "_options", "_shardings")
+
+    def __init__(
+        self, program: TracedProgram, options: JitOptions, in_tree: Any, shardings: Sequence[Any]
+    ) -> None:
+        self._program = program
+        self._options = options
+        self._in_tree = in_tree
+        # Where the operands are, or will be.
+        self._shardings = shardings
+        self._layouts: tuple = ()
+
+    @property
+    def jaxpr(self) -> Any:
+        """The program."""
+        return self._program.closed
+
+    olympuspr = jaxpr
+
+    @property
+    def lojax(self) -> Traced:
+        """The program in terms of plain arrays, which it always is."""
+        return self
+
+    @property
+    def fun_name(self) -> str:
+        """The name of the function."""
+        return self._program.params["name"]
+
+    @property
+    def out_avals(self) -> Any:
+        """The types of the results, in their structure."""
+        return pytrees.tree_unflatten(self._program.out_tree, self._program.closed.out_avals)
+
+    @property
+    def out_info(self) -> Any:
+        """Shapes, dtypes, weak types and known shardings of the results, in their structure."""
+        asked = asked_out_shardings(self._options, self._program)
+        structs = [
+            aval
+            if getattr(aval, "is_high", False)
+            else ShapeDtypeStruct(
+                aval.shape,
+                aval.dtype,
+                weak_type=aval.weak_type,
+                sharding=aval.layout if sharding is None else sharding,
+            )
+            for aval, sharding in zip(self._program.closed.out_avals, asked, strict=True)
+        ]
+        return pytrees.tree_unflatten(self._program.out_tree, structs)
+
+    @property
+    def _compiled_program(self) -> TracedProgram:
+        """The program that is compiled: without references."""
+        if self._program.has_high:
+            from olympus_ir.expansions.high_types import (
+                array_program,  # loaded where there are high types
+            )
+
+            return array_program(self._program)
+        if not self._program.has_refs:
+            return self._program
+        from .references import pure_program  # only for programs with references
+
+        return pure_program(self._program).program
+
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
+        """Lowers the program to StableHLO.
+
+        Args:
+          lowering_platforms: the platforms to lower for, such as ``("cpu", "cuda", "tpu")``, which
+            need not be present; where not given, that of the devices it would run on. A program for
+            several platforms takes the index of the platform as its first operand.
+
+        Raises:
+          TypeError: where they are not a sequence of strings.
+          ValueError: where they are empty.
+        """
+        placement = resolve_placement(self._options, self._compiled_program, self._shardings)
+        if self._layouts and not placement.in_layouts:
+            placement = placement.with_layouts(self._layouts, placement.out_layouts)
+        if lowering_platforms is None:
+            platforms = (compilation.platform_of(placement.devices[0]),)
+        else:
+            platforms = check_platforms(lowering_platforms, "lowering_platforms")
+        return Lowered(self, self._lower_for(platforms, placement), placement)
+
+    def _lower_for(self, platforms: tuple[str, ...], placement: Placement) -> compilation.Lowered:
+        return compilation.lower(
+            self._compiled_program.closed,
+            name=self.fun_name,
+            platforms=platforms,
+            donated=self._compiled_program.params["donated_invars"],
+            keep_unused=self._options.keep_unused,
+            placement=placement,
+        )
+
+
+def check_platforms(platforms: Sequence[str], what: str) -> tuple[str, ...]:
+    """The names of platforms as a tuple.
+
+    Raises:
+      TypeError: where they are not a sequence of strings.
+      ValueError: where they are empty.
+    """
+    if isinstance(platforms, str) or not all(isinstance(each, str) for each in platforms):
+        raise TypeError(
+            f"{what} must be a sequence of platforms' names such as ('cpu', 'cuda'), got "
+            f"{platforms!r}"
+        )
+    if not platforms:
+        raise ValueError(f"{what} is empty; name at least one platform, or pass None")
+    return tuple(dict.fromkeys(platforms))
+
+
+class Lowered(Stage):
+    """A program lowered to StableHLO."""
+
+    __slots__ = ("_lowered", "_placement", "_traced")
+
+    @property
+    def out_info(self) -> Any:
+        """Shapes, dtypes, weak types and known shardings of the results, in their structure."""
+        return self._traced.out_info
+
+    def __init__(self, traced: Traced, lowered: compilation.Lowered, placement: Placement) -> None:
+        self._placement = placement
+        self._traced = traced
+        self._program = traced._program
+        self._in_tree = traced._in_tree
+        self._lowered = lowered
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The module as text.
+
+        Args:
+          dialect: ``"stablehlo"``, the default, or ``"hlo"``: as XLA reads it, before any
+            optimisation.
+          debug_info: whether to show source positions.
+
+        Raises:
+          ValueError: where there is no such dialect.
+        """
+        if dialect is None or dialect == "stablehlo":
+            with mlir.lowering_lock:
+                return self._lowered.module.operation.get_asm(enable_debug_info=debug_info)
+        return self.compiler_ir(dialect).as_hlo_text()
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The module as an object.
+
+        Args:
+          dialect: ``"stablehlo"``, the default, for an MLIR module, or ``"hlo"`` for an XLA
+            computation, whose ``as_serialized_hlo_module_proto()`` other runtimes can read.
+
+        Raises:
+          ValueError: where there is no such dialect.
+        """
+        if dialect is None or dialect == "stablehlo":
+            return mlir.with_dialect_classes(self._lowered.module)
+        if dialect == "hlo":
+            return xla_computation(mlir.bytecode(self._lowered.module))
+        raise ValueError(f"unknown dialect: {dialect}; there are {', '.join(_DIALECTS)}")
+
+    def cost_analysis(self) -> dict[str, float]:
+        """Estimates such as ``flops`` and ``bytes accessed``, before optimisation.
+
+        A program of loops counts each body once.
+        """
+        client = self._placement.devices[0].client
+        return hlo_module_cost_analysis(client, self.compiler_ir("hlo"))
+
+    def compile(
+        self,
+        compiler_options: CompilerOptions | None = None,
+        *,
+        device_assignment: Sequence[Any] | None = None,
+    ) -> Compiled:
+        """Compiles the module for the devices of its operands, or the default one.
+
+        Args:
+          compiler_options: options of XLA by name, besides those given to `jit`.
+          device_assignment: the devices, as a check; they must be those the program is placed on.
+
+        Raises:
+          ValueError: where the program was lowered for other platforms than its devices', or for
+            other devices than ``device_assignment``.
+        """
+        options = {**dict(self._traced._options.compiler_options), **(compiler_options or {})}
+        placement, lowered = self._placement, self._lowered
+        if device_assignment is not None and tuple(device_assignment) != placement.devices:
+            raise ValueError(
+                "device_assignment passed to `.compile` must match the devices of the arguments' "
+                f"shardings and of out_shardings. Got devices {list(device_assignment)}, and the "
+                f"program is placed on {list(placement.devices)}."
+            )
+        platform = compilation.platform_of(placement.devices[0])
+        if platform not in lowered.platforms:
+            raise ValueError(
+                f"the program was lowered for {', '.join(lowered.platforms)} and cannot be "
+                f"compiled for {platform}; lower it with lowering_platforms=({platform!r},)"
+            )
+        if len(lowered.platforms) > 1:
+            lowered = self._traced._lower_for((platform,), placement)
+        compiled = compilation.compile_lowered(lowered, placement, compiler_options=options)
+        return Compiled(self._traced, compiled)
+
+
+class Compiled(Stage):
+    """An executable for given types of arguments; called like the function, without static ones."""
+
+    # The function object of jaxlib in the place of the method: a call never enters Python.
+    __slots__ = ("__call__", "_compiled")
+
+    def __init__(self, traced: Traced, compiled: compilation.Compiled) -> None:
+        self._set(traced._program, traced._in_tree, compiled)
+
+    def _set(self, program: TracedProgram, in_tree: Any, compiled: compilation.Compiled) -> None:
+        self._program = program
+        self._in_tree = in_tree
+        self._compiled = compiled
+        self.__call__ = make_compiled_call(program, in_tree, compiled)
+
+    @classmethod
+    def of_executable(
+        cls, program: TracedProgram, in_tree: Any, compiled: compilation.Compiled
+    ) -> Compiled:
+        """A function that was loaded; ``program`` has its types and none of its equations."""
+        self = object.__new__(cls)
+        self._set(program, in_tree, compiled)
+        return self
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the executable; the same as calling the object."""
+        return self.__call__(*args, **kwargs)
+
+    def as_text(self) -> str:
+        """The optimised program as HLO text."""
+        modules = self._compiled.executable.loaded.hlo_modules()
+        return "\n\n".join(module.to_string() for module in modules)
+
+    def cost_analysis(self) -> dict[str, float]:
+        """Estimates such as ``flops`` and ``bytes accessed``."""
+        return dict(self._compiled.executable.loaded.cost_analysis())
+
+    def memory_analysis(self) -> Any:
+        """Sizes in bytes of arguments, results, temporaries and code."""
+        return self._compiled.executable.loaded.get_compiled_memory_stats()
+
+    def runtime_executable(self) -> Any:
+        """jaxlib's executable."""
+        return self._compiled.executable.loaded
+
+    # ---- where operands and results are ----
+
+    def _of_operands(self, kept_values: Sequence[Any], missing: Any) -> Any:
+        """Values of the operands that the executable takes, in the structure of all arguments."""
+        values = iter(kept_values)
+        flat = [next(values) if kept else missing for kept in self._compiled.lowered.kept]
+        return pytrees.tree_unflatten(self._in_tree, flat)
+
+    def _flat_input_shardings(self) -> Sequence[Any]:
+        return self._compiled.executable.in_shardings[len(self._compiled.constants) :]
+
+    @property
+    def input_shardings(self) -> Any:
+        """The sharding of each argument, in their structure; None for those it does not use."""
+        return self._of_operands(self._flat_input_shardings(), None)
+
+    @property
+    def output_shardings(self) -> Any:
+        """The sharding of each result, in their structure."""
+        shardings = self._compiled.executable.out_shardings
+        return pytrees.tree_unflatten(self._program.out_tree, list(shardings))
+
+    @property
+    def input_formats(self) -> Any:
+        """The layout and sharding of each argument, in their structure."""
+        skipped = len(self._compiled.lowered.ordered_effects) + len(self._compiled.constants)
+        layouts = self._compiled.executable.loaded.get_parameter_layouts()[skipped:]
+        formats = map(Format, map(Layout.from_pjrt_layout, layouts), self._flat_input_shardings())
+        return self._of_operands(list(formats), Format())
+
+    def _flat_output_formats(self) -> list[Format]:
+        skipped = len(self._compiled.lowered.ordered_effects)
+        layouts = self._compiled.executable.loaded.get_output_layouts()[skipped:]
+        shardings = self._compiled.executable.out_shardings
+        return list(map(Format, map(Layout.from_pjrt_layout, layouts), shardings))
+
+    @property
+    def output_formats(self) -> Any:
+        """The layout and sharding of each result, in their structure."""
+        return pytrees.tree_unflatten(self._program.out_tree, self._flat_output_formats())
+
+    @property
+    def out_info(self) -> Any:
+        """Shapes, dtypes and shardings of the results, in their structure."""
+        shardings = self._compiled.executable.out_shardings
+        structs = [
+            ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding)
+            for aval, sharding in zip(self._program.closed.out_avals, shardings, strict=True)
+        ]
+        return pytrees.tree_unflatten(self._program.out_tree, structs)
+
+
+def trace(fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dict) -> Traced:
+    """Traces a function for arrays or `ShapeDtypeStruct`s."""
+    program, leaves = trace_call(fun, options, args, kwargs, abstract=True)
+    for value in program.hoisted:
+        if isinstance(value, Tracer):
+            raise escaped_tracer_error(
+                value, f"was used by `{program.params['name']}`, traced ahead of time"
+            )
+    if options.static_argnums or options.static_argnames:
+        _, args, kwargs, _, _ = bind_statics(fun, options, args, kwargs)
+    in_tree = pytrees.tree_structure((args, kwargs))
+    operands = [*program.hoisted, *leaves]
+    if program.has_high:
+        from olympus_ir.expansions.high_types import lowered  # loaded where there are high types
+
+        operands = lowered(operands)
+    traced = Traced(program, options, in_tree, [committed_sharding(each) for each in operands])
+    layouts = [getattr(each, "_layout", None) for each in operands]
+    if any(isinstance(layout, Layout) for layout in layouts):
+        traced._layouts = tuple(layouts)
+    return traced

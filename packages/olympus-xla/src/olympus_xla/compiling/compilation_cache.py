@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The persistent compilation cache: executables on disk, found again by later processes.
+
+It is in use where a directory is configured: the flag ``olympus_compilation_cache_dir``, or
+``OLYMPUS_COMPILATION_CACHE_DIR`` in the environment. An entry is found by a key made of everything
+that the compiler's output depends on (`cache_key.executable_key`), so it is never stale. Any number
+of processes may use one directory at the same time: entries are written under another name first
+and then renamed, and a reader finds a whole entry or none.
+
+Loading an entry runs its machine code. A directory that others can write to lets them run code in
+the processes that use it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import struct
+import threading
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from olympus_ir.diagnostics import monitoring
+from olympus_ir.settings import config_cache_flags as flags
+from olympus_ir.settings import config_states
+
+from .. import _jaxlib
+from . import cache_key
+from .lowering import mlir
+
+__all__ = ["cache_in_use", "is_initialized", "reset_cache", "set_cache_dir"]
+
+_logger = logging.getLogger("olympus.compilation_cache")
+
+_MAGIC = b"OLYMPUS-EXECUTABLE\n"
+_HEADER = struct.Struct("<IQd")  # checksum, length once unpacked, seconds of compilation
+_SUFFIX = "-cache"
+_UNFINISHED = ".unfinished"
+# Unfinished files of processes that died are removed after this many seconds.
+_ABANDONED_AFTER = 3600.0
+
+
+class ProgramCache:
+    """A directory of executables.
+
+    Args:
+      directory: the directory; made where it does not exist.
+    """
+
+    def __init__(self, directory: str) -> None:
+        if "://" in directory:
+            raise ValueError(
+                f"olympus_compilation_cache_dir is {directory!r}; the compilation cache is kept in "
+                "a local directory, and cannot be at a URL"
+            )
+        self.directory = Path(directory)
+        self._lock = threading.Lock()
+
+    def path_of(self, name: str, key: str) -> Path:
+        """The file of an entry: the program's name is for people, the key decides."""
+        readable = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:64]
+        return self.directory / f"{readable}-{key}{_SUFFIX}"
+
+    def get(self, path: Path) -> tuple[bytes, float] | None:
+        """The serialized executable of an entry and how long it was compiled, or None.
+
+        Raises:
+          OSError: where there is an entry that cannot be read.
+          ValueError: where it is damaged.
+        """
+        try:
+            contents = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        start = len(_MAGIC) + _HEADER.size
+        if len(contents) < start or not contents.startswith(_MAGIC):
+            raise ValueError(f"{path} is not an executable of OLYMPUS's cache")
+        checksum, length, seconds = _HEADER.unpack_from(contents, len(_MAGIC))
+        packed = memoryview(contents)[start:]
+        if zlib.crc32(packed) != checksum:
+            raise ValueError(f"{path} is damaged: its checksum differs")
+        serialized = zlib.decompress(packed, bufsize=length)
+        if self._is_bounded():
+            os.utime(path)  # what was used last is removed last
+        return serialized, seconds
+
+    def put(self, path: Path, serialized: bytes, seconds: float = 0.0) -> None:
+        """Writes an entry, and removes the ones used longest ago where there are too many.
+
+        Raises:
+          OSError: where it cannot be written.
+        """
+        packed = zlib.compress(serialized, 1)
+        contents = _MAGIC + _HEADER.pack(zlib.crc32(packed), len(serialized), seconds) + packed
+        most = flags.compilation_cache_max_size.value
+        if self._is_bounded() and len(contents) > most:
+            _logger.info("%s is larger than the whole cache may be", path.name)
+            return
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        import tempfile  # here: processes that find all their programs write none (3 ms)
+
+        descriptor, unfinished = tempfile.mkstemp(suffix=_UNFINISHED, dir=self.directory)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(contents)
+            os.replace(unfinished, path)
+        except BaseException:
+            _remove(Path(unfinished))
+            raise
+        if self._is_bounded():
+            self._evict(most, keep=path)
+
+    def _is_bounded(self) -> bool:
+        return flags.compilation_cache_max_size.value >= 0
+
+    def _evict(self, most: int, keep: Path) -> None:
+        """Removes entries, the one used longest ago first, until the others fit."""
+        with self._lock:
+            entries = []
+            now = time.time()
+            with os.scandir(self.directory) as found:
+                for entry in found:
+                    try:
+                        status = entry.stat()
+                    except FileNotFoundError:  # another process removed it
+                        continue
+                    if entry.name.endswith(_SUFFIX):
+                        entries.append((status.st_mtime_ns, status.st_size, Path(entry.path)))
+                    elif entry.name.endswith(_UNFINISHED):
+                        if now - status.st_mtime > _ABANDONED_AFTER:
+                            _remove(Path(entry.path))
+            total = sum(size for _, size, _ in entries)
+            for _, size, path in sorted(entries):
+                if total <= most:
+                    break
+                if path != keep:
+                    _remove(path)
+                    total -= size
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink()
+    except OSError:  # another process did, or is reading it where that is in the way
+        pass
+
+
+# ---- the cache of the process ----
+
+_cache: ProgramCache | None = None
+
+
+def cache_in_use() -> ProgramCache | None:
+    """The cache that the flags ask for; None where they do not."""
+    global _cache
+    directory = flags.compilation_cache_dir.value
+    if not directory or not flags.enable_compilation_cache.value:
+        return None
+    if flags.compilation_cache_max_size.value == 0:
+        return None
+    if _cache is None or os.fspath(_cache.directory) != os.path.normpath(directory):
+        _cache = ProgramCache(directory)
+        _record("tasks_using_cache")
+    return _cache
+
+
+def is_initialized() -> bool:
+    """Whether the cache has been used since the process began, or since `reset_cache`."""
+    return _cache is not None
+
+
+def set_cache_dir(path: str | os.PathLike[str]) -> None:
+    """Keeps compiled programs in a directory, and looks for them there.
+
+    The same as setting the flag ``olympus_compilation_cache_dir``. Whoever can write to the
+    directory can run code in the processes that use it.
+
+    Args:
+      path: the directory.
+
+    Example:
+      >>> import tempfile
+      >>> set_cache_dir(tempfile.mkdtemp())
+    """
+    flags.compilation_cache_dir.update(os.fspath(path))
+
+
+def reset_cache() -> None:
+    """Forgets the cache's state in this process; the entries stay.
+
+    Example:
+      >>> reset_cache()
+      >>> is_initialized()
+      False
+    """
+    global _cache
+    _cache = None
+
+
+# ---- compiling through the cache ----
+
+
+def load_or_compile(
+    cache: ProgramCache,
+    module: Any,
+    devices: Sequence[Any],
+    options: Any,
+    compile_module: Callable[[Any], Any],
+) -> Any:
+    """An executable from the cache; else the compiler's, which is stored where it is worth it.
+
+    Args:
+      cache: the cache.
+      module: the MLIR module.
+      devices: the devices that it runs on.
+      options: XLA's compile options.
+      compile_module: compiles the module with the options.
+    """
+    key = cache_key.executable_key(module, devices, options)
+    if key is None:
+        return compile_module(options)
+    _record("compile_requests_use_cache")
+    name = mlir.module_name(module)
+    path = cache.path_of(name, key)
+    started = time.monotonic()
+    try:
+        found = cache.get(path)
+        if found is not None:
+            loaded = _jaxlib.deserialize_executable(found[0], devices, options)
+            seconds = time.monotonic() - started
+            _record("cache_hits")
+            _record_seconds("compile_time_saved_sec", found[1] - seconds)
+            _record_seconds("cache_retrieval_time_sec", seconds)
+            _logger.debug("Persistent compilation cache hit for '%s' with key %s", name, key)
+            if flags.compilation_cache_check_contents.value:
+                _check_same(name, loaded, compile_module(options))
+            return loaded
+    except Exception as error:
+        if isinstance(error, CacheContentsError) or flags.raise_persistent_cache_errors.value:
+            raise
+        warnings.warn(
+            f"Error reading persistent compilation cache entry for '{name}': {error}",
+            stacklevel=2,
+        )
+    explain = config_states.explain_cache_misses.value
+    _logger.log(
+        logging.WARNING if explain else logging.DEBUG,
+        "PERSISTENT COMPILATION CACHE MISS for '%s' with key %s",
+        name,
+        key,
+    )
+    started = time.monotonic()
+    loaded = compile_module(options)
+    _store(cache, path, name, loaded, time.monotonic() - started)
+    return loaded
+
+
+def _record(event: str) -> None:
+    monitoring.record_event(f"/jax/compilation_cache/{event}")
+
+
+def _record_seconds(event: str, seconds: float) -> None:
+    monitoring.record_event_duration_secs(f"/jax/compilation_cache/{event}", seconds)
+
+
+class CacheContentsError(RuntimeError):
+    """An executable in the cache is not the one that the compiler makes now."""
+
+
+def _check_same(name: str, cached: Any, compiled: Any) -> None:
+    if _jaxlib.hlo_without_metadata(cached) != _jaxlib.hlo_without_metadata(compiled):
+        raise CacheContentsError(
+            f"the executable of '{name}' in the persistent compilation cache differs from the one "
+            "compiled now; the flag olympus_compilation_cache_check_contents asks for this check"
+        )
+
+
+def _store(cache: ProgramCache, path: Path, name: str, loaded: Any, seconds: float) -> None:
+    least = flags.persistent_cache_min_compile_time_secs.value
+    if seconds < least:
+        _logger.debug("'%s' compiled in %.2f s, and is not stored (%.2f s)", name, seconds, least)
+        return
+    try:
+        serialized = _jaxlib.serialize_executable(loaded)
+        if serialized is None:
+            _logger.debug("'%s' cannot be serialized, and is not stored", name)
+            return
+        least_bytes = flags.persistent_cache_min_entry_size_bytes.value
+        if len(serialized) < least_bytes:
+            _logger.debug("'%s' has %d bytes, and is not stored", name, len(serialized))
+            return
+        cache.put(path, serialized, seconds)
+        _record("cache_misses")
+    except Exception as error:
+        if flags.raise_persistent_cache_errors.value:
+            raise
+        warnings.warn(
+            f"Error writing persistent compilation cache entry for '{name}': {error}",
+            stacklevel=2,
+        )

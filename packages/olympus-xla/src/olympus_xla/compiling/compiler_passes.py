@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passes of XLA's compiler that are written in Python: functions of HLO modules."""
+
+from __future__ import annotations
+
+import enum
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._jaxlib import clear_compiler_pass, register_compiler_pass
+from ..platforms import backends
+
+__all__ = [
+    "PipelineStage",
+    "clear_hlo_module_transformation",
+    "register_hlo_module_transformation",
+]
+
+_logger = logging.getLogger("olympus.compiler")
+
+
+class PipelineStage(enum.Enum):
+    """Where in the compiler's pipeline a pass runs: before or after scheduling."""
+
+    PRE_SCHEDULER = 0
+    POST_SCHEDULER = 1
+
+
+# Passes for platforms whose client is not there yet: (platform, name, stage, callback).
+_waiting: list[tuple[str, str, PipelineStage, Callable[[bytes], bytes | None]]] = []
+
+
+def register_hlo_module_transformation(
+    callback: Callable[[bytes], bytes | None],
+    *,
+    name: str,
+    stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
+    platforms: Sequence[str] | str | None = None,
+) -> None:
+    """Adds a pass to XLA's compiler. Programs that are compiled already stay as they are.
+
+    Args:
+      callback: takes a module, a serialized ``HloModuleProto``, and returns a changed one, or None
+        where it has changed nothing.
+      name: the pass's name.
+      stage: where in the pipeline it runs; passes of one stage run in the order of registration.
+      platforms: the platforms, or the one platform, whose compiler gets it; None for all.
+
+    Raises:
+      TypeError: where ``stage`` is not a `PipelineStage`.
+
+    Example:
+      >>> register_hlo_module_transformation(lambda module: None, name="nothing")
+      >>> clear_hlo_module_transformation("nothing")
+      True
+    """
+    _check_stage(stage)
+    for platform in _platforms(platforms):
+        if platform == "cpu":
+            register_compiler_pass(None, name, stage.value, callback)
+        elif backends.are_backends_initialized():
+            client = backends.backends().get(platform)
+            if client is not None:
+                register_compiler_pass(client, name, stage.value, callback)
+        else:
+            _waiting.append((platform, name, stage, callback))
+
+
+def clear_hlo_module_transformation(
+    name: str,
+    stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
+    platforms: Sequence[str] | str | None = None,
+) -> bool:
+    """Removes a pass from XLA's compiler.
+
+    Args:
+      name: the pass's name.
+      stage: where in the pipeline it runs.
+      platforms: the platforms, or the one platform, whose compiler has it; None for all.
+
+    Returns:
+      Whether there was such a pass.
+
+    Raises:
+      TypeError: where ``stage`` is not a `PipelineStage`.
+    """
+    _check_stage(stage)
+    found = False
+    for platform in _platforms(platforms):
+        if platform == "cpu":
+            found |= clear_compiler_pass(None, name, stage.value)
+        elif backends.are_backends_initialized() and platform in backends.backends():
+            client = backends.backends()[platform]
+            found |= clear_compiler_pass(client, name, stage.value)
+        kept = [each for each in _waiting if each[:3] != (platform, name, stage)]
+        found |= len(kept) < len(_waiting)
+        _waiting[:] = kept
+    return found
+
+
+def _check_stage(stage: Any) -> None:
+    if not isinstance(stage, PipelineStage):
+        raise TypeError(f"stage must be a PipelineStage, got {type(stage).__name__}: {stage!r}")
+
+
+def _platforms(asked: Sequence[str] | str | None) -> list[str]:
+    known = backends.known_platforms()
+    if asked is None:
+        return known
+    names = [asked] if isinstance(asked, str) else list(asked)
+    found = [each for name in names for each in backends.ALIASES.get(name, (name,))]
+    unknown = sorted(set(found) - set(known))
+    if unknown:
+        raise ValueError(f"unknown platforms {unknown}; there are {known}")
+    return list(dict.fromkeys(found))
+
+
+def _register_waiting(clients: dict[str, Any]) -> None:
+    """Registers the passes that waited for the client of their platform."""
+    for platform, name, stage, callback in _waiting:
+        client = clients.get(platform)
+        if client is not None:
+            try:
+                register_compiler_pass(client, name, stage.value, callback)
+            except RuntimeError as error:  # of a plugin that knows no passes in Python
+                _logger.warning("the compiler of %s does not take %r: %s", platform, name, error)
+    _waiting.clear()
+
+
+backends.on_bring_up(_register_waiting)

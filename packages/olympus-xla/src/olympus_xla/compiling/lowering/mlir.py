@@ -1,0 +1,552 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The MLIR context, and types and attributes by the values they stand for.
+
+Types and attributes belong to the context and never change, so each is made once and kept in a
+dictionary. The context is made with the first program that is lowered.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from jaxlib.mlir import ir as _ir
+from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
+from jaxlib.mlir._mlir_libs._mlir import globals as _bindings  # type: ignore[attr-defined]
+from jaxlib.mlir._mlir_libs._mlir.ir import _Context as _RawContext  # type: ignore[attr-defined]
+
+from olympus_ir.diagnostics import source_info
+from olympus_ir.diagnostics.errors import InconclusiveDimensionOperation
+from olympus_ir.settings.config_flags import (
+    hlo_source_file_canonicalization_regex,
+    include_full_tracebacks_in_locations,
+    traceback_in_locations_limit,
+)
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import AbstractToken, ShapedArray
+
+from ..._jaxlib import serialize_portable_artifact
+
+stablehlo = _stablehlo
+sdy = _sdy
+
+
+# The stubs of the bindings know less than the bindings do.
+ir: Any = _ir
+
+# The bindings import the Python module of a dialect (8 ms for those of a first program) when they
+# first show an operation or a type of it, unless there is nowhere to look for it. Lowering needs
+# none of them; `with_dialect_classes` is for those who look at a module.
+_dialect_packages = list(_bindings.dialect_search_modules)
+_bindings.dialect_search_modules = []
+
+
+def with_dialect_classes(module: Any) -> Any:
+    """The module; from now on operations are shown as instances of their dialects' classes."""
+    _bindings.dialect_search_modules = _dialect_packages
+    return module
+
+
+# MLIR's own dialects, as far as programs use them.
+upstream_dialects = ir.DialectRegistry()
+_jax_mlir_ext.register_dialects(upstream_dialects)
+
+
+class OlympusIrContext(_RawContext):
+    """A context with the dialects that programs use; the public one loads all there are."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.append_dialect_registry(upstream_dialects)
+        self.load_all_available_dialects()
+        # The C++ context refers to its pool without owning it.
+        self.thread_pool = ir.ThreadPool()
+        self.set_thread_pool(self.thread_pool)
+        for dialect in (_stablehlo, _chlo, _sdy):
+            dialect.register_dialect(self)
+
+
+_context: Any = None
+# Building MLIR is not thread-safe in one context, and one context is what makes caches possible.
+lowering_lock = threading.RLock()
+_compiling_threads: set[int] = set()
+_compiler_calls_python = False
+
+
+def expect_calls_from_compiler() -> None:
+    """Says that from now on programs ask the compiler for calls, from threads of its own."""
+    global _compiler_calls_python
+    _compiler_calls_python = True
+
+
+def way_to_compiler() -> tuple[bool, Any]:
+    """How XLA is given a module, so that no other thread changes its context meanwhile.
+
+    Returns:
+      Whether as bytes, which it reads in a context of its own: where several threads compile. And
+      what to hold while it works on a module: the lock, where there are other threads at all,
+      unless it calls Python, which builds programs, from threads of its own.
+    """
+    _compiling_threads.add(threading.get_ident())
+    if _compiler_calls_python or threading.active_count() == 1:
+        return False, contextlib.nullcontext()
+    return len(_compiling_threads) > 1, lowering_lock
+
+
+def context() -> Any:
+    """The process's MLIR context."""
+    global _context
+    if _context is None:
+        with lowering_lock:
+            if _context is None:
+                _context = OlympusIrContext()
+    return _context
+
+
+def unknown_location() -> Any:
+    return _cached(("loc",), lambda: ir.Location.unknown(context()))
+
+
+_cache: dict[Any, Any] = {}
+
+
+def _cached(key: Any, make: Any) -> Any:
+    value = _cache.get(key)
+    if value is None:
+        value = _cache[key] = make()
+    return value
+
+
+# ---- types ----
+
+
+def _make_element_types() -> dict[Any, Any]:
+    c = context()
+    signless, unsigned = ir.IntegerType.get_signless, ir.IntegerType.get_unsigned
+    types = {
+        np.bool_: signless(1, context=c),
+        ml_dtypes.int2: signless(2, context=c),
+        ml_dtypes.int4: signless(4, context=c),
+        np.int8: signless(8, context=c),
+        np.int16: signless(16, context=c),
+        np.int32: signless(32, context=c),
+        np.int64: signless(64, context=c),
+        ml_dtypes.uint2: unsigned(2, context=c),
+        ml_dtypes.uint4: unsigned(4, context=c),
+        np.uint8: unsigned(8, context=c),
+        np.uint16: unsigned(16, context=c),
+        np.uint32: unsigned(32, context=c),
+        np.uint64: unsigned(64, context=c),
+        np.float16: ir.F16Type.get(c),
+        ml_dtypes.bfloat16: ir.BF16Type.get(c),
+        np.float32: ir.F32Type.get(c),
+        np.float64: ir.F64Type.get(c),
+        np.complex64: ir.ComplexType.get(ir.F32Type.get(c)),
+        np.complex128: ir.ComplexType.get(ir.F64Type.get(c)),
+        ml_dtypes.float8_e3m4: ir.Float8E3M4Type.get(c),
+        ml_dtypes.float8_e4m3: ir.Float8E4M3Type.get(c),
+        ml_dtypes.float8_e4m3b11fnuz: ir.Float8E4M3B11FNUZType.get(c),
+        ml_dtypes.float8_e4m3fn: ir.Float8E4M3FNType.get(c),
+        ml_dtypes.float8_e4m3fnuz: ir.Float8E4M3FNUZType.get(c),
+        ml_dtypes.float8_e5m2: ir.Float8E5M2Type.get(c),
+        ml_dtypes.float8_e5m2fnuz: ir.Float8E5M2FNUZType.get(c),
+        ml_dtypes.float8_e8m0fnu: ir.Float8E8M0FNUType.get(c),
+        ml_dtypes.float4_e2m1fn: ir.Float4E2M1FNType.get(c),
+    }
+    return {np.dtype(dtype): mlir_type for dtype, mlir_type in types.items()}
+
+
+def element_type(dtype: Any) -> Any:
+    """The MLIR type of one element."""
+    table = _cached("element types", _make_element_types)
+    if dtype == dtypes.float0:
+        return table[np.dtype(np.bool_)]
+    try:
+        return table[dtype]
+    except KeyError:
+        raise TypeError(f"arrays of dtype {dtype} cannot be compiled by XLA") from None
+
+
+_tensor_types: dict[Any, Any] = {}
+
+
+def tensor_type(shape: Sequence[int], dtype: Any) -> Any:
+    """The MLIR type of an array."""
+    key = (tuple(shape), dtype)
+    found = _tensor_types.get(key)
+    if found is None:
+        if has_symbolic(shape):
+            return SymbolicType(key[0], dtype)
+        found = _tensor_types[key] = ir.RankedTensorType.get(
+            list(shape), element_type(dtype), loc=unknown_location()
+        )
+    return found
+
+
+def has_symbolic(sizes: Sequence[Any]) -> bool:
+    """Whether any of the sizes is a symbolic dimension."""
+    return any(hasattr(size, "_is_symbolic_dimension") for size in sizes)
+
+
+class SymbolicType:
+    """The type of an array some of whose sizes are symbolic dimensions.
+
+    MLIR's type knows no more of them than that they are dynamic. A context for symbolic shapes
+    builds the operation, with the sizes as operands.
+    """
+
+    __slots__ = ("dtype", "shape", "type")
+
+    def __init__(self, shape: tuple[Any, ...], dtype: Any) -> None:
+        dynamic = ir.ShapedType.get_dynamic_size()
+        sizes = [size if type(size) is int else dynamic for size in shape]
+        self.shape = shape
+        self.dtype = dtype
+        self.type = ir.RankedTensorType.get(sizes, element_type(dtype), loc=unknown_location())
+
+
+def plain_types(types: Sequence[Any]) -> list[Any]:
+    """MLIR's types of types some of which may be symbolic."""
+    return [kind.type if kind.__class__ is SymbolicType else kind for kind in types]
+
+
+class SymbolicIntegers:
+    """What would be an attribute of integers, with symbolic dimensions among them."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+
+_aval_types: dict[Any, Any] = {}
+
+
+def aval_type(aval: Any) -> Any:
+    """The MLIR type of an abstract value; of extended dtypes, that of the array behind."""
+    found = _aval_types.get(aval)
+    if found is None:
+        found = ir_type_handlers.get(aval.__class__, _array_type)(aval)
+        if found.__class__ is SymbolicType:
+            return found
+        if len(_aval_types) > 16384:  # avals are interned weakly: do not keep all that ever were
+            _aval_types.clear()
+        _aval_types[aval] = found
+    return found
+
+
+def _array_type(aval: Any) -> Any:
+    physical = physical_aval(aval)
+    return tensor_type(physical.shape, physical.dtype)
+
+
+# From a class of abstract values to the function that gives the MLIR type of one.
+ir_type_handlers: dict[type, Callable[[Any], Any]] = {
+    ShapedArray: _array_type,
+    AbstractToken: lambda _: token_type(),
+}
+
+
+def unvarying(aval: Any) -> Any:
+    """The type without the axes of a mesh over which its values vary or are split."""
+    if getattr(aval, "vma", None) or aval.layout is not None:
+        return aval.update(vma=frozenset(), sharding=None)
+    return aval
+
+
+def physical_aval(aval: Any) -> Any:
+    """The type of the array that represents values of an extended dtype; else the type itself."""
+    if isinstance(aval, ShapedArray) and dtypes.is_extended(aval.dtype):
+        element = aval.dtype.physical_element_aval()
+        return ShapedArray((*aval.shape, *element.shape), element.dtype)
+    return aval
+
+
+def token_type() -> Any:
+    return _cached("token", lambda: ir.Type.parse("!stablehlo.token", context=context()))
+
+
+def symbolic_integer(value: Any) -> SymbolicIntegers:
+    """What would be an attribute of one integer, of a symbolic dimension."""
+    return SymbolicIntegers(np.array(value, object))
+
+
+# ---- attributes ----
+
+
+def i64(value: int) -> Any:
+    return _cached(
+        ("i64", value),
+        lambda: ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context=context()), value),
+    )
+
+
+def i32(value: int) -> Any:
+    return _cached(
+        ("i32", value),
+        lambda: ir.IntegerAttr.get(ir.IntegerType.get_signless(32, context=context()), value),
+    )
+
+
+def ui8(value: int) -> Any:
+    return _cached(
+        ("ui8", value),
+        lambda: ir.IntegerAttr.get(ir.IntegerType.get_unsigned(8, context=context()), value),
+    )
+
+
+def boolean(value: bool) -> Any:
+    return _cached(("bool", bool(value)), lambda: ir.BoolAttr.get(bool(value), context=context()))
+
+
+def string(value: str | bytes) -> Any:
+    return _cached(("str", value), lambda: ir.StringAttr.get(value, context=context()))
+
+
+def symbol(name: str) -> Any:
+    return _cached(("symbol", name), lambda: ir.FlatSymbolRefAttr.get(name, context=context()))
+
+
+def array(attributes: Sequence[Any]) -> Any:
+    return ir.ArrayAttr.get(list(attributes), context=context())
+
+
+def dictionary(attributes: dict[str, Any]) -> Any:
+    return ir.DictAttr.get(attributes, context=context())
+
+
+def unit() -> Any:
+    return _cached("unit", lambda: ir.UnitAttr.get(context=context()))
+
+
+def i64_array(values: Sequence[int]) -> Any:
+    try:
+        values = tuple(map(int, values))
+    except InconclusiveDimensionOperation:
+        return SymbolicIntegers(np.array(values, object))
+    return _cached(
+        ("i64s", values), lambda: ir.DenseI64ArrayAttr.get(list(values), context=context())
+    )
+
+
+def boolean_array(values: Sequence[bool]) -> Any:
+    values = tuple(map(bool, values))
+    return _cached(
+        ("bools", values), lambda: ir.DenseBoolArrayAttr.get(list(values), context=context())
+    )
+
+
+def i64_elements(values: Any) -> Any:
+    """A dense constant attribute of 64-bit integers, such as padding configurations."""
+    values = np.asarray(values)
+    if values.dtype == object:
+        return SymbolicIntegers(values)
+    values = values.astype(np.int64)
+    key = ("i64 elements", values.shape, tuple(values.ravel().tolist()))
+
+    def make() -> Any:
+        element = ir.IntegerType.get_signless(64, context=context())
+        kind = ir.RankedTensorType.get(list(values.shape), element, loc=unknown_location())
+        return ir.DenseElementsAttr.get(np.ascontiguousarray(values), type=kind, context=context())
+
+    return _cached(key, make)
+
+
+def parsed(text: str) -> Any:
+    """An attribute from its text, such as ``#stablehlo<comparison_direction LT>``."""
+    return _cached(("parsed", text), lambda: ir.Attribute.parse(text, context=context()))
+
+
+def dense(value: np.ndarray) -> Any:
+    """A dense constant attribute with the values of an array."""
+    value = np.asarray(value)
+    if value.dtype == dtypes.float0:  # tangents of integers: nothing, written as booleans
+        value = np.zeros(value.shape, np.bool_)
+    kind = tensor_type(value.shape, value.dtype)
+    if value.dtype.isbuiltin != 1:  # types of ml_dtypes: the bits are what is wanted
+        value = value.view(np.uint8 if value.dtype.itemsize == 1 else np.uint16)
+    return ir.DenseElementsAttr.get(np.ascontiguousarray(value), type=kind, context=context())
+
+
+_scalars: dict[Any, Any] = {}
+
+
+def splat(value: Any, shape: Sequence[int], dtype: Any) -> Any:
+    """A dense constant attribute whose elements are all ``value``."""
+    scalar = np.asarray(value, dtype)
+    key = (scalar.tobytes(), dtype, tuple(shape))
+    found = _scalars.get(key)
+    if found is None:
+        if dtype == dtypes.float0:  # as in `dense`
+            scalar, dtype = np.zeros((), np.bool_), np.dtype(np.bool_)
+        kind = tensor_type(shape, dtype)
+        if 0 in shape:
+            element = dense(np.zeros(shape, dtype))
+        else:
+            bits = scalar.reshape(1)
+            if bits.dtype.isbuiltin != 1:
+                bits = bits.view(np.uint8 if bits.dtype.itemsize == 1 else np.uint16)
+            element = ir.DenseElementsAttr.get(bits, type=kind, context=context())
+        if len(_scalars) > 16384:
+            _scalars.clear()
+        found = _scalars[key] = element
+    return found
+
+
+def result_accuracy(accuracy: Any) -> Any:
+    """The attribute for how exact a mathematical function must be: a mode or a tolerance."""
+    if hasattr(accuracy, "atol"):
+        fields = (
+            f"atol = {float(accuracy.atol):e}, rtol = {float(accuracy.rtol):e}, "
+            f"ulps = {int(accuracy.ulps)}, mode = #stablehlo.result_accuracy_mode<TOLERANCE>"
+        )
+    elif hasattr(accuracy, "name"):
+        fields = f"mode = #stablehlo.result_accuracy_mode<{accuracy.name}>"
+    else:
+        raise NotImplementedError(
+            f"Accuracy {accuracy} not supported: it is an AccuracyMode or a Tolerance"
+        )
+    return parsed(f"#stablehlo.result_accuracy<{fields}>")
+
+
+# ---- locations ----
+
+# Of those that the flag allows by default: lines further out cost time and tell little.
+_FRAMES_IN_LOCATIONS = 10
+
+
+def _file_name(code: Any) -> str | None:
+    """The file that a location names, or None for frames of the library."""
+    name = code.co_filename
+    if not source_info.is_user_file(name):
+        return None
+    pattern = hlo_source_file_canonicalization_regex.value
+    return name if not pattern else re.sub(pattern, "", name)
+
+
+def _frame_limit() -> int:
+    """How many of the user's lines a location has at most; 0 for none of them."""
+    if not include_full_tracebacks_in_locations.value:
+        return 1
+    limit = traceback_in_locations_limit.value
+    if limit == traceback_in_locations_limit.default:
+        return _FRAMES_IN_LOCATIONS
+    return _ALL_FRAMES if limit < 0 else limit
+
+
+_ALL_FRAMES = 10_000
+# The locations of operations, by what determines them: `context` keeps them here.
+locations: dict[Any, Any] = {}
+
+
+def _forget_locations(_: Any) -> None:
+    locations.clear()
+    for key in [key for key in _cache if isinstance(key, tuple) and key[0] == "locations"]:
+        del _cache[key]
+
+
+for _flag in (
+    hlo_source_file_canonicalization_regex,
+    include_full_tracebacks_in_locations,
+    traceback_in_locations_limit,
+):
+    _flag.add_global_hook(_forget_locations)
+
+
+def traceback_location(traceback: Any, name: str) -> Any:
+    """The location of an equation: its name in the program, and the user's lines."""
+    limit = _frame_limit()
+    if traceback is None or not limit:
+        return ir.Location.name(name, childLoc=unknown_location(), context=context())
+    cache = _cached(
+        ("locations", limit),
+        lambda: _jax_mlir_ext.TracebackToLocationCache(
+            code_to_filename=_file_name, frame_limit=limit, context=context()
+        ),
+    )
+    inner = cache.get(traceback)
+    return ir.Location.name(name, childLoc=inner, context=context())
+
+
+def index_elements(values: Sequence[int]) -> Any:
+    """A dense constant attribute of indices, such as one layout."""
+    values = tuple(values)
+
+    def make() -> Any:
+        kind = ir.RankedTensorType.get(
+            [len(values)], ir.IndexType.get(context=context()), loc=unknown_location()
+        )
+        return ir.DenseIntElementsAttr.get(
+            np.asarray(values, np.int64), type=kind, context=context()
+        )
+
+    return _cached(("index", values), make)
+
+
+def bytecode(module: Any) -> bytes:
+    """A module in MLIR's binary form."""
+    out = io.BytesIO()
+    with lowering_lock:
+        module.operation.write_bytecode(file=out)
+    return out.getvalue()
+
+
+def bytecode_without_locations(module: Any) -> bytes:
+    """A module in MLIR's binary form, without source positions: equal for equal programs."""
+    with lowering_lock, context(), unknown_location():
+        stripped = module.operation.clone()
+        _strip_locations().run(stripped)
+        out = io.BytesIO()
+        stripped.write_bytecode(file=out)
+    return out.getvalue()
+
+
+def _strip_locations() -> Any:
+    from jaxlib.mlir.passmanager import PassManager  # wanted with a compilation cache only
+
+    return _cached(
+        "strip locations",
+        lambda: PassManager.parse("builtin.module(strip-debuginfo)", context=context()),
+    )
+
+
+def module_name(module: Any) -> str:
+    """The name of a module."""
+    return module.operation.attributes["sym_name"].value
+
+
+# ---- portable artifacts ----
+
+
+def portable_artifact(module: Any, *, newest: bool = False) -> bytes:
+    """A module in StableHLO's portable form, which later versions can read.
+
+    Args:
+      module: the module, which stays as it is.
+      newest: whether to write the current version of StableHLO; otherwise the one of twelve weeks
+        ago, for consumers that are not of today.
+
+    Raises:
+      ValueError: where the module has operations that this version does not know.
+    """
+    if newest:
+        version = _stablehlo.get_current_version()
+    else:
+        twelve_weeks = _stablehlo.StablehloCompatibilityRequirement.WEEK_12
+        version = _stablehlo.get_version_from_compatibility_requirement(twelve_weeks)
+    return serialize_portable_artifact(module, version)
+
+
+def portable_module(artifact: bytes) -> Any:
+    """The module of a portable artifact, in the process's context.
+
+    Raises:
+      ValueError: where it cannot be read.
+    """
+    return _stablehlo.deserialize_portable_artifact(context(), artifact)

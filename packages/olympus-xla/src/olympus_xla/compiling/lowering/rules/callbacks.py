@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowering of callbacks: custom calls into the interpreter.
+
+The Python function is handed to the executable, which addresses it by its index. XLA passes
+read-only views of its buffers, valid during the call, and checks nothing of what comes back; the
+wrappers below copy and check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.lax import callbacks
+from olympus_ir.programs.tracing import evaluation_trace, set_current_trace
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.effects import (
+    io_effect,
+    ordered_debug_effect,
+    ordered_effects,
+    ordered_io_effect,
+)
+from olympus_ir.types.placement import PartitionSpec
+
+from ....foreign.callback_errors import calling_back
+from .. import mlir
+from ..context import LoweringContext, ModuleLowering
+from ..mlir import ir
+from ..platforms import by_platform
+from ..shardings import spec_attribute
+from ..tables import lowering_rules
+
+_TARGETS = {
+    "cpu": "xla_ffi_python_cpu_callback",
+    "cuda": "xla_ffi_python_gpu_callback",
+    "rocm": "xla_ffi_python_gpu_callback",
+}
+# Those that the partitioner leaves on each device, with what that device has of the arguments.
+_PARTITIONED_TARGETS = {
+    name: target.replace("xla_ffi_", "xla_ffi_partitioned_") for name, target in _TARGETS.items()
+}
+
+
+def _wrapper(run: Callable[..., Sequence[Any]], params: dict[str, Any]) -> Callable[..., tuple]:
+    """The function that XLA calls with NumPy views; ``run`` is the interpreter's."""
+    to_array = _array_maker()
+
+    def call(*views: Any) -> tuple:
+        # XLA's threads have no trace of their own, and the calling thread may be tracing.
+        with calling_back(), set_current_trace(evaluation_trace):
+            operands = [to_array(view) for view in views if view is not None]
+            return tuple(np.asarray(result) for result in run(*operands, **params))
+
+    return call
+
+
+def _array_maker() -> Callable[[Any], Any]:
+    from ....arrays.transfer import (
+        put_leaf,  # the transfer functions are made of lowered programs' parts
+    )
+
+    return lambda view: put_leaf(np.array(view))
+
+
+def emit_callback(
+    context: LoweringContext,
+    function: Callable[..., tuple],
+    operands: Sequence[Any],
+    operand_avals: Sequence[ShapedArray],
+    result_avals: Sequence[ShapedArray],
+    *,
+    has_side_effect: bool,
+    effect: Any = None,
+    on_each_device: bool = False,
+) -> list[Any]:
+    """A call of a Python function of NumPy arrays; with an ordered effect, in order."""
+    is_ordered = effect is not None and effect in ordered_effects
+    results, token = python_call(
+        context,
+        function,
+        operands,
+        operand_avals,
+        result_avals,
+        has_side_effect=has_side_effect,
+        token=context.tokens[effect] if is_ordered else None,
+        on_each_device=on_each_device,
+    )
+    if is_ordered:
+        context.tokens[effect] = token
+    return results
+
+
+def python_call(
+    context: LoweringContext,
+    function: Callable[..., tuple],
+    operands: Sequence[Any],
+    operand_avals: Sequence[ShapedArray],
+    result_avals: Sequence[ShapedArray],
+    *,
+    has_side_effect: bool,
+    token: Any = None,
+    on_each_device: bool = False,
+    sharding: Any = None,
+) -> tuple[list[Any], Any]:
+    """A call of a Python function of NumPy arrays.
+
+    Args:
+      context: where.
+      function: takes views, which are valid during the call, and returns a tuple of arrays.
+      operands: the values of its arguments.
+      operand_avals: their types.
+      result_avals: the types of its results.
+      has_side_effect: whether it is called even where its results are not used.
+      token: the token that the call follows; None where its order does not matter.
+      on_each_device: whether each device calls it with its own part of the arguments.
+      sharding: the attribute that says how the call is laid out over devices; None for the usual.
+
+    Returns:
+      The results' values, and the token after the call; None without a token.
+    """
+    token_types = [] if token is None else [mlir.token_type()]
+    kinds = token_types + [mlir.aval_type(aval) for aval in result_avals]
+    if len(context.platforms) > 1:
+
+        def emit(inner: LoweringContext) -> list[Any]:
+            results, after = python_call(
+                inner,
+                function,
+                operands,
+                operand_avals,
+                result_avals,
+                has_side_effect=has_side_effect,
+                token=token,
+                on_each_device=on_each_device,
+                sharding=sharding,
+            )
+            return results if token is None else [after, *results]
+
+        return _without_token(by_platform(context, emit, kinds), token)
+    module = context.module
+    platform = next(iter(context.platforms))
+    target = _TARGETS.get(platform)
+    if target is None:
+        raise NotImplementedError(
+            f"callbacks cannot be lowered for {platform}: they run on {', '.join(_TARGETS)}"
+        )
+    index = len(module.host_callbacks)
+    module.host_callbacks.append(function if token is None else _with_token(function))
+    ui64 = ir.IntegerType.get_unsigned(64, context=mlir.context())
+    no_layout: list[Sequence[int]] = [()] * len(token_types)
+
+    def row_major(aval: ShapedArray) -> Sequence[int]:
+        return range(len(mlir.physical_aval(aval).shape))[::-1]
+
+    if on_each_device:
+        if token is not None and module.num_partitions > 1:
+            raise ValueError(
+                "ordered effects are not supported for more than 1 device where each of them calls "
+                "back with its own part (partitioned=True): the devices run at the same time"
+            )
+        target = _PARTITIONED_TARGETS[platform]
+    if sharding is not None:
+        placed = {"sdy.sharding": sharding}
+    elif on_each_device:
+        # The partitioner wants the placement that a call on whole arrays has.
+        placed = _on_first_device(module, len(kinds))
+    else:
+        placed = _on_first_device(module, len(kinds))
+        if placed:
+            operands = list(map(_whole, [context] * len(operands), operands, operand_avals))
+    results = context.custom_call(
+        target,
+        kinds,
+        [*([] if token is None else [token]), *operands],
+        backend_config={"index": ir.IntegerAttr.get(ui64, index)},
+        has_side_effect=has_side_effect,
+        operand_layouts=no_layout + [row_major(aval) for aval in operand_avals],
+        result_layouts=no_layout + [row_major(aval) for aval in result_avals],
+        attributes=placed,
+    )
+    return _without_token(results, token)
+
+
+def _without_token(values: list[Any], token: Any) -> tuple[list[Any], Any]:
+    return (values, None) if token is None else (values[1:], values[0])
+
+
+def _with_token(function: Callable[..., tuple]) -> Callable[..., tuple]:
+    """The function as it is called where a token is an operand.
+
+    In the place of each token a None arrives, and the first result stands for the token.
+    """
+    return lambda *views: (None, *function(*views))
+
+
+def _on_first_device(module: ModuleLowering, num_results: int) -> dict[str, Any]:
+    """In a partitioned program the function is called once, on whole arrays, not on their parts.
+
+    Where the program is divided by hand, by `shard_map`, each device calls it with its own.
+    """
+    if module.num_partitions == 1 or module.axis_context is not None:
+        return {}
+    # Also what has no results is placed by one entry.
+    each = ", ".join([f"<@{module.first_device_symbol()}, []>"] * max(num_results, 1))
+    return {"sdy.sharding": mlir.parsed(f"#sdy.sharding_per_value<[{each}]>")}
+
+
+def _whole(context: LoweringContext, operand: Any, aval: ShapedArray) -> Any:
+    """The operand on all devices: the partitioner knows no better way to one device."""
+    mesh = context.module.mesh
+    if mesh is None:
+        return operand
+    physical = mlir.physical_aval(aval)
+    attribute = spec_attribute(
+        PartitionSpec(), physical.ndim, mesh=context.module.mesh_symbol(mesh)
+    )
+    return context.operation(
+        "sdy.sharding_constraint", [mlir.aval_type(aval)], (operand,), {"sharding": attribute}
+    ).result
+
+
+def _debugging(run: Callable[..., Any], effect_of: Callable[[dict[str, Any]], Any]) -> Any:
+    def rule(context: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        emit_callback(
+            context,
+            _wrapper(run, params),
+            operands,
+            context.avals_in,
+            (),
+            has_side_effect=True,
+            effect=effect_of(params),
+            on_each_device=params["partitioned"],
+        )
+        return []
+
+    return rule
+
+
+lowering_rules.define(
+    lax.debug_print_p,
+    _debugging(
+        callbacks.run_debug_print,
+        lambda params: ordered_debug_effect if params["ordered"] else None,
+    ),
+)
+lowering_rules.define(
+    lax.debug_callback_p,
+    _debugging(callbacks.run_debug_callback, lambda params: params["effect"]),
+)
+
+
+@lowering_rules.define(lax.pure_callback_p)
+def _pure_callback(context: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+    return emit_callback(
+        context,
+        _wrapper(callbacks.run_callback, params),
+        operands,
+        context.avals_in,
+        context.avals_out,
+        has_side_effect=False,
+    )
+
+
+@lowering_rules.define(lax.io_callback_p)
+def _io_callback(context: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+    return emit_callback(
+        context,
+        _wrapper(callbacks.run_callback, params),
+        operands,
+        context.avals_in,
+        context.avals_out,
+        has_side_effect=True,
+        effect=ordered_io_effect if params["ordered"] else io_effect,
+    )

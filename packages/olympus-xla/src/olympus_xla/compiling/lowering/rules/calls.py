@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowering of calls: functions of the module, emitted once for one program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir import lax
+from olympus_ir.types import effects
+
+from .. import mlir
+from ..context import LoweringContext, program_key
+from ..layouts import partial_sums_as_typed
+from ..names import IN_FUNCTIONS, name_call
+from ..repetition import outlined_in
+from ..tables import lowering_rules
+
+
+def ordered_effects_of(program: Any) -> list[Any]:
+    """The ordered effects of a program, in a fixed order."""
+    if not program.effects:
+        return []
+    return sorted(effects.ordered_effects.filter_in(program.effects), key=str)
+
+
+def call_program(
+    context: LoweringContext,
+    name: str,
+    closed: Any,
+    operands: Sequence[Any],
+    key: Any = None,
+    label: str | None = None,
+) -> list[Any]:
+    """Calls a program as a function of the module, passing the tokens of its ordered effects.
+
+    Args:
+      context: where.
+      name: the function's name.
+      closed: the program.
+      operands: its operands.
+      key: what distinguishes the function from others for the same program.
+      label: how the names of its operations begin; ``name`` where not given.
+    """
+    ordered = ordered_effects_of(closed)
+    symbol = context.module.function_for(
+        (program_key(closed), name, key),
+        name,
+        outlined_in(context, closed),
+        IN_FUNCTIONS,
+        ordered,
+        context.platforms,
+    )
+    tokens = [context.tokens[effect] for effect in ordered]
+    result_types = [mlir.token_type()] * len(ordered) + [
+        mlir.aval_type(aval) for aval in closed.out_avals
+    ]
+    name_call(context, name if label is None else label)
+    results = context.call(symbol, result_types, [*tokens, *operands])
+    for effect, token in zip(ordered, results, strict=False):
+        context.tokens[effect] = token
+    return results[len(ordered) :]
+
+
+@lowering_rules.define(lax.jit_p)
+def _jit(context: LoweringContext, *operands: Any, jaxpr: Any, name: str, **params: Any) -> Any:
+    return call_program(context, name, jaxpr, operands, label=f"jit({name})")
+
+
+@lowering_rules.define(lax.closed_call_p)
+def _closed_call(
+    context: LoweringContext, *operands: Any, call_jaxpr: Any, **params: Any
+) -> list[Any]:
+    return call_program(context, "closed_call", call_jaxpr, operands)
+
+
+def _in_place(context: LoweringContext, *operands: Any, call_jaxpr: Any, **params: Any) -> Any:
+    return context.lower(call_jaxpr, operands)
+
+
+lowering_rules.define(lax.custom_jvp_call_p, _in_place)
+lowering_rules.define(lax.custom_vjp_call_p, _in_place)
+
+
+@lowering_rules.define(lax.checkpoint_p)
+def _checkpoint(
+    context: LoweringContext,
+    *operands: Any,
+    jaxpr: Any,
+    prevent_cse: Any,
+    differentiated: bool,
+    policy: Any,
+) -> list[Any]:
+    from olympus_ir.programs.olympuspr import ClosedOlympuspr, close_olympuspr
+
+    closed = jaxpr if isinstance(jaxpr, ClosedOlympuspr) else close_olympuspr(jaxpr)
+    wanted = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
+    if differentiated and wanted and operands:
+        # Else the second computation would be merged with the first, whose values then stay.
+        types = [operand.type for operand in operands]
+        results = context.operation("stablehlo.optimization_barrier", types, operands).results
+        operands = partial_sums_as_typed(context, context.avals_in, results)
+    return call_program(context, "checkpoint", closed, operands)
+
+
+@lowering_rules.define(lax.optimization_barrier_p)
+def _optimization_barrier(context: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+    if not operands:
+        return []
+    return list(
+        context.operation("stablehlo.optimization_barrier", context.result_types, operands).results
+    )

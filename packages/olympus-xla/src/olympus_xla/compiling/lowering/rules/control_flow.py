@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowering of branches and loops.
+
+Regions refer to values of the blocks around them, so only what changes is carried. Ordered
+effects are carried as tokens before everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.lax.control_flow.linear_solves import split_operands
+from olympus_ir.lax.control_flow.platforms import index_of_platform
+from olympus_ir.lax.control_flow.predicates import with_scalar_condition
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+
+from .. import mlir
+from ..context import LoweringContext
+from ..names import name_call, scope_of
+from ..platforms import by_platform
+from ..repetition import outlined_in
+from ..tables import lowering_rules
+from .calls import call_program, ordered_effects_of
+
+_INT32 = np.dtype(np.int32)
+_BOOL = np.dtype(np.bool_)
+
+
+def _ordered(programs: Sequence[ClosedOlympuspr]) -> list[Any]:
+    found = {effect for program in programs for effect in ordered_effects_of(program)}
+    return sorted(found, key=str)
+
+
+def _enter(context: LoweringContext, effects: Sequence[Any], tokens: Sequence[Any]) -> None:
+    context.tokens.update(zip(effects, tokens, strict=True))
+
+
+@lowering_rules.define(lax.platform_index_p)
+def _platform_index(context: LoweringContext, *, platforms: Any) -> Any:
+    def emit(inner: LoweringContext) -> list[Any]:
+        return [inner.scalar(index_of_platform(platforms, inner.platforms[0]), _INT32)]
+
+    (index,) = _on_each_platform(context, emit, context.result_types)
+    return index
+
+
+def _on_each_platform(
+    context: LoweringContext, emit: Any, result_types: Sequence[Any], effects: Sequence[Any] = ()
+) -> list[Any]:
+    if len(context.platforms) == 1:
+        return emit(context)
+    return by_platform(context, emit, result_types, effects)
+
+
+@lowering_rules.define(lax.cond_p)
+def _cond(
+    context: LoweringContext,
+    index: Any,
+    *operands: Any,
+    branches: Any,
+    branches_platforms: Any = None,
+    **params: Any,
+) -> list[Any]:
+    effects = _ordered(branches)
+    if branches_platforms is not None:
+        # Only the branch of the platform is part of the program: the others may not compile there.
+        def emit(inner: LoweringContext) -> list[Any]:
+            position = index_of_platform(branches_platforms, inner.platforms[0])
+            prefix = inner.name_prefix
+            inner.name_prefix = scope_of(inner, f"cond/branch_{position}_fun")
+            results = inner.lower(branches[position], operands)
+            inner.name_prefix = prefix
+            return results
+
+        return _on_each_platform(context, emit, context.result_types, effects)
+    index_aval = context.avals_in[0]
+    if index_aval.dtype == _BOOL:
+        index = context.convert(index, (), _INT32)
+    types = [mlir.token_type()] * len(effects) + context.result_types
+    case = context.operation("stablehlo.case", types, [index], regions=len(branches))
+    for position, branch in enumerate(branches):
+        inner = context.region(case, position, ())
+        inner.name_prefix = scope_of(context, f"cond/branch_{position}_fun")
+        results = inner.lower(branch, operands)
+        inner.end_region([*(inner.tokens[effect] for effect in effects), *results])
+    results = list(case.results)
+    _enter(context, effects, results[: len(effects)])
+    return results[len(effects) :]
+
+
+def while_loop(
+    context: LoweringContext,
+    initial: Sequence[Any],
+    types: Sequence[Any],
+    condition: Any,
+    body: Any,
+    effects: Sequence[Any] = (),
+) -> list[Any]:
+    """A ``stablehlo.while``.
+
+    Args:
+      context: where the loop stands.
+      initial: the carried values before the loop.
+      types: their MLIR types.
+      condition: from a context and the carried values to a scalar of bools.
+      body: from a context and the carried values to the next ones.
+      effects: ordered effects, whose tokens are carried first.
+    """
+    tokens = [context.tokens[effect] for effect in effects]
+    all_types = [mlir.token_type()] * len(effects) + list(types)
+    loop = context.operation("stablehlo.while", all_types, [*tokens, *initial], regions=2)
+    count = len(effects)
+
+    inner = context.region(loop, 0, all_types)
+    arguments = list(inner.block.arguments)
+    _enter(inner, effects, arguments[:count])
+    inner.end_region([condition(inner, arguments[count:])])
+
+    inner = context.region(loop, 1, all_types)
+    arguments = list(inner.block.arguments)
+    _enter(inner, effects, arguments[:count])
+    results = body(inner, arguments[count:])
+    inner.end_region([*(inner.tokens[effect] for effect in effects), *results])
+
+    results = list(loop.results)
+    _enter(context, effects, results[:count])
+    return results[count:]
+
+
+@lowering_rules.define(lax.while_p)
+def _while(context: LoweringContext, *given: Any, **params: Any) -> list[Any]:
+    operands, params = with_scalar_condition(given, params)
+    cond_jaxpr, cond_nconsts = params["cond_jaxpr"], params["cond_nconsts"]
+    body_jaxpr, body_nconsts = params["body_jaxpr"], params["body_nconsts"]
+    cond_consts = operands[:cond_nconsts]
+    body_consts = operands[cond_nconsts : cond_nconsts + body_nconsts]
+    initial = operands[cond_nconsts + body_nconsts :]
+    effects = _ordered([cond_jaxpr, body_jaxpr])
+    prefix = scope_of(context, "while")
+
+    def condition(inner: LoweringContext, carry: Sequence[Any]) -> Any:
+        inner.name_prefix = f"{prefix}/cond"
+        (predicate,) = inner.lower(cond_jaxpr, [*cond_consts, *carry])
+        return predicate
+
+    def body(inner: LoweringContext, carry: Sequence[Any]) -> list[Any]:
+        inner.name_prefix = f"{prefix}/body"
+        return inner.lower(outlined_in(inner, body_jaxpr), [*body_consts, *carry])
+
+    return while_loop(context, initial, context.result_types, condition, body, effects)
+
+
+def _index_slice(context: LoweringContext, operand: Any, aval: Any, index: Any) -> Any:
+    """``operand[index]``, of an operand whose physical type is ``aval``."""
+    shape = aval.shape
+    zero = context.scalar(0, _INT32)
+    piece = context.create(
+        "stablehlo.dynamic_slice",
+        mlir.tensor_type((1, *shape[1:]), aval.dtype),
+        (operand, index, *[zero] * (len(shape) - 1)),
+        {"slice_sizes": mlir.i64_array((1, *shape[1:]))},
+    )
+    return context.reshape(piece, shape[1:], aval.dtype)
+
+
+def _index_update(context: LoweringContext, operand: Any, aval: Any, value: Any, index: Any) -> Any:
+    """``operand.at[index].set(value)``."""
+    shape = aval.shape
+    zero = context.scalar(0, _INT32)
+    piece = context.reshape(value, (1, *shape[1:]), aval.dtype)
+    return context.create(
+        "stablehlo.dynamic_update_slice",
+        mlir.tensor_type(shape, aval.dtype),
+        (operand, piece, index, *[zero] * (len(shape) - 1)),
+    )
+
+
+@lowering_rules.define(lax.scan_p)
+def _scan(
+    context: LoweringContext,
+    *operands: Any,
+    jaxpr: Any,
+    length: int,
+    reverse: bool,
+    num_consts: int,
+    num_carry: int,
+    unroll: int = 1,
+    **params: Any,
+) -> list[Any]:
+    consts = list(operands[:num_consts])
+    carry = list(operands[num_consts : num_consts + num_carry])
+    xs = list(operands[num_consts + num_carry :])
+    xs_avals = [mlir.physical_aval(a) for a in context.avals_in[num_consts + num_carry :]]
+    ys_avals = [mlir.physical_aval(a) for a in context.avals_out[num_carry:]]
+    effects = _ordered([jaxpr])
+    ys = [context.full(0, aval.shape, aval.dtype) for aval in ys_avals]
+    prefix = scope_of(context, "while/body")
+    name_call(context, "while")
+    is_symbolic = type(length) is not int
+    if is_symbolic:
+        unroll = 1  # a number of steps that is not known is no multiple of anything
+    unroll = max(1, min(int(unroll), length)) if length and not is_symbolic else 1
+    steps, rest = divmod(length, unroll)
+
+    def step(inner: LoweringContext, counter: Any, carry: Any, ys: Any) -> tuple[Any, Any]:
+        """One application of the body at iteration ``counter``."""
+        index = counter
+        if reverse:
+            last = inner.scalar(length - 1, _INT32)
+            index = inner.create(
+                "stablehlo.subtract", mlir.tensor_type((), _INT32), (last, counter)
+            )
+        slices = [_index_slice(inner, x, aval, index) for x, aval in zip(xs, xs_avals, strict=True)]
+        arguments = [*consts, *carry, *slices]
+        if unroll == 1:
+            results = inner.lower(outlined_in(inner, jaxpr), arguments)
+        else:
+            results = call_program(inner, "body", jaxpr, arguments)
+        new_ys = [
+            _index_update(inner, y, aval, value, index)
+            for y, aval, value in zip(ys, ys_avals, results[num_carry:], strict=True)
+        ]
+        return results[:num_carry], new_ys
+
+    def advance(inner: LoweringContext, counter: Any, by: int) -> Any:
+        return inner.create(
+            "stablehlo.add",
+            mlir.tensor_type((), _INT32),
+            (counter, inner.scalar(by, _INT32)),
+        )
+
+    def condition(inner: LoweringContext, values: Sequence[Any]) -> Any:
+        bound = inner.scalar(steps * unroll, _INT32)
+        return inner.compare("LT", values[0], bound, (), _INT32)
+
+    def body(inner: LoweringContext, values: Sequence[Any]) -> list[Any]:
+        inner.name_prefix = prefix
+        counter = values[0]
+        carry, ys = list(values[1 : 1 + num_carry]), list(values[1 + num_carry :])
+        for offset in range(unroll):
+            at = counter if offset == 0 else advance(inner, counter, offset)
+            carry, ys = step(inner, at, carry, ys)
+        return [advance(inner, counter, unroll), *carry, *ys]
+
+    if is_symbolic or steps > 1 or (steps == 1 and unroll == 1):
+        types = [mlir.tensor_type((), _INT32), *context.result_types]
+        initial = [context.scalar(0, _INT32), *carry, *ys]
+        results = while_loop(context, initial, types, condition, body, effects)
+        carry, ys = results[1 : 1 + num_carry], results[1 + num_carry :]
+    elif steps == 1:
+        rest += unroll
+    for offset in range(0 if is_symbolic else length - rest, 0 if is_symbolic else length):
+        carry, ys = step(context, context.scalar(offset, _INT32), carry, ys)
+    return [*carry, *ys]
+
+
+@lowering_rules.define(lax.linear_solve_p)
+def _linear_solve(
+    context: LoweringContext, *operands: Any, const_lengths: Any, jaxprs: Any
+) -> list[Any]:
+    """The solver in place; the other programs serve derivatives alone."""
+    consts, right_hand_sides = split_operands(operands, const_lengths)
+    return context.lower(jaxprs.solve, [*consts.solve, *right_hand_sides])

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowering of convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.lax.convolution import conv_general_dilated_p
+from olympus_ir.lax.convolution_shapes import permuted
+from olympus_ir.types import dtypes
+
+from .. import mlir
+from ..context import LoweringContext
+from ..tables import define_for_platform, lower_with, lowering_rules
+from .contractions import precision_attribute
+
+
+def _dimension_numbers(numbers: Any) -> Any:
+    """Dimension numbers as an attribute, such as ``[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]``."""
+    written = [
+        _letters(spec, letters) for spec, letters in zip(numbers, ("bf", "oi", "bf"), strict=True)
+    ]
+    return mlir.parsed(f"#stablehlo.conv<{written[0]}x{written[1]}->{written[2]}>")
+
+
+def _letters(spec: Sequence[int], letters: str) -> str:
+    names = [*letters, *map(str, range(len(spec) - 2))]
+    placed = [""] * len(spec)
+    for place, name in zip(spec, names, strict=True):
+        placed[place] = name
+    return f"[{', '.join(placed)}]"
+
+
+@lowering_rules.define(conv_general_dilated_p)
+def _conv_general_dilated(
+    context: LoweringContext,
+    lhs: Any,
+    rhs: Any,
+    *,
+    window_strides: tuple,
+    padding: tuple,
+    lhs_dilation: tuple,
+    rhs_dilation: tuple,
+    dimension_numbers: Any,
+    feature_group_count: int,
+    batch_group_count: int,
+    precision: Any,
+    **params: Any,
+) -> Any:
+    aval = context.aval_out
+    lhs_shape, rhs_shape = (aval_in.shape for aval_in in context.avals_in)
+    if 0 in aval.shape or 0 in lhs_shape or 0 in rhs_shape:
+        return context.full(0, aval.shape, aval.dtype)
+    if precision.__class__ is not tuple:
+        precision = None  # algorithms are for dot products: convolutions have none to choose
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    pads, shape = list(padding), list(aval.shape)
+    sizes, window = permuted(lhs_shape, lhs_spec)[2:], permuted(rhs_shape, rhs_spec)[2:]
+    if any(_is_longer(length, size) for length, size in zip(window, sizes, strict=True)):
+        for number, geometry in enumerate(
+            zip(sizes, window, window_strides, padding, lhs_dilation, rhs_dilation, strict=True)
+        ):
+            if _is_taken_for_a_group(*geometry):
+                pads[number] = (0, window_strides[number])  # for one window more
+                shape[out_spec[number + 2]] += 1
+    count = len(pads)
+    result = context.create(
+        "stablehlo.convolution",
+        mlir.tensor_type(shape, aval.dtype),
+        (lhs, rhs),
+        {
+            "window_strides": mlir.i64_array(window_strides),
+            "padding": mlir.i64_elements(np.reshape(pads, (count, 2))),
+            "lhs_dilation": mlir.i64_array(lhs_dilation),
+            "rhs_dilation": mlir.i64_array(rhs_dilation),
+            "window_reversal": mlir.boolean_array((False,) * count),
+            "dimension_numbers": _dimension_numbers(dimension_numbers),
+            "feature_group_count": mlir.i64(feature_group_count),
+            "batch_group_count": mlir.i64(batch_group_count),
+            "precision_config": precision_attribute(precision),
+        },
+    )
+    if tuple(shape) == aval.shape:
+        return result
+    return context.create(
+        "stablehlo.slice",
+        mlir.aval_type(aval),
+        (result,),
+        {
+            "start_indices": mlir.i64_array((0,) * len(shape)),
+            "limit_indices": mlir.i64_array(aval.shape),
+            "strides": mlir.i64_array((1,) * len(shape)),
+        },
+    )
+
+
+def _is_longer(length: Any, size: Any) -> bool:
+    # Of symbolic sizes nothing is known here; XLA sees the program when they are numbers.
+    return type(length) is int and type(size) is int and length > size
+
+
+def _is_taken_for_a_group(
+    size: int,
+    window: int,
+    stride: int,
+    padding: tuple[int, int],
+    lhs_dilation: int,
+    rhs_dilation: int,
+) -> bool:
+    """Whether XLA errs in a spatial dimension, and may end the process.
+
+    A group of products can be written as a spatial dimension with this dilation and stride, if its
+    size is that of the window. XLA's simplifier does not look at the size when it exchanges input
+    and kernel, as it does where the kernel is larger. With padding, the dimension is not mistaken.
+    """
+    return (
+        tuple(padding) == (0, 0)
+        and rhs_dilation == 1
+        and lhs_dilation == window
+        and stride == window - 1
+        and size != window
+    )
+
+
+def _of_parts(lhs: Any, rhs: Any, **params: Any) -> Any:
+    """The convolution of complex numbers by those of their parts."""
+    preferred = params.pop("preferred_element_type")
+    if preferred is not None:
+        preferred = np.zeros((), preferred).real.dtype
+
+    def convolve(x: Any, y: Any) -> Any:
+        return conv_general_dilated_p.bind(x, y, preferred_element_type=preferred, **params)
+
+    lhs_real, lhs_imag, rhs_real, rhs_imag = (
+        part(x) for x in (lhs, rhs) for part in (lax.real, lax.imag)
+    )
+    return lax.complex(
+        lax.sub(convolve(lhs_real, rhs_real), convolve(lhs_imag, rhs_imag)),
+        lax.add(convolve(lhs_real, rhs_imag), convolve(lhs_imag, rhs_real)),
+    )
+
+
+_lower_parts = lower_with(_of_parts)
+
+
+def _on_graphics_processors(context: LoweringContext, *operands: Any, **params: Any) -> Any:
+    """Their libraries convolve real numbers only."""
+    is_complex = dtypes.issubdtype(context.aval_out.dtype, np.complexfloating)
+    rule = _lower_parts if is_complex else _conv_general_dilated
+    return rule(context, *operands, **params)
+
+
+for _platform in ("cuda", "rocm"):
+    define_for_platform(conv_general_dilated_p, _platform, _on_graphics_processors)

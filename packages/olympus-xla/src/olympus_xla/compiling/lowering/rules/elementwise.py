@@ -1,0 +1,424 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowering of elementwise operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.programs.olympuspr import Literal
+from olympus_ir.types import dtypes
+
+from .. import mlir
+from ..comparisons import comparison_attributes
+from ..context import LoweringContext
+from ..tables import lowering_rules, nary, spread
+
+
+def _define(primitive: Any, operation: str) -> None:
+    lowering_rules.define(primitive, nary(operation))
+
+
+for _name, _operation in {
+    "neg": "stablehlo.negate",
+    "floor": "stablehlo.floor",
+    "ceil": "stablehlo.ceil",
+    "is_finite": "stablehlo.is_finite",
+    "exp": "stablehlo.exponential",
+    "log": "stablehlo.log",
+    "log1p": "stablehlo.log_plus_one",
+    "expm1": "stablehlo.exponential_minus_one",
+    "tanh": "stablehlo.tanh",
+    "logistic": "stablehlo.logistic",
+    "tan": "stablehlo.tan",
+    "asin": "chlo.asin",
+    "acos": "chlo.acos",
+    "atan": "chlo.atan",
+    "sinh": "chlo.sinh",
+    "cosh": "chlo.cosh",
+    "asinh": "chlo.asinh",
+    "acosh": "chlo.acosh",
+    "atanh": "chlo.atanh",
+    "atan2": "stablehlo.atan2",
+    "sqrt": "stablehlo.sqrt",
+    "rsqrt": "stablehlo.rsqrt",
+    "cbrt": "stablehlo.cbrt",
+    "abs": "stablehlo.abs",
+    "real": "stablehlo.real",
+    "imag": "stablehlo.imag",
+    "complex": "stablehlo.complex",
+    "add": "stablehlo.add",
+    "sub": "stablehlo.subtract",
+    "and": "stablehlo.and",
+    "or": "stablehlo.or",
+    "xor": "stablehlo.xor",
+    "not": "stablehlo.not",
+    "shift_left": "stablehlo.shift_left",
+    "shift_right_logical": "stablehlo.shift_right_logical",
+    "shift_right_arithmetic": "stablehlo.shift_right_arithmetic",
+    "population_count": "stablehlo.popcnt",
+    "mulhi": "chlo.mulhi",
+    "clz": "stablehlo.count_leading_zeros",
+    "erf": "chlo.erf",
+    "erfc": "chlo.erfc",
+    "erf_inv": "chlo.erf_inv",
+    "lgamma": "chlo.lgamma",
+    "digamma": "chlo.digamma",
+    "nextafter": "chlo.next_after",
+    "add_any": "stablehlo.add",
+}.items():
+    _define(getattr(lax, f"{_name}_p"), _operation)
+
+
+_multiply = nary("stablehlo.multiply")
+
+
+@lowering_rules.define(lax.mul_p)
+def _mul(context: LoweringContext, left: Any, right: Any, *, out_dtype: Any = None) -> Any:
+    aval = context.aval_out
+    if out_dtype is None or context.avals_in[0].dtype == aval.dtype:
+        return _multiply(context, left, right)
+    # The product of wider elements: the operands are widened first.
+    operands = []
+    for operand, aval_in in zip((left, right), context.avals_in, strict=True):
+        operand = context.convert(operand, aval_in.shape, aval.dtype)
+        if aval_in.shape != aval.shape:
+            dimensions = range(len(aval_in.shape))
+            operand = context.broadcast(operand, aval.shape, aval.dtype, dimensions)
+        operands.append(operand)
+    return context.create("stablehlo.multiply", mlir.aval_type(aval), operands)
+
+
+def _are_equal(x: Any, y: Any) -> Any:
+    """Whether elements of an extended dtype are carried by equal numbers."""
+    rank = max(x.ndim, y.ndim)
+    numbers = []
+    for each in (x, y):
+        plain = lax.from_edtype(each)
+        missing = rank - each.ndim
+        numbers.append(lax.expand_dims(plain, tuple(range(missing))) if missing else plain)
+    equal = lax.eq(*numbers)
+    return lax.reduce_and(equal, tuple(range(rank, equal.ndim)))
+
+
+_extended_comparisons = {"EQ": _are_equal, "NE": lambda x, y: lax.bitwise_not(_are_equal(x, y))}
+
+
+def _comparison(direction: str, *, total_order: bool = False) -> Any:
+    def rule(context: LoweringContext, left: Any, right: Any) -> Any:
+        equation = context.equation
+        aval = equation.outvars[0].aval
+        operands: Any = (left, right)
+        first, second = equation.invars
+        if dtypes.is_extended(first.aval.dtype):
+            return context.inline_function(_extended_comparisons[direction], operands, {})
+        if first.aval.shape != second.aval.shape:
+            operands = spread(context, operands, aval.shape)
+        total = total_order and dtypes.issubdtype(first.aval.dtype, np.floating)
+        return context.create(
+            "stablehlo.compare",
+            mlir.aval_type(aval),
+            operands,
+            comparison_attributes(direction, first.aval.dtype, total),
+        )
+
+    return rule
+
+
+def _division(operation: str) -> Any:
+    """Division or remainder; of integers by zero what XLA defines: all bits set, or the dividend.
+
+    XLA's constant folding divides by zero on the host where the divisor turns out to be constant,
+    which ends the process. So a divisor that may be zero is replaced first.
+    """
+    plain = nary(operation)
+
+    def rule(context: LoweringContext, *operands: Any) -> Any:
+        aval, divisor = context.aval_out, context.equation.invars[1]
+        if not dtypes.issubdtype(aval.dtype, np.integer) or (
+            type(divisor) is Literal and divisor.val != 0
+        ):
+            return plain(context, *operands)
+        shape, dtype = aval.shape, aval.dtype
+        if any(atom.aval.shape != shape for atom in context.equation.invars):
+            operands = tuple(spread(context, operands, shape))
+        dividend, number = operands
+        kind = mlir.aval_type(aval)
+        is_zero = context.compare("EQ", number, context.full(0, shape, dtype), shape, dtype)
+        one = context.full(1, shape, dtype)
+        number = context.create("stablehlo.select", kind, (is_zero, one, number))
+        result = context.create(operation, kind, (dividend, number))
+        if operation == "stablehlo.divide":
+            dividend = context.full(np.int64(-1).astype(dtype), shape, dtype)
+        return context.create("stablehlo.select", kind, (is_zero, dividend, result))
+
+    return rule
+
+
+def complex_extreme(
+    context: LoweringContext, operation: str, left: Any, right: Any, shape: tuple, dtype: Any
+) -> Any:
+    """The ``"maximum"`` or ``"minimum"`` of complex numbers, in the order of a dictionary.
+
+    The compiler's own looks at the real parts alone.
+    """
+    part = np.zeros((), dtype).real.dtype
+    direction = "GT" if operation == "maximum" else "LT"
+    kind = mlir.tensor_type(shape, part)
+    real, other_real = [context.create("stablehlo.real", kind, (x,)) for x in (left, right)]
+    imag, other_imag = [context.create("stablehlo.imag", kind, (x,)) for x in (left, right)]
+    is_equal = context.compare("EQ", real, other_real, shape, part)
+    by_real = context.compare(direction, real, other_real, shape, part)
+    by_imag = context.compare(direction, imag, other_imag, shape, part)
+    flags = mlir.tensor_type(shape, np.dtype(np.bool_))
+    takes_left = context.create("stablehlo.select", flags, (is_equal, by_imag, by_real))
+    kind = mlir.tensor_type(shape, dtype)
+    return context.create("stablehlo.select", kind, (takes_left, left, right))
+
+
+def _extreme(operation: str) -> Any:
+    plain = nary(f"stablehlo.{operation}")
+
+    def rule(context: LoweringContext, *operands: Any) -> Any:
+        aval = context.aval_out
+        if not dtypes.issubdtype(aval.dtype, np.complexfloating):
+            return plain(context, *operands)
+        left, right = spread(context, operands, aval.shape)
+        return complex_extreme(context, operation, left, right, aval.shape, aval.dtype)
+
+    return rule
+
+
+lowering_rules.define(lax.max_p, _extreme("maximum"))
+lowering_rules.define(lax.min_p, _extreme("minimum"))
+lowering_rules.define(lax.div_p, _division("stablehlo.divide"))
+lowering_rules.define(lax.rem_p, _division("stablehlo.remainder"))
+
+for _name, _direction in {
+    "eq": "EQ",
+    "ne": "NE",
+    "lt": "LT",
+    "le": "LE",
+    "gt": "GT",
+    "ge": "GE",
+}.items():
+    lowering_rules.define(getattr(lax, f"{_name}_p"), _comparison(_direction))
+for _name, _direction in {"eq_to": "EQ", "lt_to": "LT", "le_to": "LE"}.items():
+    lowering_rules.define(getattr(lax, f"{_name}_p"), _comparison(_direction, total_order=True))
+
+
+@lowering_rules.define(lax.sign_p)
+def _sign(context: LoweringContext, operand: Any, **params: Any) -> Any:
+    aval = context.aval_out
+    if not dtypes.issubdtype(aval.dtype, np.unsignedinteger):
+        return context.create("stablehlo.sign", mlir.aval_type(aval), (operand,))
+    zero = context.full(0, aval.shape, aval.dtype)
+    one = context.full(1, aval.shape, aval.dtype)
+    is_zero = context.compare("EQ", operand, zero, aval.shape, aval.dtype)
+    return context.create("stablehlo.select", mlir.aval_type(aval), (is_zero, zero, one))
+
+
+@lowering_rules.define(lax.round_p)
+def _round(context: LoweringContext, operand: Any, *, rounding_method: Any) -> Any:
+    to_even = int(rounding_method) == 1
+    name = "stablehlo.round_nearest_even" if to_even else "stablehlo.round_nearest_afz"
+    return context.create(name, mlir.aval_type(context.aval_out), (operand,))
+
+
+@lowering_rules.define(lax.exp2_p)
+def _exp2(context: LoweringContext, operand: Any, *, accuracy: Any = None) -> Any:
+    aval = context.aval_out
+    attributes = None
+    if accuracy is not None:
+        attributes = {"result_accuracy": mlir.result_accuracy(accuracy)}
+    log_2 = context.full(np.log(2.0), aval.shape, aval.dtype)
+    scaled = context.create("stablehlo.multiply", mlir.aval_type(aval), (log_2, operand))
+    return context.create("stablehlo.exponential", mlir.aval_type(aval), (scaled,), attributes)
+
+
+@lowering_rules.define(lax.square_p)
+def _square(context: LoweringContext, operand: Any, **params: Any) -> Any:
+    kind = mlir.aval_type(context.aval_out)
+    if dtypes.issubdtype(context.aval_out.dtype, np.complexfloating):
+        # Of large parts, the difference of the squares overflows where their product does not.
+        return context.create("chlo.square", kind, (operand,))
+    return context.create("stablehlo.multiply", kind, (operand, operand))
+
+
+def _sine_of_complex(z: Any, **params: Any) -> Any:
+    x, (cosh, sinh) = lax.real(z), _hyperbolic(lax.imag(z))
+    imag = lax.mul(lax.cos(x), sinh)
+    real = lax.select(lax.eq(x, lax.full_like(x, 0)), x, lax.mul(lax.sin(x), cosh))
+    return lax.complex(real, imag)
+
+
+def _cosine_of_complex(z: Any, **params: Any) -> Any:
+    x, y = lax.real(z), lax.imag(z)
+    cosh, sinh = _hyperbolic(y)
+    is_zero = lax.eq(x, lax.full_like(x, 0))
+    imag = lax.select(is_zero, lax.full_like(x, 0), lax.neg(lax.mul(lax.sin(x), sinh)))
+    return lax.complex(lax.mul(lax.cos(x), cosh), imag)
+
+
+def _hyperbolic(y: Any) -> tuple[Any, Any]:
+    """Hyperbolic cosine and sine, exact near zero."""
+    half = lax.full_like(y, 0.5)
+    up, down = lax.expm1(y), lax.expm1(lax.neg(y))
+    cosh = lax.add(lax.mul(half, lax.add(up, down)), lax.full_like(y, 1))
+    return cosh, lax.mul(half, lax.sub(up, down))
+
+
+def _trigonometric(operation: str, of_complex: Any) -> Any:
+    """Sine or cosine; the compiler's own lose the signs of zeros of complex numbers, and NaNs
+    appear for infinities on the imaginary axis."""
+    plain = nary(operation)
+
+    def rule(context: LoweringContext, operand: Any, **params: Any) -> Any:
+        if dtypes.issubdtype(context.aval_out.dtype, np.complexfloating):
+            return context.inline_function(of_complex, (operand,), {})
+        return plain(context, operand, **params)
+
+    return rule
+
+
+lowering_rules.define(lax.sin_p, _trigonometric("stablehlo.sine", _sine_of_complex))
+lowering_rules.define(lax.cos_p, _trigonometric("stablehlo.cosine", _cosine_of_complex))
+
+
+@lowering_rules.define(lax.conj_p)
+def _conj(context: LoweringContext, operand: Any, **params: Any) -> Any:
+    aval_in, aval = context.avals_in[0], context.aval_out
+    part_dtype = np.finfo(aval.dtype).dtype
+    part = mlir.tensor_type(aval.shape, part_dtype)
+    if not dtypes.issubdtype(aval_in.dtype, np.complexfloating):
+        zero = context.full(0, aval.shape, part_dtype)
+        return context.create("stablehlo.complex", mlir.aval_type(aval), (operand, zero))
+    real = context.create("stablehlo.real", part, (operand,))
+    imag = context.create("stablehlo.imag", part, (operand,))
+    negative = context.create("stablehlo.negate", part, (imag,))
+    return context.create("stablehlo.complex", mlir.aval_type(aval), (real, negative))
+
+
+@lowering_rules.define(lax.pow_p)
+def _pow(context: LoweringContext, base: Any, exponent: Any, **params: Any) -> Any:
+    aval = context.aval_out
+    operands = []
+    for operand, aval_in in zip((base, exponent), context.avals_in, strict=True):
+        if aval_in.dtype != aval.dtype:
+            operand = context.convert(operand, aval_in.shape, aval.dtype)
+        if aval_in.shape != aval.shape:
+            operand = context.broadcast(operand, aval.shape, aval.dtype, range(len(aval_in.shape)))
+        operands.append(operand)
+    return context.create("stablehlo.power", mlir.aval_type(aval), operands)
+
+
+@lowering_rules.define(lax.integer_pow_p)
+def _integer_pow(context: LoweringContext, operand: Any, *, y: int) -> Any:
+    """Repeated squaring: as few multiplications as the exponent has bits."""
+    aval = context.aval_out
+    kind = mlir.aval_type(aval)
+    if y == 0:
+        return context.full(1, aval.shape, aval.dtype)
+    remaining, power, result = abs(y), operand, None
+    while remaining:
+        if remaining & 1:
+            result = (
+                power
+                if result is None
+                else context.create("stablehlo.multiply", kind, (result, power))
+            )
+        remaining >>= 1
+        if remaining:
+            power = context.create("stablehlo.multiply", kind, (power, power))
+    if y < 0:
+        one = context.full(1, aval.shape, aval.dtype)
+        result = context.create("stablehlo.divide", kind, (one, result))
+    return result
+
+
+@lowering_rules.define(lax.select_n_p)
+def _select_n(context: LoweringContext, which: Any, *cases: Any) -> Any:
+    avals = context.avals_in
+    aval, which_aval = context.aval_out, avals[0]
+    physical = mlir.physical_aval(aval)
+    kind = mlir.aval_type(aval)
+    if len(cases) == 1:
+        return cases[0]
+    if physical is not aval and which_aval.shape:
+        # The selector of typed keys has no dimension for the words of a key.
+        which = context.broadcast(
+            which, physical.shape, which_aval.dtype, range(len(which_aval.shape))
+        )
+        which_aval = which_aval.update(shape=physical.shape)
+
+    def choose(first: int, count: int) -> Any:
+        if count == 1:
+            return cases[first]
+        middle = count // 2
+        if which_aval.dtype == np.bool_:
+            below = which
+            return context.create("stablehlo.select", kind, (below, cases[1], cases[0]))
+        bound = context.full(first + middle, which_aval.shape, which_aval.dtype)
+        below = context.compare("LT", which, bound, which_aval.shape, which_aval.dtype)
+        return context.create(
+            "stablehlo.select",
+            kind,
+            (below, choose(first, middle), choose(first + middle, count - middle)),
+        )
+
+    return choose(0, len(cases))
+
+
+@lowering_rules.define(lax.clamp_p)
+def _clamp(context: LoweringContext, low: Any, operand: Any, high: Any) -> Any:
+    return context.create("stablehlo.clamp", mlir.aval_type(context.aval_out), (low, operand, high))
+
+
+@lowering_rules.define(lax.convert_element_type_p)
+def _convert_element_type(context: LoweringContext, operand: Any, **params: Any) -> Any:
+    aval_in, aval = context.avals_in[0], context.aval_out
+    old, new = aval_in.dtype, aval.dtype
+    if old == new:
+        return operand
+    if dtypes.issubdtype(old, np.complexfloating) and not dtypes.issubdtype(
+        new, np.complexfloating
+    ):
+        real = np.finfo(old).dtype
+        operand = context.create("stablehlo.real", mlir.tensor_type(aval.shape, real), (operand,))
+        old = real
+        if old == new:
+            return operand
+    if new == np.bool_:
+        # XLA's conversion to bool truncates; an array is true where it differs from zero.
+        zero = context.full(0, aval.shape, old)
+        return context.compare("NE", operand, zero, aval.shape, old)
+    return context.create("stablehlo.convert", mlir.aval_type(aval), (operand,))
+
+
+@lowering_rules.define(lax.bitcast_convert_type_p)
+def _bitcast(context: LoweringContext, operand: Any, **params: Any) -> Any:
+    return context.create("stablehlo.bitcast_convert", mlir.aval_type(context.aval_out), (operand,))
+
+
+@lowering_rules.define(lax.reduce_precision_p)
+def _reduce_precision(
+    context: LoweringContext, operand: Any, *, exponent_bits: int, mantissa_bits: int
+) -> Any:
+    return context.create(
+        "stablehlo.reduce_precision",
+        mlir.aval_type(context.aval_out),
+        (operand,),
+        {"exponent_bits": mlir.i32(exponent_bits), "mantissa_bits": mlir.i32(mantissa_bits)},
+    )
+
+
+def _identity(context: LoweringContext, operand: Any, **params: Any) -> Any:
+    return operand
+
+
+for _name in ("copy", "copy_p", "stage", "stop_gradient", "to_edtype", "from_edtype"):
+    _primitive = getattr(lax, f"{_name}_p", None)
+    if _primitive is not None and _primitive not in lowering_rules:
+        lowering_rules.define(_primitive, _identity)

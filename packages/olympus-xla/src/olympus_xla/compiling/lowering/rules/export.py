@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowering of calls of exported functions: their modules become part of the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...._jaxlib import register_called_routines
+from ....arrays.spec_search import spec_of_hlo
+from ....exported import DisabledSafetyCheck, Exported, call_exported_p
+from .. import mlir
+from ..context import LoweringContext, ModuleLowering
+from ..mlir import ir
+from ..platforms import by_platform, index_type
+from ..shardings import spec_attribute
+from ..tables import lowering_rules
+
+# Attributes of a module's operands and results that only mean something at its boundary.
+_BOUNDARY_ATTRIBUTES = ("tf.aliasing_output", "jax.buffer_donor", "sdy.sharding", "mhlo.sharding")
+
+
+@lowering_rules.define(call_exported_p)
+def _call_exported(context: LoweringContext, *operands: Any, exported: Exported) -> list[Any]:
+    _check_platforms(context, exported)
+    devices = context.module.num_partitions
+    if exported.nr_devices not in (1, devices):
+        raise ValueError(
+            f"Function {exported.fun_name} was exported for {exported.nr_devices} devices and is "
+            f"called in a context with {devices} devices, which is not allowed. Pass arguments "
+            "that lie on as many devices, or jit the caller with shardings over them."
+        )
+    values = [
+        _constrain(context, operands[position], exported, position, is_result=False)
+        for position in exported.module_kept_var_idx
+    ]
+    result_types = context.result_types
+    if exported.is_symbolic:
+        context.module.needs_refinement = True
+        values = _converted(
+            context, values, [exported.in_avals[p] for p in exported.module_kept_var_idx]
+        )
+        result_types = [mlir.aval_type(aval) for aval in exported.out_avals]
+    elif exported.uses_global_constants:
+        context.module.needs_refinement = True
+    if len(exported.platforms) > 1:
+        values.insert(0, _platform_index(context, exported))
+    symbol = _merged(context.module, exported)
+    results = context.operation(
+        "func.call", mlir.plain_types(result_types), values, {"callee": mlir.symbol(symbol)}
+    ).results
+    if exported.is_symbolic:
+        results = _converted(context, results, context.avals_out)
+    return [
+        _constrain(context, result, exported, position, is_result=True)
+        for position, result in enumerate(results)
+    ]
+
+
+def _converted(context: LoweringContext, values: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
+    """The values with types that know more, or less, of their sizes."""
+    types = mlir.plain_types([mlir.aval_type(aval) for aval in avals])
+    return [
+        value if value.type == kind else context.create("stablehlo.convert", kind, (value,))
+        for value, kind in zip(values, types, strict=True)
+    ]
+
+
+def _check_platforms(context: LoweringContext, exported: Exported) -> None:
+    if DisabledSafetyCheck.platform() in exported.disabled_safety_checks:
+        return
+    if not set(context.platforms) <= set(exported.platforms):
+        raise ValueError(
+            f"Function '{exported.fun_name}' was exported for platforms '{exported.platforms}' but "
+            f"it is used on '{context.platforms}'."
+        )
+
+
+def _platform_index(context: LoweringContext, exported: Exported) -> Any:
+    """The index, among the platforms of the exported function, of the one it runs on."""
+
+    def index_of(inner: LoweringContext) -> list[Any]:
+        # Where the check of platforms is off, the first one has to do.
+        platform = inner.platforms[0]
+        known = platform in exported.platforms
+        index = exported.platforms.index(platform) if known else 0
+        return [inner.scalar(index, np.dtype(np.int32))]
+
+    if len(context.platforms) > 1:
+        return by_platform(context, index_of, [index_type()])[0]
+    return index_of(context)[0]
+
+
+def _constrain(
+    context: LoweringContext, value: Any, exported: Exported, position: int, *, is_result: bool
+) -> Any:
+    """The value, laid out over the devices as the exported function has it."""
+    module = context.module
+    if exported.nr_devices == 1 or module.mesh is None:
+        return value
+    if is_result:
+        named, hlo = exported._out_named_shardings, exported.out_shardings_hlo
+        aval = exported.out_avals[position]
+    else:
+        named, hlo = exported._in_named_shardings, exported.in_shardings_hlo
+        aval = exported.in_avals[position]
+    mesh = module.mesh
+    if named[position] is not None:
+        mesh, spec = named[position].mesh, named[position].spec
+    elif hlo[position] is not None:
+        spec = spec_of_hlo(hlo[position], mesh, aval.ndim)
+        if spec is None:
+            raise ValueError(
+                f"'{exported.fun_name}' was exported with the sharding {hlo[position]} of "
+                f"{aval.str_short()}, which cannot be expressed over the caller's mesh {mesh}"
+            )
+    else:
+        return value
+    attribute = spec_attribute(spec, mlir.physical_aval(aval).ndim, mesh=module.mesh_symbol(mesh))
+    return context.create("sdy.sharding_constraint", value.type, (value,), {"sharding": attribute})
+
+
+def _merged(module: ModuleLowering, exported: Exported) -> str:
+    """The symbol of an exported function in the caller's module; moved there once."""
+    symbol = module.merged.get(exported)
+    if symbol is None:
+        symbol = module.merged[exported] = _merge(module, exported)
+    return symbol
+
+
+def _merge(module: ModuleLowering, exported: Exported) -> str:
+    register_called_routines(exported.mlir_module_serialized)
+    source = mlir.portable_module(exported.mlir_module_serialized)
+    main = ""
+    renamed: list[tuple[Any, str, str]] = []
+    for operation in list(source.body.operations):
+        if operation.operation.name == "sdy.mesh":
+            old = _symbol_of(operation)
+            new = _same_mesh(module, operation)
+            if new is None:
+                new = module.unique_name(f"exported_{old}")
+                renamed.append((operation, old, new))
+            else:
+                renamed.append((None, old, new))
+                operation.operation.detach_from_parent()
+            continue
+        old = _symbol_of(operation)
+        if old == "main":
+            new = main = module.unique_name(f"call_exported_{exported.fun_name}")
+            _make_private(operation)
+        else:
+            new = module.unique_name(old)
+        renamed.append((operation, old, new))
+    # By way of names that occur in neither module, lest a new name be that of another function.
+    for place, (_, old, _) in enumerate(renamed):
+        ir.SymbolTable.replace_all_symbol_uses(old, f".{place}", source.operation)
+    for place, (_, _, new) in enumerate(renamed):
+        ir.SymbolTable.replace_all_symbol_uses(f".{place}", new, source.operation)
+    for operation, _, new in renamed:
+        if operation is not None:
+            ir.SymbolTable.set_symbol_name(operation, new)
+            module.module.body.append(operation)
+    return main
+
+
+def _symbol_of(operation: Any) -> str:
+    return ir.StringAttr(operation.attributes["sym_name"]).value
+
+
+def _same_mesh(module: ModuleLowering, mesh: Any) -> str | None:
+    for operation in module.module.body.operations:
+        if (
+            operation.operation.name == "sdy.mesh"
+            and operation.attributes["mesh"] == mesh.attributes["mesh"]
+        ):
+            return _symbol_of(operation)
+    return None
+
+
+def _make_private(function: Any) -> None:
+    function.attributes["sym_visibility"] = mlir.string("private")
+    for name in ("arg_attrs", "res_attrs"):
+        if name in function.attributes:
+            function.attributes[name] = mlir.array(_without_boundary(function.attributes[name]))
+
+
+def _without_boundary(dictionaries: Sequence[Any]) -> list[Any]:
+    return [
+        mlir.dictionary(
+            {each.name: each.attr for each in one if each.name not in _BOUNDARY_ATTRIBUTES}
+        )
+        for one in map(ir.DictAttr, dictionaries)
+    ]

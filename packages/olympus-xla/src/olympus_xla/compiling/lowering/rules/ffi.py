@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowering of foreign calls: custom calls with attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....foreign.ffi_attributes import FrozenDict, HashableArray, TypedScalar
+from ....foreign.ffi_primitive import ffi_call_p
+from .. import mlir
+from ..context import LoweringContext
+from ..mlir import ir
+from ..tables import lowering_rules
+
+
+@lowering_rules.define(ffi_call_p)
+def _ffi_call(
+    context: LoweringContext,
+    *operands: Any,
+    target_name: str,
+    has_side_effect: bool,
+    input_layouts: tuple,
+    output_layouts: tuple,
+    input_output_aliases: tuple,
+    custom_call_api_version: int,
+    legacy_backend_config: str | None,
+    attributes: tuple,
+    **params: Any,
+) -> list[Any]:
+    config: Any = legacy_backend_config
+    if custom_call_api_version >= 4:
+        config = {name: mlir_attribute(value) for name, value in attributes}
+    return context.custom_call(
+        target_name,
+        context.result_types,
+        operands,
+        backend_config=config,
+        has_side_effect=has_side_effect,
+        operand_layouts=input_layouts,
+        result_layouts=output_layouts,
+        operand_output_aliases=dict(input_output_aliases),
+        api_version=custom_call_api_version,
+    )
+
+
+def mlir_attribute(value: Any) -> Any:
+    """The MLIR attribute of a Python or NumPy value.
+
+    Raises:
+      TypeError: where there is none.
+    """
+    if isinstance(value, TypedScalar | HashableArray):
+        value = value.val
+    if isinstance(value, ir.Attribute):
+        return value
+    if isinstance(value, str | bytes):
+        return mlir.string(value)
+    if isinstance(value, np.dtype):
+        return ir.TypeAttr.get(mlir.element_type(value))
+    if isinstance(value, bool | np.bool_):
+        return mlir.boolean(bool(value))
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise ValueError(
+                f"the integer attribute {value} of a foreign call does not fit into 64 bits"
+            )
+        return mlir.i64(value)
+    if isinstance(value, np.integer):
+        return ir.IntegerAttr.get(mlir.element_type(value.dtype), int(value))
+    if isinstance(value, float) or (isinstance(value, np.generic) and _is_float(value)):
+        dtype = np.dtype(np.float64) if isinstance(value, float) else value.dtype
+        # np.float64 is a float too: both are doubles.
+        return ir.FloatAttr.get(mlir.element_type(dtype), float(value), loc=mlir.unknown_location())
+    if isinstance(value, np.ndarray):
+        return mlir.dense(value)
+    if isinstance(value, tuple | list):
+        return mlir.array([mlir_attribute(each) for each in value])
+    if isinstance(value, FrozenDict | dict):
+        return mlir.dictionary({name: mlir_attribute(each) for name, each in value.items()})
+    raise TypeError(
+        f"No attribute handler defined for type: {type(value)}. Attributes of foreign calls are "
+        "scalars, strings, dtypes, NumPy arrays, and tuples and dictionaries of them."
+    )
+
+
+def _is_float(value: np.generic) -> bool:
+    return value.dtype.kind == "f" or (value.dtype.kind == "V" and value.dtype.names is None)

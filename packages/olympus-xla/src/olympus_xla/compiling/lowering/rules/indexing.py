@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowering of slices, gathers and scatters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.types import dtypes
+
+from .. import mlir
+from ..context import LoweringContext
+from ..tables import lower_with, lowering_rules
+from .reductions import reducer
+from .shaping import _words
+
+
+@lowering_rules.define(lax.slice_p)
+def _slice(
+    context: LoweringContext,
+    operand: Any,
+    *,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None,
+) -> Any:
+    aval = context.aval_out
+    words = _words(context, aval)
+    rank = len(aval.shape)
+    return context.create(
+        "stablehlo.slice",
+        mlir.aval_type(aval),
+        (operand,),
+        {
+            "start_indices": mlir.i64_array((*start_indices, *(0 for _ in words))),
+            "limit_indices": mlir.i64_array((*limit_indices, *words)),
+            "strides": mlir.i64_array((*(strides or (1,) * rank), *(1 for _ in words))),
+        },
+    )
+
+
+def _start_indices(
+    context: LoweringContext, starts: Sequence[Any], avals: Sequence[Any], extra: int
+) -> list[Any]:
+    starts = list(starts)
+    if extra:
+        dtype = avals[0].dtype if avals else np.dtype(np.int32)
+        starts += [context.scalar(0, dtype)] * extra
+    return starts
+
+
+@lowering_rules.define(lax.dynamic_slice_p)
+def _dynamic_slice(
+    context: LoweringContext, operand: Any, *starts: Any, slice_sizes: Sequence[int]
+) -> Any:
+    aval = context.aval_out
+    words = _words(context, aval)
+    starts_all = _start_indices(context, starts, context.avals_in[1:], len(words))
+    return context.create(
+        "stablehlo.dynamic_slice",
+        mlir.aval_type(aval),
+        (operand, *starts_all),
+        {"slice_sizes": mlir.i64_array((*slice_sizes, *words))},
+    )
+
+
+@lowering_rules.define(lax.dynamic_update_slice_p)
+def _dynamic_update_slice(context: LoweringContext, operand: Any, update: Any, *starts: Any) -> Any:
+    aval = context.aval_out
+    starts_all = _start_indices(context, starts, context.avals_in[2:], len(_words(context, aval)))
+    return context.create(
+        "stablehlo.dynamic_update_slice", mlir.aval_type(aval), (operand, update, *starts_all)
+    )
+
+
+def _list(values: Sequence[int]) -> str:
+    return f"[{', '.join(map(str, values))}]"
+
+
+def _mode_name(mode: Any) -> str:
+    return getattr(mode, "name", str(mode)).upper()
+
+
+@lowering_rules.define(lax.gather_p)
+def _gather(
+    context: LoweringContext,
+    operand: Any,
+    indices: Any,
+    *,
+    dimension_numbers: Any,
+    slice_sizes: Sequence[int],
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: Any,
+    fill_value: Any,
+) -> Any:
+    aval = context.aval_out
+    name = _mode_name(mode)
+    if name in ("FILL_OR_DROP", "FILL"):
+        return _gather_or_fill(
+            context,
+            operand,
+            indices,
+            dimension_numbers=dimension_numbers,
+            slice_sizes=tuple(slice_sizes),
+            indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
+            fill_value=fill_value,
+        )
+    # XLA clamps start indices by itself, which is what both other modes allow.
+    words = _words(context, aval)
+    offset_dims = tuple(dimension_numbers.offset_dims)
+    offset_dims += tuple(range(len(aval.shape), len(aval.shape) + len(words)))
+    indices_rank = len(context.avals_in[1].shape)
+    numbers = mlir.parsed(
+        f"#stablehlo.gather<offset_dims = {_list(offset_dims)}, "
+        f"collapsed_slice_dims = {_list(dimension_numbers.collapsed_slice_dims)}, "
+        f"operand_batching_dims = {_list(dimension_numbers.operand_batching_dims)}, "
+        f"start_indices_batching_dims = {_list(dimension_numbers.start_indices_batching_dims)}, "
+        f"start_index_map = {_list(dimension_numbers.start_index_map)}, "
+        f"index_vector_dim = {indices_rank - 1}>"
+    )
+    return context.create(
+        "stablehlo.gather",
+        mlir.aval_type(aval),
+        (operand, indices),
+        {
+            "dimension_numbers": numbers,
+            "slice_sizes": mlir.i64_array((*slice_sizes, *words)),
+            "indices_are_sorted": mlir.boolean(indices_are_sorted),
+        },
+    )
+
+
+def _filled_gather(
+    operand: Any,
+    indices: Any,
+    *,
+    dimension_numbers: Any,
+    slice_sizes: Any,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    fill_value: Any,
+) -> Any:
+    """A gather of clamped indices, with the slices out of bounds replaced by the fill value."""
+    limits = [operand.shape[d] - slice_sizes[d] for d in dimension_numbers.start_index_map]
+    # Where a limit does not fit the type of the indices, no index can exceed it.
+    largest = dtypes.iinfo(indices.dtype).max
+    limits = [min(limit, int(largest)) if type(limit) is int else limit for limit in limits]
+    limits = lax.sizes_array(limits, indices.dtype)
+    limit_array = lax.broadcast_in_dim(limits, indices.shape, (indices.ndim - 1,))
+    within = lax.bitwise_and(
+        lax.ge(indices, np.zeros((), indices.dtype)), lax.le(indices, limit_array)
+    )
+    mask = lax.reduce_and(within, axes=(indices.ndim - 1,))
+    gathered = lax.gather(
+        operand,
+        indices,
+        dimension_numbers,
+        slice_sizes,
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+        mode="clip",
+    )
+    offset = set(dimension_numbers.offset_dims)
+    batch_dims = tuple(d for d in range(gathered.ndim) if d not in offset)
+    mask = lax.broadcast_in_dim(mask, gathered.shape, batch_dims)
+    if fill_value is None:
+        fill_value = _default_fill_value(operand.dtype)
+    fill = lax.full_like(gathered, fill_value)
+    return lax.select_n(mask, fill, gathered)
+
+
+def _default_fill_value(dtype: Any) -> Any:
+    if dtypes.issubdtype(dtype, np.inexact):
+        return np.nan
+    if dtypes.issubdtype(dtype, np.signedinteger):
+        return dtypes.iinfo(dtype).min
+    if dtypes.issubdtype(dtype, np.unsignedinteger):
+        return dtypes.iinfo(dtype).max
+    return dtype != np.bool_ or True
+
+
+_gather_or_fill = lower_with(_filled_gather)
+
+
+def _scatter(combine: str | None) -> Any:
+    def rule(
+        context: LoweringContext,
+        operand: Any,
+        indices: Any,
+        updates: Any,
+        *,
+        dimension_numbers: Any,
+        indices_are_sorted: bool,
+        unique_indices: bool,
+        mode: Any,
+        update_jaxpr: Any = None,
+        update_consts: Any = (),
+    ) -> Any:
+        aval = context.aval_out
+        operand_aval, indices_aval, updates_aval = context.avals_in
+        if _mode_name(mode) == "CLIP":
+            indices = _clamped(
+                context, indices, operand_aval, indices_aval, updates_aval, dimension_numbers
+            )
+        words = _words(context, aval)
+        window_dims = tuple(dimension_numbers.update_window_dims)
+        rank = len(updates_aval.shape)
+        window_dims += tuple(range(rank, rank + len(words)))
+        numbers = mlir.parsed(
+            f"#stablehlo.scatter<update_window_dims = {_list(window_dims)}, "
+            f"inserted_window_dims = {_list(dimension_numbers.inserted_window_dims)}, "
+            f"input_batching_dims = {_list(dimension_numbers.operand_batching_dims)}, "
+            "scatter_indices_batching_dims = "
+            f"{_list(dimension_numbers.scatter_indices_batching_dims)}, "
+            "scatter_dims_to_operand_dims = "
+            f"{_list(dimension_numbers.scatter_dims_to_operand_dims)}, "
+            f"index_vector_dim = {len(indices_aval.shape) - 1}>"
+        )
+        physical = mlir.physical_aval(aval)
+        operation = context.operation(
+            "stablehlo.scatter",
+            [mlir.aval_type(aval)],
+            [operand, indices, updates],
+            {
+                "scatter_dimension_numbers": numbers,
+                "indices_are_sorted": mlir.boolean(indices_are_sorted),
+                "unique_indices": mlir.boolean(unique_indices),
+            },
+            regions=1,
+        )
+        scalar = mlir.tensor_type((), physical.dtype)
+        inner = context.region(operation, 0, [scalar, scalar])
+        current, update = inner.block.arguments
+        if combine is None and update_jaxpr is not None:  # as `scatter_apply` makes it
+            results = inner.lower(ClosedOlympuspr(update_jaxpr, update_consts), [current, update])
+            inner.end_region(results)
+        elif combine is None:
+            inner.end_region([update])
+        else:
+            inner.end_region([reducer(inner, combine, current, update, physical.dtype)])
+        return operation.results[0]
+
+    return rule
+
+
+def _clamped(
+    context: LoweringContext,
+    indices: Any,
+    operand_aval: Any,
+    indices_aval: Any,
+    updates_aval: Any,
+    numbers: Any,
+) -> Any:
+    """Scatter indices moved into bounds: XLA drops updates out of bounds."""
+    window = iter([updates_aval.shape[d] for d in numbers.update_window_dims])
+    skipped = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+    sizes = [1 if d in skipped else next(window) for d in range(len(operand_aval.shape))]
+    limits = [operand_aval.shape[d] - sizes[d] for d in numbers.scatter_dims_to_operand_dims]
+    shape, dtype = indices_aval.shape, indices_aval.dtype
+    high = context.broadcast(
+        context.constant(limits, indices_aval.dtype), shape, dtype, (len(shape) - 1,)
+    )
+    low = context.full(0, shape, dtype)
+    return context.create("stablehlo.clamp", mlir.tensor_type(shape, dtype), (low, indices, high))
+
+
+for _name, _combine in {
+    "scatter": None,
+    "scatter_add": "add",
+    "scatter_sub": "subtract",
+    "scatter_mul": "multiply",
+    "scatter_min": "minimum",
+    "scatter_max": "maximum",
+}.items():
+    _primitive = getattr(lax, f"{_name}_p", None)
+    if _primitive is not None:
+        lowering_rules.define(_primitive, _scatter(_combine))

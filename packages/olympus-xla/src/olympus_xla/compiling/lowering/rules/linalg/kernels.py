@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of compiled routines from functions of lax operations.
+
+Lowering rules of linear algebra are such functions: they call a routine of LAPACK, cuSOLVER or the
+TPU's compiler and put its results in form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.types.avals import ShapedArray, get_aval
+
+from ... import mlir
+from ...context import LoweringContext
+from ...tables import define_for_platform, lower_with, lowering_rules
+from ..ffi import mlir_attribute
+
+INT32 = np.dtype(np.int32)
+
+# Only ever inside lowering rules: no other interpreter meets it.
+kernel_p = Primitive("kernel", multiple_results=True, family="linalg")
+
+
+@kernel_p.def_abstract_eval
+def _types(*avals: ShapedArray, results: tuple, **params: Any) -> list[ShapedArray]:
+    return [ShapedArray(shape, dtype) for shape, dtype in results]
+
+
+def kernel(
+    target: str,
+    operands: Sequence[Any],
+    results: Sequence[tuple[tuple[int, ...], Any]],
+    *,
+    batch: int = 0,
+    aliases: Mapping[int, int] | None = None,
+    column_major: bool | None = True,
+    api_version: int = 4,
+    config: str | None = None,
+    **attributes: Any,
+) -> list[Any]:
+    """Calls a routine that is registered with XLA.
+
+    Args:
+      target: its name.
+      operands: arrays with the same number of batch dimensions.
+      results: shapes, with the batch dimensions, and dtypes.
+      batch: the number of batch dimensions.
+      aliases: from operands to the results that take their memory.
+      column_major: whether matrices have their columns together in memory; otherwise rows; None
+        where the routine does not care.
+      api_version: of XLA's custom call interface.
+      config: the text that routines with older interfaces take.
+      **attributes: what the routine wants to know, as NumPy scalars, booleans or strings.
+    """
+    return kernel_p.bind(
+        *operands,
+        target=target,
+        results=tuple((tuple(shape), np.dtype(dtype)) for shape, dtype in results),
+        batch=batch,
+        aliases=tuple((aliases or {}).items()),
+        column_major=column_major,
+        api_version=api_version,
+        config=config,
+        attributes=tuple(sorted(attributes.items())),
+    )
+
+
+def _layout(ndim: int, batch: int, column_major: bool) -> tuple[int, ...]:
+    """The dimensions from minor to major."""
+    if column_major and ndim - batch == 2:
+        return (ndim - 2, ndim - 1, *reversed(range(batch)))
+    return tuple(reversed(range(ndim)))
+
+
+@lowering_rules.define(kernel_p)
+def _kernel(
+    context: LoweringContext,
+    *operands: Any,
+    target: str,
+    results: tuple,
+    batch: int,
+    aliases: tuple,
+    column_major: bool | None,
+    api_version: int,
+    config: str | None,
+    attributes: tuple,
+) -> list[Any]:
+    avals_in, avals_out = context.avals_in, context.avals_out
+    options: dict[str, Any] = {}
+    if column_major is not None:
+        options["operand_layouts"] = [_layout(aval.ndim, batch, column_major) for aval in avals_in]
+        options["result_layouts"] = [_layout(aval.ndim, batch, column_major) for aval in avals_out]
+    if batch and not mlir.has_symbolic([size for aval in avals_in for size in aval.shape]):
+        # What the partitioner needs to know to split the batch over devices.
+        options["attributes"] = {
+            "mhlo.frontend_attributes": mlir.dictionary(
+                {"num_batch_dims": mlir.string(str(batch))}
+            ),
+            "sdy.sharding_rule": mlir.parsed(_sharding_rule(avals_in, avals_out, batch)),
+        }
+    return context.custom_call(
+        target,
+        context.result_types,
+        operands,
+        backend_config=config
+        if api_version < 4
+        else {name: mlir_attribute(value) for name, value in attributes},
+        operand_output_aliases=dict(aliases),
+        api_version=api_version,
+        **options,
+    )
+
+
+def _sharding_rule(avals_in: Sequence[Any], avals_out: Sequence[Any], batch: int) -> str:
+    """How Shardy may split the call: the batch dimensions of all arrays belong together."""
+    sizes: list[str] = []
+
+    def factor(size: int) -> str:
+        sizes.append(f"{_factor_name(len(sizes))}={size}")
+        return _factor_name(len(sizes) - 1)
+
+    shared = [factor(size) for size in avals_in[0].shape[:batch]]
+
+    def dimensions(aval: Any) -> str:
+        return f"[{', '.join([*shared, *map(factor, aval.shape[batch:])])}]"
+
+    operands = ", ".join(map(dimensions, avals_in))
+    results = ", ".join(map(dimensions, avals_out))
+    return f"#sdy.op_sharding_rule<({operands})->({results}) {{{', '.join(sizes)}}}, custom>"
+
+
+def _factor_name(index: int) -> str:
+    """The letters i to z, and z with a number after them."""
+    letters = "ijklmnopqrstuvwxyz"
+    return letters[index] if index < len(letters) else f"z_{index - len(letters) + 1}"
+
+
+# ---- what the rules are made of ----
+
+
+def ui8(value: str | int) -> np.uint8:
+    """An option of LAPACK's: a letter, as its number."""
+    return np.uint8(ord(value) if isinstance(value, str) else value)
+
+
+def parts(x: Any, rank: int) -> tuple[tuple[int, ...], tuple[int, ...], Any]:
+    """The batch dimensions of an array, the others, and the dtype."""
+    aval = get_aval(x)
+    count = len(aval.shape) - rank
+    return aval.shape[:count], aval.shape[count:], aval.dtype
+
+
+def nan_unless(ok: Any, x: Any) -> Any:
+    """The array with NaNs for the examples where a condition does not hold."""
+    aval = get_aval(x)
+    nan = np.full((), np.nan, aval.dtype)
+    condition = lax.broadcast_in_dim(ok, aval.shape, tuple(range(get_aval(ok).ndim)))
+    return lax.select(condition, x, lax.broadcast_in_dim(nan, aval.shape, ()))
+
+
+def succeeded(info: Any) -> Any:
+    """Whether a routine reports no failure."""
+    return lax.eq(info, lax.full(get_aval(info).shape, np.int32(0)))
+
+
+def rule_for(primitive: Any, platform: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Makes a function of arrays the lowering rule of a primitive on a platform."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        define_for_platform(primitive, platform, lower_with(function))
+        return function
+
+    return decorate
+
+
+def refuse(primitive: Any) -> None:
+    """Lets the common rule of a primitive say that a platform has no routine for it."""
+
+    def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:
+        raise NotImplementedError(
+            f"`{primitive.name}` cannot be lowered for {' and '.join(context.platforms)}: there is "
+            "no routine for it. Compute it on the CPU, by placing its operands there."
+        )
+
+    lowering_rules.define(primitive, rule)

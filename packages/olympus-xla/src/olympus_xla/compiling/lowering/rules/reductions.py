@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowering of reductions and cumulative operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.expansions.log_add_exp import log_add_exp
+from olympus_ir.types import dtypes
+
+from .. import mlir
+from ..comparisons import comparison_attributes
+from ..context import LoweringContext
+from ..tables import lowering_rules
+from .elementwise import complex_extreme
+
+
+def reducer(context: LoweringContext, operation: str, left: Any, right: Any, dtype: Any) -> Any:
+    """One binary operation on scalars, in the region of a reduction."""
+    if operation in ("maximum", "minimum") and dtypes.issubdtype(dtype, np.complexfloating):
+        return complex_extreme(context, operation, left, right, (), dtype)
+    return context.create(f"stablehlo.{operation}", mlir.tensor_type((), dtype), (left, right))
+
+
+def identity_value(operation: str, dtype: Any) -> Any:
+    """The neutral element of a binary operation."""
+    if operation in ("add", "or", "xor"):
+        return 0
+    if operation == "multiply":
+        return 1
+    if operation == "and":
+        return (
+            True
+            if dtype == np.bool_
+            else -1
+            if dtypes.issubdtype(dtype, np.signedinteger)
+            else dtypes.iinfo(dtype).max
+        )
+    lowest = operation == "maximum"
+    if dtype == np.bool_:
+        return not lowest
+    if dtypes.issubdtype(dtype, np.inexact):
+        # The eight-bit types without infinities have their largest finite numbers there.
+        real = (
+            np.zeros((), dtype).real.dtype
+            if dtypes.issubdtype(dtype, np.complexfloating)
+            else dtype
+        )
+        infinity = np.array(-np.inf if lowest else np.inf).astype(real)
+        if np.isinf(infinity.astype(np.float64)):
+            return infinity
+        info = dtypes.finfo(real)
+        return info.min if lowest else info.max
+    info = dtypes.iinfo(dtype)
+    return info.min if lowest else info.max
+
+
+def reduce_operation(
+    context: LoweringContext,
+    operands: Sequence[Any],
+    initials: Sequence[Any],
+    result_types: Sequence[Any],
+    axes: Sequence[int],
+    scalar_types: Sequence[Any],
+) -> tuple[Any, LoweringContext]:
+    """A ``stablehlo.reduce`` with an empty region, and the context to fill it."""
+    operation = context.operation(
+        "stablehlo.reduce",
+        result_types,
+        [*operands, *initials],
+        {"dimensions": mlir.i64_array(axes)},
+        regions=1,
+    )
+    return operation, context.region(operation, 0, [*scalar_types, *scalar_types])
+
+
+def _monoid(operation: str) -> Any:
+    def rule(context: LoweringContext, operand: Any, *, axes: Sequence[int], **params: Any) -> Any:
+        aval = context.aval_out
+        dtype = aval.dtype
+        if not axes:
+            return operand
+        scalar = mlir.tensor_type((), dtype)
+        initial = context.scalar(identity_value(operation, dtype), dtype)
+        reduced, inner = reduce_operation(
+            context, [operand], [initial], [mlir.aval_type(aval)], axes, [scalar]
+        )
+        left, right = inner.block.arguments
+        inner.end_region([reducer(inner, operation, left, right, dtype)])
+        return reduced.results[0]
+
+    return rule
+
+
+for _name, _operation in {
+    "reduce_sum": "add",
+    "reduce_prod": "multiply",
+    "reduce_max": "maximum",
+    "reduce_min": "minimum",
+    "reduce_and": "and",
+    "reduce_or": "or",
+    "reduce_xor": "xor",
+}.items():
+    lowering_rules.define(getattr(lax, f"{_name}_p"), _monoid(_operation))
+
+
+@lowering_rules.define(lax.reduce_p)
+def _reduce(
+    context: LoweringContext,
+    *operands_and_initials: Any,
+    jaxpr: Any,
+    dimensions: Any,
+    **params: Any,
+) -> list[Any]:
+    count = len(operands_and_initials) // 2
+    operands, initials = operands_and_initials[:count], operands_and_initials[count:]
+    scalars = [mlir.tensor_type((), aval.dtype) for aval in context.avals_out]
+    reduced, inner = reduce_operation(
+        context, operands, initials, context.result_types, dimensions, scalars
+    )
+    inner.end_region(inner.lower(jaxpr, list(inner.block.arguments)))
+    return list(reduced.results)
+
+
+def _arg_extremum(direction: str) -> Any:
+    def rule(
+        context: LoweringContext, operand: Any, *, axes: Sequence[int], index_dtype: Any
+    ) -> Any:
+        """The first index of the extremum; the first NaN counts as extreme."""
+        (axis,) = axes
+        aval_in, aval = context.avals_in[0], context.aval_out
+        dtype, index_dtype = aval_in.dtype, aval.dtype
+        positions = context.create(
+            "stablehlo.iota",
+            mlir.tensor_type(aval_in.shape, index_dtype),
+            (),
+            {"iota_dimension": mlir.i64(axis)},
+        )
+        worst = identity_value("maximum" if direction == "GT" else "minimum", dtype)
+        scalar, index = mlir.tensor_type((), dtype), mlir.tensor_type((), index_dtype)
+        reduced, inner = reduce_operation(
+            context,
+            [operand, positions],
+            [context.scalar(worst, dtype), context.scalar(0, index_dtype)],
+            [mlir.tensor_type(aval.shape, dtype), mlir.aval_type(aval)],
+            [axis],
+            [scalar, index],
+        )
+        left, left_index, right, right_index = inner.block.arguments
+        flag = mlir.tensor_type((), np.dtype(np.bool_))
+        better = inner.compare(direction, left, right, (), dtype)
+        if dtypes.issubdtype(dtype, np.inexact):
+            is_nan = inner.compare("NE", left, left, (), dtype)
+            better = inner.create("stablehlo.or", flag, (better, is_nan))
+        equal = inner.compare("EQ", left, right, (), dtype)
+        first = inner.compare("LT", left_index, right_index, (), index_dtype)
+        earlier = inner.create("stablehlo.and", flag, (equal, first))
+        keep_index = inner.create("stablehlo.or", flag, (better, earlier))
+        inner.end_region(
+            [
+                inner.create("stablehlo.select", scalar, (better, left, right)),
+                inner.create("stablehlo.select", index, (keep_index, left_index, right_index)),
+            ]
+        )
+        return reduced.results[1]
+
+    return rule
+
+
+lowering_rules.define(lax.argmax_p, _arg_extremum("GT"))
+lowering_rules.define(lax.argmin_p, _arg_extremum("LT"))
+
+
+def _window_scan(combine: Any, initial: Any) -> Any:
+    """A cumulative operation as a reduction over windows that reach back to the start.
+
+    XLA's compiler recognises the form and makes of it a scan in logarithmic depth.
+    """
+
+    def rule(context: LoweringContext, operand: Any, *, axis: int, reverse: bool) -> Any:
+        aval = context.aval_out
+        rank, size, dtype = len(aval.shape), aval.shape[axis], aval.dtype
+        if size == 0:
+            return operand
+        window = [size if d == axis else 1 for d in range(rank)]
+        padding: list[tuple[Any, Any]] = [(0, 0)] * rank
+        padding[axis] = (0, size - 1) if reverse else (size - 1, 0)
+        ones = mlir.i64_array((1,) * rank)
+        operation = context.operation(
+            "stablehlo.reduce_window",
+            [mlir.aval_type(aval)],
+            [operand, context.scalar(initial(dtype), dtype)],
+            {
+                "window_dimensions": mlir.i64_array(window),
+                "window_strides": ones,
+                "base_dilations": ones,
+                "window_dilations": ones,
+                "padding": mlir.i64_elements(padding),
+            },
+            regions=1,
+        )
+        scalar = mlir.tensor_type((), dtype)
+        inner = context.region(operation, 0, [scalar, scalar])
+        left, right = inner.block.arguments
+        inner.end_region([combine(inner, left, right, dtype)])
+        return operation.results[0]
+
+    return rule
+
+
+def _combine_with(operation: str) -> Any:
+    return lambda context, left, right, dtype: reducer(context, operation, left, right, dtype)
+
+
+def _log_add_exp(context: LoweringContext, left: Any, right: Any, dtype: Any) -> Any:
+    """``log(exp(left) + exp(right))`` without overflow; equal infinities stay."""
+    scalar = mlir.tensor_type((), dtype)
+
+    def create(name: str, *operands: Any) -> Any:
+        return context.create(f"stablehlo.{name}", scalar, operands)
+
+    larger, difference = create("maximum", left, right), create("subtract", left, right)
+    is_nan = context.create(
+        "stablehlo.compare",
+        mlir.tensor_type((), np.dtype(np.bool_)),
+        (difference, difference),
+        comparison_attributes("NE", dtype),
+    )
+    tail = create(
+        "log_plus_one", create("exponential", create("negate", create("abs", difference)))
+    )
+    return create("select", is_nan, create("add", left, right), create("add", larger, tail))
+
+
+for _name, _operation in {
+    "cumsum": "add",
+    "cumprod": "multiply",
+    "cummax": "maximum",
+    "cummin": "minimum",
+}.items():
+    lowering_rules.define(
+        getattr(lax, f"{_name}_p"),
+        _window_scan(
+            _combine_with(_operation),
+            lambda dtype, operation=_operation: identity_value(operation, dtype),
+        ),
+    )
+_running_log_sum = _window_scan(_log_add_exp, lambda dtype: identity_value("maximum", dtype))
+
+
+@lowering_rules.define(lax.cumlogsumexp_p)
+def _cumulative_log_sum(context: LoweringContext, operand: Any, *, axis: int, reverse: bool) -> Any:
+    if not dtypes.issubdtype(context.avals_in[0].dtype, np.complexfloating):
+        return _running_log_sum(context, operand, axis=axis, reverse=reverse)
+    return context.inline_function(_log_sums, (operand,), {"axis": axis, "reverse": reverse})
+
+
+def _log_sums(operand: Any, *, axis: int, reverse: bool) -> Any:
+    return lax.associative_scan(log_add_exp, operand, reverse=reverse, axis=axis)

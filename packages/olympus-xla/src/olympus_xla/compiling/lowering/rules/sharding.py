@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowering of `shard_map`: a manual region of Shardy's dialect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.types.placement import PartitionSpec
+from olympus_sharding.manual_map import shard_map_p
+
+from .. import mlir
+from ..context import LoweringContext
+from ..names import scope_of
+from ..repetition import outlined_in
+from ..shardings import sharding_text
+from ..tables import lowering_rules
+from . import partial_sums as partial_sums
+from .calls import ordered_effects_of
+from .collectives import AxisContext
+
+
+def _shardings(
+    symbol: str, specs: Sequence[PartitionSpec], avals: Sequence[Any], open_dimensions: bool
+) -> Any:
+    each = ", ".join(
+        sharding_text(symbol, spec, mlir.physical_aval(aval).ndim, open_dimensions)
+        for spec, aval in zip(specs, avals, strict=True)
+    )
+    return mlir.parsed(f"#sdy.sharding_per_value<[{each}]>")
+
+
+@lowering_rules.define(shard_map_p)
+def _shard_map(
+    context: LoweringContext,
+    *operands: Any,
+    mesh: Any,
+    in_specs: Sequence[PartitionSpec],
+    out_specs: Sequence[PartitionSpec],
+    jaxpr: ClosedOlympuspr,
+    newly_manual_axes: frozenset,
+    **params: Any,
+) -> list[Any]:
+    if ordered_effects_of(jaxpr):
+        raise NotImplementedError(
+            "ordered effects inside shard_map have no order: the devices run at the same time. Use "
+            "unordered ones (ordered=False)."
+        )
+    module = context.module
+    saved = module.axis_context
+    axes = AxisContext(mesh.axis_names, mesh.axis_sizes)
+    if mesh.size == 1:
+        module.axis_context = axes
+        try:
+            return context.lower(jaxpr, operands)
+        finally:
+            module.axis_context = saved
+    if saved is not None:
+        # A region within a region refers to the same mesh, with more of its axes manual.
+        axes = saved
+    manual = ", ".join(json.dumps(str(a)) for a in mesh.axis_names if a in newly_manual_axes)
+    symbol = module.mesh_symbol(mesh)
+    # The compiler may divide the parts further, over the axes that the function does not see.
+    is_partial = len(newly_manual_axes) < len(mesh.axis_names)
+    region = context.operation(
+        "sdy.manual_computation",
+        context.result_types,
+        operands,
+        {
+            "in_shardings": _shardings(symbol, in_specs, context.avals_in, is_partial),
+            "out_shardings": _shardings(symbol, out_specs, context.avals_out, is_partial),
+            "manual_axes": mlir.parsed(f"#sdy<manual_axes{{{manual}}}>"),
+        },
+        regions=1,
+    )
+    inner = context.region(region, 0, [mlir.aval_type(aval) for aval in jaxpr.in_avals])
+    inner.name_prefix = scope_of(context, "shard_map")
+    module.axis_context = axes
+    try:
+        results = inner.lower(outlined_in(inner, jaxpr), list(inner.block.arguments))
+    finally:
+        module.axis_context = saved
+    inner.end_region(results, "sdy.return")
+    return list(region.results)

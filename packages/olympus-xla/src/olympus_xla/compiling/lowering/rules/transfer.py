@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowering of placement: a computation runs where it runs, but over a mesh values are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_ir import lax
+from olympus_ir.types.memory_spaces import MEMORY_KINDS, MemorySpace
+
+from ...._jaxlib import NamedSharding
+from ....arrays.spec_search import spec_of_hlo
+from .. import mlir
+from ..context import LoweringContext
+from ..shardings import spec_attribute
+from ..tables import lowering_rules
+
+
+@lowering_rules.define(lax.device_put_p)
+def _device_put(
+    context: LoweringContext, *operands: Any, devices: Sequence[Any], **params: Any
+) -> list[Any]:
+    moved = list(map(_in_memory_of_type(context), operands, context.avals_in, context.avals_out))
+    if len(operands) > 1:  # of several operands, as of several results, each keeps its place
+        return moved
+    return [
+        constrain(context, operand, place) if type(place) is NamedSharding else operand
+        for operand, place in zip(moved, devices, strict=True)
+    ]
+
+
+def _in_memory_of_type(context: LoweringContext) -> Callable[[Any, Any, Any], Any]:
+    # One CPU has one memory, whatever it is called.
+    is_one_cpu = context.platforms == ("cpu",) and context.module.num_partitions == 1
+
+    def moved(operand: Any, before: Any, after: Any) -> Any:
+        if before.memory_space is after.memory_space or is_one_cpu:
+            return operand
+        return in_memory(context, operand, after.memory_space or MemorySpace.Device)
+
+    return moved
+
+
+def in_memory(context: LoweringContext, value: Any, space: MemorySpace) -> Any:
+    """A value in one of the memories."""
+    placement = {"_xla_buffer_placement": mlir.string(MEMORY_KINDS[space])}
+    (result,) = context.custom_call(
+        "annotate_device_placement",
+        [value.type],
+        [value],
+        has_side_effect=True,
+        api_version=1,
+        attributes={"mhlo.frontend_attributes": mlir.dictionary(placement)},
+    )
+    return result
+
+
+def constrain(context: LoweringContext, operand: Any, sharding: Any) -> Any:
+    """Asks the partitioner to lay a value out as a sharding says."""
+    module = context.module
+    if module.mesh is None:
+        return operand  # on one device there is nothing to divide
+    aval = context.aval_out
+    if type(sharding) is not NamedSharding:
+        spec = spec_of_hlo(sharding._to_xla_hlo_sharding(aval.ndim), module.mesh, aval.ndim)
+        if spec is None:
+            raise ValueError(
+                f"with_sharding_constraint cannot express {sharding} over the mesh of the program, "
+                f"{module.mesh}. Use a NamedSharding."
+            )
+        sharding = NamedSharding(module.mesh, spec)
+    ndim = mlir.physical_aval(aval).ndim
+    attribute = spec_attribute(sharding.spec, ndim, mesh=module.mesh_symbol(sharding.mesh))
+    return context.create(
+        "sdy.sharding_constraint", mlir.aval_type(aval), (operand,), {"sharding": attribute}
+    )

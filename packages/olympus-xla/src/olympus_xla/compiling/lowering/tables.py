@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of lowering rules, and the combinators that fill most of it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from olympus_ir.programs.olympuspr import Literal
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.rules import RuleTable
+
+from . import mlir
+
+if TYPE_CHECKING:
+    from .context import LoweringContext
+
+LoweringRule = Callable[..., Any]
+
+# From a primitive to `rule(context, *operands, **params)`, which builds operations and returns the
+# value of its result, or the list of values where the primitive has several results.
+lowering_rules: RuleTable[LoweringRule] = RuleTable(
+    "lowering",
+    package="olympus_xla",
+    folder="compiling/lowering/rules",
+    missing="MLIR translation rule for primitive '{}' not found",
+)
+
+# Rules for primitives that few short programs have. Importing them brings in derivatives,
+# references and shardings (10 ms of the benchmark "first result of a jitted function"), so it waits
+# until a program has a primitive for which there is no rule yet.
+_RULES_ON_DEMAND = (
+    "annotations",
+    "buffer_callbacks",
+    "constraints",
+    "custom_partitioning",
+    "convolution",
+    "export",
+    "ffi",
+    "fft",
+    "inspection",
+    "linalg",
+    "ragged_exchange",
+    "references",
+    "sharding",
+    "special",
+    "windows",
+)
+
+
+def load_rules() -> None:
+    """Imports all rules, also those that wait for a program with their primitives."""
+    importlib.import_module(f"{__package__}.rules")
+    for name in _RULES_ON_DEMAND:
+        importlib.import_module(f"{__package__}.rules.{name}")
+
+
+# Rules for one platform, which win over those for all: platform -> table.
+platform_rules: dict[str, dict[Primitive, LoweringRule]] = {
+    "cpu": {},
+    "cuda": {},
+    "rocm": {},
+    "tpu": {},
+}
+
+
+def define_for_platform(primitive: Primitive, platform: str, rule: LoweringRule) -> None:
+    """Gives a primitive a lowering rule for one platform only."""
+    table = platform_rules.setdefault(platform, {})
+    if primitive in table:
+        raise ValueError(f"{primitive.name} has a lowering rule for {platform} already")
+    table[primitive] = rule
+
+
+def nary(operation: str, **attributes: Any) -> LoweringRule:
+    """The rule of an elementwise primitive that is one operation of the dialect.
+
+    Operands of rank 0 among others, and dimensions of size 1, are spread over the result's shape.
+
+    Args:
+      operation: its full name, such as ``"stablehlo.add"``.
+      **attributes: from attribute name to a function that makes it.
+    """
+    fixed: dict[str, Any] | None = None if attributes else {}
+
+    def rule(context: LoweringContext, *args: Any, **params: Any) -> Any:
+        nonlocal fixed
+        operands: Sequence[Any] = args
+        if fixed is None:
+            fixed = {name: make() for name, make in attributes.items()}
+        equation = context.equation
+        aval = equation.outvars[0].aval
+        shape = aval.shape
+        all_attributes = fixed
+        if params:
+            accuracy = params.get("accuracy")
+            if accuracy is not None:
+                all_attributes = {**fixed, "result_accuracy": mlir.result_accuracy(accuracy)}
+        if shape:
+            invars = equation.invars
+            for atom in invars:
+                if atom.aval.shape != shape:
+                    operands = spread(context, operands, shape)
+                    break
+        return context.create(operation, mlir.aval_type(aval), operands, all_attributes)
+
+    return rule
+
+
+def spread(context: LoweringContext, operands: Sequence[Any], shape: Sequence[int]) -> list[Any]:
+    """The operands with scalars, and dimensions of size 1, broadcast to ``shape``."""
+    spread_operands = []
+    for operand, atom in zip(operands, context.equation.invars, strict=True):
+        aval = atom.aval
+        if atom.__class__ is Literal:
+            operand = context.full(atom.val, shape, aval.dtype)
+        elif aval.shape != shape:
+            operand = context.broadcast(operand, shape, aval.dtype, range(len(aval.shape)))
+        spread_operands.append(operand)
+    return spread_operands
+
+
+def lower_with(fun: Callable[..., Any]) -> LoweringRule:
+    """The rule that traces ``fun``, a function of lax operations, and lowers its program in place.
+
+    ``fun`` takes the operands and the parameters and returns one result or a list.
+    """
+
+    def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:
+        return context.inline_function(fun, operands, params)
+
+    return rule

@@ -1,0 +1,517 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a computation runs, and how its operands and results lie over the devices.
+
+Resolved for each call from what the user asked for and from where the operands are: committed
+operands decide, the others follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.programs.jit import JitOptions
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.pytree_prefix import spread_prefix, structure_mismatch
+from olympus_ir.types import dtypes
+from olympus_ir.types.extended_arrays import plain_array
+from olympus_ir.types.memory_spaces import MEMORY_KINDS, MemorySpace, space_of_kind
+from olympus_ir.types.placement import PartitionSpec
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
+from olympus_sharding.context import concrete_sharding, get_mesh, mesh_like
+from olympus_sharding.mesh import Mesh
+
+from .._jaxlib import ArrayImpl, NamedSharding, Sharding
+from ..arrays.layouts import Format, Layout
+from ..arrays.spec_search import spec_of_hlo
+from ..platforms import backends
+from ..platforms.backends import default_device_for, device_sharding, on_clear_backends
+from .program_meshes import incompatible_devices, mesh_of
+
+
+class Placement:
+    """The place of one compiled computation; compared by value.
+
+    Attributes:
+      devices: in the order of the partitions.
+      mesh: the mesh that the shardings refer to; None for a single device without one.
+      in_shardings: one an operand; None for "wherever, replicated where there are several devices".
+      out_shardings: one a result; None to leave it to the compiler.
+      committed: whether results stay there whatever they are combined with.
+      in_layouts: how operands lie in memory, one an operand: a `Layout`, `Layout.AUTO`, or None for
+        the default; empty where all are None.
+      out_layouts: likewise for the results.
+    """
+
+    __slots__ = (
+        "_hash",
+        "committed",
+        "devices",
+        "in_layouts",
+        "in_shardings",
+        "mesh",
+        "out_layouts",
+        "out_shardings",
+    )
+
+    def __init__(
+        self,
+        devices: tuple,
+        mesh: Any,
+        in_shardings: tuple,
+        out_shardings: tuple,
+        committed: bool,
+        in_layouts: tuple = (),
+        out_layouts: tuple = (),
+    ) -> None:
+        self.devices = devices
+        self.mesh = mesh
+        self.in_shardings = in_shardings
+        self.out_shardings = out_shardings
+        self.committed = committed
+        self.in_layouts = in_layouts
+        self.out_layouts = out_layouts
+        self._hash = hash(
+            (devices, mesh, in_shardings, out_shardings, committed, in_layouts, out_layouts)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Placement)
+            and self._hash == other._hash
+            and self.devices == other.devices
+            and self.mesh == other.mesh
+            and self.in_shardings == other.in_shardings
+            and self.out_shardings == other.out_shardings
+            and self.committed == other.committed
+            and self.in_layouts == other.in_layouts
+            and self.out_layouts == other.out_layouts
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def with_layouts(self, in_layouts: tuple, out_layouts: tuple) -> Placement:
+        """The same, with operands and results that lie in memory in other ways."""
+        return Placement(
+            self.devices,
+            self.mesh,
+            self.in_shardings,
+            self.out_shardings,
+            self.committed,
+            in_layouts,
+            out_layouts,
+        )
+
+    @property
+    def single_device(self) -> Any:
+        """The only device, or None."""
+        return self.devices[0] if len(self.devices) == 1 else None
+
+    def operand_sharding(self, position: int) -> Any:
+        """Where an operand must lie."""
+        if self.mesh is None:
+            return device_sharding(self.devices[0])
+        return self.in_shardings[position] or self.replicated
+
+    def constant_sharding(self, value: Any) -> Any:
+        """Where a constant of the program lies: where it is, if that is on this mesh."""
+        sharding: Any = getattr(value, "sharding", None)
+        if type(sharding) is NamedSharding and sharding.mesh == self.mesh:
+            return sharding
+        return self.replicated
+
+    @property
+    def replicated(self) -> Any:
+        """The sharding of what is the same everywhere."""
+        if self.mesh is None:
+            return device_sharding(self.devices[0])
+        return NamedSharding(self.mesh, PartitionSpec())
+
+
+_single_device_placements: dict[Any, Placement] = {}
+on_clear_backends(_single_device_placements.clear)
+
+
+def on_one_device(device: Any, committed: bool) -> Placement:
+    """The placement on a single device."""
+    key = (device, committed)
+    found = _single_device_placements.get(key)
+    if found is None:
+        found = _single_device_placements[key] = Placement((device,), None, (), (), committed)
+    return found
+
+
+def committed_sharding(value: Any) -> Any:
+    """Where an operand must be computed with; None where it goes along with the others."""
+    if type(value) is ArrayImpl:
+        return value._sharding if value._committed else None
+    value = plain_array(getattr(value, "_array", value))  # what a reference holds
+    if type(value) is ArrayImpl:
+        return value._sharding if value._committed else None
+    # The type of an array that is to be, in an ahead-of-time compilation.
+    if type(value) is ShapeDtypeStruct:
+        sharding = concrete_sharding(value.sharding)
+        if type(sharding) is NamedSharding and not isinstance(sharding.mesh, Mesh):
+            return _over_devices(sharding)
+        return sharding
+    return None
+
+
+def _over_devices(sharding: NamedSharding) -> NamedSharding:
+    """A sharding over an abstract mesh as one over devices, of which exported programs say nothing.
+
+    Raises:
+      ValueError: where there are too few devices.
+    """
+    mesh, devices = sharding.mesh, backends.devices()
+    if mesh.size > len(devices):
+        raise ValueError(
+            f"a sharding over {mesh} needs {mesh.size} devices to lower for, and there are "
+            f"{len(devices)}; pass jax_num_cpu_devices or a concrete mesh"
+        )
+    places = np.array(devices[: mesh.size]).reshape(mesh.axis_sizes)
+    concrete = Mesh(places, mesh.axis_names, axis_types=mesh.axis_types)
+    return NamedSharding(concrete, sharding.spec, memory_kind=sharding.memory_kind)
+
+
+def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any]) -> Placement:
+    """The placement of a call.
+
+    Args:
+      options: what the user asks for.
+      program: the traced program.
+      shardings: where the operands are; see `committed_sharding`.
+
+    Raises:
+      ValueError: where committed operands lie on different devices, or contradict what the user
+        asked for.
+    """
+    several = any(sharding is not None and sharding.num_devices > 1 for sharding in shardings)
+    several = several or any(map(_is_on_several_devices, program.closed.consts))
+    asked = dict(options.placement)
+    mesh, what = mesh_of(program.closed)
+    shardings_given = "in_shardings" in asked or "out_shardings" in asked
+    if mesh is None and not several and not shardings_given:
+        if "device" in asked:
+            return on_one_device(asked["device"], True)
+        if "backend" in asked:
+            return on_one_device(default_device_for(asked["backend"]), True)
+        device = _common_device(program, shardings)
+        if device is not None:
+            return on_one_device(device, True)
+        _check_fits_one_device(program)
+        return on_one_device(default_device_for(None), False)
+    if "device" in asked or "backend" in asked:
+        raise ValueError(
+            "jit's arguments `device` and `backend` choose one device, and a mesh or shardings "
+            f"over several are in use: {mesh or 'those of the operands'}. Leave them out."
+        )
+    placement = _resolve_shardings(asked, program, shardings, mesh, what)
+    in_layouts = flat_layouts(asked.get("in_shardings"), program.in_tree, len(shardings), "in")
+    count = len(program.closed.out_avals)
+    out_layouts = flat_layouts(asked.get("out_shardings"), program.out_tree, count, "out")
+    if not in_layouts and not out_layouts:
+        return placement
+    first = len(program.closed.in_avals) - len(shardings)
+    _check_ranks("arguments", in_layouts, program.closed.in_avals[first:])
+    _check_ranks("outputs", out_layouts, program.closed.out_avals)
+    return placement.with_layouts(in_layouts, out_layouts)
+
+
+def _check_fits_one_device(program: Any) -> None:
+    """Raises where a result is to lie over a mesh, and nothing says which devices that are."""
+    for aval in program.closed.out_avals:
+        layout = getattr(aval, "layout", None)
+        if layout is not None and layout.mesh.size > 1:
+            raise ValueError(
+                "Length of device assignment 1 is not equal to the size of the mesh "
+                f"{layout.mesh.size} of aval {aval.str_short(True, True)}. Please enter your `jit` "
+                "into a mesh context via `olympus.set_mesh`."
+            )
+
+
+def _is_on_several_devices(value: Any) -> bool:
+    return type(value) is ArrayImpl and value._committed and value._sharding.num_devices > 1
+
+
+def _common_device(program: Any, shardings: Sequence[Any]) -> Any:
+    """The device on which all committed operands are, or None."""
+    found, first = None, 0
+    for position, sharding in enumerate(shardings):
+        if sharding is not None:
+            device = sharding._internal_device_list[0]
+            if found is None:
+                found, first = device, position
+            elif device != found:
+                raise incompatible_devices(
+                    _argument(program, first, len(shardings)),
+                    (found,),
+                    _argument(program, position, len(shardings)),
+                    (device,),
+                )
+    return found
+
+
+def _argument(program: Any, position: int, count: int) -> str:
+    closed = program.closed
+    info = closed.jaxpr.debug_info
+    names = (info.arg_names if info is not None else None) or ()
+    name = names[position] if position < len(names) else f"number {position}"
+    aval = closed.in_avals[len(closed.in_avals) - count + position]
+    return f"argument {name} of {program.params['name']} with shape {aval.str_short()} and"
+
+
+def _resolve_shardings(
+    asked: dict[str, Any], program: Any, shardings: Sequence[Any], mesh: Any, what: str
+) -> Placement:
+    closed, count = program.closed, len(shardings)
+    avals_in, avals_out = closed.in_avals[len(closed.in_avals) - count :], closed.out_avals
+    in_given = _flat_shardings(asked.get("in_shardings"), program.in_tree, count, "in")
+    out_given = _flat_shardings(asked.get("out_shardings"), program.out_tree, len(avals_out), "out")
+    _check_memories(in_given, avals_in)
+    in_shardings: list[Any] = []
+    known: list[tuple[str, Any]] = []
+    for position, (own, given) in enumerate(zip(shardings, in_given, strict=True)):
+        if own is not None:
+            argument = _argument(program, position, count)
+            if given is not None and own != given:
+                if not own.is_equivalent_to(given, avals_in[position].ndim):
+                    raise ValueError(
+                        "Sharding passed to jit does not match the sharding on the respective arg. "
+                        f"Got jit sharding: {given},\narg sharding: {own} for {argument[:-4]}. Put "
+                        "the array there with device_put before the call."
+                    )
+            known.append((argument, own))
+        elif given is not None:
+            known.append(("in_shardings", given))
+        in_shardings.append(own if given is None else given)
+    known += [("out_shardings", given) for given in out_given if given is not None]
+    for constant in closed.consts:
+        if _is_on_several_devices(constant):
+            known.append((f"a constant {constant.aval.str_short()}", constant._sharding))
+    mesh, devices = _common_devices(mesh, what, known)
+    if len(devices) == 1 and (mesh is None or mesh.is_scalar):
+        if all(given is None or space_of_kind(given.memory_kind) is None for given in out_given):
+            return on_one_device(devices[0], True)
+        return Placement(devices, None, (), tuple(out_given), True)
+    if mesh is None:
+        raise ValueError(
+            f"the operands lie on {len(devices)} devices without a mesh, in {known[0][1]}; put one "
+            "of them in a NamedSharding with device_put"
+        )
+    placed_in = [
+        _in_mesh(sharding, mesh, aval)
+        for sharding, aval in zip(in_shardings, avals_in, strict=True)
+    ]
+    placed_out = [
+        _in_mesh(sharding, mesh, aval) for sharding, aval in zip(out_given, avals_out, strict=True)
+    ]
+    placed_in = [
+        NamedSharding(mesh, PartitionSpec())  # it is moved there before the call
+        if sharding is not None and (type(sharding) is not NamedSharding or sharding.mesh != mesh)
+        else sharding
+        for sharding in placed_in
+    ]
+    if mesh.are_all_axes_explicit:
+        # Types say how results lie.
+        placed_out = [
+            _typed_sharding(mesh, aval) if sharding is None else sharding
+            for sharding, aval in zip(placed_out, avals_out, strict=True)
+        ]
+    _check_divisible("arguments", placed_in, avals_in)
+    _check_divisible("outputs", placed_out, avals_out)
+    return Placement(devices, mesh, tuple(placed_in), tuple(placed_out), True)
+
+
+def _check_memories(in_given: Sequence[Any], avals: Sequence[Any]) -> None:
+    """Raises ValueError where an operand is in another memory than its sharding asks for."""
+    for given, aval in zip(in_given, avals, strict=True):
+        space = getattr(aval, "memory_space", None)
+        if given is not None and space_of_kind(given.memory_kind) is not space:
+            raise ValueError(
+                "Memory kinds passed to olympus.jit does not match memory kind on the respective "
+                f"arg. Got jit memory kind: {given.memory_kind}, arg memory kind: "
+                f"{MEMORY_KINDS[space or MemorySpace.Device]} for arg type: {aval.str_short()}. "
+                "Move it with device_put."
+            )
+
+
+def _common_devices(mesh: Any, what: str, known: Sequence[tuple[str, Any]]) -> tuple[Any, tuple]:
+    """The mesh and the devices on which all that is known to lie somewhere lies.
+
+    Args:
+      mesh: the mesh that the program or its context asks for; None where they ask for none.
+      what: who asks for it.
+      known: shardings, with a description.
+    """
+    devices = None if mesh is None else mesh._flat_devices
+    for description, sharding in known:
+        own_devices = tuple(sharding._internal_device_list)
+        if devices is None:
+            what, devices = description, own_devices
+        elif own_devices != devices and set(own_devices) != set(devices):
+            raise incompatible_devices(description, own_devices, what, devices)
+        if mesh is None and type(sharding) is NamedSharding:
+            mesh = sharding.mesh
+            devices = own_devices  # partitions are numbered as in the mesh
+    if devices is None:  # shardings were given, and all of them are None
+        devices = (default_device_for(None),)
+    return mesh, devices
+
+
+def _in_mesh(sharding: Any, mesh: Any, aval: Any) -> Any:
+    """The sharding as one of this mesh, so that all annotations speak of one mesh."""
+    if sharding is None or (type(sharding) is NamedSharding and sharding.mesh == mesh):
+        return sharding
+    ndim = getattr(aval, "ndim", 0)
+    if tuple(sharding._internal_device_list) != mesh._flat_devices:
+        return sharding
+    spec = spec_of_hlo(sharding._to_xla_hlo_sharding(ndim), mesh, ndim)
+    return sharding if spec is None else NamedSharding(mesh, spec)
+
+
+def _typed_sharding(mesh: Any, aval: Any) -> Any:
+    layout = aval.layout
+    if layout is not None:
+        mesh = mesh_like(mesh, layout.mesh)
+    spec = PartitionSpec(*(None,) * getattr(aval, "ndim", 0)) if layout is None else layout.spec
+    kind = None if getattr(aval, "memory_space", None) is None else MEMORY_KINDS[aval.memory_space]
+    return NamedSharding(mesh, spec, memory_kind=kind)
+
+
+def _check_divisible(what: str, shardings: Sequence[Any], avals: Sequence[Any]) -> None:
+    for sharding, aval in zip(shardings, avals, strict=True):
+        if sharding is not None and not dtypes.is_extended(getattr(aval, "dtype", None)):
+            try:
+                sharding.check_compatible_aval(aval.shape)
+            except ValueError as error:
+                raise ValueError(
+                    f"One of pjit {what} is incompatible with its sharding annotation {sharding}: "
+                    f"{error}"
+                ) from None
+            sharding.shard_shape(aval.shape)
+
+
+def _flat_shardings(given: Any, tree: Any, count: int, what: str) -> list[Any]:
+    """The user's shardings, a prefix of the operands' or results' structure, one a leaf."""
+    if given is None:
+        return [None] * count
+    if what == "in":
+        tree, _ = tree.children()
+    target = pytrees.tree_unflatten(tree, [0] * tree.num_leaves)
+    flat = [
+        each.sharding if type(each) is Format else each
+        for each in prefix_of_shardings(given, target, f"{what}_shardings")
+    ]
+    # Keyword arguments go where the others are.
+    flat += [None] * (count - len(flat))
+    return [_concrete_sharding(each, what) for each in flat]
+
+
+def asked_out_shardings(options: JitOptions, program: Any) -> list[Any]:
+    """The shardings that the user asked for, one a leaf of the result; None where for none."""
+    given = dict(options.placement).get("out_shardings")
+    return _flat_shardings(given, program.out_tree, program.out_tree.num_leaves, "out")
+
+
+def flat_layouts(given: Any, tree: Any, count: int, what: str) -> tuple:
+    """The layouts that the user asks for, one a leaf; empty where there are none."""
+    if given is None or not any(type(leaf) is Format for leaf in given[1]):
+        return ()
+    if what == "in":
+        tree, _ = tree.children()
+    target = pytrees.tree_unflatten(tree, [0] * tree.num_leaves)
+    flat = [
+        each.layout if type(each) is Format else None
+        for each in prefix_of_shardings(given, target, f"{what}_shardings")
+    ]
+    flat += [None] * (count - len(flat))
+    return tuple(flat) if any(layout is not None for layout in flat) else ()
+
+
+def _check_ranks(what: str, layouts: Sequence[Any], avals: Sequence[Any]) -> None:
+    for layout, aval in zip(layouts, avals, strict=False):
+        if isinstance(layout, Layout):
+            try:
+                layout.check_compatible_aval(aval.shape)
+            except ValueError as error:
+                raise ValueError(
+                    f"One of jit {what} is incompatible with its layout annotation {layout}: "
+                    f"{error}"
+                ) from None
+
+
+def prefix_of_shardings(given: tuple[Any, Sequence[Any]], target: Any, what: str) -> list[Any]:
+    """The leaf of a tree of shardings that each leaf of a target comes under.
+
+    Args:
+      given: the tree, as structure and leaves.
+      target: the positional arguments, or the result.
+      what: the tree's name, ``"in_shardings"`` or ``"out_shardings"``.
+
+    Raises:
+      ValueError: where the tree is no prefix of the target.
+    """
+    prefix = pytrees.tree_unflatten(*given)
+    is_of_arguments = what == "in_shardings"
+    if is_of_arguments and isinstance(prefix, list):
+        prefix = tuple(prefix)
+
+    def is_leaf(value: Any) -> bool:
+        return value is None or isinstance(value, Sharding | PartitionSpec | Format)
+
+    try:
+        return spread_prefix(prefix, target, is_leaf)
+    except ValueError as error:
+        name = f"pjit {what}"
+        values = "positional arguments tuple" if is_of_arguments else "result"
+        found = structure_mismatch(name, prefix, target, is_leaf, error)
+        raise ValueError(
+            f"{name} specification must be a tree prefix of the {values}: {found}"
+        ) from None
+
+
+def check_constrained(what: str, shardings: Sequence[Any]) -> None:
+    """Raises where shardings of a jitted function's boundary leave dimensions open.
+
+    Args:
+      what: the argument of `jit`, ``"in_shardings"`` or ``"out_shardings"``.
+      shardings: its leaves.
+
+    Raises:
+      ValueError: where one of them has an unconstrained dimension.
+    """
+    for given in shardings:
+        sharding: Any = given.sharding if isinstance(given, Format) else given
+        spec = sharding.spec if isinstance(sharding, NamedSharding) else sharding
+        if isinstance(spec, PartitionSpec) and PartitionSpec.UNCONSTRAINED in spec:
+            raise ValueError(
+                f"Unconstrained dims are not allowed when passed to {what}: {sharding}. Leave the "
+                "sharding away, or constrain values inside the function."
+            )
+
+
+def _concrete_sharding(given: Any, what: str) -> Any:
+    if given is None or isinstance(given, Sharding):
+        return given
+    if isinstance(given, PartitionSpec):
+        mesh = get_mesh()
+        if mesh.empty:
+            raise ValueError(
+                f"{what}_shardings has the PartitionSpec {given}, and no mesh is in force. Set one "
+                "with olympus.set_mesh, or use NamedSharding."
+            )
+        return NamedSharding(mesh, given)
+    if isinstance(given, Layout):
+        raise ValueError(
+            "`olympus.jit` does not accept device-local layouts directly. Create a `Format` "
+            "instance wrapping this device-local layout and pass that to `jit` instead. Got "
+            f"{given}"
+        )
+    raise ValueError(
+        f"{what}_shardings takes shardings, partition specs and None, got {given!r} of type "
+        f"{type(given).__name__}"
+    )

@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Foreign functions: compiled code of other languages, called from OLYMPUS programs.
+
+A C++ (or CUDA) function is wrapped by a handler from XLA's headers (`include_dir`), its address is
+registered under a name (`register_ffi_target`), and `ffi_call` calls it by the name, eagerly and in
+compiled programs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.lax.callbacks import VMAP_METHODS
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import AbstractToken, ShapedArray, canonicalize_shape, get_aval
+
+from .. import _jaxlib
+from ..arrays.layouts import Layout
+from .ffi_attributes import hashable_attribute
+from .ffi_primitive import ffi_call_p
+
+__all__ = [
+    "build_ffi_lowering_function",
+    "ffi_call",
+    "ffi_call_p",
+    "ffi_lowering",
+    "include_dir",
+    "pycapsule",
+    "register_ffi_target",
+    "register_ffi_target_as_batch_partitionable",
+    "register_ffi_type",
+    "register_ffi_type_id",
+]
+
+
+# ---- making functions known ----
+
+# The names under which XLA keeps the functions of a platform.
+_XLA_PLATFORMS = {"cpu": "cpu", "gpu": "CUDA", "cuda": "CUDA", "rocm": "ROCM"}
+
+
+def register_ffi_target(
+    name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any
+) -> None:
+    """Registers a foreign function under a name, by which `ffi_call` finds it.
+
+    Args:
+      name: the name, one for all of the process.
+      fn: a capsule of the handler's address (`pycapsule`), or a dictionary of such capsules with
+        the stages ``"instantiate"``, ``"prepare"``, ``"initialize"`` and ``"execute"``.
+      platform: where the function runs: ``"cpu"``, ``"cuda"``, ``"rocm"`` or another one's name.
+      api_version: 1 for handlers made with XLA's headers, 0 for the older custom calls.
+      **kwargs: further options of jaxlib's registration: ``traits``.
+
+    Raises:
+      TypeError: where ``fn`` is neither a capsule nor a dictionary of capsules.
+
+    Example:
+      >>> register_ffi_target("my_function", 7)
+      Traceback (most recent call last):
+        ...
+      TypeError: register_ffi_target: fn must be ...
+    """
+    capsules = list(fn.values()) if isinstance(fn, dict) else [fn]
+    if not all(type(each).__name__ == "PyCapsule" for each in capsules):
+        raise TypeError(
+            f"register_ffi_target: fn must be a capsule, or a dictionary of capsules by stage, got "
+            f"{fn!r} for {name!r}. Make a capsule of a function loaded with ctypes by "
+            "olympus.ffi.pycapsule(library.function)."
+        )
+    _jaxlib.register_custom_call_target(
+        name,
+        fn,
+        platform=_XLA_PLATFORMS.get(platform, platform),
+        api_version=api_version,
+        **kwargs,
+    )
+
+
+def register_ffi_type(name: str, type_registration: dict[str, Any], platform: str = "cpu") -> None:
+    """Registers a type of C++ objects that handlers keep as their state between calls.
+
+    Args:
+      name: the name of the type.
+      type_registration: capsules of the addresses of the type's ``XLA_FFI_TypeId``, under
+        ``"type_id"``, and optionally of its ``XLA_FFI_TypeInfo``, under ``"type_info"``.
+      platform: where handlers use it.
+
+    Raises:
+      TypeError: where ``type_registration`` is not such a dictionary.
+    """
+    if not isinstance(type_registration, dict) or "type_id" not in type_registration:
+        raise TypeError(
+            f"register_ffi_type: type_registration must be a dictionary with a capsule under "
+            f"'type_id' and optionally one under 'type_info', got {type_registration!r} for "
+            f"{name!r}"
+        )
+    _jaxlib.register_custom_type(
+        name, type_registration, platform=_XLA_PLATFORMS.get(platform, platform)
+    )
+
+
+def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
+    """Registers a type by the capsule of its ``XLA_FFI_TypeId`` alone; see `register_ffi_type`."""
+    register_ffi_type(name, {"type_id": obj}, platform)
+
+
+def register_ffi_target_as_batch_partitionable(name: str) -> None:
+    """States that a function may run on each part of an array split over its leading dimensions.
+
+    Operands that are sharded over these dimensions are then not gathered for the call.
+    """
+    _jaxlib.register_custom_call_as_batch_partitionable(name)
+
+
+def pycapsule(funcptr: Any) -> Any:
+    """The capsule of a function's address.
+
+    Args:
+      funcptr: a function of a library loaded with ``ctypes``.
+
+    Example:
+      >>> import ctypes
+      >>> type(pycapsule(ctypes.CDLL(None).abs)).__name__
+      'PyCapsule'
+    """
+    new_capsule = ctypes.pythonapi.PyCapsule_New
+    new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    new_capsule.restype = ctypes.py_object
+    return new_capsule(ctypes.cast(funcptr, ctypes.c_void_p), None, None)
+
+
+def include_dir() -> str:
+    """The folder of XLA's C++ headers, for the compiler's ``-I``.
+
+    Example:
+      >>> import os
+      >>> os.path.exists(os.path.join(include_dir(), "xla", "ffi", "api", "ffi.h"))
+      True
+    """
+    return _jaxlib.INCLUDE_DIR
+
+
+# ---- calling them ----
+
+
+def ffi_call(
+    target_name: str,
+    result_shape_dtypes: Any,
+    *,
+    has_side_effect: bool = False,
+    vmap_method: str | None = None,
+    input_layouts: Sequence[Any] | None = None,
+    output_layouts: Any = None,
+    input_output_aliases: dict[int, int] | None = None,
+    custom_call_api_version: int = 4,
+    legacy_backend_config: str | None = None,
+) -> Callable[..., Any]:
+    """A function that calls a registered foreign function.
+
+    It can be called eagerly and under `jit` and `vmap`. Nothing is known of its derivative: give it
+    one with `custom_vjp` or `custom_jvp`.
+
+    Args:
+      target_name: the name under which the function is registered.
+      result_shape_dtypes: the type of the result, something with ``shape`` and ``dtype``, or a
+        sequence of them for several results.
+      has_side_effect: whether it must be called even where its results are not used.
+      vmap_method: what `vmap` does: ``"sequential"`` calls it once a batch element,
+        ``"expand_dims"`` and ``"broadcast_all"`` once with a leading dimension on the operands, of
+        size one respectively the batch's where they are not batched.
+      input_layouts: how it expects its operands in memory: for each a `Layout`, the dimensions from
+        major to minor, or None for row-major order.
+      output_layouts: likewise for its results.
+      input_output_aliases: from the index of an operand to that of the result that takes its
+        memory.
+      custom_call_api_version: the version of XLA's custom call interface; 4 is the typed one.
+      legacy_backend_config: with a version below 4, the text passed to the function.
+
+    Returns:
+      A function of arrays, with the attributes of the call as keyword arguments: scalars of Python
+      or NumPy, strings, NumPy arrays, tuples and dictionaries of them. A Python int arrives as a
+      64-bit integer and a float as a double: pass ``numpy.float32(x)`` where the handler binds a
+      ``float``.
+
+    Raises:
+      ValueError: where an argument is not as described.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus import ShapeDtypeStruct
+      >>> norm = ffi_call("rms_norm", ShapeDtypeStruct((4,), np.float32))
+      >>> norm(np.ones(4, np.float32), eps=np.float32(1e-5))  # doctest: +SKIP
+      Array([0.99999, 0.99999, 0.99999, 0.99999], dtype=float32)
+    """
+    if vmap_method not in VMAP_METHODS:
+        raise ValueError(
+            f"vmap_method must be one of the allowed methods {list(VMAP_METHODS)}, but got: "
+            f"{vmap_method}"
+        )
+    if legacy_backend_config is not None and custom_call_api_version >= 4:
+        raise ValueError(
+            "The use of the legacy_backend_config parameter requires custom_call_api_version < 4; "
+            f"got {custom_call_api_version}. Attributes of typed calls are keyword arguments."
+        )
+    if custom_call_api_version not in (1, 2, 3, 4):
+        raise ValueError(
+            "custom_call_api_version must be 1, 2, 3 or 4, the typed one; got "
+            f"{custom_call_api_version}"
+        )
+    several = isinstance(result_shape_dtypes, Sequence) and not isinstance(result_shape_dtypes, str)
+    result_avals = _result_avals(result_shape_dtypes if several else (result_shape_dtypes,))
+    if output_layouts is None:
+        output_layouts = (None,) * len(result_avals)
+    elif not several:
+        output_layouts = (output_layouts,)
+    result_layouts = _layouts(output_layouts, result_avals, "output")
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs and custom_call_api_version < 4:
+            raise ValueError(
+                "The use of ffi_call attributes requires a custom call API version of at least 4; "
+                f"got api_version={custom_call_api_version} and {', '.join(kwargs)}"
+            )
+        in_avals = [get_aval(arg) for arg in args]
+        results = ffi_call_p.bind(
+            *args,
+            result_avals=result_avals,
+            vmap_method=vmap_method,
+            target_name=target_name,
+            has_side_effect=bool(has_side_effect),
+            input_layouts=_layouts(
+                (None,) * len(args) if input_layouts is None else input_layouts, in_avals, "input"
+            ),
+            output_layouts=result_layouts,
+            input_output_aliases=check_aliases(input_output_aliases, in_avals, result_avals),
+            custom_call_api_version=custom_call_api_version,
+            legacy_backend_config=legacy_backend_config,
+            attributes=tuple(
+                (name, hashable_attribute(name, value)) for name, value in sorted(kwargs.items())
+            ),
+        )
+        return results if several else results[0]
+
+    return call
+
+
+def _result_avals(given: Sequence[Any]) -> tuple[Any, ...]:
+    avals: list[Any] = []
+    for position, each in enumerate(given):
+        if isinstance(each, AbstractToken):
+            avals.append(each)
+            continue
+        if not hasattr(each, "shape") or not hasattr(each, "dtype"):
+            raise ValueError(
+                "All elements of result_shape_dtypes must have 'shape' and 'dtype' attributes. Got "
+                f"{each} at position {position}."
+            )
+        dtype = each.dtype if dtypes.is_extended(each.dtype) else np.dtype(each.dtype)
+        avals.append(ShapedArray(canonicalize_shape(each.shape), dtype))
+    return tuple(avals)
+
+
+def _physical_ndim(aval: Any) -> int:
+    if isinstance(aval, AbstractToken):
+        return 0
+    extended = dtypes.is_extended(aval.dtype)
+    return aval.ndim + (len(aval.dtype.physical_element_aval().shape) if extended else 0)
+
+
+def _layouts(given: Sequence[Any], avals: Sequence[Any], what: str) -> tuple[tuple[int, ...], ...]:
+    """Layouts from minor to major, as XLA writes them."""
+    if len(given) != len(avals):
+        values = "arguments" if what == "input" else "results"
+        raise ValueError(
+            f"The number of {what} {values} ({len(avals)}) must equal the number of {what} layouts "
+            f"({len(given)})."
+        )
+    layouts = []
+    for position, (layout, aval) in enumerate(zip(given, avals, strict=True)):
+        ndim = _physical_ndim(aval)
+        major_to_minor = layout.major_to_minor if isinstance(layout, Layout) else layout
+        if major_to_minor is None:
+            major_to_minor = range(ndim)
+        major_to_minor = tuple(major_to_minor)
+        if sorted(major_to_minor) != list(range(ndim)):
+            raise ValueError(
+                f"{what}_layouts[{position}] is {major_to_minor}, and must have each dimension of "
+                f"{aval.str_short()} once, from major to minor: a permutation of "
+                f"{tuple(range(ndim))}."
+            )
+        layouts.append(major_to_minor[::-1])
+    return tuple(layouts)
+
+
+def check_aliases(
+    given: Mapping[int, int] | None, in_avals: Sequence[Any], out_avals: Sequence[Any]
+) -> tuple[tuple[int, int], ...]:
+    aliases = []
+    for source, target in sorted((given or {}).items()):
+        for index, count, what in (
+            (source, len(in_avals), "input"),
+            (target, len(out_avals), "output"),
+        ):
+            if not 0 <= index < count:
+                raise ValueError(
+                    f"input_output_aliases contains the mapping '{source}:{target}' with {what} "
+                    f"index {index} outside the range [0, {count})."
+                )
+        in_aval, out_aval = in_avals[source], out_avals[target]
+        if (in_aval.shape, in_aval.dtype) != (out_aval.shape, out_aval.dtype):
+            raise ValueError(
+                f"input_output_aliases contains the mapping '{source}:{target}' referring to an "
+                f"input with abstract value {in_aval.str_short()} and an output with a different "
+                f"abstract value {out_aval.str_short()}."
+            )
+        aliases.append((source, target))
+    return tuple(aliases)
+
+
+# ---- lowering rules of other primitives ----
+
+
+def ffi_lowering(
+    call_target_name: str,
+    *,
+    operand_layouts: Sequence[Any] | None = None,
+    result_layouts: Sequence[Any] | None = None,
+    backend_config: Mapping[str, Any] | str | None = None,
+    skip_ffi_layout_processing: bool = False,
+    **lowering_args: Any,
+) -> Callable[..., Any]:
+    """A lowering rule for a primitive that is one foreign function.
+
+    The parameters of the primitive become attributes of the call.
+
+    Args:
+      call_target_name: the name under which the function is registered.
+      operand_layouts: for each operand a `Layout`, or its dimensions from minor to major, as XLA
+        writes them and unlike `ffi_call`, or None for row-major order.
+      result_layouts: likewise for the results.
+      backend_config: attributes that are the same for all calls, as MLIR attributes.
+      skip_ffi_layout_processing: whether layouts are passed on as they are; where there are none,
+        nothing is said of them.
+      **lowering_args: further arguments of the custom call: ``has_side_effect``,
+        ``operand_output_aliases``, ``api_version``, ``attributes``.
+
+    Returns:
+      A rule ``(context, *operands, **params)`` that returns the results' values.
+
+    Example:
+      >>> rule = ffi_lowering("my_function")
+    """
+    build = build_ffi_lowering_function(
+        call_target_name,
+        operand_layouts=operand_layouts,
+        result_layouts=result_layouts,
+        backend_config=backend_config,
+        skip_ffi_layout_processing=skip_ffi_layout_processing,
+        **lowering_args,
+    )
+
+    def rule(context: Any, *operands: Any, **params: Any) -> Any:
+        results = list(build(context, *operands, **params).results)
+        equation = getattr(context, "equation", None)
+        return results if equation is None or equation.primitive.multiple_results else results[0]
+
+    return rule
+
+
+def build_ffi_lowering_function(
+    call_target_name: str,
+    *,
+    operand_layouts: Sequence[Any] | None = None,
+    result_layouts: Sequence[Any] | None = None,
+    backend_config: Mapping[str, Any] | str | None = None,
+    skip_ffi_layout_processing: bool = False,
+    **lowering_args: Any,
+) -> Callable[..., Any]:
+    """As `ffi_lowering`; the function returns the MLIR operation and not its results."""
+
+    def build(context: Any, *operands: Any, **params: Any) -> Any:
+        # These load MLIR, which registering does not need.
+        from ..compiling.lowering.adapters.rule_context import lowering_context
+        from ..compiling.lowering.rules.ffi import mlir_attribute
+
+        context = lowering_context(context)
+        avals_in, avals_out = context.avals_in, context.avals_out
+        config: Any = backend_config
+        if config is None or isinstance(config, Mapping):
+            config = {
+                **(config or {}),
+                **{name: mlir_attribute(value) for name, value in params.items()},
+            }
+
+        def processed(given: Sequence[Any] | None, avals: Sequence[Any], what: str) -> Any:
+            if skip_ffi_layout_processing:
+                return given
+            if given is None:
+                return _layouts((None,) * len(avals), avals, what)
+            # Here plain sequences are as XLA writes them, and `_layouts` takes them as users do.
+            major_to_minor = [
+                each if each is None or isinstance(each, Layout) else tuple(each)[::-1]
+                for each in given
+            ]
+            return _layouts(major_to_minor, avals, what)
+
+        return context.custom_call_operation(
+            call_target_name,
+            context.result_types,
+            operands,
+            backend_config=config,
+            operand_layouts=processed(operand_layouts, avals_in, "input"),
+            result_layouts=processed(result_layouts, avals_out, "output"),
+            **lowering_args,
+        )
+
+    return build

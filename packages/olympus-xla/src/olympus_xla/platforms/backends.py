@@ -1,0 +1,561 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Backends: one client for each platform, made when the first computation needs a device.
+
+A platform is known by a `Platform` record that says how to make its client. The CPU is built in;
+GPU and TPU plugins, and those of third parties, register theirs with `register_platform`. All the
+platforms that are there are brought up together, on first use, and the one with the highest
+priority is the default.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from olympus_ir.settings import config_states
+from olympus_ir.settings.config_flags import (
+    cpu_collectives_implementation,
+    cpu_enable_async_dispatch,
+    cpu_get_global_topology_timeout_minutes,
+    cpu_get_local_topology_timeout_minutes,
+    num_cpu_devices,
+    platform_name,
+    platforms,
+    xla_backend,
+)
+from olympus_sharding.mesh import set_default_devices
+
+from .. import _jaxlib
+from .._jaxlib import Client, Device, SingleDeviceSharding
+
+if TYPE_CHECKING:
+    from ..processes.distributed import DistributedRuntime
+
+__all__ = [
+    "Platform",
+    "are_backends_initialized",
+    "backends",
+    "clear_backends",
+    "default_backend",
+    "default_device",
+    "default_device_for",
+    "default_sharding",
+    "device_count",
+    "device_sharding",
+    "devices",
+    "get_backend",
+    "host_count",
+    "host_id",
+    "host_ids",
+    "known_platforms",
+    "live_arrays",
+    "local_device_count",
+    "local_devices",
+    "on_bring_up",
+    "on_clear_backends",
+    "platform",
+    "process_count",
+    "process_index",
+    "process_indices",
+    "register_backend_factory",
+    "register_platform",
+]
+
+
+def _logger() -> Any:
+    import logging  # here: it takes a millisecond, which a process that does not log can save
+
+    return logging.getLogger("olympus.backends")
+
+
+# "gpu" asks for whichever of these is there.
+ALIASES = {"gpu": ("cuda", "rocm")}
+
+
+class Platform:
+    """How a platform is brought up.
+
+    Args:
+      name: as in ``devices(name)`` and ``OLYMPUS_PLATFORMS``, such as "cuda".
+      make_client: makes the client, or raises an exception that says why it cannot.
+      is_installed: says, cheaply, whether its plugin is there.
+      is_present: says, cheaply, whether its hardware seems to be there, so that it is worth trying
+        when nobody asked for the platform by name.
+      priority: the platform with the highest one is the default.
+      hint: what to do where the hardware seems to be there and the plugin is not; called when CPU
+        is the default.
+      is_required: whether it is an error where no client can be made, though nobody asked for the
+        platform by name.
+      is_experimental: whether to say so to those who come to use it.
+      make_topology: describes machines that need not be there; see `topologies`.
+    """
+
+    __slots__ = (
+        "hint",
+        "is_experimental",
+        "is_installed",
+        "is_present",
+        "is_required",
+        "make_client",
+        "make_topology",
+        "name",
+        "priority",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        make_client: Callable[[], Client],
+        is_installed: Callable[[], bool] = lambda: True,
+        is_present: Callable[[], bool] = lambda: True,
+        priority: int = 100,
+        hint: Callable[[], str | None] = lambda: None,
+        is_required: bool = False,
+        is_experimental: bool = False,
+        make_topology: Callable[..., Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.make_client = make_client
+        self.is_installed = is_installed
+        self.is_present = is_present
+        self.priority = priority
+        self.hint = hint
+        self.is_required = is_required
+        self.is_experimental = is_experimental
+        self.make_topology = make_topology
+
+
+class _Backends:
+    """The clients of the process, and why platforms are missing that were tried."""
+
+    __slots__ = ("clients", "default", "failures")
+
+    def __init__(
+        self, clients: dict[str, Client], default: Client, failures: dict[str, str]
+    ) -> None:
+        self.clients = clients
+        self.default = default
+        self.failures = failures
+
+
+_platforms: dict[str, Platform] = {}
+_lock = threading.RLock()
+_current: _Backends | None = None
+_clearing_hooks: list[Callable[[], None]] = []
+_bring_up_hooks: list[Callable[[dict[str, Client]], None]] = []
+
+
+def register_platform(platform: Platform) -> None:
+    """Makes a platform known. Its client is made when the backends are first used.
+
+    Raises:
+      RuntimeError: where the backends have been brought up already.
+    """
+    if _current is not None:
+        raise RuntimeError(
+            f"The platform {platform.name!r} is registered too late: the backends are in use. "
+            "Register platforms before the first computation."
+        )
+    _platforms[platform.name] = platform
+
+
+def on_clear_backends(hook: Callable[[], None]) -> None:
+    """Calls ``hook`` whenever the backends are cleared, to drop what refers to their clients."""
+    _clearing_hooks.append(hook)
+
+
+def on_bring_up(hook: Callable[[dict[str, Client]], None]) -> None:
+    """Calls ``hook`` with the clients by platform whenever they have been made."""
+    _bring_up_hooks.append(hook)
+
+
+def known_platforms() -> list[str]:
+    """The names of the platforms, whether they can be used or not."""
+    return list(_platforms)
+
+
+def platform(name: str) -> Platform | None:
+    """How a platform is brought up; None where there is none of this name."""
+    return _platforms.get(name)
+
+
+def register_backend_factory(
+    name: str,
+    factory: Callable[[], Client | None],
+    *,
+    priority: int = 0,
+    fail_quietly: bool = True,
+    experimental: bool = False,
+    make_topology: Callable[..., Any] | None = None,
+    c_api: Any = None,
+) -> None:
+    """Makes a platform known by the function that makes its client, as that of a PJRT plugin.
+
+    Args:
+      name: the platform's name, as in ``devices(name)``.
+      factory: makes the client, or returns None where the platform cannot be used.
+      priority: the platform with the highest one that can be used is the default.
+      fail_quietly: whether it is no error where no client can be made and nobody asked for it.
+      experimental: whether to say so to those who come to use it.
+      make_topology: ``(name, **options)`` to a description of a machine that need not be there.
+      c_api: the plugin's table of functions, for those who want to keep it alive.
+
+    Raises:
+      RuntimeError: where the platform has been brought up already.
+    """
+
+    def make_client() -> Client:
+        client = factory()
+        if client is None:
+            raise RuntimeError(f"backend {name!r} is not available on this machine")
+        return client
+
+    if _current is not None and name in _current.clients:
+        raise RuntimeError(f"the backend {name!r} has been initialized already")
+    platform = Platform(
+        name,
+        make_client,
+        priority=priority,
+        is_required=not fail_quietly,
+        is_experimental=experimental,
+        make_topology=make_topology,
+    )
+    _platforms[name] = platform
+    if c_api is not None:
+        _tables_of_plugins[name] = c_api
+
+
+# Kept alive as long as the process.
+_tables_of_plugins: dict[str, Any] = {}
+
+
+def are_backends_initialized() -> bool:
+    """Whether clients have been made already."""
+    return _current is not None
+
+
+# ---- bringing up ----
+
+
+def _bring_up() -> _Backends:
+    global _current
+    with _lock:
+        if _current is None:
+            _jaxlib.refuse_jax()
+            _current = _make_backends()
+            for hook in _bring_up_hooks:
+                hook(_current.clients)
+        return _current
+
+
+def _make_backends() -> _Backends:
+    asked = _platforms_asked_for()
+    clients: dict[str, Client] = {}
+    failures: dict[str, str] = {}
+    for name in asked or sorted(_platforms, key=lambda name: -_platforms[name].priority):
+        platform = _platforms.get(name)
+        if platform is None:
+            raise _cannot_initialize(
+                name, f"it is not in the list of known backends: {sorted(_platforms)}."
+            )
+        if not asked and not (platform.is_installed() and platform.is_present()):
+            continue
+        try:
+            clients[name] = platform.make_client()
+        except Exception as error:
+            failures[name] = str(error)
+            # Who asks for "cuda,cpu" takes the CPU where no plugin is installed.
+            is_optional = len(asked) > 1 and not platform.is_installed()
+            is_wanted = asked and not is_optional
+            if is_wanted or name == "cpu" or platform.is_required:
+                raise _cannot_initialize(name, failures[name]) from error
+            _logger().info("Unable to initialize backend '%s': %s", name, error)
+    if not clients:
+        raise _cannot_initialize(*next(iter(failures.items())))
+    for name in clients:
+        if _platforms[name].is_experimental:
+            _logger().warning(
+                "Platform '%s' is experimental and not all OLYMPUS functionality may be correctly "
+                "supported!",
+                name,
+            )
+    default = next(iter(clients.values()))
+    _jaxlib.prime(clients.get("cpu", default))
+    if default.platform == "cpu" and (failures or not asked):
+        _warn_of_fallback(failures)
+    return _Backends(clients, default, failures)
+
+
+def _cannot_initialize(name: str, reason: str) -> RuntimeError:
+    return RuntimeError(
+        f"Unable to initialize backend '{name}': {reason} (set OLYMPUS_PLATFORMS='' to "
+        "automatically choose an available backend)"
+    )
+
+
+def _platforms_asked_for() -> list[str]:
+    text = platforms.value or xla_backend.value or platform_name.value or ""
+    names: list[str] = []
+    for name in filter(None, map(str.strip, text.split(","))):
+        members = [member for member in ALIASES.get(name, (name,)) if member in _platforms]
+        names += members or [name]
+    return names
+
+
+def _warn_of_fallback(failures: dict[str, str]) -> None:
+    """Says once that an accelerator seems to be there and is not used."""
+    hints = [f"the {name} backend failed: {reason}" for name, reason in failures.items()]
+    for platform in _platforms.values():
+        if platform.name not in failures and (hint := platform.hint()):
+            hints.append(hint)
+    if hints:
+        _logger().warning("%s. Falling back to cpu.", "; ".join(hints))
+
+
+def _make_cpu_client() -> Client:
+    count = num_cpu_devices.value
+    options: dict[str, Any] = {
+        "asynchronous": cpu_enable_async_dispatch.value,
+        # None leaves the number to --xla_force_host_platform_device_count in XLA_FLAGS, or one.
+        "num_devices": None if count < 0 else count,
+        "get_local_topology_timeout_minutes": cpu_get_local_topology_timeout_minutes.value,
+        "get_global_topology_timeout_minutes": cpu_get_global_topology_timeout_minutes.value,
+    }
+    distributed = distributed_runtime
+    if distributed is not None:
+        options |= {
+            "distributed_client": distributed.client,
+            "node_id": distributed.process_id,
+            "num_nodes": distributed.num_processes,
+            "collectives": _cpu_collectives(distributed.client),
+        }
+    return _jaxlib.make_cpu_client(**options)
+
+
+# Set by the package's distributed runtime before the backends are brought up.
+distributed_runtime: DistributedRuntime | None = None
+
+
+def _cpu_collectives(client: Any) -> Any:
+    implementation = cpu_collectives_implementation.value
+    if implementation is None:
+        return None
+    if implementation != "gloo":
+        raise ValueError(
+            f"cpu_collectives_implementation is {implementation!r}; CPU processes of OLYMPUS "
+            "communicate with 'gloo', or not at all (None)"
+        )
+    return _jaxlib.gloo_collectives(client)
+
+
+register_platform(Platform("cpu", _make_cpu_client, priority=0))
+
+
+def _check_not_in_use(flag: Any) -> Callable[[Any], None]:
+    def check(value: Any) -> None:
+        if _current is not None and value != flag.value:
+            raise RuntimeError(
+                f"{flag.shown_name} config should be updated before backends are initialized i.e. "
+                "before any OLYMPUS operation is executed. You should initialize this config "
+                "immediately after `import olympus`."
+            )
+
+    return check
+
+
+for _flag in (num_cpu_devices, cpu_enable_async_dispatch):
+    _flag.add_validator(_check_not_in_use(_flag))
+
+
+# ---- looking up ----
+
+
+def backends() -> dict[str, Client]:
+    """The clients by platform, the default one first. Brings them up on first use."""
+    return dict((_current or _bring_up()).clients)
+
+
+def get_backend(platform: str | Client | None = None) -> Client:
+    """The client of a platform, or of the default one.
+
+    Raises:
+      RuntimeError: where the platform is unknown or could not be brought up.
+    """
+    state = _current or _bring_up()
+    if platform is None:
+        return state.default
+    if isinstance(platform, Client):
+        return platform
+    if platform == state.default.platform:
+        return state.default
+    for name in ALIASES.get(platform, (platform,)):
+        if name in state.clients:
+            return state.clients[name]
+    present = ", ".join(state.clients)
+    if platform in state.failures:
+        raise RuntimeError(
+            f"Backend '{platform}' failed to initialize: {state.failures[platform]}. "
+            f"Available backends are {list(state.clients)}"
+        )
+    if platform in ALIASES or platform in _platforms:
+        raise RuntimeError(
+            f"Unknown backend: '{platform}' requested, but no platforms that are instances of "
+            f"{platform} are present. Platforms present are: {present}"
+        )
+    raise RuntimeError(f"Unknown backend {platform}. Available backends are {list(state.clients)}")
+
+
+def devices(backend: str | Client | None = None) -> list[Device]:
+    """All devices of a backend, in all processes.
+
+    Args:
+      backend: the name of a platform, such as "cpu", "gpu" or "tpu"; the default one where None.
+
+    Raises:
+      RuntimeError: where the platform is not there.
+
+    Example:
+      >>> devices("cpu")[0]
+      CpuDevice(id=0)
+    """
+    return get_backend(backend).devices()
+
+
+def local_devices(
+    process_index: int | None = None,
+    backend: str | Client | None = None,
+    host_id: int | None = None,
+) -> list[Device]:
+    """The devices of a backend that belong to one process.
+
+    Args:
+      process_index: the process; this one where None.
+      backend: the name of a platform; the default one where None.
+      host_id: an older name of ``process_index``.
+
+    Raises:
+      ValueError: where there is no such process.
+    """
+    if host_id is not None:
+        process_index = host_id
+    client = get_backend(backend)
+    if process_index is None:
+        return client.local_devices()
+    if not 0 <= process_index < process_count(client):
+        raise ValueError(f"Unknown process_index {process_index}")
+    return [device for device in client.devices() if device.process_index == process_index]
+
+
+def device_count(backend: str | Client | None = None) -> int:
+    """The number of devices of a backend, in all processes."""
+    return get_backend(backend).device_count()
+
+
+def local_device_count(backend: str | Client | None = None) -> int:
+    """The number of devices of a backend that belong to this process."""
+    return get_backend(backend).local_device_count()
+
+
+def default_backend() -> str:
+    """The platform of the default backend: "cpu", "gpu" or "tpu"."""
+    return get_backend().platform
+
+
+def process_index(backend: str | Client | None = None) -> int:
+    """The number of this process among those that run the program together."""
+    return get_backend(backend).process_index()
+
+
+def process_count(backend: str | Client | None = None) -> int:
+    """The number of processes that run the program together."""
+    return max(device.process_index for device in devices(backend)) + 1
+
+
+def process_indices(backend: str | Client | None = None) -> list[int]:
+    """The numbers of the processes that run the program together."""
+    return sorted({device.process_index for device in devices(backend)})
+
+
+host_count = process_count
+host_id = process_index
+host_ids = process_indices
+
+
+# ---- the default device ----
+
+_default_device_state = config_states.default_device
+
+
+def _check_platform(value: Any) -> None:
+    names = {*_platforms, *ALIASES, *(name for names in ALIASES.values() for name in names)}
+    if isinstance(value, str) and value not in names:
+        raise ValueError(
+            f"{_default_device_state.shown_name} must be passed either a Device object or a "
+            f"platform name string, one of {sorted(names)}, got: {value!r}"
+        )
+
+
+_default_device_state.add_validator(_check_platform)
+# The sharding of each device, made once: the same object makes comparisons in C++ cheap.
+_device_shardings: dict[Device, SingleDeviceSharding] = {}
+
+
+def device_sharding(device: Device) -> SingleDeviceSharding:
+    """The sharding that places an array on one device, in its default memory; always the same."""
+    sharding = _device_shardings.get(device)
+    if sharding is None:
+        sharding = _device_shardings.setdefault(device, SingleDeviceSharding(device))
+    return sharding
+
+
+def default_device_for(backend: str | Client | None) -> Device:
+    """The device that computes on a backend what names no device; for None, `default_device`."""
+    return default_device() if backend is None else get_backend(backend).local_devices()[0]
+
+
+def default_device() -> Device:
+    """The device that computes what names no device: the one configured, else the first one."""
+    chosen = _default_device_state.value
+    if chosen is None or isinstance(chosen, str):
+        return get_backend(chosen).local_devices()[0]
+    return chosen
+
+
+_default_sharding: SingleDeviceSharding | None = None
+
+
+def default_sharding() -> SingleDeviceSharding:
+    """The sharding that places an array on the default device."""
+    global _default_sharding
+    if _default_device_state.value is not None:
+        return device_sharding(default_device())
+    if _default_sharding is None:
+        _default_sharding = device_sharding(default_device())
+    return _default_sharding
+
+
+set_default_devices(devices)
+
+
+# ---- what is alive ----
+
+
+def live_arrays(platform: str | None = None) -> list[Any]:
+    """All arrays of a backend that are alive, as C++ keeps count of them."""
+    return get_backend(platform).live_arrays()
+
+
+def clear_backends() -> None:
+    """Drops all clients, compiled functions and their caches.
+
+    Arrays that are alive keep their client alive; new computations use new clients.
+    """
+    global _current, _default_sharding
+    with _lock:
+        for hook in _clearing_hooks:
+            hook()
+        _jaxlib.PjitFunctionCache.clear_all()
+        _device_shardings.clear()
+        _default_sharding = None
+        _current = None

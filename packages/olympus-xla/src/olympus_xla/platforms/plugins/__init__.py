@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Platforms beyond the CPU. Importing this package makes them known; none is brought up by it.
+
+A third party's plugin is made known by the environment variable ``PJRT_NAMES_AND_LIBRARY_PATHS``,
+a list such as ``"name:/path/plugin.so,other:/path/other.so"``, or by a call of
+`olympus_xla.platforms.backends.register_platform`.
+"""
+
+from __future__ import annotations
+
+from . import cuda, named_libraries, tpu
+
+__all__ = ["cuda", "named_libraries", "tpu"]

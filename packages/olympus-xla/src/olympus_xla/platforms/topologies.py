@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Descriptions of machines that are not there, to compile for.
+
+The plugin of a platform describes a machine by name; its devices go into meshes and shardings like
+any others, and what is lowered for them compiles to an executable that can be looked at, and not
+run. Nothing but the plugin has to be installed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from olympus_sharding.mesh import Mesh
+
+from .._jaxlib import described_devices, devices_of_description
+from . import backends
+
+__all__ = [
+    "CompileOnlyExecutable",
+    "TopologyDescription",
+    "get_attached_topology",
+    "get_topology_desc",
+    "make_mesh",
+]
+
+
+class TopologyDescription:
+    """The devices of a machine that may be absent.
+
+    Attributes:
+      devices: one object a device.
+
+    Example:
+      >>> from olympus_xla.platforms.topologies import TopologyDescription
+      >>> TopologyDescription([]).devices
+      []
+    """
+
+    def __init__(self, devices: Sequence[Any]) -> None:
+        self.devices = list(devices)
+
+    def __repr__(self) -> str:
+        return f"TopologyDescription(devices={self.devices})"
+
+
+def get_attached_topology(platform: str | None = None) -> TopologyDescription:
+    """Describes the devices that this process has.
+
+    Args:
+      platform: the platform; by default the one that computations run on.
+
+    Returns:
+      The description; programs compiled for its devices are not loaded onto them.
+
+    Raises:
+      RuntimeError: where the platform cannot be used.
+
+    Example:
+      >>> from olympus_xla.platforms.topologies import get_attached_topology
+      >>> get_attached_topology("cpu").devices[0].platform
+      'cpu'
+    """
+    return TopologyDescription(described_devices(backends.devices(platform)))
+
+
+def get_topology_desc(
+    topology_name: str = "", platform: str | None = None, **kwargs: Any
+) -> TopologyDescription:
+    """Describes a machine by its name, which need not be the one at hand.
+
+    Args:
+      topology_name: the name that the platform's plugin knows, such as ``"v5e:2x2"`` for TPUs.
+      platform: ``"tpu"`` or ``"cuda"``; by default the one that computations run on.
+      **kwargs: options for the plugin. CUDA wants ``topology`` (``"1x1x1"``: slices, processes and
+        devices) and ``target_config``, the text form of the GPU's description.
+
+    Returns:
+      The description.
+
+    Raises:
+      RuntimeError: where the plugin is not installed.
+      NotImplementedError: where the platform has no descriptions.
+    """
+    platform = platform or backends.default_backend()
+    registered = backends.platform(platform)
+    if registered is not None and registered.make_topology is not None:
+        topology: Any = registered.make_topology(topology_name, **kwargs)
+        found: Any = topology.devices() if callable(topology.devices) else topology.devices
+        return TopologyDescription(found)
+    if platform in ("gpu", "cuda"):
+        from .plugins import cuda as plugin
+
+        plugin.load_plugin()
+        platform = "cuda"
+    elif platform == "tpu":
+        from .plugins import tpu as plugin
+
+        os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # there is no TPU to be asked about
+        plugin.load_plugin()
+    else:
+        raise NotImplementedError(
+            f"get_topology_desc needs a plugin that describes machines: tpu or cuda, not {platform}"
+        )
+    options = {name: str(value) for name, value in kwargs.items()}
+    return TopologyDescription(devices_of_description(platform, topology_name, options))
+
+
+def make_mesh(
+    topo: TopologyDescription,
+    mesh_shape: Sequence[int],
+    axis_names: tuple[str, ...],
+    *,
+    contiguous_submeshes: bool = False,
+) -> Mesh:
+    """A mesh of the devices of a description.
+
+    Args:
+      topo: the description.
+      mesh_shape: the extents of the mesh.
+      axis_names: their names.
+      contiguous_submeshes: whether the devices of each process shall lie beside each other.
+
+    Raises:
+      ValueError: where the extents do not multiply to the number of devices.
+    """
+    from olympus_sharding.mesh_utils import create_device_mesh
+
+    devices = create_device_mesh(
+        list(mesh_shape), topo.devices, contiguous_submeshes=contiguous_submeshes
+    )
+    return Mesh(np.asarray(devices), axis_names)
+
+
+class CompileOnlyExecutable:
+    """What a compiler made for devices that are not there; has the members that look at it."""
+
+    def __init__(self, executable: Any) -> None:
+        self._executable = executable
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._executable, name)
+
+    def local_devices(self) -> list[Any]:
+        """No devices: there are none to run on."""
+        return []
+
+    def get_hlo_text(self) -> str:
+        """The optimised modules as text."""
+        return "\n\n".join(module.to_string() for module in self._executable.hlo_modules())
+
+    def execute_sharded(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuses to run."""
+        raise RuntimeError(
+            "this program was compiled for a description of devices, and there are none to run it "
+            "on. Compile it for devices of olympus.devices()."
+        )

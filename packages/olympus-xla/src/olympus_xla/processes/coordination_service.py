@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""XLA's coordination service in a small process of its own, which process 0 starts.
+
+In process 0 itself the service would die with it, and then XLA ends all other processes at once.
+Here it outlives process 0, so that the others learn who died and can raise an exception.
+
+Run as ``python -m olympus_xla.processes.coordination_service OPTIONS`` with the options as JSON. It
+says ``listening`` on its standard output as soon as processes can report. Its standard input tells
+it what becomes of process 0: the line ``shutdown``, or the end of the stream.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from .rendezvous import receive_all, split_address
+
+__all__ = ["CoordinationServiceProcess"]
+
+
+class CoordinationServiceProcess:
+    """The process that hosts the service, as process 0 sees it.
+
+    Args:
+      bind_address: where the service listens, as host:port.
+      num_processes: how many processes there are.
+      initialization_timeout: how long to wait for all of them, in seconds.
+      heartbeat_timeout: after how many seconds without a sign of life a process counts as dead.
+      shutdown_timeout: how long to wait at the end, in seconds.
+
+    Raises:
+      RuntimeError: where the service cannot listen on the address.
+    """
+
+    def __init__(
+        self,
+        bind_address: str,
+        num_processes: int,
+        initialization_timeout: float,
+        heartbeat_timeout: float,
+        shutdown_timeout: float,
+    ) -> None:
+        options = {
+            "bind_address": bind_address,
+            "num_processes": num_processes,
+            "initialization_timeout": initialization_timeout,
+            "heartbeat_timeout": heartbeat_timeout,
+            "shutdown_timeout": shutdown_timeout,
+        }
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+        }
+        self._shutdown_timeout = shutdown_timeout
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __name__, json.dumps(options)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            # An interrupt from the keyboard is for the program, not for the service.
+            start_new_session=True,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        if self._process.stdout.readline().strip() != "listening":
+            _, errors = self._process.communicate()
+            lines = errors.strip().splitlines() or [f"status {self._process.returncode}"]
+            raise RuntimeError(f"the coordination service could not start: {lines[-1]}")
+
+    def stop(self) -> None:
+        """Ends the process, when all others are done."""
+        with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
+            self._process.communicate("shutdown\n", timeout=self._shutdown_timeout)
+        if self._process.poll() is None:
+            self.kill()
+
+    def discard(self) -> None:
+        """Ends the process where the start has failed, once it has told the others so."""
+        with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
+            self._process.communicate(timeout=5)
+        if self._process.poll() is None:
+            self.kill()
+
+    def kill(self) -> None:
+        """Ends the process now."""
+        self._process.kill()
+        self._process.communicate()
+
+
+# ---- inside the process ----
+
+
+def _serve(options: dict[str, Any]) -> None:
+    host, port = split_address(options["bind_address"])
+    services: list[Any] = []
+
+    def start() -> None:
+        from .._jaxlib import distributed_runtime_service  # the waiting before needs no jaxlib
+
+        services.append(
+            distributed_runtime_service(
+                options["bind_address"],
+                options["num_processes"],
+                heartbeat_timeout=_seconds(options["heartbeat_timeout"]),
+                cluster_register_timeout=_seconds(options["initialization_timeout"]),
+                shutdown_timeout=_seconds(options["shutdown_timeout"]),
+                recoverable=True,
+            )
+        )
+
+    timeout = options["initialization_timeout"]
+    with _listening(host, port) as listener:
+        print("listening", flush=True)
+        receive_all(listener, options["num_processes"], time.monotonic() + timeout, timeout, start)
+    if sys.stdin.readline().strip() != "shutdown":
+        _wait_for_survivors(port, 2 * options["heartbeat_timeout"] + 10)
+    services.pop().shutdown()
+
+
+def _seconds(value: float) -> int:
+    return max(1, round(value))
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+    if host == "::" and not socket.has_dualstack_ipv6():
+        family, host = socket.AF_INET, "0.0.0.0"
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    # The service takes over the port while connections that came in here are open.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "SO_REUSEPORT"):
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    if family == socket.AF_INET6 and host == "::":
+        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    _refuse_taken_port(family, host, port)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        raise OSError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+    listener.listen(128)
+    return listener
+
+
+def _refuse_taken_port(family: int, host: str, port: int) -> None:
+    """Raises OSError where somebody listens already, which sharing the port would hide."""
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise OSError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+
+
+def _wait_for_survivors(port: int, longest: float) -> None:
+    """Keeps the service up until the others have seen that process 0 is gone, and have left."""
+    deadline = time.monotonic() + longest
+    while time.monotonic() < deadline:
+        time.sleep(0.5)
+        if _connections(port) == 0:
+            return
+
+
+def _connections(port: int) -> int | None:
+    """The number of open connections to a port of ours; None where the system does not tell."""
+    count = 0
+    try:
+        for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+            with open(table) as lines:
+                next(lines)
+                for line in lines:
+                    local, state = line.split()[1], line.split()[3]
+                    count += state == "01" and int(local.rpartition(":")[2], 16) == port
+    except (OSError, ValueError, IndexError, StopIteration):
+        return None
+    return count
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the service until process 0 is done with it."""
+    # Who ends process 0 by a signal to its group means process 0.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        _serve(json.loads(arguments[0]))
+    except Exception as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,439 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of several processes, on XLA's coordination service.
+
+Every process calls `initialize` before its first computation. From then on `devices` lists the
+devices of all processes, and computations over them are run by all processes together.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import logging
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from olympus_ir.settings.config_flags import cuda_visible_devices, rocm_visible_devices
+from olympus_sharding.mesh import set_process_conversions
+
+from .._jaxlib import (
+    JAXLIB_VERSION,
+    JaxRuntimeError,
+    create_preemption_sync_manager,
+    distributed_runtime_client,
+)
+from ..platforms import backends
+from . import clusters
+from .coordination_service import CoordinationServiceProcess
+from .process_monitor import ProcessFailureError, ProcessMonitor
+from .rendezvous import join, split_address
+
+__all__ = ["DistributedRuntime", "ProcessFailureError", "initialize", "is_initialized", "shutdown"]
+
+_logger = logging.getLogger("olympus.distributed")
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+@dataclass(frozen=True)
+class DistributedRuntime:
+    """What the clients of a program of several processes must know of it.
+
+    Attributes:
+      client: the client of XLA's coordination service.
+      process_id: the number of this process.
+      num_processes: how many there are.
+      slice_index: the number of the slice of devices that this process belongs to.
+      partition_index: the number of its partition within the slice.
+      check_same_program: called with a computation's name and text before it is compiled for the
+        devices of several processes; raises where they do not all compile it.
+      check_no_failure: raises where a process has died.
+    """
+
+    client: Any
+    process_id: int
+    num_processes: int
+    slice_index: int | None = None
+    partition_index: int | None = None
+    check_same_program: Callable[[str, str], None] = lambda name, text: None
+    check_no_failure: Callable[[], None] = lambda: None
+
+
+class _Membership:
+    """This process's part in a program of several."""
+
+    def __init__(self, timeouts: dict[str, float], **fields: Any) -> None:
+        self.timeouts = timeouts
+        self.client: Any = fields["client"]
+        self.service: CoordinationServiceProcess | None = fields["service"]
+        self.process_id: int = fields["process_id"]
+        self.num_processes: int = fields["num_processes"]
+        self.monitor = ProcessMonitor(
+            self.client,
+            self.process_id,
+            self.num_processes,
+            timeouts["heartbeat"],
+            _devices_of,
+        )
+        self.compilations = 0
+        # Made when it is first asked: it takes over the signal by which processes are told to end.
+        self.preemption: Any = None
+
+
+_membership: _Membership | None = None
+_lock = threading.Lock()
+
+
+def is_initialized() -> bool:
+    """Whether this process is part of a program of several processes.
+
+    Example:
+      >>> is_initialized()
+      False
+    """
+    return _membership is not None
+
+
+def initialize(
+    coordinator_address: str | None = None,
+    num_processes: int | None = None,
+    process_id: int | None = None,
+    local_device_ids: int | Sequence[int] | None = None,
+    cluster_detection_method: str | None = None,
+    initialization_timeout: float = 300,
+    heartbeat_timeout_seconds: float = 100,
+    shutdown_timeout_seconds: float = 300,
+    coordinator_bind_address: str | None = None,
+    slice_index: int | None = None,
+    partition_index: int | None = None,
+) -> None:
+    """Makes this process one of several that run a program together.
+
+    To be called in the main thread of each, before anything is computed. Returns when all processes
+    are there.
+
+    Arguments that are not given come from the environment: from the variables
+    ``OLYMPUS_COORDINATOR_ADDRESS``, ``OLYMPUS_NUM_PROCESSES`` and ``OLYMPUS_PROCESS_ID``, or from
+    what Slurm, Open MPI or mpi4py say.
+
+    A process that dies gives every other one a `ProcessFailureError` in its main thread, at the
+    latest a heartbeat timeout later (and a second more).
+
+    Args:
+      coordinator_address: host and port of process 0, such as ``"10.0.0.1:1234"``.
+      num_processes: how many processes there are.
+      process_id: the number of this one, from 0.
+      local_device_ids: which GPUs of the machine belong to this process; all where not given.
+      cluster_detection_method: ``"environment"``, ``"slurm"``, ``"ompi"`` or ``"mpi4py"`` to ask
+        only that; ``"deactivate"`` to ask none.
+      initialization_timeout: how many seconds to wait for the other processes.
+      heartbeat_timeout_seconds: after how many seconds without a sign of life a process counts as
+        dead.
+      shutdown_timeout_seconds: how many seconds `shutdown` waits for the other processes.
+      coordinator_bind_address: where process 0 listens; by default on all of its addresses, or on
+        the loopback one where the coordinator address is that.
+      slice_index: the number of this process's slice of devices, where there are several.
+      partition_index: the number of its partition within the slice.
+
+    Raises:
+      ValueError: where something is neither given nor found, or the processes do not agree.
+      RuntimeError: where it is called twice or too late, or the port is taken.
+      TimeoutError: where not all processes are there in time.
+
+    Example:
+      >>> initialize("127.0.0.1:9000", num_processes=2, process_id=0)  # doctest: +SKIP
+    """
+    global _membership
+    with _lock:
+        if _membership is not None:
+            raise RuntimeError("distributed.initialize should only be called once.")
+        if backends.are_backends_initialized():
+            raise RuntimeError(
+                "olympus.distributed.initialize() must be called before any OLYMPUS calls that "
+                "might initialise the XLA backend. This includes any computation, but also calls "
+                "to olympus.devices, olympus.device_put, and others."
+            )
+        cluster = clusters.complete(
+            clusters.Cluster(coordinator_address, num_processes, process_id),
+            cluster_detection_method,
+        )
+        address, count, number = _checked(cluster)
+        if local_device_ids is None:
+            local_device_ids = cluster.local_device_ids
+        if local_device_ids is not None:
+            _show_devices(local_device_ids)
+        timeouts = {
+            "initialization": initialization_timeout,
+            "heartbeat": heartbeat_timeout_seconds,
+            "shutdown": shutdown_timeout_seconds,
+        }
+        _membership = _connect(address, count, number, timeouts, coordinator_bind_address)
+        backends.distributed_runtime = DistributedRuntime(
+            _membership.client,
+            number,
+            count,
+            slice_index,
+            partition_index,
+            check_same_program,
+            check_no_failure,
+        )
+        set_process_conversions(_join, _part)
+        _membership.monitor.start()
+        atexit.register(_leave_at_exit)
+
+
+def _join(array: Any, sharding: Any) -> Any:
+    from .multihost import host_local_array_to_global_array_impl  # loads the rules of primitives
+
+    return host_local_array_to_global_array_impl(
+        array, global_mesh=sharding.mesh, pspec=sharding.spec
+    )
+
+
+def _part(array: Any, sharding: Any) -> Any:
+    from .multihost import global_array_to_host_local_array_impl  # loads the rules of primitives
+
+    return global_array_to_host_local_array_impl(
+        array, global_mesh=sharding.mesh, pspec=sharding.spec
+    )
+
+
+def _show_devices(local_device_ids: int | Sequence[int]) -> None:
+    """Makes the process see only some GPUs of the machine."""
+    ids = [local_device_ids] if isinstance(local_device_ids, int) else local_device_ids
+    visible = ",".join(map(str, ids))
+    for flag in (cuda_visible_devices, rocm_visible_devices):
+        flag.update(visible)
+
+
+def _checked(cluster: clusters.Cluster) -> tuple[str, int, int]:
+    if cluster.coordinator_address is None:
+        raise ValueError(
+            "coordinator_address should be defined. Pass host and port of process 0, or set "
+            "OLYMPUS_COORDINATOR_ADDRESS."
+        )
+    if cluster.num_processes is None:
+        raise ValueError(
+            "Number of processes must be defined. Pass num_processes, or set OLYMPUS_NUM_PROCESSES."
+        )
+    if cluster.process_id is None:
+        raise ValueError(
+            "The process id of the current process must be defined. Pass process_id, or set "
+            "OLYMPUS_PROCESS_ID."
+        )
+    if not 0 <= cluster.process_id < cluster.num_processes:
+        raise ValueError(
+            f"process_id must be between 0 and num_processes - 1 = {cluster.num_processes - 1}, "
+            f"got {cluster.process_id}"
+        )
+    split_address(cluster.coordinator_address)
+    return cluster.coordinator_address, cluster.num_processes, cluster.process_id
+
+
+def _connect(
+    address: str, count: int, number: int, timeouts: dict[str, float], bind_address: str | None
+) -> _Membership:
+    deadline = time.monotonic() + timeouts["initialization"]
+    service = None
+    if number == 0:
+        service = CoordinationServiceProcess(
+            bind_address or _bind_address(address),
+            count,
+            timeouts["initialization"],
+            timeouts["heartbeat"],
+            timeouts["shutdown"],
+        )
+    try:
+        hello = {
+            "process_id": number,
+            "num_processes": count,
+            "jaxlib": JAXLIB_VERSION,
+            "heartbeat_timeout_seconds": timeouts["heartbeat"],
+        }
+        join(address, hello, deadline, timeouts["initialization"])
+        client = distributed_runtime_client(
+            address,
+            number,
+            init_timeout=max(60, round(timeouts["initialization"])),
+            heartbeat_timeout=max(1, round(timeouts["heartbeat"])),
+            shutdown_timeout=max(1, round(timeouts["shutdown"])),
+            use_compression=True,
+            shutdown_on_destruction=False,
+        )
+        client.connect()
+    except BaseException:
+        if service is not None:
+            service.discard()
+        raise
+    return _Membership(
+        timeouts, client=client, service=service, process_id=number, num_processes=count
+    )
+
+
+def _bind_address(address: str) -> str:
+    host, port = split_address(address)
+    return address if host in _LOOPBACK else f"[::]:{port}"
+
+
+def _devices_of(processes: frozenset[int]) -> frozenset[Any]:
+    if not backends.are_backends_initialized():
+        return frozenset()
+    return frozenset(d for d in backends.devices() if d.process_index in processes)
+
+
+def wait_at_barrier(name: str, timeout: float) -> None:
+    """Waits in this thread until all processes have come to a barrier; no devices take part.
+
+    Args:
+      name: the barrier's, used once in a program.
+      timeout: how long to wait, in seconds.
+    """
+    if _membership is not None:
+        _membership.client.wait_at_barrier(name, round(1000 * timeout))
+
+
+# ---- leaving ----
+
+
+def shutdown() -> None:
+    """Ends this process's part in a program of several. Does nothing outside of one.
+
+    Waits for the other processes to do the same. Called at exit where the program does not.
+    """
+    _leave(wait=True)
+
+
+def _leave_at_exit() -> None:
+    # A process that ends by an exception is missed by the others, who learn of it at once.
+    _leave(wait=getattr(sys, "last_value", None) is None)
+
+
+def _leave(wait: bool) -> None:
+    global _membership
+    with _lock:
+        membership, _membership = _membership, None
+    if membership is None:
+        return
+    atexit.unregister(_leave_at_exit)
+    client, monitor = membership.client, membership.monitor
+    if monitor.failure is None:
+        try:
+            if wait:
+                _meet_at_the_end(membership)
+            client.shutdown()
+            if wait and membership.service is None:
+                client.key_value_set(_left(membership.process_id), "1")
+        except JaxRuntimeError as error:
+            _logger.warning("Not all processes left together: %s", error)
+    monitor.stop()
+    monitor.join(timeout=10)
+    monitor.restore_signal()
+    backends.distributed_runtime = None
+    if membership.service is not None:
+        membership.service.stop()
+
+
+def _meet_at_the_end(membership: _Membership) -> None:
+    client, monitor = membership.client, membership.monitor
+    timeout = round(1000 * membership.timeouts["shutdown"])
+    monitor.say_good_bye()
+    client.wait_at_barrier("olympus/shutdown", timeout)
+    monitor.stop()
+    if membership.service is not None:
+        # XLA ends who belongs to the service when that goes away: its host is the last to leave.
+        for other in range(membership.num_processes):
+            if other != membership.process_id:
+                client.blocking_key_value_get(_left(other), timeout)
+
+
+def _left(process_id: int) -> str:
+    return f"olympus/left/{process_id}"
+
+
+# ---- what other modules need of it ----
+
+
+def live_processes() -> set[int]:
+    """The processes that are alive, which all of them have to ask for; this one outside."""
+    membership = _membership
+    if membership is None:
+        return {0}
+    check_no_failure()
+    return set(membership.client.get_live_nodes(list(range(membership.num_processes))))
+
+
+def reached_sync_point(step: int) -> bool:
+    """Whether the processes should stop after this step, since one is about to be preempted."""
+    membership = _membership
+    if membership is None:
+        raise RuntimeError(
+            "Preemption sync manager has not been initialized: call "
+            "olympus.distributed.initialize first."
+        )
+    if membership.preemption is None:
+        membership.preemption = create_preemption_sync_manager()
+        membership.preemption.initialize(membership.client)
+    return membership.preemption.reached_sync_point(step)
+
+
+# ---- what must be the same in all processes ----
+
+
+def check_no_failure() -> None:
+    """Raises where a process that this one computes with has died."""
+    if _membership is not None and _membership.monitor.failure is not None:
+        raise _membership.monitor.failure
+
+
+# Addresses in memory, which differ between processes.
+_ADDRESSES = re.compile(r"(@InspectSharding\([^)]*\) )\{[^}]*\}")
+
+
+def check_same_program(name: str, module_text: str) -> None:
+    """Makes sure that all processes are about to compile the same program.
+
+    Processes that run different programs together would wait for each other for ever, or end.
+
+    Args:
+      name: the computation's name.
+      module_text: the module.
+
+    Raises:
+      ValueError: where another process compiles another program.
+      TimeoutError: where another process compiles none.
+    """
+    membership = _membership
+    if membership is None:
+        return
+    check_no_failure()
+    membership.compilations += 1
+    prefix = f"olympus/program/{membership.compilations}"
+    digest = hashlib.sha256(_ADDRESSES.sub(r"\1", module_text).encode()).hexdigest()
+    client, own = membership.client, membership.process_id
+    client.key_value_set(f"{prefix}/{own}", f"{digest} {name}", allow_overwrite=True)
+    timeout = membership.timeouts["initialization"]
+    for other in range(membership.num_processes):
+        if other == own:
+            continue
+        try:
+            answer = client.blocking_key_value_get(f"{prefix}/{other}", round(1000 * timeout))
+        except JaxRuntimeError as error:
+            check_no_failure()
+            raise TimeoutError(
+                f"process {own} is about to compile `{name}`, a computation over several "
+                f"processes, and process {other} did not do so within {timeout:g} seconds. All "
+                "processes must run the same computations in the same order."
+            ) from error
+        other_digest, _, other_name = answer.partition(" ")
+        if other_digest != digest:
+            same = "another version of it" if other_name == name else f"`{other_name}`"
+            raise ValueError(
+                f"process {own} is about to compile `{name}` as its computation number "
+                f"{membership.compilations} over several processes, and process {other} compiles "
+                f"{same}. All processes must run the same computations in the same order, with "
+                "operands of the same shapes, dtypes and shardings."
+            )

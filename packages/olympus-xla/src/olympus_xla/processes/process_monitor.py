@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watching the other processes: one that dies becomes an exception in this one.
+
+A thread asks the coordination service again and again who is alive. When somebody is missing who
+did not say good-bye, it leaves the service, whose end would otherwise end this process too, and
+sends the main thread a signal whose handler raises. The runtime's waits look for signals, so the
+exception also leaves a wait for a collective that will never finish.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Collection
+from typing import Any, NoReturn
+
+from .._jaxlib import JaxRuntimeError, PjitFunctionCache
+
+__all__ = ["ProcessFailureError", "ProcessMonitor"]
+
+
+class ProcessFailureError(RuntimeError):
+    """Processes of the program have died.
+
+    What was being computed together with them is lost, and no further computation over several
+    processes is possible: save what is needed and exit.
+
+    Args:
+      failed_devices: their devices, as far as they are known.
+
+    Attributes:
+      failed_devices: their devices, as far as they are known.
+      failed_processes: their numbers.
+    """
+
+    def __init__(self, failed_devices: Collection[Any]) -> None:
+        super().__init__(f"the processes of the devices {failed_devices} died")
+        self.failed_devices = frozenset(failed_devices)
+        self.failed_processes = frozenset(device.process_index for device in self.failed_devices)
+
+    @classmethod
+    def of_processes(
+        cls, failed_devices: Collection[Any], failed_processes: Collection[int], message: str
+    ) -> ProcessFailureError:
+        """The error for processes of which not all devices may be known.
+
+        Args:
+          failed_devices: their devices, as far as they are known.
+          failed_processes: their numbers.
+          message: what happened.
+        """
+        error = cls(failed_devices)
+        error.args = (message,)
+        error.failed_processes = frozenset(failed_processes)
+        return error
+
+
+class ProcessMonitor:
+    """Watches the other processes from a thread of its own.
+
+    Args:
+      client: the client of the coordination service.
+      process_id: the number of this process.
+      num_processes: how many there are.
+      heartbeat_timeout: after how many seconds the service takes a silent process for dead.
+      devices_of: the devices of some processes, where they are known.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        process_id: int,
+        num_processes: int,
+        heartbeat_timeout: float,
+        devices_of: Callable[[frozenset[int]], frozenset[Any]],
+    ) -> None:
+        self.failure: ProcessFailureError | None = None
+        self._client = client
+        self._process_id = process_id
+        self._everybody = list(range(num_processes))
+        self._heartbeat_timeout = heartbeat_timeout
+        self._devices_of = devices_of
+        # Asking costs the service little, and adds to the time until a death is known.
+        self._interval = min(max(heartbeat_timeout / 20, 0.05), 1.0)
+        self._stopping = threading.Event()
+        self._signal = _claim_signal(self._raise_failure)
+        self._main_thread = threading.main_thread().ident
+        self._thread = threading.Thread(
+            target=self._watch, name="olympus-process-monitor", daemon=True
+        )
+
+    def start(self) -> None:
+        """Begins to watch."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Takes from now on nobody's absence for a failure."""
+        self._stopping.set()
+
+    def join(self, timeout: float) -> None:
+        """Waits for the thread, which ends when the client has left the service."""
+        if self._thread.ident is not None:
+            self._thread.join(timeout)
+
+    def restore_signal(self) -> None:
+        """Gives the signal back."""
+        if self._signal is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(self._signal, signal.SIG_DFL)
+            self._signal = None
+
+    def say_good_bye(self) -> None:
+        """Lets the others know that this process is going to leave."""
+        self._client.key_value_set(_good_bye(self._process_id), "1", allow_overwrite=True)
+
+    # ---- the thread ----
+
+    def _watch(self) -> None:
+        incarnations: dict[int, int] = {}
+        left: set[int] = set()
+        while True:
+            try:
+                live = self._client.get_live_nodes(self._everybody)
+                missing = {p for p in self._everybody if p not in live} - left
+                # A process that died and was started again is not the one we worked with.
+                missing |= {p for p in live if incarnations.setdefault(p, live[p]) != live[p]}
+                left |= {p for p in missing if self._has_said_good_bye(p)}
+            except JaxRuntimeError as error:
+                if not self._stopping.is_set():
+                    self._fail(frozenset(), f"the coordination service does not answer: {error}")
+                return
+            if self._stopping.is_set():
+                return
+            missing -= left
+            if missing:
+                names = ", ".join(map(str, sorted(missing)))
+                self._fail(
+                    frozenset(missing),
+                    f"process{'es' if len(missing) > 1 else ''} {names} of "
+                    f"{len(self._everybody)} died: no sign of life for "
+                    f"{self._heartbeat_timeout:g} seconds, or the connection broke",
+                )
+                return
+            self._stopping.wait(self._interval)
+
+    def _has_said_good_bye(self, process_id: int) -> bool:
+        try:
+            self._client.key_value_try_get(_good_bye(process_id))
+        except JaxRuntimeError as error:
+            if "NOT_FOUND" in str(error):
+                return False
+            raise
+        return True
+
+    def _fail(self, processes: frozenset[int], what: str) -> None:
+        self.failure = ProcessFailureError.of_processes(
+            self._devices_of(processes),
+            processes,
+            f"{what}. The computations that this process shared with others are lost; save what "
+            "is needed, exit, and start all processes again.",
+        )
+        # The C++ call paths know of no failures: from now on each call enters Python.
+        PjitFunctionCache.clear_all()
+        # Who is still connected when the service goes away is ended by XLA.
+        try:
+            self._client.shutdown()
+        except JaxRuntimeError:
+            pass  # the service is gone already
+        if self._signal is not None and self._main_thread is not None:
+            signal.pthread_kill(self._main_thread, self._signal)
+
+    def _raise_failure(self, number: int, frame: Any) -> NoReturn:
+        assert self.failure is not None
+        raise self.failure
+
+
+def _good_bye(process_id: int) -> str:
+    return f"olympus/good_bye/{process_id}"
+
+
+def _claim_signal(handler: Callable[[int, Any], Any]) -> int | None:
+    """Installs a handler for a signal that nobody uses; None outside of the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    if hasattr(signal, "SIGRTMIN"):
+        # Programs and job schedulers use the named signals; these are free as a rule.
+        candidates = list(range(signal.SIGRTMIN + 8, signal.SIGRTMAX))
+    else:
+        candidates = [signal.SIGUSR2, signal.SIGUSR1]
+    for number in candidates:
+        if signal.getsignal(number) in (signal.SIG_DFL, None):
+            signal.signal(number, handler)
+            return number
+    raise RuntimeError(
+        f"no signal is free to tell the main thread of a failure: {candidates} have handlers"
+    )

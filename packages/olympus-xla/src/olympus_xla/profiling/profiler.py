@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles: what the program and the devices did when, and what occupies the devices' memory.
+
+A trace is written as ``plugins/profile/<time>/<host>.xplane.pb``, which TensorBoard and XProf read
+(and `ProfileData` here), and as ``<host>.trace.json.gz``, which Perfetto (https://ui.perfetto.dev)
+opens.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gzip
+import http.server
+import json
+import os
+import socketserver
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from olympus_ir.trees.flattening import function_name
+
+from .. import _jaxlib
+from ..platforms.backends import backends, get_backend
+
+__all__ = [
+    "ProfileData",
+    "ProfileEvent",
+    "ProfileOptions",
+    "ProfilePlane",
+    "StepTraceAnnotation",
+    "TraceAnnotation",
+    "annotate_function",
+    "device_memory_profile",
+    "get_profiled_instructions_proto",
+    "register_subprocess",
+    "save_device_memory_profile",
+    "start_server",
+    "start_trace",
+    "stop_server",
+    "stop_trace",
+    "trace",
+]
+
+ProfileData = _jaxlib.ProfileData
+ProfileEvent = _jaxlib.ProfileEvent
+ProfilePlane = _jaxlib.ProfilePlane
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_jaxlib.prime_profile_data()
+
+
+class ProfileOptions(_jaxlib.ProfileOptions):
+    """What a trace records.
+
+    Attributes:
+      host_tracer_level: what of the host: 0 nothing, 1 annotations of the user, 2 (the default)
+        expensive operations of the runtime too, 3 all of them.
+      python_tracer_level: whether Python calls are recorded: 1 or 0.
+      enable_hlo_proto: whether the compiled programs are stored with the trace.
+      advanced_configuration: options of the platform's own tracer, by name.
+    """
+
+
+# ---- traces ----
+
+
+class _State:
+    """The session that is being recorded: there is one in a process."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.session: Any = None
+        self.log_dir = ""
+        self.perfetto_link = False
+        self.perfetto_trace = False
+
+
+_state = _State()
+
+
+def start_trace(
+    log_dir: os.PathLike[str] | str,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: ProfileOptions | None = None,
+) -> None:
+    """Begins to record what the program and the devices do.
+
+    Args:
+      log_dir: the directory that `stop_trace` writes to.
+      create_perfetto_link: whether `stop_trace` prints a link that opens the trace in Perfetto, and
+        waits until it has been opened.
+      create_perfetto_trace: whether to write ``perfetto_trace.json.gz`` as well.
+      profiler_options: what to record.
+
+    Raises:
+      RuntimeError: where a trace is being recorded already.
+
+    Example:
+      >>> import tempfile
+      >>> start_trace(tempfile.mkdtemp()); stop_trace()
+    """
+    with _state.lock:
+        if _state.session is not None:
+            raise RuntimeError(
+                "Profile has already been started. Only one profile may be run at a time; stop it "
+                "with stop_trace()."
+            )
+        backends()  # tracers of plugins are registered with their clients
+        options = profiler_options if profiler_options is not None else ProfileOptions()
+        _state.session = _jaxlib.ProfilerSession(options)
+        _state.log_dir = os.fspath(log_dir)
+        _state.perfetto_link = create_perfetto_link
+        _state.perfetto_trace = create_perfetto_trace or create_perfetto_link
+
+
+def stop_trace() -> None:
+    """Ends the recording that `start_trace` began, and writes it.
+
+    Raises:
+      RuntimeError: where no trace is being recorded.
+    """
+    with _state.lock:
+        session = _state.session
+        if session is None:
+            raise RuntimeError("No profile started: call start_trace(log_dir) before stop_trace().")
+        _state.session = None
+        session.export(session.stop(), _state.log_dir)
+        if _state.perfetto_trace:
+            path = write_perfetto_trace(_state.log_dir)
+            if _state.perfetto_link:
+                serve_to_perfetto(path)
+
+
+@contextlib.contextmanager
+def trace(
+    log_dir: os.PathLike[str] | str,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: ProfileOptions | None = None,
+) -> Iterator[None]:
+    """Records what happens inside a ``with`` statement; arguments as those of `start_trace`.
+
+    Example:
+      >>> import tempfile
+      >>> with trace(tempfile.mkdtemp()):
+      ...     pass
+    """
+    start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
+    try:
+        yield
+    finally:
+        stop_trace()
+
+
+def _newest_session(log_dir: str) -> Path:
+    sessions = Path(log_dir, "plugins", "profile").iterdir()
+    return max(sessions, key=lambda path: path.stat().st_mtime)
+
+
+def write_perfetto_trace(log_dir: str) -> Path:
+    """Writes the events of a trace under the name that Perfetto's users expect."""
+    session = _newest_session(log_dir)
+    (written,) = session.glob("*.trace.json.gz")
+    with gzip.open(written, "rb") as file:
+        contents = json.load(file)
+    path = session / "perfetto_trace.json.gz"
+    # Perfetto wants the events and refuses what else XProf stores with them.
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        json.dump({"traceEvents": contents["traceEvents"]}, file)
+    return path
+
+
+_PERFETTO = "https://ui.perfetto.dev"
+_PERFETTO_PORT = 9001  # the one that Perfetto's page may read from
+
+
+def serve_to_perfetto(path: Path) -> None:
+    """Hands a trace to Perfetto's page in the user's browser, once, and waits for it."""
+
+    class Server(socketserver.TCPServer):
+        """Serves the trace until it has been asked for."""
+
+        allow_reuse_address = True
+        asked_for: str | None = None
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        """Answers requests for the trace."""
+
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args, directory=os.fspath(path.parent))
+
+        def end_headers(self) -> None:
+            self.send_header("Access-Control-Allow-Origin", _PERFETTO)
+            super().end_headers()
+
+        def do_GET(self) -> None:
+            assert isinstance(self.server, Server)
+            self.server.asked_for = self.path
+            super().do_GET()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    url = f"http://127.0.0.1:{_PERFETTO_PORT}/{path.name}"
+    with Server(("127.0.0.1", _PERFETTO_PORT), Handler) as server:
+        print(f"Open URL in browser: {_PERFETTO}/#!/?url={url}")
+        while server.asked_for != f"/{path.name}":
+            server.handle_request()
+
+
+# ---- annotations ----
+
+
+class TraceAnnotation(_jaxlib.TraceMe):
+    """A context manager that gives a piece of the program a name in traces.
+
+    Args:
+      name: the name.
+      **kwargs: more to be shown with it.
+
+    Example:
+      >>> with TraceAnnotation("loading", batch=3):
+      ...     pass
+    """
+
+
+class StepTraceAnnotation(TraceAnnotation):
+    """A context manager that marks a step of a program, such as one of training, in traces.
+
+    Args:
+      name: the name of the kind of step.
+      **kwargs: more to be shown with it; ``step_num`` is the number of the step.
+
+    Example:
+      >>> for step in range(2):
+      ...     with StepTraceAnnotation("train", step_num=step):
+      ...         pass
+    """
+
+    def __init__(self, name: str, **kwargs: Any) -> None:
+        super().__init__(name, _r=1, **kwargs)
+
+
+def annotate_function(func: F, name: str | None = None, **decorator_kwargs: Any) -> F:
+    """A function whose calls have a name in traces.
+
+    Args:
+      func: the function.
+      name: the name; the function's where it is None.
+      **decorator_kwargs: more to be shown with it.
+
+    Example:
+      >>> @annotate_function
+      ... def load(path):
+      ...     return path
+      >>> load("data")
+      'data'
+    """
+    shown = name or function_name(func)
+
+    @functools.wraps(func)
+    def annotated(*args: Any, **kwargs: Any) -> Any:
+        with TraceAnnotation(shown, **decorator_kwargs):
+            return func(*args, **kwargs)
+
+    return annotated  # type: ignore[return-value]
+
+
+# ---- the server for captures by others ----
+
+_server: Any = None
+
+
+def start_server(port: int, requires_backend: bool = True) -> Any:
+    """Starts a server that lets TensorBoard or XProf record this process while it runs.
+
+    Args:
+      port: the TCP port.
+      requires_backend: whether to bring up the devices first, so that they can be recorded.
+
+    Returns:
+      The server, which runs until `stop_server`.
+
+    Raises:
+      ValueError: where a server runs already.
+    """
+    global _server
+    if _server is not None:
+        raise ValueError(
+            "Only one profiler server can be active at a time; stop it with stop_server()."
+        )
+    if requires_backend:
+        backends()
+    _server = _jaxlib.start_server(port)
+    return _server
+
+
+def stop_server() -> None:
+    """Stops the server that `start_server` started.
+
+    Raises:
+      ValueError: where none runs.
+    """
+    global _server
+    if _server is None:
+        raise ValueError("No active profiler server: start one with start_server(port).")
+    _server = None
+
+
+def register_subprocess(pid: int, port: int) -> Callable[[], None]:
+    """Makes traces of this process contain those of a process that it started.
+
+    Args:
+      pid: the number of the other process.
+      port: the port of the server that it started with `start_server`.
+
+    Returns:
+      A function that ends this.
+
+    Raises:
+      RuntimeError: where the server cannot be reached.
+    """
+    return _jaxlib.register_subprocess(pid, port)
+
+
+# ---- memory ----
+
+
+def device_memory_profile(backend: str | None = None) -> bytes:
+    """What occupies the memory of a backend's devices, in pprof's format, compressed by gzip.
+
+    Args:
+      backend: the platform; the default one where None.
+
+    Example:
+      >>> device_memory_profile()[:2] == bytes([0x1f, 0x8b])
+      True
+    """
+    return gzip.compress(get_backend(backend).heap_profile())
+
+
+def save_device_memory_profile(filename: Any, backend: str | None = None) -> None:
+    """Writes what occupies the memory of a backend's devices, for ``pprof``.
+
+    Args:
+      filename: the file.
+      backend: the platform; the default one where None.
+
+    Example:
+      >>> import os, tempfile
+      >>> save_device_memory_profile(os.path.join(tempfile.mkdtemp(), "memory.prof"))
+    """
+    Path(filename).write_bytes(device_memory_profile(backend))
+
+
+def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
+    """How long the instructions of a profiled program took, for a compiler to make use of.
+
+    Args:
+      tensorboard_dir: the folder that a profile was written to.
+
+    Returns:
+      A serialized ``ProfiledInstructionsProto``.
+    """
+    return _jaxlib.get_profiled_instructions_proto(str(tensorboard_dir))
