@@ -12,7 +12,7 @@ from olympus_ir import lax
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_sharding import Mesh
 from olympus_sharding import PartitionSpec as P
-from olympus_sharding.manual_map import shard_map
+from olympus_sharding.manual.shard_map import shard_map
 from olympus_xla import devices, jit
 
 pytestmark = pytest.mark.usefixtures("eight_devices")

@@ -14,7 +14,7 @@ from olympus_ir.programs.make import make_olympuspr
 from olympus_numpy.linalg import solve
 from olympus_sharding import Mesh, NamedSharding
 from olympus_sharding import PartitionSpec as P
-from olympus_sharding.manual_map import shard_map
+from olympus_sharding.manual.shard_map import shard_map
 from olympus_xla import devices, jit
 
 pytestmark = pytest.mark.usefixtures("eight_devices")

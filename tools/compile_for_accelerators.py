@@ -17,7 +17,7 @@ os.environ["OLYMPUS_PLATFORMS"] = "cpu"
 
 import olympus_random  # noqa: F401  (its primitives count too)
 import olympus_scipy  # noqa: F401
-from olympus_sharding.shardings import SingleDeviceSharding
+from olympus_sharding.shardings.behavior import SingleDeviceSharding
 from olympus_testing import cases
 from olympus_xla import jit
 from olympus_xla.platforms.topologies import TopologyDescription, get_topology_desc

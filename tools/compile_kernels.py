@@ -29,7 +29,7 @@ from olympus_ir import ShapeDtypeStruct, lax
 from olympus_ir.types.placement import PartitionSpec
 from olympus_pallas import tpu, triton
 from olympus_sharding import Mesh, NamedSharding, shard_map
-from olympus_sharding.shardings import SingleDeviceSharding
+from olympus_sharding.shardings.behavior import SingleDeviceSharding
 from olympus_xla import jit
 
 DATA = pathlib.Path(__file__).parent.parent / "packages/olympus-pallas/tests/data"

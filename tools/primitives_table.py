@@ -13,7 +13,7 @@ import olympus_autodiff
 import olympus_batching.tables
 import olympus_ir.lax  # noqa: F401 - declares the instruction set
 import olympus_random  # noqa: F401 - declares primitives of its own
-import olympus_sharding.manual_map  # noqa: F401 - likewise
+import olympus_sharding.manual.shard_map  # noqa: F401 - likewise
 from olympus_autodiff.tables import jvp_rules, linearize_rules, transpose_rules
 from olympus_batching.tables import batching_rules
 from olympus_ir import RuleTable, primitives

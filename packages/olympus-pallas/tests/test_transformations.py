@@ -17,7 +17,7 @@ from olympus_ir.types.placement import AxisType, PartitionSpec
 from olympus_pallas import BlockSpec, pallas_call, program_id
 from olympus_pallas.tpu import VMEM, PrefetchScalarGridSpec
 from olympus_sharding import make_mesh
-from olympus_sharding.manual_map import shard_map
+from olympus_sharding.manual.shard_map import shard_map
 
 F32 = np.dtype(np.float32)
 call = functools.partial(pallas_call, interpret=True)

@@ -9,7 +9,7 @@ import pytest
 import olympus_random as random
 from olympus_batching import vmap
 from olympus_ir.settings import config
-from olympus_random import wide_generators
+from olympus_random.generators import random123
 
 ONES = 0xFFFFFFFF
 PI = (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344, 0xA4093822, 0x299F31D0, 0x082EFA98)
@@ -36,7 +36,7 @@ PI = (*PI, 0xEC4E6C89)
     ],
 )
 def test_published_vectors(cipher, counter, key, expected):
-    words = getattr(wide_generators, cipher)(
+    words = getattr(random123, cipher)(
         [np.uint32(word) for word in key], [np.uint32(word) for word in counter]
     )
     assert tuple(int(word) for word in words) == expected

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from olympus_batching import vmap
-from olympus_random import key, matrices, split
-from olympus_random.matrices import multivariate_normal, orthogonal
+from olympus_random import key, split
+from olympus_random.samplers import matrices
+from olympus_random.samplers.matrices import multivariate_normal, orthogonal
 
 MEAN = np.arange(3.0)
 COVARIANCE = np.array([[2, 1, 0], [1, 3, 0.5], [0, 0.5, 1]])

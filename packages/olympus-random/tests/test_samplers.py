@@ -100,7 +100,7 @@ def test_each_element_depends_on_its_position_alone():
 
 
 def test_positions_past_32_bits():
-    from olympus_random.threefry import _wide_product, _wide_sum
+    from olympus_random.generators.threefry import _wide_product, _wide_sum
 
     generator = np.random.default_rng(0)
     x = generator.integers(0, 2**32, 50, dtype=np.uint64)

@@ -13,8 +13,8 @@ from olympus_batching import vmap
 from olympus_ir.settings.config import enable_x64
 from olympus_ir.trees.flattening import debug_info
 from olympus_numpy.flatten_util import ravel_pytree
-from olympus_scipy.ode import odeint
-from olympus_scipy.ode_steps import (
+from olympus_scipy.ode.solver import odeint
+from olympus_scipy.ode.steps import (
     abs2,
     fit_4th_order_polynomial,
     initial_step_size,

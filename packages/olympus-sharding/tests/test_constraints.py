@@ -92,7 +92,7 @@ def test_unconstrained_dimensions(mesh):
 
 def test_evaluation_by_numpy_is_the_identity(mesh):
     from olympus_ir.reference.tables import reference_rules
-    from olympus_sharding.constraints import reshard_p, sharding_constraint_p
+    from olympus_sharding.annotations.constraints import reshard_p, sharding_constraint_p
 
     x = np.arange(3.0)
     for primitive in (sharding_constraint_p, reshard_p):

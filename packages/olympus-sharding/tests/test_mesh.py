@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from olympus_sharding import AbstractDevice, AbstractMesh, AxisType, Mesh, make_mesh
-from olympus_sharding import mesh as mesh_module
+from olympus_sharding.meshes import mesh as mesh_module
 
 Auto, Explicit, Manual = AxisType.Auto, AxisType.Explicit, AxisType.Manual
 

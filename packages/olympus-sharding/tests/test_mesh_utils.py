@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from olympus_sharding.mesh_utils import create_device_mesh, create_hybrid_device_mesh
+from olympus_sharding.meshes.arrangements import create_device_mesh, create_hybrid_device_mesh
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,7 +20,7 @@ from olympus_sharding import (
     make_single_device_sharding,
 )
 from olympus_sharding import PartitionSpec as P
-from olympus_sharding.shardings import shard_indices
+from olympus_sharding.shardings.behavior import shard_indices
 
 EVERYTHING = slice(None)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from olympus_sharding import NamedSharding, PartitionSpec, SingleDeviceSharding, visualize_sharding
-from olympus_sharding.visualization import sharding_text
+from olympus_sharding.shardings.visualization import sharding_text
 
 P = PartitionSpec
 

@@ -45,8 +45,8 @@ from olympus_sparse import (
     csr_todense_p,
     todense_p,
 )
+from olympus_sparse.core.primitives import sparse_primitives
 from olympus_sparse.linalg import spsolve_p
-from olympus_sparse.primitives import sparse_primitives
 from olympus_testing import assert_complete, check_grads, check_vmap
 
 

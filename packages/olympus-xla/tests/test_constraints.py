@@ -21,7 +21,7 @@ from olympus_sharding import (
     set_mesh,
     with_sharding_constraint,
 )
-from olympus_sharding.manual_map import shard_map
+from olympus_sharding.manual.shard_map import shard_map
 from olympus_xla.arrays.transfer import device_put
 from olympus_xla.calls.jit import jit
 

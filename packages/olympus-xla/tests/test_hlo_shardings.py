@@ -6,7 +6,7 @@ import pytest
 
 from olympus_sharding import AxisType, Mesh, NamedSharding, SingleDeviceSharding
 from olympus_sharding import PartitionSpec as P
-from olympus_sharding.tiling import mesh_tiling
+from olympus_sharding.shardings.tiling import mesh_tiling
 from olympus_xla import device_put
 from olympus_xla._jaxlib import GSPMDSharding
 from olympus_xla.arrays.hlo_shardings import hlo_sharding

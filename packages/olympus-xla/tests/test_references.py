@@ -15,7 +15,7 @@ from olympus_ir.references.primitives import addupdate, empty_ref, freeze, new_r
 from olympus_ir.settings import config, config_states
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_sharding import NamedSharding, PartitionSpec
-from olympus_sharding.manual_map import shard_map
+from olympus_sharding.manual.shard_map import shard_map
 from olympus_xla import jit
 from olympus_xla.arrays.transfer import device_put
 

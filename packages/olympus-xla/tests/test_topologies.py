@@ -8,7 +8,7 @@ import pytest
 
 from olympus_ir import ShapeDtypeStruct, lax
 from olympus_ir.types.placement import PartitionSpec
-from olympus_sharding.shardings import NamedSharding
+from olympus_sharding.shardings.behavior import NamedSharding
 from olympus_xla import jit
 from olympus_xla.platforms import backends
 from olympus_xla.platforms.topologies import (

@@ -13,7 +13,7 @@ from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.programs.tracing import current
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.placement import PartitionSpec
-from olympus_sharding.manual_map import inside, manual_axes, shard_map_p
+from olympus_sharding.manual.primitive import inside, manual_axes, shard_map_p
 
 from .errors import Error
 from .interpreter import Enabled, effects_of, error_rules, with_errors

@@ -11,7 +11,7 @@ import numpy as np
 
 import olympus_random
 from olympus_ir import lax
-from olympus_random.implementations import PRNGImpl, register_prng
+from olympus_random.generators.implementations import PRNGImpl, register_prng
 
 from .programs import program_id
 from .tpu_primitives import prng_random_bits, prng_seed

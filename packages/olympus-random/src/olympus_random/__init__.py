@@ -5,25 +5,10 @@ from __future__ import annotations
 
 from olympus_ir.diagnostics.source_info import register_library_folder
 
-from . import rbg as _rbg  # noqa: F401 - registers its generators
-from . import rules as _rules  # noqa: F401 - fills the tables of transformations
 from .__about__ import __version__
-from .continuous import (
-    cauchy,
-    exponential,
-    gumbel,
-    laplace,
-    logistic,
-    lognormal,
-    normal,
-    truncated_normal,
-)
-from .counts import binomial, multinomial, poisson
-from .discrete import bernoulli, categorical, rademacher
-from .gamma import gamma, loggamma, random_gamma_p
-from .gamma_family import ball, beta, chisquare, dirichlet, f, generalized_normal, t
-from .implementations import KeyType, PRNGImpl, register_prng
-from .keys import (
+from .generators.implementations import KeyType, PRNGImpl, register_prng
+from .keys import rules as _rules  # noqa: F401 - fills the tables of transformations
+from .keys.functions import (
     PRNGKey,
     clone,
     fold_in,
@@ -34,9 +19,23 @@ from .keys import (
     split,
     wrap_key_data,
 )
-from .matrices import multivariate_normal, orthogonal
-from .shuffling import choice, permutation
-from .transformed import (
+from .samplers.continuous import (
+    cauchy,
+    exponential,
+    gumbel,
+    laplace,
+    logistic,
+    lognormal,
+    normal,
+    truncated_normal,
+)
+from .samplers.counts import binomial, multinomial, poisson
+from .samplers.discrete import bernoulli, categorical, rademacher
+from .samplers.gamma import gamma, loggamma, random_gamma_p
+from .samplers.gamma_family import ball, beta, chisquare, dirichlet, f, generalized_normal, t
+from .samplers.matrices import multivariate_normal, orthogonal
+from .samplers.shuffling import choice, permutation
+from .samplers.transformed import (
     double_sided_maxwell,
     geometric,
     maxwell,
@@ -46,7 +45,7 @@ from .transformed import (
     wald,
     weibull_min,
 )
-from .uniform import bits, randint, uniform
+from .samplers.uniform import bits, randint, uniform
 
 __all__ = [
     "KeyType",

@@ -21,10 +21,10 @@ from olympus_ir.references.primitives import addupdate, new_ref
 from olympus_ir.trees import pytrees
 from olympus_ir.types.arrays import Array
 
-from .continuous import normal
-from .keys import fold_in, split
-from .keys import key as key_of_seed
-from .uniform import randint, uniform
+from .keys.functions import fold_in, split
+from .keys.functions import key as key_of_seed
+from .samplers.continuous import normal
+from .samplers.uniform import randint, uniform
 
 __all__ = ["StatefulPRNG", "stateful_rng"]
 

@@ -12,9 +12,9 @@ from olympus_ir.types.placement import AbstractDevice, AbstractMesh, AxisType, P
 from olympus_ir.types.resharding import install_reshard
 
 from .__about__ import __version__
-from .context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
-from .mesh import Mesh, make_mesh
-from .shardings import (
+from .meshes.context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
+from .meshes.mesh import Mesh, make_mesh
+from .shardings.behavior import (
     DuplicateSpecError,
     IndivisibleError,
     NamedSharding,
@@ -45,23 +45,23 @@ __all__ = [
 ]
 
 
-# The rules of these load those of batching and differentiation: only who uses them waits.
+# Functions whose modules load the rules of batching and differentiation: imported on first use.
 _MODULES = {
-    "auto_axes": "axis_scopes",
-    "explicit_axes": "axis_scopes",
-    "inspect_array_sharding": "inspection",
-    "pmap": "parallel_map",
-    "reshard": "constraints",
-    "shard_map": "manual_map",
-    "smap": "manual_map",
-    "visualize_array_sharding": "inspection",
-    "visualize_sharding": "visualization",
-    "with_sharding_constraint": "constraints",
+    "auto_axes": "annotations.axis_scopes",
+    "explicit_axes": "annotations.axis_scopes",
+    "inspect_array_sharding": "annotations.inspection",
+    "pmap": "manual.pmap",
+    "reshard": "annotations.constraints",
+    "shard_map": "manual.shard_map",
+    "smap": "manual.shard_map",
+    "visualize_array_sharding": "annotations.inspection",
+    "visualize_sharding": "shardings.visualization",
+    "with_sharding_constraint": "annotations.constraints",
 }
 
 
 def _bind_reshard(value: Any, sharding: NamedSharding, concrete_mesh: Any) -> Any:
-    from .constraints import bind_reshard_p  # with the rules of all transformations
+    from .annotations.constraints import bind_reshard_p  # with the rules of all transformations
 
     return bind_reshard_p(value, sharding, concrete_mesh)
 

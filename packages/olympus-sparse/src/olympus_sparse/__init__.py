@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from olympus_ir.diagnostics.source_info import register_library_folder
 
+from . import methods as _methods  # noqa: F401 - gives the classes their methods
 from .__about__ import __version__
-from .api import empty, eye, todense, todense_p
-from .base import OLYMPUSSparse, SparseInfo
 from .bcoo.arithmetic import bcoo_multiply_dense, bcoo_multiply_sparse, bcoo_reduce_sum
 from .bcoo.array import BCOO
 from .bcoo.conversion import (
@@ -70,6 +69,14 @@ from .coo import (
     coo_todense,
     coo_todense_p,
 )
+from .core.base import OLYMPUSSparse, SparseInfo
+from .core.efficiency import (
+    CuSparseEfficiencyWarning,
+    SparseEfficiencyError,
+    SparseEfficiencyWarning,
+)
+from .core.mapping import broadcasting_vmap, nfold_vmap
+from .creation import empty, eye, todense, todense_p
 from .csr import (
     CSC,
     CSR,
@@ -83,20 +90,10 @@ from .csr import (
     csr_todense_p,
 )
 from .derivatives import grad, jacfwd, jacobian, jacrev, value_and_grad
-from .efficiency import (
-    CuSparseEfficiencyWarning,
-    SparseEfficiencyError,
-    SparseEfficiencyWarning,
-)
-from .mapping import broadcasting_vmap, nfold_vmap
 from .random import random_bcoo
 from .sparsification.interpreter import sparse_rules
 from .sparsification.tracer import SparseTracer
 from .sparsification.transform import sparsify
-
-# These give classes their methods, and let vmap map over batch dimensions.
-from .bcoo import methods as _bcoo_methods  # noqa: F401  # isort: skip
-from .bcsr import methods as _bcsr_methods  # noqa: F401  # isort: skip
 
 __all__ = [
     "BCOO",

@@ -15,10 +15,10 @@ from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.trees import pytrees
 from olympus_numpy.promotion import promote_dtypes
 
-from .base import OLYMPUSSparse
 from .bcoo.conversion import count_places
-from .entries import add_up, look_up
-from .primitives import (
+from .core.base import OLYMPUSSparse
+from .core.entries import add_up, look_up
+from .core.primitives import (
     define_batching_by_expansion,
     define_multilinear_jvp,
     define_transpose_by_expansion,

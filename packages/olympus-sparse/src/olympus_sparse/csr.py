@@ -12,16 +12,16 @@ import olympus_numpy as jnp
 from olympus_autodiff import Zero, jvp_rules
 from olympus_ir.trees import pytrees
 
-from .base import OLYMPUSSparse
 from .coo import diagonal, known_count, matrix_product, nonzero_places, places, product_of_entries
-from .entries import add_up, look_up
-from .primitives import (
+from .core.base import OLYMPUSSparse
+from .core.entries import add_up, look_up
+from .core.primitives import (
     define_batching_by_expansion,
     define_multilinear_jvp,
     define_transpose_by_expansion,
     sparse_primitive,
 )
-from .rows import compressed, rows_of
+from .core.rows import compressed, rows_of
 
 __all__ = [
     "CSC",

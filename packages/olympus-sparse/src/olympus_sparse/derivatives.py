@@ -12,9 +12,9 @@ import olympus_numpy as jnp
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.trees import pytrees
 
-from .base import OLYMPUSSparse
 from .bcoo.array import BCOO, make
 from .bcsr.array import BCSR, make_rows
+from .core.base import OLYMPUSSparse
 
 __all__ = ["grad", "jacfwd", "jacobian", "jacrev", "value_and_grad"]
 

@@ -17,9 +17,9 @@ from olympus_ir import lax
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import canonicalize_shape
 
-from .base import SparseInfo
 from .bcoo.array import BCOO, make
 from .bcoo.ordering import bcoo_sort_indices
+from .core.base import SparseInfo
 
 __all__ = ["random_bcoo"]
 

@@ -24,9 +24,11 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
     __name__,
     {
         **_lazy.names_from(
-            "olympus_sharding.inspection", "inspect_array_sharding", "visualize_array_sharding"
+            "olympus_sharding.annotations.inspection",
+            "inspect_array_sharding",
+            "visualize_array_sharding",
         ),
         **_lazy.names_from("olympus_ir.debugger", "breakpoint"),
-        **_lazy.names_from("olympus_sharding.visualization", "visualize_sharding"),
+        **_lazy.names_from("olympus_sharding.shardings.visualization", "visualize_sharding"),
     },
 )

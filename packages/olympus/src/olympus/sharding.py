@@ -43,8 +43,10 @@ __all__ = [
 __getattr__, __dir__ = _lazy.lazy_attributes(
     __name__,
     {
-        **_lazy.names_from("olympus_sharding.axis_scopes", "auto_axes", "explicit_axes"),
-        **_lazy.names_from("olympus_sharding.constraints", "reshard"),
+        **_lazy.names_from(
+            "olympus_sharding.annotations.axis_scopes", "auto_axes", "explicit_axes"
+        ),
+        **_lazy.names_from("olympus_sharding.annotations.constraints", "reshard"),
         # The name that `set_mesh` had as a context manager.
         **_lazy.names_from("olympus_sharding", "use_mesh=set_mesh"),
     },

@@ -8,7 +8,7 @@ from typing import Any
 
 from olympus_ir import lax
 from olympus_ir.programs.olympuspr import Equation
-from olympus_random.primitives import random_clone_p, random_unwrap_p, random_wrap_p
+from olympus_random.keys.primitives import random_clone_p, random_unwrap_p, random_wrap_p
 
 from .evaluation import Core, machine_rules
 

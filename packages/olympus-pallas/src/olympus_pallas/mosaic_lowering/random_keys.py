@@ -11,7 +11,7 @@ from olympus_ir import lax
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.types.avals import ShapedArray
-from olympus_random.primitives import (
+from olympus_random.keys.primitives import (
     random_bits_p,
     random_clone_p,
     random_fold_in_p,

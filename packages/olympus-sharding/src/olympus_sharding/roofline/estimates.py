@@ -17,7 +17,7 @@ from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Ol
 from olympus_ir.programs.tracing import typeof
 from olympus_ir.trees import pytrees
 
-from ..manual_map import shard_map
+from ..manual.shard_map import shard_map
 from .results import RooflineResult, RooflineRuleContext, RooflineShape, roofline_rules
 
 __all__ = ["roofline", "roofline_and_grad"]

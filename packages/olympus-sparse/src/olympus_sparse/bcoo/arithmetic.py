@@ -13,8 +13,8 @@ import olympus_numpy as jnp
 from olympus_ir import lax
 from olympus_numpy.promotion import promote_dtypes
 
-from ..base import SparseInfo
-from ..entries import in_bounds, look_up, over_batches, padding
+from ..core.base import SparseInfo
+from ..core.entries import in_bounds, look_up, over_batches, padding
 from .array import BCOO, make
 from .layouts import bcoo_update_layout, merged_batches
 

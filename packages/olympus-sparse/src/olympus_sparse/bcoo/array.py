@@ -10,7 +10,7 @@ import olympus_numpy as jnp
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 
-from ..base import OLYMPUSSparse, SparseInfo
+from ..core.base import OLYMPUSSparse, SparseInfo
 
 __all__ = ["BCOO", "Layout", "layout_of"]
 

@@ -11,7 +11,7 @@ from olympus_batching.dimensions import to_front
 from olympus_ir import lax
 from olympus_ir.trees import pytrees
 
-from ..base import SparseInfo
+from ..core.base import SparseInfo
 
 __all__ = ["batched_info", "lead", "map_batches", "without_lead"]
 

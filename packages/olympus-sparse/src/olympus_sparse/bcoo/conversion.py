@@ -13,12 +13,9 @@ from olympus_batching import batching_rules
 from olympus_ir import lax
 from olympus_ir.programs.tracing import concrete_or_error
 
-from ..base import SparseInfo
-from ..entries import add_up, first_of_equals, look_up, over_batches
-from ..primitives import (
-    define_multilinear_jvp,
-    sparse_primitive,
-)
+from ..core.base import SparseInfo
+from ..core.entries import add_up, first_of_equals, look_up, over_batches
+from ..core.primitives import define_multilinear_jvp, sparse_primitive
 from .array import BCOO, layout_of, make
 from .batching import batched_info, lead
 

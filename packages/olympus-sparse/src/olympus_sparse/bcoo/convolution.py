@@ -10,8 +10,8 @@ import olympus_numpy as jnp
 from olympus_ir import lax
 from olympus_numpy.promotion import promote_dtypes
 
-from ..base import SparseInfo
-from ..entries import in_bounds
+from ..core.base import SparseInfo
+from ..core.entries import in_bounds
 from .array import BCOO, make
 from .layouts import bcoo_update_layout
 

@@ -15,8 +15,8 @@ from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.lax.gathering import GatherDimensionNumbers, GatherScatterMode
 
-from ..base import SparseInfo
-from ..entries import padding
+from ..core.base import SparseInfo
+from ..core.entries import padding
 from .array import BCOO, make
 from .layouts import bcoo_update_layout
 from .ordering import limited

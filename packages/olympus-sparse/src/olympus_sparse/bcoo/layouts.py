@@ -11,9 +11,9 @@ import numpy as np
 import olympus_numpy as jnp
 from olympus_ir import lax
 
-from ..base import SparseInfo
-from ..efficiency import SparseEfficiencyError, SparseEfficiencyWarning
-from ..entries import in_bounds, padding
+from ..core.base import SparseInfo
+from ..core.efficiency import SparseEfficiencyError, SparseEfficiencyWarning
+from ..core.entries import in_bounds, padding
 from .array import BCOO, make
 
 __all__ = ["batch_as_sparse", "bcoo_update_layout"]

@@ -12,8 +12,8 @@ from olympus_autodiff import Zero, is_undefined_primal, jvp_rules, transpose_rul
 from olympus_batching import batching_rules
 from olympus_ir.programs.tracing import concrete_or_error
 
-from ..base import SparseInfo
-from ..entries import (
+from ..core.base import SparseInfo
+from ..core.entries import (
     add_up,
     count_of_unique,
     look_up,
@@ -22,7 +22,7 @@ from ..entries import (
     padding,
     ranks_of_unique,
 )
-from ..primitives import sparse_primitive
+from ..core.primitives import sparse_primitive
 from .array import BCOO, layout_of, make
 from .batching import batched_info, lead, without_lead
 from .conversion import sum_to

@@ -20,9 +20,9 @@ from olympus_batching.dimensions import materialize
 from olympus_ir import lax
 from olympus_numpy.promotion import promote_dtypes
 
-from ..base import SparseInfo
-from ..entries import add_up, look_up, over_batches
-from ..primitives import (
+from ..core.base import SparseInfo
+from ..core.entries import add_up, look_up, over_batches
+from ..core.primitives import (
     batched_expansion,
     define_multilinear_jvp,
     sparse_primitive,

@@ -16,9 +16,9 @@ from olympus_batching import batching_rules
 from olympus_ir import lax
 from olympus_ir.types.avals import canonicalize_shape
 
-from ..base import SparseInfo
-from ..entries import in_bounds, padding
-from ..primitives import define_multilinear_jvp, sparse_primitive
+from ..core.base import SparseInfo
+from ..core.entries import in_bounds, padding
+from ..core.primitives import define_multilinear_jvp, sparse_primitive
 from .array import BCOO, Layout, layout_of, make
 from .batching import batched_info, lead, without_lead
 

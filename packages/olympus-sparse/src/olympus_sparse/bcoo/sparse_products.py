@@ -16,9 +16,9 @@ from olympus_ir import lax
 from olympus_ir.types import dtypes
 from olympus_numpy.promotion import promote_dtypes
 
-from ..base import SparseInfo
-from ..entries import in_bounds, over_batches, padding
-from ..primitives import define_multilinear_jvp, sparse_primitive, transposed_expansion
+from ..core.base import SparseInfo
+from ..core.entries import in_bounds, over_batches, padding
+from ..core.primitives import define_multilinear_jvp, sparse_primitive, transposed_expansion
 from .array import BCOO, make
 from .batching import batched_info
 from .layouts import bcoo_update_layout

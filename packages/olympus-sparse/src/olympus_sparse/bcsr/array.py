@@ -12,11 +12,11 @@ import olympus_numpy as jnp
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 
-from ..base import OLYMPUSSparse, SparseInfo
 from ..bcoo.array import BCOO, make
 from ..bcoo.ordering import bcoo_sort_indices
-from ..entries import over_batches
-from ..rows import compressed, rows_of
+from ..core.base import OLYMPUSSparse, SparseInfo
+from ..core.entries import over_batches
+from ..core.rows import compressed, rows_of
 
 __all__ = ["BCSR", "make_rows"]
 

@@ -14,7 +14,6 @@ from olympus_autodiff import Zero, jvp_rules
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types import dtypes
 
-from ..base import SparseInfo
 from ..bcoo.array import make
 from ..bcoo.conversion import (
     bcoo_extract_p,
@@ -26,7 +25,8 @@ from ..bcoo.conversion import (
 from ..bcoo.ordering import bcoo_eliminate_zeros, bcoo_sum_duplicates
 from ..bcoo.products import bcoo_dot_general_p, canonical_numbers
 from ..bcoo.shaping import bcoo_broadcast_in_dim, bcoo_concatenate
-from ..primitives import (
+from ..core.base import SparseInfo
+from ..core.primitives import (
     define_batching_by_expansion,
     define_multilinear_jvp,
     define_transpose_by_expansion,

@@ -20,7 +20,7 @@ from olympus_ir.programs.jit import jit
 from olympus_ir.programs.make import eval_shape
 from olympus_ir.types import dtypes
 
-from ..base import OLYMPUSSparse
+from ..core.base import OLYMPUSSparse
 
 __all__ = ["lobpcg_standard"]
 

@@ -14,9 +14,9 @@ from olympus_ir import lax
 from olympus_ir.types import dtypes
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
+from ..core.primitives import define_batching_by_expansion, sparse_primitive
+from ..core.rows import compressed, rows_of
 from ..csr import csr_matvec_p
-from ..primitives import define_batching_by_expansion, sparse_primitive
-from ..rows import compressed, rows_of
 
 __all__ = ["spsolve", "spsolve_p"]
 

@@ -26,7 +26,7 @@ from olympus_ir.types import dtypes
 from ..bcoo.array import BCOO, make
 from ..bcoo.layouts import bcoo_update_layout
 from .elementwise import as_bcoo, to_dense
-from .interpreter import is_sparse, run, sparse_rules
+from .interpreter import is_sparse, run, run_function, sparse_rules
 
 __all__: list[str] = []
 
@@ -68,8 +68,6 @@ def _custom_jvp_call(
     symbolic_zeros: bool,
     **params: Any,
 ) -> list[Any]:
-    from .transform import flat_sparsified  # which needs the table of rules
-
     @custom_jvp
     def fun(*args: Any) -> list[Any]:
         return run(call_jaxpr, args)
@@ -77,7 +75,7 @@ def _custom_jvp_call(
     @fun.defjvp
     def _(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         values = [_tangent_array(p, t) for p, t in zip(primals, tangents, strict=True)]
-        out = flat_sparsified(jvp_jaxpr_fun, [*primals, *values])
+        out = run_function(jvp_jaxpr_fun, [*primals, *values])
         half = len(out) // 2
         results, derived = out[:half], out[half:]
         return results, [_tangent_tree(p, t) for p, t in zip(results, derived, strict=True)]

@@ -14,11 +14,11 @@ from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types.dtypes import issubdtype
 
-from ..base import SparseInfo
 from ..bcoo.arithmetic import bcoo_multiply_dense, bcoo_multiply_sparse
 from ..bcoo.array import BCOO, make
 from ..bcoo.ordering import bcoo_sum_duplicates_p
 from ..bcsr.array import BCSR
+from ..core.base import SparseInfo
 from .interpreter import is_sparse, sparse_rules
 
 __all__ = ["as_bcoo", "to_dense"]

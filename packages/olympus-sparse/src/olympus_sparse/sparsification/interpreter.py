@@ -12,15 +12,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir.programs.evaluation import bind_equation
-from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Var
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, DebugInfo, Equation, Literal, Var
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.rules import RuleTable
+from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.programs.tracing import current, evaluation_trace, find_tracers, set_current_trace
+from olympus_ir.types.avals import ShapedArray, get_aval
 
 from ..bcoo.array import BCOO
 from ..bcsr.array import BCSR
 
-__all__ = ["SPARSE_TYPES", "apply", "is_sparse", "run", "sparse_rules"]
+__all__ = ["SPARSE_TYPES", "apply", "is_sparse", "run", "run_function", "sparse_rules"]
 
 SPARSE_TYPES = (BCOO, BCSR)
 
@@ -103,3 +105,21 @@ def _step(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
             with set_current_trace(evaluation_trace):
                 return bind_equation(equation, operands)
     return bind_equation(equation, operands)
+
+
+def run_function(flat: Callable[..., Sequence[Any]], values: Sequence[Any]) -> list[Any]:
+    """Traces a function of dense arrays to a program, and runs it on dense and sparse arrays.
+
+    Args:
+      flat: a function from arrays to a sequence of arrays.
+      values: its operands, of which some may be sparse.
+
+    Returns:
+      The results.
+    """
+    avals = [_dense_aval(value) for value in values]
+    return run(trace_to_closed(flat, avals, DebugInfo("sparsify", flat)), values)
+
+
+def _dense_aval(value: Any) -> Any:
+    return ShapedArray(value.shape, value.dtype) if is_sparse(value) else get_aval(value)

@@ -13,8 +13,6 @@ import olympus_numpy as jnp
 from olympus_ir import lax
 from olympus_ir.programs.tracing import find_tracers
 
-from ..api import todense_p
-from ..base import SparseInfo
 from ..bcoo.arithmetic import bcoo_reduce_sum
 from ..bcoo.array import make
 from ..bcoo.conversion import bcoo_extract_p
@@ -31,6 +29,8 @@ from ..bcoo.shaping import (
 from ..bcoo.sparse_products import bcoo_dot_general
 from ..bcsr.array import BCSR
 from ..bcsr.operations import bcsr_broadcast_in_dim, bcsr_concatenate, bcsr_dot_general
+from ..core.base import SparseInfo
+from ..creation import todense_p
 from .elementwise import as_bcoo, to_dense
 from .interpreter import is_sparse, sparse_rules
 

@@ -8,17 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
-from olympus_ir.programs.olympuspr import DebugInfo
-from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
-from olympus_ir.types.avals import ShapedArray, get_aval
 
 from . import control_flow, elementwise, structure  # noqa: F401 - they fill the table of rules
-from .interpreter import is_sparse, run
+from .interpreter import is_sparse, run_function
 from .tracer import call_with_tracers
 
-__all__ = ["flat_sparsified", "sparsify"]
+__all__ = ["sparsify"]
 
 
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
@@ -64,7 +61,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
             return out
 
         flat.__name__ = function_name(f)
-        results = flat_sparsified(flat, [_marked(leaf) for leaf in leaves])
+        results = run_function(flat, [_marked(leaf) for leaf in leaves])
         return pytrees.tree_unflatten(out_tree, results)
 
     return sparsified
@@ -77,19 +74,3 @@ def _marked(value: Any) -> Any:
     copy = value._with_data(value.data)
     copy._places = object()
     return copy
-
-
-def flat_sparsified(flat: Callable[..., Sequence[Any]], values: Sequence[Any]) -> list[Any]:
-    """Runs a function of flat dense arrays on sparse ones."""
-    closed = trace_to_closed(flat, [_dense_aval(value) for value in values], _info(flat))
-    return run(closed, values)
-
-
-def _info(flat: Callable[..., Any]) -> DebugInfo:
-    return DebugInfo("sparsify", flat)
-
-
-def _dense_aval(value: Any) -> Any:
-    if is_sparse(value):
-        return ShapedArray(value.shape, value.dtype)
-    return get_aval(value)

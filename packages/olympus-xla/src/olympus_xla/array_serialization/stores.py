@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.types import dtypes
-from olympus_sharding.shardings import Sharding
+from olympus_sharding.shardings.behavior import Sharding
 
 from ..arrays.assembly import make_array_from_single_device_arrays
 from ..arrays.layouts import Format

@@ -19,7 +19,7 @@ import numpy as np
 from olympus_ir.settings.naming import naming
 from olympus_ir.types.arrays import register_array_class
 from olympus_ir.types.avals import ShapedArray, register_value_type
-from olympus_sharding.shardings import NamedSharding, SingleDeviceSharding
+from olympus_sharding.shardings.behavior import NamedSharding, SingleDeviceSharding
 
 from .._jaxlib import Array, ArrayImpl, HostBufferSemantics, batched_device_put, sharded_to_numpy
 from . import printing, shards

@@ -12,8 +12,8 @@ from olympus_ir.trees.pytrees import tree_map
 from olympus_ir.types.avals import ShapedArray, canonicalize_shape
 from olympus_ir.types.extended_arrays import ExtendedArray, logical_aval
 from olympus_ir.types.layouts import placed
-from olympus_sharding.shardings import shard_indices
-from olympus_sharding.tiling import Index
+from olympus_sharding.shardings.behavior import shard_indices
+from olympus_sharding.shardings.tiling import Index
 
 from .._jaxlib import ArrayImpl, Sharding, assemble_array
 from .transfer import put_leaf

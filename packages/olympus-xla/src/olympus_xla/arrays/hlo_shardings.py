@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.types.placement import BaseMesh, PartitionSpec
-from olympus_sharding.shardings import NamedSharding, SingleDeviceSharding
-from olympus_sharding.tiling import axes_of_dimensions
+from olympus_sharding.shardings.behavior import NamedSharding, SingleDeviceSharding
+from olympus_sharding.shardings.tiling import axes_of_dimensions
 
 from .._jaxlib import GSPMDSharding, HloSharding, OpSharding
 

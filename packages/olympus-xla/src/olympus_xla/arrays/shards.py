@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_sharding.shardings import shard_indices
-from olympus_sharding.tiling import Index
+from olympus_sharding.shardings.behavior import shard_indices
+from olympus_sharding.shardings.tiling import Index
 
 __all__ = ["Shard", "addressable_shards", "gather", "global_shards"]
 

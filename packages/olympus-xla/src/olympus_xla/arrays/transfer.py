@@ -24,8 +24,8 @@ from olympus_ir.types.extended_arrays import ExtendedArray, logical_aval, plain_
 from olympus_ir.types.layouts import mesh_in_force, placed
 from olympus_ir.types.memory_spaces import MEMORY_KINDS, MemorySpace
 from olympus_ir.types.placement import PartitionSpec
-from olympus_sharding.context import concrete_mesh_in_force, get_mesh
-from olympus_sharding.shardings import shard_indices
+from olympus_sharding.meshes.context import concrete_mesh_in_force, get_mesh
+from olympus_sharding.shardings.behavior import shard_indices
 
 from .._jaxlib import (
     ArrayCopySemantics,

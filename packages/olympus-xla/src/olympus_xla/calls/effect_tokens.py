@@ -11,8 +11,8 @@ import numpy as np
 
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.placement import PartitionSpec
-from olympus_sharding.mesh import Mesh
-from olympus_sharding.shardings import NamedSharding, SingleDeviceSharding
+from olympus_sharding.meshes.mesh import Mesh
+from olympus_sharding.shardings.behavior import NamedSharding, SingleDeviceSharding
 
 from .._jaxlib import JaxRuntimeError, array_result_handler, batched_device_put
 from ..foreign.callback_errors import in_callback, raise_callback_error

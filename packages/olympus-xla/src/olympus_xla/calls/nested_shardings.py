@@ -13,7 +13,7 @@ from typing import Any
 
 from olympus_ir.programs.jit import JitOptions
 from olympus_ir.trees import pytrees
-from olympus_sharding.constraints import constrain
+from olympus_sharding.annotations.constraints import constrain
 
 from ..arrays.layouts import Format, Layout
 from ..compiling.placement import prefix_of_shardings

@@ -20,8 +20,8 @@ from olympus_ir.types.extended_arrays import plain_array
 from olympus_ir.types.memory_spaces import MEMORY_KINDS, MemorySpace, space_of_kind
 from olympus_ir.types.placement import PartitionSpec
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
-from olympus_sharding.context import concrete_sharding, get_mesh, mesh_like
-from olympus_sharding.mesh import Mesh
+from olympus_sharding.meshes.context import concrete_sharding, get_mesh, mesh_like
+from olympus_sharding.meshes.mesh import Mesh
 
 from .._jaxlib import ArrayImpl, NamedSharding, Sharding
 from ..arrays.layouts import Format, Layout

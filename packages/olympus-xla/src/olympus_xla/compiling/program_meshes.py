@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Olympuspr, olympusprs_in_params
-from olympus_sharding.context import concrete_mesh_in_force
-from olympus_sharding.mesh import Mesh
+from olympus_sharding.meshes.context import concrete_mesh_in_force
+from olympus_sharding.meshes.mesh import Mesh
 
 __all__ = ["incompatible_devices", "mesh_of"]
 

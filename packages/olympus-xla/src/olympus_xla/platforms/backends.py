@@ -24,7 +24,7 @@ from olympus_ir.settings.config_flags import (
     platforms,
     xla_backend,
 )
-from olympus_sharding.mesh import set_default_devices
+from olympus_sharding.meshes.mesh import set_default_devices
 
 from .. import _jaxlib
 from .._jaxlib import Client, Device, SingleDeviceSharding

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from olympus_sharding.mesh import Mesh
+from olympus_sharding.meshes.mesh import Mesh
 
 from .._jaxlib import described_devices, devices_of_description
 from . import backends
@@ -127,7 +127,7 @@ def make_mesh(
     Raises:
       ValueError: where the extents do not multiply to the number of devices.
     """
-    from olympus_sharding.mesh_utils import create_device_mesh
+    from olympus_sharding.meshes.arrangements import create_device_mesh
 
     devices = create_device_mesh(
         list(mesh_shape), topo.devices, contiguous_submeshes=contiguous_submeshes

@@ -15,7 +15,7 @@ import numpy as np
 
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.trees import pytrees
-from olympus_sharding.mesh import Mesh
+from olympus_sharding.meshes.mesh import Mesh
 
 from ..arrays.transfer import device_put
 from ..platforms import backends

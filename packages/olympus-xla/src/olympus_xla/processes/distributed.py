@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from olympus_ir.settings.config_flags import cuda_visible_devices, rocm_visible_devices
-from olympus_sharding.mesh import set_process_conversions
+from olympus_sharding.meshes.mesh import set_process_conversions
 
 from .._jaxlib import (
     JAXLIB_VERSION,

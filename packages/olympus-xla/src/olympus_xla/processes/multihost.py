@@ -21,7 +21,7 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.pytree_prefix import spread_prefix
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.placement import AxisType, PartitionSpec
-from olympus_sharding.mesh import Mesh
+from olympus_sharding.meshes.mesh import Mesh
 
 from .._jaxlib import ArrayImpl, NamedSharding
 from ..arrays.array import host_value

@@ -122,10 +122,12 @@ _NAMES: dict[str, dict[str, str]] = {
     "prng": _lazy.names_from("olympus.extend.random", "threefry_2x32", "threefry_prng_impl"),
     "public_test_util": _lazy.names_from("olympus.compat.comparisons", "check_close"),
     "random.threefry2x32": {
-        **_lazy.names_from("olympus_random.threefry", "threefry_seed=_seed"),
-        **_lazy.names_from("olympus_random.threefry", "threefry_split=_split"),
-        **_lazy.names_from("olympus_random.threefry", "threefry_fold_in=_fold_in"),
-        **_lazy.names_from("olympus_random.threefry", "threefry_random_bits=_random_bits"),
+        **_lazy.names_from("olympus_random.generators.threefry", "threefry_seed=_seed"),
+        **_lazy.names_from("olympus_random.generators.threefry", "threefry_split=_split"),
+        **_lazy.names_from("olympus_random.generators.threefry", "threefry_fold_in=_fold_in"),
+        **_lazy.names_from(
+            "olympus_random.generators.threefry", "threefry_random_bits=_random_bits"
+        ),
     },
     "sharding_impls": _lazy.names_from("olympus.sharding", "make_single_device_sharding"),
     "state.types": _lazy.names_from("olympus_ir.types.references", "AbstractRef"),

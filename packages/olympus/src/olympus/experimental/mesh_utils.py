@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrangements of devices that follow how they are wired."""
 
-from olympus_sharding.mesh_utils import (
+from olympus_sharding.meshes.arrangements import (
     create_device_mesh,
     create_hybrid_device_mesh,
     device_kind_handler_dict,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Solving ordinary differential equations."""
 
-from olympus_scipy.ode import odeint
-from olympus_scipy.ode_steps import (
+from olympus_scipy.ode.solver import odeint
+from olympus_scipy.ode.steps import (
     abs2,
     fit_4th_order_polynomial,
     initial_step_size,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from olympus_sharding import manual_map
+from olympus_sharding.manual.shard_map import shard_map as _shard_map
 
 __all__ = ["shard_map"]
 
@@ -34,6 +34,4 @@ def shard_map(
       >>> shard_map(lambda x: 2 * x, mesh, P("x"), P("x"))(olympus.numpy.ones(2))
       Array([2., 2.], dtype=float32)
     """
-    return manual_map.shard_map(
-        f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep
-    )
+    return _shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep)

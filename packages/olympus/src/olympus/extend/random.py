@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_random.implementations import PRNGImpl, register_prng
-from olympus_random.keys import key as _key
-from olympus_random.rbg import rbg_implementation as rbg_prng_impl
-from olympus_random.rbg import unsafe_rbg_implementation as unsafe_rbg_prng_impl
-from olympus_random.threefry import _hash_flat as _threefry_of_vector
-from olympus_random.threefry import threefry2x32_p as threefry2x32_p
-from olympus_random.threefry import threefry_implementation as threefry_prng_impl
+from olympus_random.generators.implementations import PRNGImpl, register_prng
+from olympus_random.generators.rbg import rbg_implementation as rbg_prng_impl
+from olympus_random.generators.rbg import unsafe_rbg_implementation as unsafe_rbg_prng_impl
+from olympus_random.generators.threefry import _hash_flat as _threefry_of_vector
+from olympus_random.generators.threefry import threefry2x32_p as threefry2x32_p
+from olympus_random.generators.threefry import threefry_implementation as threefry_prng_impl
+from olympus_random.keys.functions import key as _key
 
 from .. import _lazy
 

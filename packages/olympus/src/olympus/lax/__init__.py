@@ -19,7 +19,9 @@ _lazy_name, _lazy_names = _lazy.lazy_attributes(
     {
         **_lazy.names_from("olympus_autodiff.custom.solves", "custom_linear_solve", "custom_root"),
         **_lazy.names_from(
-            "olympus_sharding.constraints", "sharding_constraint_p", "with_sharding_constraint"
+            "olympus_sharding.annotations.constraints",
+            "sharding_constraint_p",
+            "with_sharding_constraint",
         ),
     },
     _SUBMODULES,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_sharding.shardings import NamedSharding
+from olympus_sharding.shardings.behavior import NamedSharding
 
 from . import mlir
 from .context import ModuleLowering

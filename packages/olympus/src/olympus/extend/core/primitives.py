@@ -19,13 +19,13 @@ _SOURCES = {
     **_lazy.names_from("olympus_ir.lax.calls", "closed_call_p", "jit_p", "remat_p=checkpoint_p"),
     **_lazy.names_from("olympus_autodiff.forward.custom_linear", "custom_lin_p"),
     **_lazy.names_from("olympus_autodiff.rematerialization.policies", "name_p"),
-    **_lazy.names_from("olympus_sharding.constraints", "sharding_constraint_p"),
+    **_lazy.names_from("olympus_sharding.annotations.constraints", "sharding_constraint_p"),
     **_lazy.names_from("olympus_ir.references.primitives", "addupdate_p", "get_p", "swap_p"),
 }
 
 
 # Modules of primitives that are loaded with their first use, and not with `olympus_ir.lax`.
-_LATER = ("olympus_ir.lax.linalg", "olympus_random.primitives", "olympus_random")
+_LATER = ("olympus_ir.lax.linalg", "olympus_random.keys.primitives", "olympus_random")
 
 
 def _by_name(name: str) -> Any:

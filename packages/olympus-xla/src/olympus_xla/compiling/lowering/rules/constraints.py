@@ -7,7 +7,7 @@ from typing import Any
 
 from olympus_ir.types.layouts import axes_of_entry, entries_of
 from olympus_ir.types.placement import NamedSharding, PartitionSpec
-from olympus_sharding.constraints import (
+from olympus_sharding.annotations.constraints import (
     concrete_sharding,
     reshard_p,
     sharding_constraint_p,

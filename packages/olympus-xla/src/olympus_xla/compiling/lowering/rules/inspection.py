@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from olympus_sharding.inspection import inspect_sharding_p
+from olympus_sharding.annotations.inspection import inspect_sharding_p
 
 from ...._jaxlib import GSPMDSharding, NamedSharding, encode_inspect_sharding_callback
 from ....arrays.spec_search import spec_of_hlo

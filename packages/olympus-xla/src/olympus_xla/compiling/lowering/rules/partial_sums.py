@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from olympus_ir import lax
-from olympus_sharding.partial_sums import (
+from olympus_sharding.manual.partial_sums import (
     all_gather_reduced_p,
     preduced_p,
     reduced_vary_cast_p,

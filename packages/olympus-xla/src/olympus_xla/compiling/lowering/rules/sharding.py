@@ -9,7 +9,7 @@ from typing import Any
 
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.types.placement import PartitionSpec
-from olympus_sharding.manual_map import shard_map_p
+from olympus_sharding.manual.primitive import shard_map_p
 
 from .. import mlir
 from ..context import LoweringContext

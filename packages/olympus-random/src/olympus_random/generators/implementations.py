@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bit generators: what a key of each kind holds and how bits, and further keys, come from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.settings import config
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.extended_dtypes import ExtendedDType, prng_key
+
+__all__ = ["KeyType", "PRNGImpl", "default_implementation", "find_implementation", "register_prng"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class PRNGImpl:
+    """A counter-based bit generator, as functions of the data of one key.
+
+    Attributes:
+      key_shape: the shape of the uint32 array that is one key's data.
+      seed: from a scalar integer to a key's data.
+      split: from a key's data and a shape to the data of that many keys, `(*shape, *key_shape)`.
+      random_bits: from a key's data, a bit width and a shape to unsigned integers.
+      fold_in: from a key's data and a uint32 scalar to a key's data.
+      name: by which users choose the generator.
+      tag: by which key types are printed, as in ``key<fry>``.
+    """
+
+    key_shape: tuple[int, ...]
+    seed: Callable[[Any], Any]
+    split: Callable[[Any, tuple[int, ...]], Any]
+    random_bits: Callable[[Any, int, tuple[int, ...]], Any]
+    fold_in: Callable[[Any, Any], Any]
+    name: str
+    tag: str
+
+    def __repr__(self) -> str:
+        return self.tag
+
+    def __reduce__(self) -> tuple:
+        return (find_implementation, (self.name,))
+
+
+_implementations: dict[str, PRNGImpl] = {}
+
+
+def register_prng(implementation: PRNGImpl) -> PRNGImpl:
+    """Makes a bit generator available under its name.
+
+    Raises:
+      ValueError: where the name is taken.
+    """
+    if implementation.name in _implementations:
+        raise ValueError(f"PRNG with name {implementation.name} already registered")
+    _implementations[implementation.name] = implementation
+    return implementation
+
+
+def find_implementation(choice: Any) -> PRNGImpl:
+    """The bit generator that a name, a key type or a generator itself denotes.
+
+    Raises:
+      ValueError: where there is none of that name.
+      TypeError: where ``choice`` is something else.
+    """
+    if isinstance(choice, str):
+        found = _implementations.get(choice)
+        if found is None:
+            known = ", ".join(f'"{name}"' for name in _implementations)
+            raise ValueError(
+                f'unrecognized PRNG implementation "{choice}". Did you mean one of: {known}?'
+            )
+        return found
+    if isinstance(choice, PRNGImpl):
+        return choice
+    if isinstance(choice, KeyType):
+        return choice.implementation
+    raise TypeError(
+        "a PRNG implementation is given by its name, such as 'threefry2x32', or by the dtype of "
+        f"keys; got {choice!r} of type {type(choice).__name__}"
+    )
+
+
+def default_implementation() -> PRNGImpl:
+    """The bit generator of keys that do not name one; a flag says which."""
+    return find_implementation(config.default_prng_impl.value)
+
+
+class KeyType(ExtendedDType):
+    """The dtype of typed keys of one bit generator.
+
+    Example:
+      >>> KeyType(find_implementation("threefry2x32"))
+      key<fry>
+    """
+
+    __slots__ = ("implementation",)
+
+    type = prng_key
+    implementation: PRNGImpl
+
+    def __init__(self, implementation: PRNGImpl) -> None:
+        self.implementation = implementation
+
+    @property
+    def name(self) -> str:
+        return f"key<{self.implementation.tag}>"
+
+    @classmethod
+    def from_name(cls, name: str) -> KeyType | None:
+        kinds = map(cls, _implementations.values())
+        return next((kind for kind in kinds if kind.name == name), None)
+
+    @property
+    def itemsize(self) -> int:
+        return math.prod(self.implementation.key_shape) * np.dtype(np.uint32).itemsize
+
+    def physical_element_aval(self) -> ShapedArray:
+        return ShapedArray(self.implementation.key_shape, np.uint32)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is KeyType and self.implementation is other.implementation
+
+    def __hash__(self) -> int:
+        return hash((KeyType, self.implementation))
+
+    def __reduce__(self) -> tuple:
+        return (KeyType, (self.implementation,))

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What samplers take: keys, shapes and dtypes, checked and brought into normal form."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.diagnostics.errors import TypePromotionError
+from olympus_ir.lax.axes import integer_or_dim
+from olympus_ir.lax.broadcasting import broadcast_shapes
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.tracing import current, evaluation_trace
+from olympus_ir.settings import config, config_states
+from olympus_ir.settings.config_states import LegacyPrngKeyState
+from olympus_ir.settings.naming import naming
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import canonicalize_shape, get_aval
+from olympus_ir.types.extended_arrays import ExtendedArray, logical_aval
+from olympus_ir.types.promotion import result_type
+
+from ..generators.implementations import KeyType, PRNGImpl, default_implementation
+from .primitives import random_wrap_p
+
+__all__ = ["KeyFunction", "check_key", "check_keys", "compiled", "float_dtype", "sample_shape"]
+
+
+# ---- keys ----
+
+
+def check_keys(key: Any) -> tuple[Any, bool]:
+    """Typed keys, made of the uint32 data of such where that is given.
+
+    Returns:
+      The typed keys, and whether they were given as data.
+
+    Raises:
+      TypeError: where ``key`` is neither.
+    """
+    if key.__class__ is ExtendedArray and isinstance(key.dtype, KeyType):
+        return key, False
+    if isinstance(key, Array) and dtypes.issubdtype(key.dtype, dtypes.prng_key):
+        return key, False
+    if not all(hasattr(key, name) for name in ("ndim", "shape", "dtype")):
+        raise TypeError(
+            f"{naming.library} encountered invalid PRNG key data: expected key_data to have ndim, "
+            "shape, and "
+            f"dtype attributes. Got {key!r}. Make a key of a seed with olympus.random.key(seed)."
+        )
+    if config.legacy_prng_key.value != LegacyPrngKeyState.ALLOW:
+        _complain_of_data()
+    return wrap(key, default_implementation()), True
+
+
+def _complain_of_data() -> None:
+    message = (
+        "Legacy uint32 key array passed as key to olympus.random function. Please create keys "
+        "using olympus.random.key(). If use of a raw key array was intended, set "
+        'olympus_legacy_prng_key="allow".'
+    )
+    if config.legacy_prng_key.value == LegacyPrngKeyState.ERROR:
+        raise ValueError(message)
+    warnings.warn(message, stacklevel=5)
+
+
+def check_key(name: str, key: Any) -> tuple[Any, bool]:
+    """As `check_keys`, for functions of a single key.
+
+    Raises:
+      ValueError: where there are several.
+    """
+    keys, is_data = check_keys(key)
+    if keys.ndim:
+        raise ValueError(
+            f"{name} accepts a single key, but was given a key array of shape {key.shape} != (). "
+            "Use olympus.vmap for batching."
+        )
+    return keys, is_data
+
+
+def wrap(data: Any, implementation: PRNGImpl) -> Any:
+    """Typed keys of a generator, of their data.
+
+    Raises:
+      TypeError: where dtype or shape are not those of keys' data.
+    """
+    if not (dtypes.is_extended(data.dtype) or np.dtype(data.dtype) == np.uint32):
+        raise TypeError(
+            f"{naming.library} encountered invalid PRNG key data: expected key_data.dtype = "
+            f"uint32; got dtype={dtypes.name_of(data.dtype)}"
+        )
+    key_shape = implementation.key_shape
+    if data.shape[data.ndim - len(key_shape) :] != key_shape or data.ndim < len(key_shape):
+        raise TypeError(
+            f"{naming.library} encountered invalid PRNG key data: expected key_data.shape to end "
+            f"with {key_shape}; got shape={data.shape} for impl={implementation.name}"
+        )
+    if current.trace is evaluation_trace and isinstance(data, Array):
+        aval: Any = get_aval(data)
+        return ExtendedArray(data, logical_aval(aval, KeyType(implementation)))
+    return random_wrap_p.bind(data, impl=implementation)
+
+
+# ---- shapes and dtypes ----
+
+
+def sample_shape(shape: Any) -> tuple[int, ...]:
+    """A shape as a tuple; one integer stands for a vector's."""
+    if type(shape) is tuple:
+        return canonicalize_shape(shape)
+    try:
+        return canonicalize_shape((integer_or_dim(shape),))
+    except TypeError:
+        return canonicalize_shape(shape)
+
+
+def checked_shape(name: str, shape: tuple[int, ...], *parameter_shapes: tuple[int, ...]) -> None:
+    """Checks that the shapes of parameters broadcast to the shape of the samples.
+
+    Raises:
+      ValueError: where they do not.
+    """
+    try:
+        broadcast = broadcast_shapes(shape, *parameter_shapes)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} parameter shapes must be broadcast-compatible with shape argument: {error}"
+        ) from None
+    if broadcast != shape:
+        shown = ", ".join(map(str, parameter_shapes))
+        raise ValueError(
+            f"{name} parameter shapes must be broadcast-compatible with shape argument, and give "
+            f"it: got parameters of shapes {shown}, which broadcast to {broadcast}, for shape "
+            f"argument {shape}"
+        )
+
+
+def check_safe_casts(name: str, dtype: Any, *parameters: Any) -> None:
+    """Checks that parameters are of dtypes that promote to that of the samples.
+
+    Raises:
+      TypePromotionError: where one does not, and would lose digits or a part.
+    """
+    for parameter in parameters:
+        if parameter.__class__ not in (int, float) and result_type(parameter, dtype) != dtype:
+            given = get_aval(parameter).dtype
+            raise TypePromotionError(
+                f"In arguments to {name}, cannot safely cast argument of type "
+                f"{dtypes.name_of(given)} to {dtypes.name_of(dtype)}: give dtype="
+                f"{dtypes.name_of(given)}, or convert the argument"
+            )
+
+
+def float_dtype(name: str, dtype: Any, *, complex_too: bool = False) -> Any:
+    """The canonical dtype of samples that are floats; the default one for None.
+
+    Raises:
+      ValueError: where it is another one.
+    """
+    if dtype is None:
+        return dtypes.default_float_dtype()
+    canonical = dtypes.check_and_canonicalize_user_dtype(dtype, name)
+    if dtypes.issubdtype(canonical, np.inexact if complex_too else np.floating):
+        return canonical
+    wanted = "a float or complex dtype" if complex_too else "a float dtype"
+    raise ValueError(
+        f"dtype argument to `{name}` must be {wanted}, got {dtypes.name_of(canonical)}"
+    )
+
+
+# ---- compilation ----
+
+
+class _DataAlone:
+    """Whether keys are passed as their data where that is faster: not while keys are followed."""
+
+    __slots__ = ("off",)
+
+    def __init__(self) -> None:
+        self.off = False
+        config_states.debug_key_reuse.add_global_hook(self._note)
+        config_states.debug_key_reuse.add_local_hook(self._note)
+
+    def _note(self, value: Any) -> None:
+        self.off = bool(value) or bool(config_states.debug_key_reuse.get_global())
+
+
+data_alone = _DataAlone()
+
+
+class KeyFunction:
+    """A function whose first operand is a typed key, compiled when it is first called.
+
+    Called eagerly, it takes the key's data in place of the key, so that the call is one of a
+    compiled program on plain arrays. Under a trace it is one ``jit`` equation.
+
+    Args:
+      fun: ``fun(key, *operands, **options)``. Options are keywords, and compiled in.
+      options: their names.
+    """
+
+    def __init__(self, fun: Callable[..., Any], options: tuple[str, ...]) -> None:
+        self.fun = fun
+        self.options = options
+        self.__name__ = fun.__name__
+        self.__doc__ = fun.__doc__
+        self._of_key: Callable[..., Any] = None  # type: ignore[assignment] - by _compile
+        self._of_data: Callable[..., Any] = None  # type: ignore[assignment]
+
+    def __call__(self, key: Any, *operands: Any, **options: Any) -> Any:
+        if data_alone.off:
+            pass
+        elif current.trace is evaluation_trace:
+            if key.__class__ is ExtendedArray:
+                of_data = self._of_data or self._compile()
+                return of_data(
+                    key.physical, *operands, implementation=key.dtype.implementation, **options
+                )
+        elif key.__class__ is ExtendedArray:
+            key = random_wrap_p.bind(key.physical, impl=key.dtype.implementation)
+        if self._of_key is None:
+            self._compile()
+        of_key = self._of_key
+        return of_key(key, *operands, **options)
+
+    def _compile(self) -> Any:
+        # On first use: the evaluator, which compiles, is chosen after this module is imported.
+        fun = self.fun
+
+        def of_data(data: Any, *operands: Any, implementation: PRNGImpl, **options: Any) -> Any:
+            key = random_wrap_p.bind(data, impl=implementation)
+            return fun(key, *operands, **options)
+
+        self._of_key = jit(fun, static_argnames=self.options, name=fun.__name__)
+        self._of_data = jit(
+            of_data, static_argnames=("implementation", *self.options), name=fun.__name__
+        )
+        return self._of_data
+
+    def __repr__(self) -> str:
+        return f"<compiled function {self.__name__} of a key>"
+
+
+def compiled(*options: str) -> Callable[[Callable[..., Any]], KeyFunction]:
+    """A decorator that makes a `KeyFunction`; ``options`` are the names of its options."""
+    return lambda fun: KeyFunction(fun, options)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What transformations do with the primitives on keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_autodiff.tables import jvp_rules
+from olympus_batching.tables import align, batching_rules, to_front, unary
+from olympus_ir import lax
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.propagation import Propagation, elementwise_split, propagation_rules
+from olympus_ir.types.layouts import entries_of
+
+from ..generators.threefry import threefry2x32_p
+from .primitives import (
+    random_bits_p,
+    random_clone_p,
+    random_fold_in_p,
+    random_seed_p,
+    random_split_p,
+    random_unwrap_p,
+    random_wrap_p,
+)
+
+# ---- layouts over explicit axes of a mesh ----
+
+
+def _same(operands: Any, results: Any, **params: Any) -> Any:
+    """Dimensions are those of the operand, and others are added or taken away behind them."""
+    entries = entries_of(operands[0])
+    return (*entries, *(None,) * results[0].ndim)[: results[0].ndim]
+
+
+def _numbers(operands: Any, results: Any) -> list[Any]:
+    """What one result of an operation on several words has of each of them."""
+    entries = elementwise_split("threefry2x32")(operands, results)
+    return [entries] * len(results)
+
+
+for _primitive in (
+    random_seed_p,
+    random_split_p,
+    random_bits_p,
+    random_wrap_p,
+    random_unwrap_p,
+    random_clone_p,
+):
+    propagation_rules.define(_primitive, Propagation(_same))
+propagation_rules.define(random_fold_in_p, Propagation(elementwise_split("random_fold_in")))
+propagation_rules.define(threefry2x32_p, Propagation(_numbers))
+
+# ---- batching ----
+
+
+def _first_place(primitive: Primitive) -> Any:
+    """The rule of a primitive that adds dimensions after those of its operand."""
+
+    def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
+        return primitive.bind(to_front(args[0], batch_dims[0]), **params), 0
+
+    return rule
+
+
+for _primitive in (random_seed_p, random_clone_p, random_unwrap_p):
+    batching_rules.define(_primitive, unary(_primitive))
+for _primitive in (random_split_p, random_bits_p, random_wrap_p):
+    batching_rules.define(_primitive, _first_place(_primitive))
+
+
+@batching_rules.define(random_fold_in_p)
+def _fold_in(axis_size: int, args: Any, batch_dims: Any) -> Any:
+    operands, dim = align(axis_size, args, batch_dims)
+    shape = next(operand.shape for operand in operands if operand.ndim)
+    full = [
+        operand
+        if operand.shape in ((), shape)
+        else lax.broadcast_in_dim(operand, shape, tuple(range(len(shape))))
+        for operand in operands
+    ]
+    return random_fold_in_p.bind(*full), dim
+
+
+@batching_rules.define(threefry2x32_p)
+def _threefry2x32(axis_size: int, args: Any, batch_dims: Any) -> Any:
+    operands, dim = align(axis_size, args, batch_dims)
+    return threefry2x32_p.bind(*operands), [dim, dim]
+
+
+# ---- differentiation ----
+
+for _primitive in (
+    random_bits_p,
+    random_clone_p,
+    random_fold_in_p,
+    random_seed_p,
+    random_split_p,
+    random_unwrap_p,
+    random_wrap_p,
+    threefry2x32_p,
+):
+    _reason = "keys, seeds and random bits have no tangent space"
+    jvp_rules.exempt(_primitive, reason=_reason)

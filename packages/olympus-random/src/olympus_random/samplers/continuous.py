@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Continuous distributions that are a function of uniform samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.settings import config_flags
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.resharding import laid_out
+
+from ..keys.arguments import (
+    check_key,
+    check_safe_casts,
+    checked_shape,
+    compiled,
+    float_dtype,
+    sample_shape,
+)
+from .uniform import _uniform, two_keys
+
+__all__ = [
+    "cauchy",
+    "exponential",
+    "gumbel",
+    "laplace",
+    "logistic",
+    "lognormal",
+    "normal",
+    "truncated_normal",
+]
+
+
+def _scalar(value: Any, dtype: Any) -> Any:
+    return np.asarray(value, dtype)
+
+
+# ---- normal ----
+
+
+@laid_out
+def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Samples the standard normal distribution.
+
+    Args:
+      key: a key.
+      shape: the shape of the result.
+      dtype: a float or complex dtype; the default float dtype if not given. The real and imaginary
+        parts of complex samples have variance 1/2 each.
+      out_sharding: how the result is laid out.
+
+    Raises:
+      ValueError: where ``dtype`` is another one.
+
+    Example:
+      >>> from olympus_random import key, normal
+      >>> normal(key(0), (2,)).shape
+      (2,)
+    """
+    key, _ = check_key("normal", key)
+    dtype = float_dtype("normal", dtype, complex_too=True)
+    return _normal(key, shape=sample_shape(shape), dtype=dtype)
+
+
+@compiled("shape", "dtype")
+def _normal(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    if not dtypes.issubdtype(dtype, np.complexfloating):
+        return _normal_real(key, shape=shape, dtype=dtype)
+    parts = [
+        lax.convert_element_type(
+            _normal_real(each, shape=shape, dtype=np.finfo(dtype).dtype), dtype
+        )
+        for each in two_keys(key)
+    ]
+    real, imaginary = parts
+    total = lax.add(real, lax.mul(_scalar(1j, dtype), imaginary))
+    return lax.div(total, _scalar(np.sqrt(2), dtype))
+
+
+@compiled("shape", "dtype")
+def _normal_real(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    above_minus_one = np.nextafter(_scalar(-1, dtype), _scalar(0, dtype), dtype=dtype)
+    u = _uniform(key, above_minus_one, _scalar(1, dtype), shape=shape, dtype=dtype)
+    return lax.mul(_scalar(np.sqrt(2), dtype), lax.erf_inv(u))
+
+
+@laid_out
+def truncated_normal(
+    key: Any,
+    lower: Any,
+    upper: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Samples the standard normal distribution, given that a sample lies within two bounds.
+
+    Args:
+      key: a key.
+      lower: the lower bounds, a scalar or an array.
+      upper: the upper bounds, likewise.
+      shape: the shape of the result, to which the bounds broadcast; theirs if not given.
+      dtype: a float dtype; the default one if not given.
+      out_sharding: how the result is laid out.
+
+    Raises:
+      ValueError: where ``dtype`` is not a float dtype or the shapes do not fit.
+    """
+    key, _ = check_key("truncated_normal", key)
+    dtype = float_dtype("truncated_normal", dtype)
+    shape = parameters_shape("truncated_normal", shape, lower, upper)
+    return _truncated_normal(key, lower, upper, shape=shape, dtype=dtype)
+
+
+def parameters_shape(name: str, shape: Any, *parameters: Any, dtype: Any = None) -> tuple[int, ...]:
+    """The shape of samples, given by the user or else by the parameters.
+
+    Where ``dtype`` is given, that of the samples, it is checked that parameters convert to it
+    without loss.
+    """
+    if dtype is not None:
+        check_safe_casts(name, dtype, *parameters)
+    shapes = [np.shape(parameter) for parameter in parameters]
+    if shape is None:
+        return lax.broadcast_shapes(*shapes)
+    shape = sample_shape(shape)
+    checked_shape(name, shape, *shapes)
+    return shape
+
+
+@compiled("shape", "dtype")
+def _truncated_normal(
+    key: Any, lower: Any, upper: Any, *, shape: tuple[int, ...], dtype: Any
+) -> Any:
+    root = _scalar(np.sqrt(2), dtype)
+    lower, upper = (lax.convert_element_type(bound, dtype) for bound in (lower, upper))
+    ends = [lax.erf(lax.div(bound, root)) for bound in (lower, upper)]
+    u = _uniform(key, *ends, shape=shape, dtype=dtype)
+    out = lax.mul(root, lax.erf_inv(u))
+    # Rounding may have gone to a bound or past it.
+    above = lax.nextafter(lax.stop_gradient(lower), _scalar(np.inf, dtype))
+    below = lax.nextafter(lax.stop_gradient(upper), _scalar(-np.inf, dtype))
+    out = lax.max(in_rank_of(above, shape), out)
+    return lax.min(in_rank_of(below, shape), out)
+
+
+def in_rank_of(value: Any, shape: tuple[int, ...]) -> Any:
+    """A parameter with as many dimensions as the samples, unless it is a scalar."""
+    missing = len(shape) - np.ndim(value)
+    return lax.expand_dims(value, tuple(range(missing))) if missing and np.ndim(value) else value
+
+
+@laid_out
+def lognormal(
+    key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Samples the exponentials of normally distributed numbers.
+
+    Args:
+      key: a key.
+      sigma: the standard deviations of the logarithms, a scalar or an array.
+      shape: the shape of the result, to which ``sigma`` broadcasts; that of ``sigma`` if not given.
+      dtype: a float or complex dtype; the default float if not given.
+      out_sharding: how the result is laid out.
+    """
+    key, _ = check_key("lognormal", key)
+    dtype = float_dtype("lognormal", dtype, complex_too=True)
+    shape = parameters_shape("lognormal", shape, sigma, dtype=dtype)
+    return _lognormal(key, sigma, shape=shape, dtype=dtype)
+
+
+@compiled("shape", "dtype")
+def _lognormal(key: Any, sigma: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    sigma = in_rank_of(lax.convert_element_type(sigma, dtype), shape)
+    return lax.exp(lax.mul(_normal(key, shape=shape, dtype=dtype), sigma))
+
+
+# ---- exponential and what comes from it ----
+
+
+@laid_out
+def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Samples the exponential distribution with mean one.
+
+    Args:
+      key: a key.
+      shape: the shape of the result.
+      dtype: a float dtype; the default one if not given.
+      out_sharding: how the result is laid out.
+    """
+    key, _ = check_key("exponential", key)
+    dtype = float_dtype("exponential", dtype)
+    return _exponential(key, shape=sample_shape(shape), dtype=dtype)
+
+
+@compiled("shape", "dtype")
+def _exponential(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
+    # The logarithm of 1 - u: u may be zero, never one.
+    return lax.neg(lax.log1p(lax.neg(u)))
+
+
+@laid_out
+def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Samples the Laplace distribution with mean zero and scale one.
+
+    Args:
+      key: a key.
+      shape: the shape of the result.
+      dtype: a float dtype; the default one if not given.
+      out_sharding: how the result is laid out.
+    """
+    key, _ = check_key("laplace", key)
+    dtype = float_dtype("laplace", dtype)
+    return _laplace(key, shape=sample_shape(shape), dtype=dtype)
+
+
+@compiled("shape", "dtype")
+def _laplace(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    epsneg = _scalar(dtypes.finfo(dtype).epsneg, dtype)
+    u = _uniform(key, -1 + epsneg, 1.0, shape=shape, dtype=dtype)
+    return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
+
+
+@laid_out
+def gumbel(
+    key: Any,
+    shape: Any = (),
+    dtype: Any = None,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Samples the standard Gumbel distribution.
+
+    Args:
+      key: a key.
+      shape: the shape of the result.
+      dtype: a float dtype; the default one if not given.
+      mode: ``"high"`` draws twice as many bits, so that rare large samples come out right;
+        ``"low"`` does not. A flag says which where it is None.
+      out_sharding: how the result is laid out.
+
+    Raises:
+      ValueError: where ``mode`` is another one.
+    """
+    key, _ = check_key("gumbel", key)
+    dtype = float_dtype("gumbel", dtype)
+    return _gumbel(key, shape=sample_shape(shape), dtype=dtype, mode=gumbel_mode(mode))
+
+
+def gumbel_mode(mode: str | None) -> str:
+    """The mode of `gumbel`, chosen by a flag where the user does not.
+
+    Raises:
+      ValueError: where there is no such mode.
+    """
+    if mode is None:
+        return "high" if config_flags.high_dynamic_range_gumbel.value else "low"
+    if mode not in ("high", "low"):
+        raise ValueError(f"Must provide valid mode for gumbel got: {mode!r}; it is 'high' or 'low'")
+    return mode
+
+
+@compiled("shape", "dtype", "mode")
+def _gumbel(key: Any, *, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
+    finfo = dtypes.finfo(dtype)
+    tiny = _scalar(finfo.tiny, dtype)
+    if mode == "low":
+        u = _uniform(key, tiny, 1.0, shape=shape, dtype=dtype)
+        return lax.neg(lax.log(lax.neg(lax.log(u))))
+    pair = _uniform(key, 0.0, 1.0, shape=(2, *shape), dtype=dtype)
+    high, low = (lax.index_in_dim(pair, place, 0, keepdims=False) for place in range(2))
+    # In the upper half, where floats are as dense as they get, the first sample is exact enough.
+    refined = lax.add(lax.add(high, lax.mul(_scalar(finfo.eps, dtype), low)), tiny)
+    u = lax.select_n(lax.ge(high, _scalar(0.5, dtype)), refined, high)
+    return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(u)))))
+
+
+# ---- others ----
+
+
+@laid_out
+def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Samples the standard logistic distribution.
+
+    Args:
+      key: a key.
+      shape: the shape of the result.
+      dtype: a float dtype; the default one if not given.
+      out_sharding: how the result is laid out.
+    """
+    key, _ = check_key("logistic", key)
+    dtype = float_dtype("logistic", dtype)
+    return _logistic(key, shape=sample_shape(shape), dtype=dtype)
+
+
+@compiled("shape", "dtype")
+def _logistic(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    tiny = _scalar(dtypes.finfo(dtype).tiny, dtype)
+    u = _uniform(key, tiny, 1.0, shape=shape, dtype=dtype)
+    return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
+
+
+@laid_out
+def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Samples the standard Cauchy distribution.
+
+    Args:
+      key: a key.
+      shape: the shape of the result.
+      dtype: a float dtype; the default one if not given.
+      out_sharding: how the result is laid out.
+    """
+    key, _ = check_key("cauchy", key)
+    dtype = float_dtype("cauchy", dtype)
+    return _cauchy(key, shape=sample_shape(shape), dtype=dtype)
+
+
+@compiled("shape", "dtype")
+def _cauchy(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    eps = _scalar(dtypes.finfo(dtype).eps, dtype)
+    u = _uniform(key, eps, 1.0, shape=shape, dtype=dtype)
+    return lax.tan(lax.mul(_scalar(np.pi, dtype), lax.sub(u, _scalar(0.5, dtype))))

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Discrete distributions: coins and categories."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.resharding import laid_out
+
+from ..keys.arguments import check_key, checked_shape, compiled, float_dtype, sample_shape
+from .continuous import _gumbel, gumbel_mode, in_rank_of
+from .shuffling import check_arraylike
+from .uniform import _uniform
+
+__all__ = ["bernoulli", "categorical", "rademacher"]
+
+
+# ---- coins ----
+
+
+@laid_out
+def bernoulli(
+    key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None
+) -> Array:
+    """Samples booleans that are true with given probabilities.
+
+    Args:
+      key: a key.
+      p: the probabilities, a scalar or an array of floats.
+      shape: the shape of the result, to which ``p`` broadcasts; that of ``p`` if not given.
+      mode: ``"high"`` draws twice as many bits, so that small probabilities come out right.
+      out_sharding: how the result is laid out.
+
+    Raises:
+      TypeError: where ``p`` is not of a float dtype.
+      ValueError: where ``mode`` is unknown or the shapes do not fit.
+
+    Example:
+      >>> from olympus_random import bernoulli, key
+      >>> bernoulli(key(0), shape=(4,)).dtype
+      dtype('bool')
+    """
+    if mode not in ("high", "low"):
+        raise ValueError(f"got mode={mode!r}, expected 'high' or 'low'")
+    key, _ = check_key("bernoulli", key)
+    dtype = dtypes.canonicalize_dtype(dtypes.dtype(p))
+    if not dtypes.issubdtype(dtype, np.floating):
+        raise TypeError(
+            f"bernoulli probability `p` must have a floating dtype, got {dtypes.name_of(dtype)}."
+        )
+    shape = np.shape(p) if shape is None else sample_shape(shape)
+    checked_shape("bernoulli", shape, np.shape(p))
+    return _bernoulli(key, p, shape=shape, mode=mode)
+
+
+@compiled("shape", "mode")
+def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...], mode: str) -> Any:
+    dtype = dtypes.dtype(p)
+    p = in_rank_of(p, shape)
+    if mode == "low":
+        return lax.lt(_uniform(key, 0.0, 1.0, shape=shape, dtype=dtype), p)
+    pair = _uniform(key, 0.0, 1.0, shape=(2, *shape), dtype=dtype)
+    high, low = (lax.index_in_dim(pair, place, 0, keepdims=False) for place in range(2))
+    low = lax.mul(low, np.asarray(dtypes.finfo(dtype).eps, dtype))
+    return lax.lt(low, lax.sub(p, high))
+
+
+@laid_out
+def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Samples signs: 1 and -1 are equally likely.
+
+    Args:
+      key: a key.
+      shape: the shape of the result.
+      dtype: the dtype of the result; the default integer dtype if not given.
+      out_sharding: how the result is laid out.
+    """
+    key, _ = check_key("rademacher", key)
+    if dtype is None:
+        dtype = dtypes.default_int_dtype()
+    else:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "rademacher")
+    return _rademacher(key, shape=sample_shape(shape), dtype=dtype)
+
+
+@compiled("shape", "dtype")
+def _rademacher(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    half = np.asarray(0.5, dtypes.default_float_dtype())
+    heads = _bernoulli(key, half, shape=shape, mode="low")
+    if dtype == np.bool_:
+        return lax.full(shape, True)  # neither sign is zero
+    doubled = lax.mul(np.asarray(2, dtype), lax.convert_element_type(heads, dtype))
+    return lax.sub(doubled, np.asarray(1, dtype))
+
+
+# ---- categories ----
+
+
+@laid_out
+def categorical(
+    key: Any,
+    logits: Any,
+    axis: int = -1,
+    shape: Any = None,
+    replace: bool = True,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Samples indices along an axis, with probabilities given by their logarithms.
+
+    Args:
+      key: a key.
+      logits: the logarithms of probabilities, which need not be normalised.
+      axis: the axis of the categories.
+      shape: the shape of the result. Its last dimensions are those of ``logits`` without ``axis``,
+        to which it is equal if not given; those before are the draws.
+      replace: whether the draws for the same logits may be equal.
+      mode: the mode of `gumbel`.
+      out_sharding: how the result is laid out.
+
+    Raises:
+      TypeError: where ``logits`` is not an array.
+      ValueError: where the shapes do not fit, or more shall be drawn than there are categories.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_random import categorical, key
+      >>> categorical(key(0), np.array([-np.inf, 0.0, -np.inf], np.float32), shape=(3,))
+      Array([1, 1, 1], dtype=int32)
+    """
+    key, _ = check_key("categorical", key)
+    check_arraylike("categorical", logits)
+    ndim = np.ndim(logits)
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+    axis %= ndim
+    dtype = float_dtype("gumbel", dtypes.dtype(logits))
+    batch_shape = np.shape(logits)[:axis] + np.shape(logits)[axis + 1 :]
+    if shape is None:
+        shape = batch_shape
+    else:
+        shape = sample_shape(shape)
+        _check_categorical_shape(shape, batch_shape)
+    prefix = shape[: len(shape) - len(batch_shape)]
+    options = {"axis": axis, "prefix": prefix, "mode": gumbel_mode(mode), "dtype": dtype}
+    if replace:
+        return _categorical(key, logits, **options)
+    categories, draws = np.shape(logits)[axis], math.prod(prefix)
+    if draws > categories:
+        raise ValueError(
+            f"Number of samples without replacement ({draws}) cannot exceed number of categories "
+            f"({categories})."
+        )
+    return _categorical_once(key, logits, **options)
+
+
+def _check_categorical_shape(shape: tuple[int, ...], batch_shape: tuple[int, ...]) -> None:
+    try:
+        fits = lax.broadcast_shapes(shape, batch_shape) == shape
+    except ValueError:
+        fits = False
+    if not fits or shape[len(shape) - len(batch_shape) :] != batch_shape:
+        raise ValueError(
+            "categorical requires shape argument to end with the shape of logits without their "
+            f"axis, {batch_shape}; got {shape}"
+        )
+
+
+@compiled("axis", "prefix", "mode", "dtype")
+def _categorical(
+    key: Any, logits: Any, *, axis: int, prefix: tuple[int, ...], mode: str, dtype: Any
+) -> Any:
+    # The Gumbel-max trick: the largest of the logarithms with noise is a draw.
+    noise = _gumbel(key, shape=(*prefix, *logits.shape), dtype=dtype, mode=mode)
+    total = lax.add(noise, lax.expand_dims(logits, tuple(range(len(prefix)))))
+    return lax.argmax(total, axis + len(prefix), dtypes.default_int_dtype())
+
+
+@compiled("axis", "prefix", "mode", "dtype")
+def _categorical_once(
+    key: Any, logits: Any, *, axis: int, prefix: tuple[int, ...], mode: str, dtype: Any
+) -> Any:
+    noise = _gumbel(key, shape=logits.shape, dtype=dtype, mode=mode)
+    total = lax.add(logits, noise)
+    draws = math.prod(prefix)
+    _, indices = lax.top_k(total, draws, axis=axis)
+    # [..., draw, ...] -> [draw, ...] -> [*prefix, ...]
+    indices = lax.transpose(indices, (axis, *(each for each in range(total.ndim) if each != axis)))
+    batch_shape = logits.shape[:axis] + logits.shape[axis + 1 :]
+    return lax.reshape(indices, (*prefix, *batch_shape))

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Distributions with parameters whose samples are a formula of simpler ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.resharding import laid_out
+
+from ..keys.arguments import check_key, compiled, float_dtype, sample_shape
+from .continuous import _exponential, _normal_real, parameters_shape
+from .discrete import _rademacher
+from .uniform import _uniform, two_keys
+
+__all__ = [
+    "double_sided_maxwell",
+    "geometric",
+    "maxwell",
+    "pareto",
+    "rayleigh",
+    "triangular",
+    "wald",
+    "weibull_min",
+]
+
+
+def _spread(value: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """A parameter in the dtype and the shape of the samples."""
+    value = lax.convert_element_type(value, dtype)
+    ndim = np.ndim(value)
+    if np.shape(value) == shape:
+        return value
+    return lax.broadcast_in_dim(value, shape, tuple(range(len(shape) - ndim, len(shape))))
+
+
+def _scalar(value: Any, dtype: Any) -> Any:
+    return np.asarray(value, dtype)
+
+
+@laid_out
+def pareto(
+    key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Samples the Pareto distribution.
+
+    Args:
+      key: a key.
+      b: the shape parameters, a scalar or an array.
+      shape: the shape of the result, to which ``b`` broadcasts; that of ``b`` if not given.
+      dtype: a float dtype; the default one if not given.
+      out_sharding: how the result is laid out.
+    """
+    key, _ = check_key("pareto", key)
+    dtype = float_dtype("pareto", dtype)
+    return _pareto(key, b, shape=parameters_shape("pareto", shape, b, dtype=dtype), dtype=dtype)
+
+
+@compiled("shape", "dtype")
+def _pareto(key: Any, b: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    e = _exponential(key, shape=shape, dtype=dtype)
+    return lax.exp(lax.div(e, _spread(b, shape, dtype)))
+
+
+@laid_out
+def rayleigh(
+    key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Samples the Rayleigh distribution.
+
+    Args:
+      key: a key.
+      scale: the scales, a scalar or an array.
+      shape: the shape of the result, to which ``scale`` broadcasts; that of ``scale`` if not given.
+      dtype: a float dtype; the default one if not given.
+      out_sharding: how the result is laid out.
+    """
+    key, _ = check_key("rayleigh", key)
+    dtype = float_dtype("rayleigh", dtype)
+    return _rayleigh(
+        key, scale, shape=parameters_shape("rayleigh", shape, scale, dtype=dtype), dtype=dtype
+    )
+
+
+@compiled("shape", "dtype")
+def _rayleigh(key: Any, scale: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
+    root = lax.sqrt(lax.mul(lax.log(u), _scalar(-2, dtype)))
+    return lax.mul(_spread(scale, shape, dtype), root)
+
+
+def weibull_min(
+    key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
+) -> Array:
+    """Samples the Weibull distribution of minima.
+
+    Args:
+      key: a key.
+      scale: the scales, a scalar or an array.
+      concentration: the concentrations, likewise.
+      shape: the shape of what is drawn; the parameters broadcast with it.
+      dtype: a float dtype; the default one if not given.
+    """
+    key, _ = check_key("weibull_min", key)
+    dtype = float_dtype("weibull_min", dtype)
+    return _weibull_min(key, scale, concentration, shape=sample_shape(shape), dtype=dtype)
+
+
+@compiled("shape", "dtype")
+def _weibull_min(
+    key: Any, scale: Any, concentration: Any, *, shape: tuple[int, ...], dtype: Any
+) -> Any:
+    e = _exponential(key, shape=shape, dtype=dtype)
+    power = lax.div(_scalar(1, dtype), lax.convert_element_type(concentration, dtype))
+    shape = lax.broadcast_shapes(shape, np.shape(scale), np.shape(power))
+    e, power, scale = (_spread(each, shape, dtype) for each in (e, power, scale))
+    return lax.mul(lax.pow(e, power), scale)
+
+
+@laid_out
+def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Samples the Maxwell distribution with scale one.
+
+    Args:
+      key: a key.
+      shape: the shape of the result.
+      dtype: a float dtype; the default one if not given.
+      out_sharding: how the result is laid out.
+    """
+    key, _ = check_key("maxwell", key)
+    dtype = float_dtype("maxwell", dtype)
+    return _maxwell(key, shape=sample_shape(shape), dtype=dtype)
+
+
+@compiled("shape", "dtype")
+def _maxwell(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    # The length of a normally distributed vector in space.
+    vectors = _normal_real(key, shape=(*shape, 3), dtype=dtype)
+    return lax.sqrt(lax.reduce_sum(lax.mul(vectors, vectors), (len(shape),)))
+
+
+def double_sided_maxwell(
+    key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
+) -> Array:
+    """Samples the Maxwell distribution with random signs.
+
+    Args:
+      key: a key.
+      loc: the centres, a scalar or an array.
+      scale: the scales, likewise.
+      shape: the shape of one batch of samples; those of the parameters come after it.
+      dtype: a float dtype; the default one if not given.
+    """
+    key, _ = check_key("double_sided_maxwell", key)
+    dtype = float_dtype("double_sided_maxwell", dtype)
+    shape = sample_shape(shape) + lax.broadcast_shapes(np.shape(loc), np.shape(scale))
+    return _double_sided_maxwell(key, loc, scale, shape=shape, dtype=dtype)
+
+
+@compiled("shape", "dtype")
+def _double_sided_maxwell(
+    key: Any, loc: Any, scale: Any, *, shape: tuple[int, ...], dtype: Any
+) -> Any:
+    length_key, sign_key = two_keys(key)
+    lengths = _maxwell(length_key, shape=shape, dtype=dtype)
+    signs = _rademacher(sign_key, shape=shape, dtype=dtype)
+    scaled = lax.mul(lax.mul(signs, lengths), _spread(scale, shape, dtype))
+    return lax.add(scaled, _spread(loc, shape, dtype))
+
+
+@laid_out
+def triangular(
+    key: Any,
+    left: Any,
+    mode: Any,
+    right: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Samples the triangular distribution.
+
+    Args:
+      key: a key.
+      left: the lower ends, a scalar or an array.
+      mode: where the density is largest, likewise.
+      right: the upper ends, likewise.
+      shape: the shape of the result, to which the parameters broadcast; theirs if not given.
+      dtype: a float dtype; the default one if not given.
+      out_sharding: how the result is laid out.
+    """
+    key, _ = check_key("triangular", key)
+    dtype = float_dtype("triangular", dtype)
+    shape = parameters_shape("triangular", shape, left, mode, right, dtype=dtype)
+    return _triangular(key, left, mode, right, shape=shape, dtype=dtype)
+
+
+@compiled("shape", "dtype")
+def _triangular(
+    key: Any, left: Any, mode: Any, right: Any, *, shape: tuple[int, ...], dtype: Any
+) -> Any:
+    left, mode, right = (_spread(value, shape, dtype) for value in (left, mode, right))
+    u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
+    width, below, above = lax.sub(right, left), lax.sub(mode, left), lax.sub(right, mode)
+    rising = lax.add(left, lax.sqrt(lax.mul(lax.mul(u, width), below)))
+    rest = lax.mul(lax.mul(lax.sub(_scalar(1, dtype), u), width), above)
+    falling = lax.sub(right, lax.sqrt(rest))
+    return lax.select(lax.lt(u, lax.div(below, width)), rising, falling)
+
+
+@laid_out
+def wald(
+    key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Samples the Wald distribution (inverse Gaussian) with scale one.
+
+    Args:
+      key: a key.
+      mean: the means, a scalar or an array.
+      shape: the shape of the result, to which ``mean`` broadcasts; that of ``mean`` if not given.
+      dtype: a float dtype; the default one if not given.
+      out_sharding: how the result is laid out.
+    """
+    key, _ = check_key("wald", key)
+    dtype = float_dtype("wald", dtype)
+    return _wald(key, mean, shape=parameters_shape("wald", shape, mean, dtype=dtype), dtype=dtype)
+
+
+@compiled("shape", "dtype")
+def _wald(key: Any, mean: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    # Michael, Schucany, Haas: Generating random variates using transformations with multiple roots.
+    normal_key, uniform_key = two_keys(key)
+    mean = _spread(mean, shape, dtype)
+    v = _normal_real(normal_key, shape=shape, dtype=dtype)
+    u = _uniform(uniform_key, 0.0, 1.0, shape=shape, dtype=dtype)
+    y, mean_squared = lax.integer_pow(v, 2), lax.integer_pow(mean, 2)
+    y_squared = lax.integer_pow(y, 2)
+    two = _scalar(2, dtype)
+    root = lax.sqrt(
+        lax.add(lax.mul(lax.mul(_scalar(4, dtype), mean), y), lax.mul(mean_squared, y_squared))
+    )
+    center = lax.add(mean, lax.div(lax.mul(mean_squared, y), two))
+    x = lax.sub(center, lax.mul(lax.div(mean, two), root))
+    is_smaller = lax.le(u, lax.div(mean, lax.add(mean, x)))
+    return lax.select(is_smaller, x, lax.div(mean_squared, x))
+
+
+@laid_out
+def geometric(
+    key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Samples how many trials it takes until the first success.
+
+    Args:
+      key: a key.
+      p: the probabilities of success, a scalar or an array.
+      shape: the shape of the result, to which ``p`` broadcasts; that of ``p`` if not given.
+      dtype: an integer dtype; the default one if not given.
+      out_sharding: how the result is laid out.
+
+    Raises:
+      ValueError: where ``dtype`` is not an integer dtype.
+    """
+    key, _ = check_key("geometric", key)
+    if dtype is None:
+        dtype = dtypes.default_int_dtype()
+    else:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "geometric")
+    if not dtypes.issubdtype(dtype, np.integer):
+        raise ValueError(
+            f"dtype argument to `geometric` must be an int dtype, got {dtypes.name_of(dtype)}"
+        )
+    return _geometric(key, p, shape=parameters_shape("geometric", shape, p), dtype=dtype)
+
+
+@compiled("shape", "dtype")
+def _geometric(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    float_type = dtypes.to_inexact_dtype(dtypes.dtype(p))
+    u = _uniform(key, 0.0, 1.0, shape=shape, dtype=float_type)
+    one = _scalar(1, float_type)
+    u = lax.select(lax.eq(u, _scalar(0, float_type)), lax.full(shape, one), u)
+    log_of_failure = lax.log1p(lax.neg(lax.convert_element_type(p, float_type)))
+    trials = lax.floor(lax.div(lax.log(u), _spread(log_of_failure, shape, float_type)))
+    return lax.convert_element_type(lax.add(trials, one), dtype)

@@ -1,0 +1,492 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Constraints: values inside a program that are to lie over the devices as the user says.
+
+`with_sharding_constraint` speaks of axes that the compiler divides (`AxisType.Auto`), `reshard` of
+axes that the user divides (`AxisType.Explicit`). Both are the identity on values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_autodiff.tables import jvp_rules, linear, transpose_rules
+from olympus_autodiff.zeros import Zero
+from olympus_batching.tables import BatchAxis, define_axis_rule
+from olympus_ir import lax
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.propagation import of_program, propagation_rules
+from olympus_ir.reference.tables import reference_rules
+from olympus_ir.settings import config_states
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.pytree_prefix import specification_mismatch, spread_prefix
+from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.layouts import check_divisible, mesh_in_force, normal_form
+from olympus_ir.types.placement import (
+    UNCONSTRAINED,
+    AbstractMesh,
+    AxisType,
+    BaseMesh,
+    PartitionSpec,
+)
+from olympus_ir.types.resharding import asked_sharding, bind_reshard, mesh_scope
+
+from ..meshes.context import concrete_sharding, get_abstract_mesh
+from ..meshes.mesh import Mesh, empty_mesh
+from ..shardings.behavior import NamedSharding, Sharding, SingleDeviceSharding
+from ..shardings.tiling import axes_of_dimensions
+
+__all__ = [
+    "concrete_sharding",
+    "constrain",
+    "reshard",
+    "reshard_p",
+    "sharding_constraint_p",
+    "with_sharding_constraint",
+]
+
+# Parameters: ``sharding``; ``layout``, the order of the dimensions in memory, or None for the
+# compiler's; ``context_mesh``, the mesh in force where the equation was made; and
+# ``unconstrained_dims``, the dimensions that the compiler may divide as it likes.
+sharding_constraint_p = Primitive("sharding_constraint", family="constraints")
+# Parameters: ``dst_sharding``, over an abstract mesh; ``concrete_mesh``, the mesh of devices where
+# the user gave one; ``source_mesh``, the mesh in force where the operand was made.
+reshard_p = Primitive("reshard", family="constraints")
+
+for _primitive in (sharding_constraint_p, reshard_p):
+    _primitive.linear_in = True
+    propagation_rules.define(_primitive, of_program)
+    # The values are what they were; the NumPy evaluator has one place for all of them.
+    reference_rules.define(_primitive, lambda operand, **params: operand)
+    jvp_rules.define(_primitive, linear)
+
+reshard_p.print_rule = lambda equation, printer: []
+sharding_constraint_p.def_abstract_eval(lambda operand, **params: operand)
+
+
+@reshard_p.def_abstract_eval
+def _reshard_type(operand: ShapedArray, *, dst_sharding: NamedSharding, **params: Any) -> Any:
+    return operand.update(sharding=dst_sharding)
+
+
+def _constraint_mesh(params: dict[str, Any]) -> BaseMesh | None:
+    """The mesh that an equation's program runs on, for whoever compiles it."""
+    sharding = params["sharding"]
+    if type(sharding) is NamedSharding:
+        return sharding.mesh
+    if type(sharding) is SingleDeviceSharding:
+        return Mesh(np.array(sharding._device, dtype=object), ())
+    return None
+
+
+def _reshard_mesh(params: dict[str, Any]) -> BaseMesh | None:
+    return params["concrete_mesh"]
+
+
+sharding_constraint_p.placement_mesh = _constraint_mesh  # type: ignore[attr-defined]
+reshard_p.placement_mesh = _reshard_mesh  # type: ignore[attr-defined]
+
+
+# ---- what users call ----
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """Says how arrays inside a compiled function lie over the devices.
+
+    The compiler divides intermediate values as it sees fit; this is how to overrule it. Outside of
+    compiled functions, the arrays are moved to where the sharding says.
+
+    Args:
+      x: an array or a pytree of arrays.
+      shardings: a sharding, or a partition spec over the mesh in force; or a tree of them that is a
+        prefix of ``x``. Dimensions with `PartitionSpec.UNCONSTRAINED` are left to the compiler.
+
+    Returns:
+      ``x``, with every array placed so.
+
+    Raises:
+      ValueError: where a spec has more entries than an array has dimensions, names axes that the
+        mesh does not have or that are not of type `AxisType.Auto`.
+      RuntimeError: where a partition spec is given and no mesh is in force.
+
+    Example:
+      >>> import numpy as np
+      >>> import olympus
+      >>> from olympus.sharding import AxisType, NamedSharding
+      >>> mesh = olympus.make_mesh((1,), ("i",), (AxisType.Auto,))
+      >>> rows = NamedSharding(mesh, olympus.P("i"))
+      >>> print(olympus.make_olympuspr(lambda x: with_sharding_constraint(x, rows))(np.ones(3)))
+      { lambda ; a:f32[3]. let
+          b:f32[3] = sharding_constraint[...] a
+        in (b,) }
+    """
+    name = "with_sharding_constraint"
+    leaves, tree = pytrees.tree_flatten(x)
+    flat = _flat_shardings(name, shardings, x)
+    results = [
+        leaf if _is_as_asserted(leaf, given) else _constrain_leaf(leaf, given, name)
+        for leaf, given in zip(leaves, flat, strict=True)
+    ]
+    return pytrees.tree_unflatten(tree, results)
+
+
+def _constrain_leaf(leaf: Any, given: Any, name: str) -> Any:
+    if not _is_format(given):
+        return constrain(leaf, _constraint_sharding(given), name)
+    layout = given.layout
+    if layout is not None:
+        try:
+            layout.check_compatible_aval(get_aval(leaf).shape)
+        except (AttributeError, ValueError) as error:
+            raise ValueError(
+                f"One of {name} arguments is incompatible with its layout annotation {layout}: "
+                f"{error}"
+            ) from None
+    return constrain(leaf, _constraint_sharding(given.sharding), name, layout)
+
+
+def _is_format(value: Any) -> bool:
+    """Whether a value is a sharding with a layout, of the package that knows layouts."""
+    return getattr(type(value), "is_format", False)
+
+
+def _is_as_asserted(value: Any, given: Any) -> bool:
+    """Whether all axes are explicit: then a constraint is an assertion about the value's type.
+
+    Raises:
+      AssertionError: where it does not hold.
+    """
+    if not isinstance(given, PartitionSpec):
+        return False
+    mesh = get_abstract_mesh()
+    if not mesh.are_all_axes_explicit:
+        return False
+    aval = get_aval(value)
+    wanted = normal_form(NamedSharding(mesh, given), aval.ndim)
+    if aval.layout is not wanted:
+        raise AssertionError(
+            "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
+            f"`Explicit`. The array sharding: {aval.sharding.spec} did not match the sharding "
+            f"provided: {given}. Please use `olympus.sharding.reshard` to shard your input to the "
+            "sharding you want."
+        )
+    return True
+
+
+def constrain(value: Any, sharding: Any, name: str, layout: Any = None) -> Any:
+    """Applies the constraint to one value, over axes of any type.
+
+    Args:
+      value: the value.
+      sharding: the sharding; a partition spec means one over the mesh in force.
+      name: who asks, for error messages.
+      layout: the order of the elements in memory; None for the compiler's.
+    """
+    if isinstance(sharding, PartitionSpec):
+        sharding = NamedSharding(_mesh_in_force(), sharding)
+    unconstrained: frozenset[int] = frozenset()
+    if isinstance(sharding, NamedSharding):
+        unconstrained = frozenset(
+            position for position, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED
+        )
+    # That sizes divide is asked of arrays, not of values inside programs, which may be padded.
+    _check_rank(name, sharding, get_aval(value))
+    return sharding_constraint_p.bind(
+        value,
+        sharding=sharding,
+        layout=layout,
+        context_mesh=_mesh_in_force(),
+        unconstrained_dims=unconstrained,
+    )
+
+
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """Divides arrays anew over mesh axes of type `AxisType.Explicit`.
+
+    Args:
+      xs: an array or a pytree of arrays.
+      out_shardings: a `NamedSharding`, or a partition spec over the mesh in force; or a tree of
+        them that is a prefix of ``xs``.
+
+    Returns:
+      ``xs``, with every array placed so.
+
+    Raises:
+      ValueError: where a spec names axes of another type; see `with_sharding_constraint` for those.
+
+    Example:
+      >>> import numpy as np
+      >>> import olympus
+      >>> with olympus.set_mesh(olympus.make_mesh((1,), ("i",))):
+      ...     reshard(np.arange(3.0), olympus.P("i")).sharding.spec
+      P('i',)
+    """
+    leaves, tree = pytrees.tree_flatten(xs)
+    flat = _flat_shardings("reshard", out_shardings, xs)
+    results = [_reshard_leaf(leaf, given) for leaf, given in zip(leaves, flat, strict=True)]
+    return pytrees.tree_unflatten(tree, results)
+
+
+def _reshard_leaf(leaf: Any, given: Any) -> Any:
+    if isinstance(given, PartitionSpec | NamedSharding):
+        destination = asked_sharding(given, "reshard")
+    else:
+        raise TypeError(
+            "`out_shardings` argument of reshard only supports instances of `NamedSharding` or "
+            f"`PartitionSpec`. Got {given} of type: {type(given)}"
+        )
+    if destination is None:
+        return leaf  # it is of a value outside of meshes
+    mesh = given.mesh if type(given) is NamedSharding and type(given.mesh) is Mesh else None
+    return bind_reshard(leaf, destination, mesh)
+
+
+def bind_reshard_p(value: Any, destination: NamedSharding, concrete_mesh: Any) -> Any:
+    """Lays a value out anew, also over axes that are not explicit."""
+    aval = get_aval(value)
+    spec, mesh = destination.spec, destination.mesh
+    entries = spec.partitions
+    if len(entries) > aval.ndim:
+        # None says nothing of a dimension that there is not.
+        if any(entry is not None for entry in entries[aval.ndim :]):
+            _check_rank("reshard", destination, aval)
+        entries = entries[: aval.ndim]
+    entries += (None,) * (aval.ndim - len(entries))
+    destination = NamedSharding(mesh, spec.update(partitions=entries))
+    check_divisible(aval.shape, destination)
+    source_mesh = mesh_in_force() if aval.layout is None else aval.layout.mesh
+    return reshard_p.bind(
+        value,
+        dst_sharding=destination,
+        concrete_mesh=concrete_mesh,
+        source_mesh=mesh if source_mesh.empty else source_mesh,
+    )
+
+
+# ---- reading the arguments ----
+
+
+def _is_leaf(value: Any) -> bool:
+    return value is None or isinstance(value, Sharding | PartitionSpec) or _is_format(value)
+
+
+def _flat_shardings(name: str, shardings: Any, target: Any) -> list[Any]:
+    """What is asked for each leaf, from a prefix of the structure."""
+    for given in pytrees.tree_leaves(shardings, is_leaf=_is_leaf):
+        if not _is_leaf(given):
+            raise TypeError(
+                f"{name} takes shardings and PartitionSpecs, or a pytree of them, got {given!r} "
+                f"of type {type(given).__name__}. To move a value to a device, use device_put."
+            )
+        if given is None:
+            raise ValueError(
+                f"One of the shardings of {name} is None, which is not allowed: pass a sharding or "
+                "a PartitionSpec for each value. `P()` keeps the whole value on every device; "
+                "values that are to stay as they are do not go through it."
+            )
+    try:
+        return spread_prefix(shardings, target, _is_leaf)
+    except ValueError:
+        raise specification_mismatch(f"{name} shardings", shardings, target, _is_leaf) from None
+
+
+def _mesh_in_force() -> BaseMesh:
+    """The mesh of `set_mesh` (without its devices) or of ``with mesh:``; an empty one otherwise."""
+    abstract = get_abstract_mesh()
+    if not abstract.empty:
+        return abstract
+    entered = config_states.current_scope("mesh")
+    return empty_mesh if entered is None else entered
+
+
+def _constraint_sharding(given: Any) -> Any:
+    if isinstance(given, PartitionSpec):
+        mesh = _mesh_in_force()
+        if mesh.empty:
+            raise RuntimeError(
+                "with_sharding_constraint requires a non-empty mesh in context if you are passing "
+                f"`PartitionSpec`s to shardings, got {given}. You can define a context mesh via "
+                "`olympus.set_mesh(mesh)`. Alternatively, provide `Sharding`s to shardings and "
+                "then the mesh context manager is not required."
+            )
+        given = NamedSharding(mesh, given)
+    if type(given) is NamedSharding:
+        _check_not_manual(given)
+        _check_axis_types(
+            given,
+            (AxisType.Auto,),
+            "The spec of NamedSharding passed to with_sharding_constraint can only refer to Auto "
+            f"axes of the mesh. Got spec={given.spec} and mesh={given.mesh}. You probably meant to "
+            "use the `reshard` API?",
+        )
+    return given
+
+
+def _check_not_manual(sharding: NamedSharding) -> None:
+    manual = get_abstract_mesh().manual_axes
+    axes = axes_of_dimensions(sharding.spec, len(sharding.spec)) if manual else ()
+    found = tuple(axis for entry in axes for axis in entry if axis in manual)
+    if found:
+        raise ValueError(
+            f"pspec {sharding.spec} contains a manual axes {found} of mesh which is not allowed. "
+            "If you are using a with_sharding_constraint under a shard_map, only use the mesh axis "
+            "in PartitionSpec which are not manual."
+        )
+
+
+def _check_axis_types(sharding: NamedSharding, allowed: Sequence[AxisType], message: str) -> None:
+    spec, mesh = sharding.spec, sharding.mesh
+    types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
+    for axes in axes_of_dimensions(spec, len(spec)):
+        if any(types[axis] not in allowed for axis in axes):
+            raise ValueError(message)
+
+
+def _check_rank(name: str, sharding: Any, aval: Any) -> None:
+    """Raises where an array has fewer dimensions than the sharding speaks of."""
+    check = getattr(sharding, "check_compatible_aval", None)
+    if check is not None:
+        try:
+            check(aval.shape)
+        except ValueError as error:
+            raise ValueError(
+                f"One of {name} arguments is incompatible with its sharding annotation "
+                f"{sharding}: {error}"
+            ) from None
+
+
+# ---- interpreters ----
+
+
+def _constrain_now(operand: Any, *, sharding: Any, layout: Any = None, **params: Any) -> Any:
+    """The constraint on a concrete array: it is moved."""
+    sharding = concrete_sharding(sharding)
+    if type(sharding) is NamedSharding and UNCONSTRAINED in sharding.spec:
+        own: Any = getattr(operand, "sharding", None)
+        entries = [None if entry is UNCONSTRAINED else entry for entry in sharding.spec]
+        if type(own) is NamedSharding and own.mesh == sharding.mesh:
+            # What may be divided in any way stays as it is, where the axes are still free.
+            used = {
+                axis for axes in axes_of_dimensions(sharding.spec, len(entries)) for axis in axes
+            }
+            present = axes_of_dimensions(own.spec, len(entries))
+            for position, entry in enumerate(sharding.spec):
+                if entry is UNCONSTRAINED and not used.intersection(present[position]):
+                    entries[position] = present[position] or None
+        sharding = NamedSharding(
+            sharding.mesh, PartitionSpec(*entries), memory_kind=sharding.memory_kind
+        )
+    return lax.device_put(operand, sharding if layout is None else layout._on(sharding))
+
+
+def _reshard_now(
+    operand: Any, *, dst_sharding: Any, concrete_mesh: Any, source_mesh: AbstractMesh
+) -> Any:
+    params = {
+        "dst_sharding": dst_sharding,
+        "concrete_mesh": concrete_mesh,
+        "source_mesh": source_mesh,
+    }
+    spec = dst_sharding.spec
+    own = get_aval(operand).layout
+    if spec.unreduced or (own is not None and own.spec.unreduced):
+        # Sums are added up (or begun) by a program.
+        with mesh_scope(dst_sharding.mesh):
+            return jit(lambda value: reshard_p.bind(value, **params))(operand)
+    return lax.device_put(operand, concrete_sharding(dst_sharding, concrete_mesh))
+
+
+sharding_constraint_p.eager = _constrain_now
+reshard_p.eager = _reshard_now
+
+
+@transpose_rules.define(sharding_constraint_p)
+def _constraint_transpose(cotangent: Any, operand: Any, **params: Any) -> list[Any]:
+    # The cotangent lies as the value does.
+    if cotangent.__class__ is Zero:
+        return [cotangent]
+    return [sharding_constraint_p.bind(cotangent, **params)]
+
+
+@transpose_rules.define(reshard_p)
+def _reshard_transpose(
+    cotangent: Any,
+    operand: Any,
+    *,
+    dst_sharding: NamedSharding,
+    concrete_mesh: Any,
+    source_mesh: AbstractMesh,
+) -> list[Any]:
+    if cotangent.__class__ is Zero:
+        return [cotangent]
+    aval = operand.aval.to_ct_aval()
+    if aval.layout is not None:
+        return [bind_reshard(cotangent, aval.layout, concrete_mesh)]
+    # Where the operand's type says nothing, either the compiler decides or it is whole everywhere.
+    entries = (None,) * aval.ndim if source_mesh.explicit_axes else dst_sharding.spec.partitions
+    return [bind_reshard(cotangent, NamedSharding(source_mesh, PartitionSpec(*entries)))]
+
+
+@define_axis_rule(sharding_constraint_p)
+def _constraint_batch(
+    axis: BatchAxis,
+    args: Any,
+    batch_dims: Any,
+    *,
+    sharding: Any,
+    unconstrained_dims: frozenset,
+    **params: Any,
+) -> Any:
+    (operand,), (dim,) = args, batch_dims
+    if dim is not None:
+        sharding = _with_batch_dim(sharding, axis, dim)
+        unconstrained_dims = frozenset(d + (d >= dim) for d in unconstrained_dims)
+        if type(sharding) is NamedSharding and sharding.spec[dim] is UNCONSTRAINED:
+            unconstrained_dims |= {dim}
+    result = sharding_constraint_p.bind(
+        operand, sharding=sharding, unconstrained_dims=unconstrained_dims, **params
+    )
+    return result, dim
+
+
+@define_axis_rule(reshard_p)
+def _reshard_batch(
+    axis: BatchAxis, args: Any, batch_dims: Any, *, dst_sharding: Any, **params: Any
+) -> Any:
+    (operand,), (dim,) = args, batch_dims
+    if dim is not None:
+        dst_sharding = _with_batch_dim(dst_sharding, axis, dim)
+    return reshard_p.bind(operand, dst_sharding=dst_sharding, **params), dim
+
+
+def _with_batch_dim(sharding: Any, axis: BatchAxis, dim: int) -> Any:
+    """The sharding of all examples, given that of one."""
+    if type(sharding) is SingleDeviceSharding:
+        return sharding
+    if type(sharding) is not NamedSharding:
+        raise TypeError(
+            f"a constraint to {sharding} cannot be batched, since the sharding does not say what "
+            "it does with each dimension. Use a NamedSharding."
+        )
+    spec, mesh = sharding.spec, sharding.mesh
+    names = axis.spmd_name
+    if axis.layout is not None:
+        entry = axis.layout[1]
+    elif names is None:
+        # How the examples are divided is nobody's business but the compiler's.
+        entry = UNCONSTRAINED if mesh.auto_axes else None
+    else:
+        names = names if isinstance(names, tuple) else (names,)
+        used = {name for axes in axes_of_dimensions(spec, len(spec)) for name in axes}
+        if used.intersection(names):
+            raise ValueError(
+                f"vmap spmd_axis_name {names} cannot appear in with_sharding_constraint spec, but "
+                f"got spec {spec}"
+            )
+        entry = names
+    entries = (*spec, *(None,) * (dim - len(spec)))
+    batched_spec = spec.update(partitions=(*entries[:dim], entry, *entries[dim:]))
+    return NamedSharding(mesh, batched_spec, memory_kind=sharding.memory_kind)

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `shard_map` is given: axes, specs and arguments, checked and brought into one form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_batching.dimensions import examples
+from olympus_ir import lax
+from olympus_ir.programs.olympuspr import DebugInfo
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.pytree_prefix import spread_prefix
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.layouts import mesh_in_force
+from olympus_ir.types.placement import AbstractMesh, AxisType, BaseMesh, PartitionSpec
+
+from ..shardings.behavior import NamedSharding
+from ..shardings.tiling import axes_of_dimensions
+
+__all__ = [
+    "INFER",
+    "INFER_AXIS",
+    "Infer",
+    "as_spec_says",
+    "check_axes",
+    "check_devices_known",
+    "check_may_infer",
+    "check_operands",
+    "check_results",
+    "contents",
+    "extents",
+    "flat_specs",
+    "manual_axes_of",
+    "mentioned_axes",
+    "specs_in",
+    "without_static",
+]
+
+
+class Infer:
+    """The default of ``in_specs``: the specs are those of the arguments' shardings."""
+
+    def __repr__(self) -> str:
+        return "Infer"
+
+
+INFER = Infer()
+INFER_AXIS = Infer()  # the same, of `smap`
+
+
+def extents(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> list[int]:
+    """Into how many parts each dimension is cut."""
+    sizes = mesh.shape
+    return [math.prod(sizes[axis] for axis in axes) for axes in axes_of_dimensions(spec, ndim)]
+
+
+def mentioned_axes(spec: PartitionSpec) -> list[Any]:
+    """The mesh axes in a spec, in order."""
+    axes: list[Any] = []
+    for entry in spec:
+        if entry is None or entry is PartitionSpec.UNCONSTRAINED:
+            continue
+        axes += entry if isinstance(entry, tuple) else [entry]
+    return axes
+
+
+def manual_axes_of(mesh: BaseMesh, axis_names: frozenset) -> tuple:
+    """The axes that the function handles itself: those named, or all that no `vmap` has."""
+    own = [axis for axis in mesh.axis_names if axis not in examples.axes]
+    unknown = axis_names.difference(own)
+    if unknown:
+        raise ValueError(
+            f"olympus.shard_map requires axis_names={set(axis_names)} to be a subset of "
+            f"mesh.axis_names={tuple(own)}"
+        )
+    return tuple(axis for axis in own if not axis_names or axis in axis_names)
+
+
+def contents(aval: Any) -> Any:
+    """The type of what a reference holds, or of a value."""
+    return aval.inner_aval if aval.is_ref else aval
+
+
+def check_may_infer(mesh: BaseMesh, manual: tuple, is_smap: bool) -> None:
+    types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
+    others = [axis for axis in manual if types[axis] is not AxisType.Explicit]
+    if others and is_smap:
+        raise TypeError(
+            f"in_axes was not specified when axis_name={others[0]!r} was of type "
+            f"AxisType.{types[others[0]].name}: types say how arguments lie over explicit axes only"
+        )
+    if others:
+        raise TypeError(
+            "shard_map in_specs argument must be a pytree of `olympus.sharding.PartitionSpec` "
+            f"instances, but it was `None` when axis_names={set(manual)} are of type "
+            f"{', '.join(f'AxisType.{types[axis].name}' for axis in manual)}: types say how "
+            "arguments lie over explicit axes only"
+        )
+
+
+def check_devices_known(leaves: Sequence[Any], mesh: AbstractMesh) -> None:
+    """Raises ValueError where arguments do not say on which devices an abstract mesh is."""
+    shardings = [getattr(leaf, "sharding", None) for leaf in leaves]
+    found = [sharding for sharding in shardings if type(sharding) is NamedSharding]
+    if not found:
+        raise ValueError(
+            "Please pass `olympus.Array`s with a `NamedSharding` as input to `shard_map` when "
+            "passing `AbstractMesh` to the mesh argument, and no mesh is in force."
+        )
+    for sharding in found:
+        shape = sharding.mesh.shape_tuple  # type: ignore[attr-defined]
+        if shape != mesh.shape_tuple:
+            raise ValueError(
+                f"Mesh shape of the input {shape} does not match the mesh shape passed to "
+                f"shard_map {mesh.shape_tuple}"
+            )
+
+
+def without_static(leaves: Sequence[Any], specs: Sequence[Any], call: Any, info: Any) -> tuple:
+    """Arguments with the spec None that are no arrays go to the function as they are."""
+    static = [
+        spec is None and not (hasattr(leaf, "dtype") or isinstance(leaf, int | float | complex))
+        for leaf, spec in zip(leaves, specs, strict=True)
+    ]
+    specs = [PartitionSpec() if spec is None else spec for spec in specs]
+    if not any(static):
+        return leaves, specs, call, info
+
+    class WithStatic:
+        out_tree: Any = None
+
+        def __call__(self, *dynamic: Any) -> Any:
+            given = iter(dynamic)
+            results = call(
+                *(
+                    leaf if fixed else next(given)
+                    for leaf, fixed in zip(leaves, static, strict=True)
+                )
+            )
+            self.out_tree = call.out_tree
+            return results
+
+    kept = [place for place, fixed in enumerate(static) if not fixed]
+    info = DebugInfo(info.traced_for, info.origin)
+    return [leaves[n] for n in kept], [specs[n] for n in kept], WithStatic(), info
+
+
+def as_spec_says(result: Any, spec: PartitionSpec) -> Any:
+    """A result as varying, or unreduced, over the axes of which its spec says so."""
+    if not (hasattr(result, "dtype") or isinstance(result, int | float | complex)):
+        return result
+    aval = get_aval(result)
+    missing = tuple(axis for axis in mentioned_axes(spec) if axis not in aval.vma)
+    if missing:
+        result = lax.pcast(result, missing, to="varying")
+    own = frozenset() if aval.layout is None else aval.layout.spec.unreduced
+    same = [axis for axis in spec.unreduced - own if axis not in aval.vma]
+    if same:
+        raise ValueError(
+            "vary_unreduced_cast is a Varying->Unreduced collective. This means that the axes that "
+            f"the out_specs entry {spec} says are unreduced must be such that the result varies "
+            f"over them. Got {aval.str_short(True)}, the same everywhere along {same}"
+        )
+    terms = tuple(axis for axis in current_axes(spec.unreduced) if axis not in own)
+    return lax.pcast(result, terms, to="unreduced") if terms else result
+
+
+def current_axes(axes: frozenset) -> list[Any]:
+    """Axes in the order of the mesh in force."""
+    return [axis for axis in mesh_in_force().axis_names if axis in axes]
+
+
+def specs_in(specs: Any) -> list[PartitionSpec]:
+    leaves = pytrees.tree_leaves(specs, is_leaf=lambda value: isinstance(value, PartitionSpec))
+    return [leaf for leaf in leaves if isinstance(leaf, PartitionSpec)]
+
+
+def flat_specs(what: str, specs: Any, target: Any) -> list[Any]:
+    """One spec a leaf, from a prefix of the structure."""
+    if what == "in" and isinstance(specs, list):
+        specs = tuple(specs)
+
+    def is_leaf(value: Any) -> bool:
+        return value is None or isinstance(value, PartitionSpec)
+
+    for leaf in pytrees.tree_leaves(specs, is_leaf=is_leaf):
+        if not isinstance(leaf, PartitionSpec) and leaf is not None:
+            raise TypeError(
+                f"shard_map {what}_specs must be a pytree of PartitionSpec instances, but it "
+                f"contains {leaf!r} of type {type(leaf).__name__}"
+            )
+    if specs is None and (what == "in" or pytrees.tree_leaves(target)):
+        raise TypeError(
+            f"shard_map {what}_specs argument must be a pytree of PartitionSpec instances, but it "
+            "was None. Instead of None, did you mean to use `P()`?"
+        )
+    try:
+        flat = spread_prefix(specs, target, is_leaf)
+    except ValueError as error:
+        raise ValueError(
+            f"shard_map {what}_specs must be a prefix of the structure of the "
+            f"{'arguments' if what == 'in' else 'result'}: {error}"
+        ) from None
+    if what == "in":
+        return flat
+    return [PartitionSpec() if spec is None else spec for spec in flat]
+
+
+def check_axes(what: str, specs: Sequence[PartitionSpec], mesh: BaseMesh, manual: tuple) -> None:
+    for spec in specs:
+        for axis in mentioned_axes(spec):
+            if axis not in manual:
+                raise ValueError(
+                    f"shard_map {what}_specs argument must refer to an axis marked as manual "
+                    f"({', '.join(map(repr, manual))}), but {what}_specs refers to {axis!r}. The "
+                    f"mesh has the axes {mesh.axis_names}; check the values passed to shard_map."
+                )
+        axes = mentioned_axes(spec)
+        if len(set(axes)) != len(axes):
+            raise ValueError(
+                f"shard_map {what}_specs has {spec}, which mentions a mesh axis more than once"
+            )
+
+
+def check_operands(
+    name: str, info: Any, mesh: BaseMesh, specs: Sequence[PartitionSpec], avals: Sequence[Any]
+) -> None:
+    for position, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
+
+        def shown(position: int = position, aval: Any = aval) -> str:
+            names = info.arg_names or ()
+            label = names[position] if position < len(names) else f"argument {position}"
+            return f"{label} of shape {aval.str_short()}"
+
+        if len(spec) > aval.ndim:
+            raise ValueError(
+                f"shard_map applied to the function {name!r} was given an in_specs entry which is "
+                f"too long: {spec} has {len(spec)} entries, and {shown()} has {aval.ndim} "
+                "dimensions"
+            )
+        for dimension, (size, extent) in enumerate(
+            zip(aval.shape, extents(mesh, spec, aval.ndim), strict=True)
+        ):
+            if size % extent:
+                raise ValueError(
+                    f"shard_map applied to the function {name!r} was given argument arrays with "
+                    "axis sizes that are not evenly divisible by the corresponding mesh axis "
+                    f"sizes: {shown()} has the spec {spec}, which cuts dimension {dimension} (of "
+                    f"size {size}) into {extent} parts. The mesh has the shape {dict(mesh.shape)}. "
+                    "Pad the argument, or change the spec or the mesh."
+                )
+
+
+def check_results(
+    name: str,
+    mesh: BaseMesh,
+    manual: tuple,
+    specs: Sequence[PartitionSpec],
+    avals: Sequence[Any],
+    check_vma: bool,
+) -> None:
+    for spec, aval in zip(specs, avals, strict=True):
+        if len(spec) > aval.ndim:
+            raise ValueError(
+                f"shard_map applied to the function {name!r} was given an out_specs entry which is "
+                f"too long to be compatible with the corresponding output value: {spec} has "
+                f"{len(spec)} entries, and the output has shape {aval.str_short()}, which has rank "
+                f"{aval.ndim}. A scalar that differs between devices needs a dimension to be put "
+                "together along; a scalar that does not has the spec P()."
+            )
+        if not check_vma:
+            continue
+        extra = [axis for axis in manual if axis in aval.vma and axis not in mentioned_axes(spec)]
+        if extra:
+            raise ValueError(
+                f"shard_map applied to the function {name!r} was given out_specs which require "
+                "replication which can't be statically inferred given the mesh: the out_specs "
+                f"entry {spec} implies that the output value {aval.str_short(True)} is the same "
+                f"along {', '.join(map(repr, extra))}, but it may vary. The mesh has the shape "
+                f"{dict(mesh.shape)}. Mention the axis in out_specs, reduce over it (lax.psum), or "
+                "pass check_vma=False to shard_map if you know that the values are equal."
+            )

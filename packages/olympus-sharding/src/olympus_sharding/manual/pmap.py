@@ -1,0 +1,437 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`pmap`: a function of one example, run on as many devices as there are examples.
+
+It is `shard_map` over a mesh of one axis, compiled: each device gets one index of the mapped
+dimension, which the function does not see.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.tracing import current, evaluation_trace
+from olympus_ir.settings import config_states
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import debug_info_of_tree, function_name
+from olympus_ir.trees.pytree_prefix import spread_prefix
+from olympus_ir.trees.wrapping import wraps
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.placement import PartitionSpec
+
+from ..meshes import mesh as _mesh
+from ..meshes.mesh import Mesh
+from ..shardings.behavior import NamedSharding
+from .shard_map import apply_shard_map
+
+__all__ = ["pmap"]
+
+# The name of the mapped axis where the user gives none.
+_DEFAULT_AXIS_NAME = "_internal_pmap_axis_name"
+
+
+def pmap(
+    fun: Callable[..., Any],
+    axis_name: Any = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: int | Sequence[int] = (),
+    devices: Sequence[Any] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Sequence[int] = (),
+) -> Any:
+    """Maps a function over a dimension of its arguments, one device for each index.
+
+    As `vmap` does, but the calls run at the same time on different devices, and collectives such as
+    `lax.psum` communicate between them. The function is compiled, as by `jit`.
+
+    In a program of several processes each process calls it with examples for its own devices, and
+    gets their results; collectives communicate between all of them.
+
+    Args:
+      fun: a function of arrays or pytrees of arrays.
+      axis_name: by which collectives in ``fun`` refer to the mapped dimension.
+      in_axes: which dimension of each positional argument is mapped, or None to give all devices
+        the same; an int, or a pytree of them that is a prefix of the arguments. Keyword arguments
+        are mapped over their first dimension.
+      out_axes: where the mapped dimension is in the results, likewise; None for what is the same
+        on all devices.
+      static_broadcasted_argnums: positions of arguments that are compiled in. They must be
+        hashable.
+      devices: the devices to use; as many of the default backend as there are examples where not
+        given.
+      backend: the platform whose devices are used.
+      axis_size: the number of examples, where somebody wants to say so.
+      donate_argnums: positions of arguments whose memory the results may take.
+
+    Returns:
+      A function with the arguments and results of ``fun``, with the mapped dimension.
+
+    Raises:
+      ValueError: when called, where there are fewer devices than examples, or arguments disagree
+        about their number.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus import lax
+      >>> normalized = pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")
+      >>> normalized(np.ones((1, 2)))
+      Array([[1., 1.]], dtype=float32)
+    """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun).__name__}")
+    _check_axes("in", in_axes)
+    _check_axes("out", out_axes)
+    if devices is not None and not len(devices):
+        raise ValueError("'devices' argument to pmap must be non-empty, or None.")
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    mapping = _Mapping(
+        fun,
+        _DEFAULT_AXIS_NAME if axis_name is None else axis_name,
+        in_axes,
+        out_axes,
+        _numbers(static_broadcasted_argnums),
+        None if devices is None else list(devices),
+        backend,
+        axis_size,
+        _numbers(donate_argnums),
+    )
+
+    @wraps(fun)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        compiled, leaves = mapping.prepare(args, kwargs)
+        return compiled(*leaves)
+
+    def lower(*args: Any, **kwargs: Any) -> Any:
+        compiled, leaves = mapping.prepare(args, kwargs)
+        return compiled.lower(*leaves)
+
+    mapped.lower = lower  # type: ignore[attr-defined]
+    return mapped
+
+
+def _is_leaf(value: Any) -> bool:
+    return value is None
+
+
+def _check_axes(what: str, axes: Any) -> None:
+    for axis in pytrees.tree_leaves(axes, is_leaf=_is_leaf):
+        if axis is not None and type(axis) is not int:
+            raise TypeError(
+                f"pmap {what}_axes must be an int, None, or (nested) container with those types as "
+                f"leaves, but got {axes!r}."
+            )
+
+
+def _numbers(given: int | Sequence[int]) -> tuple[int, ...]:
+    if isinstance(given, int):
+        return (given,)
+    return tuple(operator.index(number) for number in given)
+
+
+class _Mapping:
+    """A mapped function: from the kind of a call to its compiled form."""
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        axis_name: Any,
+        in_axes: Any,
+        out_axes: Any,
+        static_argnums: tuple[int, ...],
+        devices: list[Any] | None,
+        backend: str | None,
+        axis_size: int | None,
+        donate_argnums: tuple[int, ...],
+    ) -> None:
+        self.fun = fun
+        self.axis_name = axis_name
+        self.in_axes = in_axes
+        self.out_axes = out_axes
+        self.static_argnums = static_argnums
+        self.devices = devices
+        self.backend = backend
+        self.axis_size = axis_size
+        self.donate_argnums = donate_argnums
+        # By the structure of the arguments, the number of examples and the static arguments.
+        self._calls: dict[Any, _Call] = {}
+
+    def prepare(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
+        """The compiled function of flat operands for a call, and the operands."""
+        statics: tuple = ()
+        if self.static_argnums:
+            args, statics = self._without_statics(args)
+        leaves, in_tree = pytrees.tree_flatten((args, kwargs))
+        call = self._calls.get((in_tree, statics))
+        if call is None:
+            call = self._calls[in_tree, statics] = _Call(self, args, kwargs, in_tree, statics)
+        return call.compiled(leaves), leaves
+
+    def _without_statics(self, args: tuple) -> tuple[tuple, tuple]:
+        count = len(args)
+        for number in self.static_argnums:
+            if not -count <= number < count:
+                raise ValueError(
+                    f"pmapped function has static_broadcasted_argnums={self.static_argnums} but "
+                    f"was called with only {count} positional argument{'s' * (count != 1)}. All "
+                    "static broadcasted arguments must be passed positionally."
+                )
+        positions = sorted({number % count for number in self.static_argnums})
+        for position in positions:
+            try:
+                hash(args[position])
+            except TypeError:
+                raise ValueError(
+                    "Non-hashable static arguments are not supported, as this can lead to "
+                    f"unexpected cache-misses. Static argument (index {position}) of type "
+                    f"{type(args[position])} for function {function_name(self.fun)} is "
+                    "non-hashable."
+                ) from None
+        dynamic = tuple(arg for position, arg in enumerate(args) if position not in positions)
+        statics = tuple((count, p, type(args[p]), args[p]) for p in positions)
+        return dynamic, statics
+
+    def mesh(self, size: int) -> Mesh:
+        """The devices for a number of examples in each process."""
+        devices = self.devices
+        if devices is None:
+            if _mesh._default_devices is None:
+                raise RuntimeError(
+                    "pmap knows no devices: pass `devices=`, or install and import olympus_xla, "
+                    "which has some."
+                )
+            default: Any = _mesh._default_devices
+            devices = default() if self.backend is None else default(self.backend)
+        by_process: dict[int, list[Any]] = {}
+        for device in devices:
+            by_process.setdefault(device.process_index, []).append(device)
+        fewest = min(map(len, by_process.values()))
+        if size > fewest:
+            where = "" if len(by_process) == 1 else " in each process"
+            raise ValueError(
+                f"pmap of {function_name(self.fun)} maps over an axis of size {size}, but there "
+                f"are only {fewest} devices{where} to map it to. Reshape the arguments to "
+                "(devices, size // devices, ...) and use vmap inside, or jit with shardings."
+            )
+        chosen = np.empty((len(by_process), size), dtype=object)
+        for number, process in enumerate(sorted(by_process)):
+            chosen[number] = by_process[process][:size]
+        return Mesh(chosen.ravel(), (self.axis_name,))
+
+
+class _Call:
+    """A mapped function, for arguments of one structure."""
+
+    def __init__(
+        self, mapping: _Mapping, args: tuple, kwargs: dict[str, Any], in_tree: Any, statics: tuple
+    ) -> None:
+        self.mapping = mapping
+        self.in_tree = in_tree
+        self.statics = statics
+        static_positions = [position for _, position, _, _ in statics]
+        count = len(args) + len(statics)
+        # The places of the dynamic positional arguments among all.
+        self.positions = [p for p in range(count) if p not in static_positions]
+        in_axes = mapping.in_axes
+        if isinstance(in_axes, tuple) and len(in_axes) == count:
+            in_axes = tuple(in_axes[position] for position in self.positions)
+        try:
+            axes = spread_prefix(in_axes, args, _is_leaf)
+        except ValueError as error:
+            raise ValueError(
+                "pmap in_axes must be a tree prefix of the tuple of positional arguments: "
+                f"{error}\nFor a function of one argument, write in_axes=0 or in_axes=(0,)."
+            ) from None
+        self.axes = [*axes, *[0] * (in_tree.num_leaves - len(axes))]
+        self.mapped = next(
+            (position for position, axis in enumerate(self.axes) if axis is not None), None
+        )
+        if self.mapped is None:
+            raise ValueError("pmap requires at least one argument with a mapped axis.")
+        # By the number of examples, and by the ranks where axes are counted from the end.
+        self.counts_from_end = any(axis is not None and axis < 0 for axis in self.axes)
+        self._compiled: dict[Any, Any] = {}
+
+    def compiled(self, leaves: Sequence[Any]) -> Any:
+        """The compiled function of flat operands."""
+        assert self.mapped is not None
+        try:
+            size = leaves[self.mapped].shape[self.axes[self.mapped]]
+        except (AttributeError, IndexError):
+            size = self._common_size(leaves)
+        # Inside another program the parts are cut by what `shard_map` says alone.
+        inside = current.trace is not evaluation_trace
+        key = (size, inside, *map(np.ndim, leaves)) if self.counts_from_end else (size, inside)
+        compiled = self._compiled.get(key)
+        if compiled is None:
+            compiled = self._compiled[key] = self._compile(leaves, inside)
+        return compiled
+
+    # ---- the first call of a kind ----
+
+    def _names(self) -> Sequence[str]:
+        info = debug_info_of_tree("pmap", self.mapping.fun, self.in_tree, self.positions)
+        return info.arg_names or [f"leaf {n}" for n in range(len(self.axes))]
+
+    def _common_size(self, leaves: Sequence[Any]) -> int:
+        """The number of examples, in which all mapped operands must agree."""
+        sizes: dict[str, int] = {}
+        for name, leaf, axis in zip(self._names(), leaves, self.axes, strict=True):
+            if axis is None:
+                continue
+            shape = get_aval(leaf).shape
+            if not -len(shape) <= axis < len(shape):
+                raise ValueError(
+                    f"pmap of {function_name(self.mapping.fun)} maps over axis {axis} of argument "
+                    f"{name}, which has the shape {tuple(shape)}. Arguments that all devices "
+                    "share have None in in_axes."
+                )
+            sizes[name] = shape[axis]
+        if len(set(sizes.values())) > 1:
+            listed = ", ".join(f"{name}: {size}" for name, size in sizes.items())
+            raise ValueError(
+                "pmap got inconsistent sizes for array axes to be mapped in the arguments of "
+                f"{function_name(self.mapping.fun)}: {listed}. They must be the same."
+            )
+        size = next(iter(sizes.values()))
+        if size == 0:
+            raise ValueError("pmap needs at least one example, and the mapped axis has size 0.")
+        return size
+
+    def _compile(self, leaves: Sequence[Any], inside: bool) -> Any:
+        mapping = self.mapping
+        axis_name = mapping.axis_name
+        size, wanted = self._common_size(leaves), mapping.axis_size
+        if wanted is not None and wanted != size:
+            raise ValueError(
+                f"Specified axis_size {wanted} doesn't match received axis_size {size}."
+            )
+        mesh = mapping.mesh(size)
+        axes = [
+            axis if axis is None or axis >= 0 else axis + np.ndim(leaf)
+            for axis, leaf in zip(self.axes, leaves, strict=True)
+        ]
+        specs = tuple(_spec(axis, axis_name) for axis in axes)
+
+        def run(*operands: Any) -> Any:
+            self._common_size(operands)
+            if config_states.current_scope("pmap"):
+                raise ValueError(
+                    "pmap inside pmap is not possible: one mesh of devices is divided by one of "
+                    "them. Use vmap inside, or shard_map over a mesh of two axes."
+                )
+            out_axes = _OutAxes(mapping.out_axes)
+
+            def local(*parts: Any) -> Any:
+                examples = [
+                    part if axis is None else lax.squeeze(part, (axis,))
+                    for part, axis in zip(parts, axes, strict=True)
+                ]
+                with config_states.scope("pmap", True):
+                    return out_axes.expand(self._call(examples))
+
+            return apply_shard_map(
+                local,
+                operands,
+                mesh,
+                specs,
+                lambda results: out_axes.specs(results, axis_name),
+                frozenset(),
+                False,
+            )
+
+        run.__name__ = run.__qualname__ = "_fun"
+        if inside:
+            return jit(run)
+        shardings = tuple(NamedSharding(mesh, spec) for spec in specs)
+        spec_leaves, spec_tree = pytrees.tree_flatten(shardings)
+        compiled = jit(
+            run,
+            placement=(("in_shardings", (spec_tree, tuple(spec_leaves))),),
+            donate_argnums=self._donated(),
+        )
+        return _across_processes(compiled, shardings) if mesh.is_multi_process else compiled
+
+    def _call(self, examples: Sequence[Any]) -> Any:
+        """The user's function, on one example."""
+        dynamic, kwargs = pytrees.tree_unflatten(self.in_tree, examples)
+        args: list[Any] = [None] * (len(dynamic) + len(self.statics))
+        for _, position, _, value in self.statics:
+            args[position] = value
+        for position, value in zip(self.positions, dynamic, strict=True):
+            args[position] = value
+        return self.mapping.fun(*args, **kwargs)
+
+    def _donated(self) -> tuple[int, ...]:
+        """The leaves whose memory may be taken."""
+        args_tree, _ = self.in_tree.children()
+        count = len(self.positions) + len(self.statics)
+        donated = {number % count for number in self.mapping.donate_argnums if count}
+        flags: list[bool] = []
+        for position, child in zip(self.positions, args_tree.children(), strict=True):
+            flags += [position in donated] * child.num_leaves
+        return tuple(number for number, flag in enumerate(flags) if flag)
+
+
+def _across_processes(
+    compiled: Callable[..., Any], shardings: Sequence[NamedSharding]
+) -> Callable[..., Any]:
+    """The function of what each process has, of one of arrays over the devices of all."""
+    conversions = _mesh._process_conversions
+    assert conversions is not None, "the runtime that has devices of other processes sets them"
+    join, part = conversions
+
+    def run_together(*operands: Any) -> Any:
+        results = compiled(*map(join, operands, shardings))
+        return pytrees.tree_map(lambda array: part(array, array.sharding), results)
+
+    return run_together
+
+
+def _spec(axis: int | None, axis_name: Any) -> PartitionSpec:
+    return PartitionSpec() if axis is None else PartitionSpec(*(None,) * axis, axis_name)
+
+
+class _OutAxes:
+    """Where the mapped dimension goes in each result; known when the function has been called."""
+
+    def __init__(self, out_axes: Any) -> None:
+        self.given = out_axes
+        self.axes: list[int | None] = []
+
+    def expand(self, results: Any) -> Any:
+        """The results of one example with the mapped dimension, of size one."""
+        leaves, tree = pytrees.tree_flatten(results)
+        try:
+            axes = spread_prefix(self.given, results, _is_leaf)
+        except ValueError as error:
+            raise ValueError(
+                f"pmap out_axes must be a tree prefix of the structure of the results: {error}"
+            ) from None
+        expanded = []
+        for leaf, axis in zip(leaves, axes, strict=True):
+            rank = get_aval(leaf).ndim + 1
+            if axis is not None:
+                if not -rank <= axis < rank:
+                    raise ValueError(
+                        f"pmap out_axes has {axis}, which is out of bounds for a result of "
+                        f"dimension {rank}"
+                    )
+                axis %= rank
+                leaf = lax.expand_dims(leaf, (axis,))
+            self.axes.append(axis)
+            expanded.append(leaf)
+        return pytrees.tree_unflatten(tree, expanded)
+
+    def specs(self, results: Any, axis_name: Any) -> Any:
+        """How the parts of the results are put together."""
+        tree = pytrees.tree_structure(results)
+        return pytrees.tree_unflatten(tree, [_spec(axis, axis_name) for axis in self.axes])

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`shard_map`: a function of one device's part of the arrays, run on all devices of a mesh.
+
+The function becomes a program of local shapes; specs say how its operands are cut into parts and
+its results put together. Collectives over the mesh's axes are how the parts communicate.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.staging import separate_constants, trace_to_olympuspr
+from olympus_ir.programs.tracing import current, evaluation_trace
+from olympus_ir.settings.config_states import auto_pcast
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree, function_name
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.placement import AbstractMesh, BaseMesh, PartitionSpec
+
+from ..meshes.context import _abstract_mesh, concrete_mesh_in_force
+from . import partial_sums, references, rules  # noqa: F401 - fill the tables of transformations
+from .agreement import check_collectives_agree
+from .arguments import (
+    INFER,
+    INFER_AXIS,
+    Infer,
+    as_spec_says,
+    check_axes,
+    check_devices_known,
+    check_may_infer,
+    check_operands,
+    check_results,
+    contents,
+    flat_specs,
+    manual_axes_of,
+    specs_in,
+    without_static,
+)
+from .layouts import (
+    check_closed_over,
+    check_layouts,
+    check_result_layouts,
+    check_sums,
+    manual_part,
+)
+from .primitive import inside_of, local_aval, shard_map_p
+
+__all__ = ["apply_shard_map", "shard_map", "smap"]
+
+
+def shard_map(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any = INFER,
+    mesh: BaseMesh | None = None,
+    axis_names: set | frozenset = frozenset(),
+    check_vma: bool = True,
+) -> Any:
+    """Maps a function over the parts of arrays on the devices of a mesh.
+
+    Inside ``f`` arrays have the shapes of one device's parts, and collectives such as `lax.psum`
+    work across the devices by the names of the mesh's axes.
+
+    Args:
+      f: a function of arrays or pytrees of arrays. Left out, a decorator is returned.
+      out_specs: a pytree of partition specs that is a prefix of the result: how the parts of each
+        result are put together. An axis that a spec does not mention must hold equal values.
+      in_specs: likewise for the arguments: how each is cut. By default as they are sharded.
+      mesh: the mesh; the one in force (`set_mesh`) by default.
+      axis_names: the axes that ``f`` handles itself; all axes of the mesh by default.
+      check_vma: whether types keep track of the axes over which values vary, which makes wrong
+        ``out_specs`` errors and derivatives efficient.
+
+    Returns:
+      A function of whole arrays.
+
+    Raises:
+      ValueError: where specs do not fit the arguments, the results or the mesh.
+
+    Example:
+      >>> import numpy as np
+      >>> import olympus
+      >>> from olympus import lax
+      >>> from olympus.sharding import Mesh, PartitionSpec as P
+      >>> mesh = Mesh(olympus.devices()[:1], ("i",))
+      >>> total = shard_map(lambda x: lax.psum(x, "i"), mesh=mesh, in_specs=P("i"), out_specs=P())
+      >>> total(np.arange(3.0, dtype=np.float32))
+      Array([0., 1., 2.], dtype=float32)
+    """
+    if f is None:
+        return functools.partial(
+            shard_map,
+            out_specs=out_specs,
+            in_specs=in_specs,
+            mesh=mesh,
+            axis_names=axis_names,
+            check_vma=check_vma,
+        )
+    if not callable(f):
+        raise TypeError(f"shard_map requires a callable, got {f!r} of type {type(f).__name__}")
+
+    @functools.wraps(f)
+    def mapped(*args: Any) -> Any:
+        return apply_shard_map(
+            f, args, _mesh_in_force(mesh), in_specs, out_specs, frozenset(axis_names), check_vma
+        )
+
+    return mapped
+
+
+def smap(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_axes: Any = INFER,
+    out_axes: Any,
+    axis_name: Any,
+) -> Any:
+    """Maps a function over the parts of arrays along one axis of the mesh in force.
+
+    Args:
+      f: the function; left out, a decorator is returned.
+      in_axes: for each argument the dimension that is cut along the axis, or None.
+      out_axes: likewise for the results.
+      axis_name: the mesh axis.
+    """
+    if f is None:
+        return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
+
+    if isinstance(axis_name, list | tuple):
+        raise TypeError(f"smap axis_name should be a `str` or a `Hashable`, but got {axis_name}")
+    for what, given in (("in_axes", in_axes), ("out_axes", out_axes)):
+        if given is INFER:
+            continue
+        if not all(isinstance(leaf, int) for leaf in pytrees.tree_leaves(given)):
+            raise TypeError(
+                f"smap {what} must be an int, None, or (nested) container with those types as "
+                f"leaves, but got {given}."
+            )
+
+    def spec(dimension: Any) -> PartitionSpec:
+        if dimension is None:
+            return PartitionSpec()
+        return PartitionSpec(*(None,) * dimension, axis_name)
+
+    def specs(dimensions: Any) -> Any:
+        return pytrees.tree_map(spec, dimensions, is_leaf=lambda value: value is None)
+
+    return shard_map(
+        f,
+        in_specs=INFER_AXIS if in_axes is INFER else specs(in_axes),
+        out_specs=specs(out_axes),
+        axis_names={axis_name},
+    )
+
+
+def _mesh_in_force(mesh: BaseMesh | None) -> BaseMesh:
+    found = mesh
+    if found is None or isinstance(found, AbstractMesh):
+        concrete = concrete_mesh_in_force()
+        if concrete is not None and (found is None or concrete.abstract_mesh == found):
+            found = concrete
+    if found is None:
+        found = _abstract_mesh.value
+    if found is None or found.empty:
+        raise ValueError(
+            "The context mesh cannot be empty: shard_map needs a mesh. Pass `mesh=`, or use "
+            "`olympus.set_mesh(mesh)` to enter into a mesh context."
+        )
+    if not isinstance(found, BaseMesh):
+        raise TypeError(f"shard_map requires a Mesh or an AbstractMesh, got {type(found).__name__}")
+    around = _abstract_mesh.value
+    if around is not None and around.manual_axes and around.shape_tuple == found.shape_tuple:
+        # Inside of another shard_map.
+        found = found.update(axis_types=around.axis_types)  # type: ignore[attr-defined]
+    return found
+
+
+def apply_shard_map(
+    f: Callable[..., Any],
+    args: tuple,
+    mesh: BaseMesh,
+    in_specs: Any,
+    out_specs: Any,
+    axis_names: frozenset,
+    check_vma: bool,
+) -> Any:
+    """Calls a function as `shard_map` does.
+
+    Args:
+      f: the function.
+      args: its arguments.
+      mesh: the mesh.
+      in_specs: as for `shard_map`.
+      out_specs: as for `shard_map`, or a function from the types of the results to that.
+      axis_names: as for `shard_map`.
+      check_vma: as for `shard_map`.
+    """
+    name = function_name(f)
+    manual = manual_axes_of(mesh, axis_names)
+    leaves, in_tree = pytrees.tree_flatten((args, {}))
+    if isinstance(mesh, AbstractMesh) and current.trace is evaluation_trace:
+        check_devices_known(leaves, mesh)
+    info = debug_info_of_tree("shard_map", f, in_tree)
+    if isinstance(in_specs, Infer):
+        check_may_infer(mesh, manual, in_specs is INFER_AXIS)
+        specs = [manual_part(contents(get_aval(leaf)), manual) for leaf in leaves]
+        call = FlatFunction(f, in_tree)
+    else:
+        call = FlatFunction(f, in_tree)
+        specs = flat_specs("in", in_specs, args)
+        leaves, specs, call, info = without_static(leaves, specs, call, info)
+    avals = [get_aval(leaf) for leaf in leaves]
+    check_axes("in", specs, mesh, manual)
+    check_sums("in", specs, mesh, manual)
+    if not callable(out_specs):
+        check_sums("out", specs_in(out_specs), mesh, manual)
+    check_operands(name, info, mesh, specs, avals)
+    check_layouts(specs, avals, manual, mesh)
+
+    local_avals = [
+        local_aval(mesh, manual, spec, aval, varying=check_vma)
+        for spec, aval in zip(specs, avals, strict=True)
+    ]
+    flat_out_specs: list[PartitionSpec] = []
+    out_tree: Any = None
+
+    def with_casts(*flat_args: Any) -> Any:
+        nonlocal flat_out_specs, out_tree
+        results = call(*flat_args)
+        out_tree = call.out_tree
+        if callable(out_specs):
+            avals = [get_aval(result) for result in results]
+            given = out_specs(pytrees.tree_unflatten(out_tree, avals))
+        else:
+            given = out_specs
+        flat_out_specs = flat_specs("out", given, pytrees.tree_unflatten(out_tree, results))
+        check_axes("out", flat_out_specs, mesh, manual)
+        if not check_vma or not auto_pcast.value:
+            return results
+        return [
+            as_spec_says(result, spec) for result, spec in zip(results, flat_out_specs, strict=True)
+        ]
+
+    with inside_of(mesh, manual, check_vma):
+        olympuspr, constants = trace_to_olympuspr(with_casts, local_avals, info)
+    check_closed_over(constants, manual)
+    closed_over, closed = separate_constants(ClosedOlympuspr(olympuspr, constants))
+    if check_vma:
+        check_collectives_agree(olympuspr)
+    check_results(name, mesh, manual, flat_out_specs, olympuspr.out_avals, check_vma)
+    if check_vma:
+        check_result_layouts(flat_out_specs, olympuspr.out_avals, manual)
+    results = current.trace.process_primitive(
+        shard_map_p,
+        [*closed_over, *leaves],
+        {
+            "mesh": mesh,
+            "in_specs": (PartitionSpec(),) * len(closed_over) + tuple(specs),
+            "out_specs": tuple(flat_out_specs),
+            "jaxpr": closed,
+            "check_vma": check_vma,
+            "newly_manual_axes": frozenset(manual),
+        },
+    )
+    return pytrees.tree_unflatten(out_tree, results)
