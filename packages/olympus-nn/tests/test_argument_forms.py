@@ -10,7 +10,7 @@ import pytest
 
 import olympus_nn
 from olympus_nn import initializers
-from olympus_numpy.log_sums import logsumexp
+from olympus_numpy.numerics.log_sums import logsumexp
 from olympus_random import key
 
 RNG = np.random.default_rng(0)

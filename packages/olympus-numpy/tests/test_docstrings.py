@@ -11,10 +11,14 @@ import pytest
 
 import olympus_numpy
 
-MODULES = [module.name for module in pkgutil.iter_modules(olympus_numpy.__path__)]
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(olympus_numpy.__path__, "olympus_numpy.")
+    if not module.ispkg
+]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
-    module = importlib.import_module(f"olympus_numpy.{name}")
+    module = importlib.import_module(name)
     assert doctest.testmod(module).failed == 0

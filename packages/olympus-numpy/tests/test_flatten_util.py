@@ -11,7 +11,7 @@ import pytest
 import olympus_numpy as jnp
 from olympus_ir import make_olympuspr
 from olympus_ir.trees import pytrees
-from olympus_numpy.flatten_util import ravel_pytree
+from olympus_numpy.arrays.flatten_util import ravel_pytree
 
 TREES = {
     "one_dtype": [jnp.ones(2), jnp.zeros((1, 2))],

@@ -13,7 +13,7 @@ from olympus_batching import vmap
 from olympus_ir.diagnostics.errors import ConcretizationTypeError
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.make import make_olympuspr
-from olympus_numpy.segments import segment_max, segment_min, segment_prod, segment_sum
+from olympus_numpy.numerics.segments import segment_max, segment_min, segment_prod, segment_sum
 from olympus_testing import check_grads
 
 FUNCTIONS = {

@@ -12,7 +12,7 @@ from olympus_autodiff.reverse.derivative_checks import check_grads
 from olympus_batching import vmap
 from olympus_ir.settings.config import enable_x64
 from olympus_ir.trees.flattening import debug_info
-from olympus_numpy.flatten_util import ravel_pytree
+from olympus_numpy.arrays.flatten_util import ravel_pytree
 from olympus_scipy.ode.solver import odeint
 from olympus_scipy.ode.steps import (
     abs2,

@@ -15,7 +15,7 @@ from olympus_ir import lax
 from olympus_ir.programs.jit import jit
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
-from olympus_numpy.promotion import check_arraylike, promote_dtypes_inexact
+from olympus_numpy.core.promotion import check_arraylike, promote_dtypes_inexact
 
 __all__ = [
     "celu",

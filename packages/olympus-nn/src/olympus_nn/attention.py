@@ -14,7 +14,7 @@ import olympus_numpy as onp
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.types import dtypes
-from olympus_numpy.promotion import convert
+from olympus_numpy.core.promotion import convert
 
 from .normalization import logsumexp, softmax
 

@@ -18,7 +18,7 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import canonicalize_shape
 from olympus_ir.types.resharding import laid_out
-from olympus_numpy.promotion import convert
+from olympus_numpy.core.promotion import convert
 
 from .activations import default_float
 from .orthogonal_initializers import delta_orthogonal, orthogonal

@@ -18,12 +18,8 @@ from olympus_ir.programs.jit import jit
 from olympus_ir.settings import config
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
-from olympus_numpy.log_sums import logsumexp, reduced_axes
-from olympus_numpy.promotion import (
-    check_arraylike,
-    convert,
-    ensure_array,
-)
+from olympus_numpy.core.promotion import check_arraylike, convert, ensure_array
+from olympus_numpy.numerics.log_sums import logsumexp, reduced_axes
 
 from .activations import default_float
 

@@ -22,7 +22,7 @@ from olympus_autodiff import custom_vjp
 from olympus_ir import lax
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import get_aval
-from olympus_numpy.promotion import check_arraylike, ensure_array
+from olympus_numpy.core.promotion import check_arraylike, ensure_array
 
 __all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
 

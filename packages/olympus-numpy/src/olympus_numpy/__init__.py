@@ -15,56 +15,61 @@ from olympus_ir.types.arrays import Array
 from olympus_ir.types.promotion import promote_types as promote_types
 
 from .__about__ import __version__ as __version__
-from .arithmetic import *  # noqa: F403
-from .array_methods import attach as _attach
-from .complex_parts import *  # noqa: F403
-from .constants import *  # noqa: F403
-from .contractions import *  # noqa: F403
-from .creation import *  # noqa: F403
-from .cumulative import *  # noqa: F403
-from .einsum import *  # noqa: F403
-from .floats import *  # noqa: F403
-from .gathering import *  # noqa: F403
-from .joining import *  # noqa: F403
-from .later import MODULE_OF as _module_of
-from .logic import *  # noqa: F403
-from .matrices import *  # noqa: F403
-from .moments import *  # noqa: F403
-from .powers import *  # noqa: F403
-from .promotion import broadcast_shapes as broadcast_shapes
-from .reductions import *  # noqa: F403
-from .repeating import *  # noqa: F403
-from .scalar_types import *  # noqa: F403
-from .searching import *  # noqa: F403
-from .selection import *  # noqa: F403
-from .shaping import *  # noqa: F403
-from .sorting import *  # noqa: F403
-from .transcendental import *  # noqa: F403
-from .ufunc import frompyfunc as frompyfunc
-from .ufunc import ufunc as ufunc
+from .arrays.constants import *  # noqa: F403
+from .arrays.creation import *  # noqa: F403
+from .arrays.joining import *  # noqa: F403
+from .arrays.nonzero import *  # noqa: F403
+from .arrays.repeating import *  # noqa: F403
+from .arrays.scalar_types import *  # noqa: F403
+from .arrays.selection import *  # noqa: F403
+from .arrays.shaping import *  # noqa: F403
+from .core.promotion import broadcast_shapes as broadcast_shapes
+from .elementwise.arithmetic import *  # noqa: F403
+from .elementwise.complex_parts import *  # noqa: F403
+from .elementwise.floats import *  # noqa: F403
+from .elementwise.logic import *  # noqa: F403
+from .elementwise.powers import *  # noqa: F403
+from .elementwise.transcendental import *  # noqa: F403
+from .elementwise.ufunc import ufunc as ufunc
+from .indexing.masking import *  # noqa: F403
+from .indexing.putting import *  # noqa: F403
+from .indexing.taking import *  # noqa: F403
+from .lazy_names import MODULE_OF as _module_of
+from .methods.array_methods import attach as _attach
+from .ordering.searching import *  # noqa: F403
+from .ordering.sorting import *  # noqa: F403
+from .products.contractions import *  # noqa: F403
+from .products.matrices import *  # noqa: F403
+from .reductions.cumulative import *  # noqa: F403
+from .reductions.extremes import *  # noqa: F403
+from .reductions.moments import *  # noqa: F403
+from .reductions.sums import *  # noqa: F403
+from .reductions.truth import *  # noqa: F403
 
 if _typing.TYPE_CHECKING:
-    # Loaded when first used: see the table in `later` and `__getattr__` below.
+    # Loaded when first used: see the table in `lazy_names` and `__getattr__` below.
     from . import fft as fft
     from . import linalg as linalg
-    from .bit_packing import *  # noqa: F403
-    from .calculus import *  # noqa: F403
-    from .convolutions import *  # noqa: F403
-    from .flipping import *  # noqa: F403
-    from .host import *  # noqa: F403
-    from .index_tricks import *  # noqa: F403
+    from .arrays.flipping import *  # noqa: F403
+    from .arrays.host import *  # noqa: F403
+    from .elementwise.bit_packing import *  # noqa: F403
+    from .elementwise.trigonometry import *  # noqa: F403
+    from .elementwise.vectorization import *  # noqa: F403
+    from .indexing.insertion import *  # noqa: F403
     from .namespace_info import *  # noqa: F403
-    from .nan_reductions import *  # noqa: F403
-    from .padding import *  # noqa: F403
-    from .polynomial_roots import *  # noqa: F403
-    from .polynomials import *  # noqa: F403
-    from .quantiles import *  # noqa: F403
-    from .ranges import *  # noqa: F403
-    from .sets import *  # noqa: F403
-    from .statistics import *  # noqa: F403
-    from .trigonometry import *  # noqa: F403
-    from .vectorization import *  # noqa: F403
-    from .windows import *  # noqa: F403
+    from .numerics.calculus import *  # noqa: F403
+    from .numerics.index_tricks import *  # noqa: F403
+    from .numerics.padding import *  # noqa: F403
+    from .numerics.polynomial_roots import *  # noqa: F403
+    from .numerics.polynomials import *  # noqa: F403
+    from .numerics.ranges import *  # noqa: F403
+    from .numerics.statistics import *  # noqa: F403
+    from .numerics.windows import *  # noqa: F403
+    from .ordering.quantiles import *  # noqa: F403
+    from .ordering.sets import *  # noqa: F403
+    from .products.convolutions import *  # noqa: F403
+    from .products.einsum import *  # noqa: F403
+    from .reductions.nan_reductions import *  # noqa: F403
 
 ndarray = Array
 bool = bool_  # noqa: F405

@@ -16,12 +16,12 @@ from olympus_ir.lax.values import dtype_of, shape_of
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 
-from .axes import canonical_axes, canonical_axis
-from .compilation import compiled
-from .creation import placed
-from .flipping import roll
-from .promotion import check_arraylike, ensure_array
-from .shaping import moveaxis
+from .arrays.creation import placed
+from .arrays.flipping import roll
+from .arrays.shaping import moveaxis
+from .core.axes import canonical_axes, canonical_axis
+from .core.compilation import compiled
+from .core.promotion import check_arraylike, ensure_array
 
 __all__ = [
     "fft",

@@ -11,8 +11,8 @@ import numpy as np
 from olympus_autodiff import custom_jvp
 from olympus_ir.lax.values import dtype_of
 from olympus_ir.types import dtypes
-from olympus_numpy.compilation import outlined
-from olympus_numpy.promotion import broadcasted, ensure_array, promote_args_inexact
+from olympus_numpy.core.compilation import outlined
+from olympus_numpy.core.promotion import broadcasted, ensure_array, promote_args_inexact
 
 __all__ = ["elementwise", "floats", "is_complex", "reals", "refuse_complex", "with_derivatives"]
 

@@ -22,7 +22,7 @@ from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import canonicalize_shape
-from olympus_numpy.axes import canonical_axis
+from olympus_numpy.core.axes import canonical_axis
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 

@@ -12,7 +12,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
-from olympus_numpy.promotion import check_arraylike
+from olympus_numpy.core.promotion import check_arraylike
 
 __all__ = ["RegularGridInterpolator"]
 

@@ -13,8 +13,8 @@ import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
-from olympus_numpy.compilation import outlined
-from olympus_numpy.promotion import check_arraylike
+from olympus_numpy.core.compilation import outlined
+from olympus_numpy.core.promotion import check_arraylike
 
 __all__ = ["map_coordinates"]
 

@@ -13,7 +13,7 @@ from olympus_autodiff import Zero, jvp_rules
 from olympus_ir import lax
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.trees import pytrees
-from olympus_numpy.promotion import promote_dtypes
+from olympus_numpy.core.promotion import promote_dtypes
 
 from .bcoo.conversion import count_places
 from .core.base import OLYMPUSSparse

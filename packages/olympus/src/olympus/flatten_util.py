@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pytrees as flat vectors."""
 
-from olympus_numpy.flatten_util import ravel_pytree
+from olympus_numpy.arrays.flatten_util import ravel_pytree
 
 __all__ = ["ravel_pytree"]

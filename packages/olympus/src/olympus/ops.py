@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reductions over segments of arrays."""
 
-from olympus_numpy.segments import segment_max, segment_min, segment_prod, segment_sum
+from olympus_numpy.numerics.segments import segment_max, segment_min, segment_prod, segment_sum
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]

@@ -14,10 +14,11 @@ from olympus_ir.lax.linalg.matrices import permute_rows
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 
-from .. import matrices, selection
-from ..compilation import compiled
-from ..custom_derivatives import custom_jvp
-from ..promotion import check_arraylike
+from ..arrays import selection
+from ..core.compilation import compiled
+from ..core.custom_derivatives import custom_jvp
+from ..core.promotion import check_arraylike
+from ..products import matrices
 from .factoring import floating
 from .solving import solve
 

@@ -12,9 +12,9 @@ from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.linalg.matrices import adjoint, swap_last
 from olympus_ir.types.arrays import Array
 
-from ..compilation import compiled
-from ..gathering import take_along_axis
-from ..promotion import check_arraylike, ensure_array, promote_dtypes_inexact
+from ..core.compilation import compiled
+from ..core.promotion import check_arraylike, ensure_array, promote_dtypes_inexact
+from ..indexing.taking import take_along_axis
 
 __all__ = [
     "cholesky",

@@ -11,12 +11,13 @@ from olympus_ir import lax
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 
-from ..arithmetic import absolute
-from ..axes import canonical_axes, hashable_axes
-from ..compilation import compiled
-from ..powers import power, sqrt
-from ..promotion import check_arraylike, convert, ensure_array, promote_dtypes_inexact
-from ..reductions import largest, smallest, sum_along
+from ..core.axes import canonical_axes, hashable_axes
+from ..core.compilation import compiled
+from ..core.promotion import check_arraylike, convert, ensure_array, promote_dtypes_inexact
+from ..elementwise.arithmetic import absolute
+from ..elementwise.powers import power, sqrt
+from ..reductions.extremes import largest, smallest
+from ..reductions.sums import sum_along
 from .factoring import svd
 
 __all__ = ["matrix_norm", "norm", "vector_norm"]

@@ -13,10 +13,11 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.types.arrays import Array
 
-from .. import contractions, matrices, shaping
-from ..compilation import compiled
-from ..einsum import einsum
-from ..promotion import check_arraylike, ensure_array
+from ..arrays import shaping
+from ..core.compilation import compiled
+from ..core.promotion import check_arraylike, ensure_array
+from ..products import contractions, matrices
+from ..products.einsum import einsum
 from .solving import inv
 
 __all__ = [

@@ -16,12 +16,14 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 
-from .. import contractions, matrices, selection, shaping
-from ..compilation import compiled
-from ..custom_derivatives import custom_jvp
-from ..promotion import check_arraylike, ensure_array, promote_dtypes_inexact
-from ..reductions import largest, sum_along
-from ..vectorization import vectorize
+from ..arrays import selection, shaping
+from ..core.compilation import compiled
+from ..core.custom_derivatives import custom_jvp
+from ..core.promotion import check_arraylike, ensure_array, promote_dtypes_inexact
+from ..elementwise.vectorization import vectorize
+from ..products import contractions, matrices
+from ..reductions.extremes import largest
+from ..reductions.sums import sum_along
 from .factoring import floating, svd
 from .norms import norm
 

@@ -8,8 +8,8 @@ from typing import Any
 import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.types.arrays import Array
-from olympus_numpy.compilation import outlined
-from olympus_numpy.promotion import check_arraylike, promote_dtypes_inexact
+from olympus_numpy.core.compilation import outlined
+from olympus_numpy.core.promotion import check_arraylike, promote_dtypes_inexact
 
 __all__ = ["vq"]
 

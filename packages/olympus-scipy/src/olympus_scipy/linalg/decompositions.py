@@ -18,8 +18,8 @@ from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.families import real_dtype
 from olympus_ir.lax.linalg.matrices import adjoint
 from olympus_ir.types.arrays import Array
-from olympus_numpy.compilation import compiled
-from olympus_numpy.promotion import check_arraylike, ensure_array, promote_dtypes_inexact
+from olympus_numpy.core.compilation import compiled
+from olympus_numpy.core.promotion import check_arraylike, ensure_array, promote_dtypes_inexact
 
 __all__ = [
     "cho_factor",

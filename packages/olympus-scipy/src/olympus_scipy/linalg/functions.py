@@ -17,7 +17,7 @@ from olympus_ir.lax.families import real_dtype
 from olympus_ir.lax.linalg.matrices import adjoint
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
-from olympus_numpy.compilation import compiled
+from olympus_numpy.core.compilation import compiled
 
 from .decompositions import floating
 from .eigenvalues import schur

@@ -17,7 +17,7 @@ from olympus_ir import lax
 from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.linalg.matrices import adjoint
 from olympus_ir.types.arrays import Array
-from olympus_numpy.compilation import compiled
+from olympus_numpy.core.compilation import compiled
 from olympus_numpy.linalg.solving import lu_solution
 
 from .decompositions import cho_factor, floating

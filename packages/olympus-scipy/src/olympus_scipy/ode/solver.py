@@ -19,7 +19,7 @@ from olympus_ir import lax
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.tracing import typeof
 from olympus_ir.trees import pytrees
-from olympus_numpy.flatten_util import ravel_pytree
+from olympus_numpy.arrays.flatten_util import ravel_pytree
 
 from .steps import (
     initial_step_size,

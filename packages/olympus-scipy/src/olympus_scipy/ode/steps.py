@@ -16,7 +16,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_ir.adapters.wrapped_functions import transformation2, wrap_init
 from olympus_ir.programs.olympuspr import DebugInfo
-from olympus_numpy.flatten_util import ravel_pytree
+from olympus_numpy.arrays.flatten_util import ravel_pytree
 
 __all__ = [
     "abs2",

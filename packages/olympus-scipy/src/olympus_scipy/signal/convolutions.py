@@ -12,9 +12,9 @@ import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
-from olympus_numpy.axes import unique_axes
-from olympus_numpy.compilation import outlined
-from olympus_numpy.promotion import check_arraylike, promote_dtypes_inexact
+from olympus_numpy.core.axes import unique_axes
+from olympus_numpy.core.compilation import outlined
+from olympus_numpy.core.promotion import check_arraylike, promote_dtypes_inexact
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
 

@@ -11,8 +11,8 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
-from olympus_numpy.axes import canonical_axis
-from olympus_numpy.promotion import check_arraylike, promote_dtypes_inexact
+from olympus_numpy.core.axes import canonical_axis
+from olympus_numpy.core.promotion import check_arraylike, promote_dtypes_inexact
 
 from .trends import detrend as remove_trend
 from .windows import window_of

@@ -17,7 +17,7 @@ from olympus_autodiff.custom.solves import custom_linear_solve
 from olympus_ir import lax
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
-from olympus_numpy.flatten_util import ravel_pytree
+from olympus_numpy.arrays.flatten_util import ravel_pytree
 
 __all__ = ["bicgstab", "cg", "gmres"]
 

@@ -15,7 +15,7 @@ import olympus_random as random
 from olympus_ir import lax
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
-from olympus_numpy.promotion import check_arraylike
+from olympus_numpy.core.promotion import check_arraylike
 
 from . import quaternions
 

@@ -16,7 +16,7 @@ from olympus_ir import lax
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
-from olympus_numpy.compilation import inlined, outlined
+from olympus_numpy.core.compilation import inlined, outlined
 
 from ..arguments import floats, reals, with_derivatives
 

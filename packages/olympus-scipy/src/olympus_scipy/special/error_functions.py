@@ -16,7 +16,7 @@ from olympus_ir.expansions.elementwise import polynomial
 from olympus_ir.expansions.error_function import scaled_erfc
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
-from olympus_numpy.compilation import inlined, outlined
+from olympus_numpy.core.compilation import inlined, outlined
 
 from ..arguments import elementwise, floats, is_complex, reals, with_derivatives
 from .faddeeva import faddeeva

@@ -15,7 +15,7 @@ from olympus_ir import lax
 from olympus_ir.expansions.elementwise import polynomial
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
-from olympus_numpy.compilation import outlined
+from olympus_numpy.core.compilation import outlined
 
 from ..arguments import elementwise, reals, with_derivatives
 

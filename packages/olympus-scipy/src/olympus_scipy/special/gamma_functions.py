@@ -17,7 +17,7 @@ from olympus_ir.lax.values import dtype_of
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
-from olympus_numpy.compilation import inlined, outlined
+from olympus_numpy.core.compilation import inlined, outlined
 
 from ..arguments import elementwise, floats, is_complex, reals, refuse_complex, with_derivatives
 

@@ -14,8 +14,8 @@ from olympus_ir import lax
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
-from olympus_numpy.compilation import outlined
-from olympus_numpy.promotion import broadcasted
+from olympus_numpy.core.compilation import outlined
+from olympus_numpy.core.promotion import broadcasted
 
 __all__ = ["sph_harm_y"]
 

@@ -11,9 +11,9 @@ import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.expansions.incomplete_gamma import deviance
 from olympus_ir.types.arrays import Array
-from olympus_numpy.compilation import inlined, outlined
-from olympus_numpy.log_sums import logsumexp
-from olympus_numpy.promotion import broadcasted
+from olympus_numpy.core.compilation import inlined, outlined
+from olympus_numpy.core.promotion import broadcasted
+from olympus_numpy.numerics.log_sums import logsumexp
 
 from ..arguments import floats, reals, with_derivatives
 

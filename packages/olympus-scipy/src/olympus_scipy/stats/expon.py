@@ -10,7 +10,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.types.arrays import Array
-from olympus_numpy.compilation import outlined
+from olympus_numpy.core.compilation import outlined
 
 from ..arguments import reals
 

@@ -16,8 +16,8 @@ from olympus_ir.lax.linalg import cholesky, triangular_solve
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
-from olympus_numpy.compilation import outlined
-from olympus_numpy.promotion import check_arraylike
+from olympus_numpy.core.compilation import outlined
+from olympus_numpy.core.promotion import check_arraylike
 
 from .. import special
 

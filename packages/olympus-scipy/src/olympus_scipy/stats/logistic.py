@@ -7,7 +7,7 @@ from typing import Any
 
 from olympus_ir import lax
 from olympus_ir.types.arrays import Array
-from olympus_numpy.compilation import outlined
+from olympus_numpy.core.compilation import outlined
 
 from .. import special
 from ..arguments import reals

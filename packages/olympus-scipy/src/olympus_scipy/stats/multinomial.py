@@ -10,8 +10,8 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.types.arrays import Array
-from olympus_numpy.compilation import outlined
-from olympus_numpy.promotion import promote_dtypes_inexact
+from olympus_numpy.core.compilation import outlined
+from olympus_numpy.core.promotion import promote_dtypes_inexact
 
 from .. import special
 

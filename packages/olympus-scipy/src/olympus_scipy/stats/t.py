@@ -8,7 +8,7 @@ from typing import Any
 import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.types.arrays import Array
-from olympus_numpy.compilation import outlined
+from olympus_numpy.core.compilation import outlined
 
 from .. import special
 from ..arguments import reals

@@ -11,7 +11,7 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_ir import lax
-from olympus_numpy.promotion import promote_dtypes
+from olympus_numpy.core.promotion import promote_dtypes
 
 from ..core.base import SparseInfo
 from ..core.entries import in_bounds, look_up, over_batches, padding

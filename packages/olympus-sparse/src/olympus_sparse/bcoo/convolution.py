@@ -8,7 +8,7 @@ from typing import Any
 
 import olympus_numpy as jnp
 from olympus_ir import lax
-from olympus_numpy.promotion import promote_dtypes
+from olympus_numpy.core.promotion import promote_dtypes
 
 from ..core.base import SparseInfo
 from ..core.entries import in_bounds

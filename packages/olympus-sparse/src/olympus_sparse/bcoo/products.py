@@ -18,7 +18,7 @@ from olympus_autodiff import is_undefined_primal, transpose_rules
 from olympus_batching import batching_rules
 from olympus_batching.dimensions import materialize
 from olympus_ir import lax
-from olympus_numpy.promotion import promote_dtypes
+from olympus_numpy.core.promotion import promote_dtypes
 
 from ..core.base import SparseInfo
 from ..core.entries import add_up, look_up, over_batches

@@ -14,7 +14,7 @@ from olympus_batching import batching_rules
 from olympus_batching.dimensions import materialize
 from olympus_ir import lax
 from olympus_ir.types import dtypes
-from olympus_numpy.promotion import promote_dtypes
+from olympus_numpy.core.promotion import promote_dtypes
 
 from ..core.base import SparseInfo
 from ..core.entries import in_bounds, over_batches, padding

@@ -117,7 +117,7 @@ _NAMES: dict[str, dict[str, str]] = {
         **_lazy.names_from("olympus.compat.literals", "TypedComplex"),
         **_lazy.names_from("olympus.compat.literals", "TypedFloat", "TypedInt", "TypedNdArray"),
     },
-    "numpy.util": _lazy.names_from("olympus_numpy.promotion", "promote_dtypes"),
+    "numpy.util": _lazy.names_from("olympus_numpy.core.promotion", "promote_dtypes"),
     "pjit": _lazy.names_from(_PRIMITIVES, "jit_p"),
     "prng": _lazy.names_from("olympus.extend.random", "threefry_2x32", "threefry_prng_impl"),
     "public_test_util": _lazy.names_from("olympus.compat.comparisons", "check_close"),

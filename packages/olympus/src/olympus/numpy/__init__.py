@@ -5,6 +5,7 @@ import functools as _functools
 import typing as _typing
 
 import olympus_numpy as _numpy
+from olympus_numpy.methods import array_methods as _array_methods
 
 from .. import _lazy
 
@@ -20,7 +21,7 @@ __getattr__, _names = _lazy.lazy_attributes(
     ("fft", "linalg"),
     fallback=_functools.partial(getattr, _numpy),
 )
-_numpy.array_methods.serve_as_namespace(__name__)
+_array_methods.serve_as_namespace(__name__)
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,619 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Making arrays: from values of all kinds, and filled with constants."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.lax.creation import layout_like, place_like
+from olympus_ir.lax.named_axes import varying_like
+from olympus_ir.lax.values import as_array
+from olympus_ir.programs.evaluation import evaluator
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import ShapedArray, canonicalize_shape, get_aval
+from olympus_ir.types.resharding import asked_sharding
+
+from ..core.compilation import compiled, inlined
+from ..core.promotion import (
+    check_arraylike,
+    convert,
+    held,
+    not_numbers,
+    result_type_of,
+    spread,
+    to_array,
+    warn_of_lost_parts,
+    with_type,
+)
+
+__all__ = [
+    "array",
+    "asarray",
+    "astype",
+    "copy",
+    "empty",
+    "empty_like",
+    "from_dlpack",
+    "full",
+    "full_like",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+
+_python_scalars = frozenset({bool, int, float, complex})
+
+
+# ---- from values ----
+
+
+def array(
+    object: Any,
+    dtype: Any = None,
+    *args: Any,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Returns an array with the values of any array-like object.
+
+    Python scalars keep a weak dtype, which gives way to that of other operands.
+
+    Args:
+      object: an array, a scalar, a nested sequence of them, or an object with the buffer protocol
+        or with ``__array__``, ``__olympus_array__`` or ``__jax_array__``.
+      dtype: the dtype; that of the values where not given.
+      *args: ``copy``, ``order`` and ``ndmin`` by position; deprecated.
+      copy: whether the result must not share memory with an array given.
+      order: only ``"K"`` and None are supported.
+      ndmin: the least number of dimensions; leading ones are added.
+      device: the device or sharding to put the array on.
+      out_sharding: how the result is laid out over the mesh.
+
+    Raises:
+      TypeError: where the values are not numbers.
+
+    Example:
+      >>> array([[1, 2], [3, 4]])
+      Array([[1, 2],
+             [3, 4]], dtype=int32)
+    """
+    if args:
+        copy, order, ndmin = _given_by_position(args, copy, order, ndmin)
+    if order not in ("K", None):
+        raise NotImplementedError(f"array supports order='K' only, got order={order!r}.")
+    result = _make("array", object, dtype, copy)
+    if ndmin > result.ndim:
+        missing = ndmin - result.ndim
+        result = spread(result, (1,) * missing + result.shape)
+    return placed(result, device, out_sharding)
+
+
+def _given_by_position(args: tuple[Any, ...], *defaults: Any) -> tuple[Any, ...]:
+    """The arguments copy, order and ndmin of `array`, the first of them given by position."""
+    if len(args) > len(defaults):
+        raise TypeError(
+            f"array() takes from 1 to 5 positional arguments but {len(args) + 2} were given"
+        )
+    warnings.warn(
+        "Passing the copy, order, and ndmin arguments to olympus.numpy.array positionally is "
+        "deprecated. Use keyword arguments instead.",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return (*args, *defaults[len(args) :])
+
+
+def asarray(
+    a: Any,
+    dtype: Any = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Returns ``a`` as an array, and ``a`` itself where it is one of the dtype asked for.
+
+    Args:
+      a: what `array` takes.
+      dtype: the dtype; that of the values where not given.
+      order: only ``"K"`` and None are supported.
+      copy: whether to copy an array in any case.
+      device: the device or sharding to put the array on.
+      out_sharding: how the result is laid out over the mesh.
+
+    Example:
+      >>> asarray(range(3))
+      Array([0, 1, 2], dtype=int32)
+    """
+    if hasattr(a, "filled") and isinstance(a, np.ndarray):
+        raise ValueError(
+            "numpy masked arrays are not supported: their masks would be lost. Use arr.filled() "
+            "to convert the value to a standard numpy array."
+        )
+    if order not in ("K", None):
+        raise NotImplementedError(f"asarray supports order='K' only, got order={order!r}.")
+    return placed(_make("asarray", a, dtype, bool(copy)), device, out_sharding)
+
+
+def _make(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
+    """The array of a value, of the dtype asked for."""
+    if dtype is not None:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, function, stacklevel=4)
+    if isinstance(value, Array):
+        if must_copy:
+            value = _copied(value)
+        return value if dtype is None else _converted(value, dtype)
+    kind = value.__class__
+    if kind in _python_scalars:
+        return _from_scalar(value, dtype)
+    if isinstance(value, np.ndarray | np.generic):
+        return from_host(value, dtype)
+    if kind is list or kind is tuple:
+        return _from_sequence(function, value, dtype)
+    for name in ("__olympus_array__", "__jax_array__"):
+        if hasattr(value, name):
+            return _make(function, getattr(value, name)(), dtype, must_copy)
+    if isinstance(value, int | float | complex):
+        # As jitted functions take enumerations and other kinds of numbers.
+        base: Any = next(kind for kind in (int, float, complex) if isinstance(value, kind))
+        return _from_scalar(base(value), dtype)
+    if value is None:
+        raise ValueError("None is not a valid value for jnp.array")
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        array = from_dlpack(value)
+        return array if dtype is None else _converted(array, dtype)
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
+        return _from_sequence(function, list(value), dtype)
+    return from_host(np.asarray(value), dtype, value)
+
+
+def _from_scalar(value: Any, dtype: Any) -> Any:
+    if dtype is None:
+        aval = get_aval(value)
+    elif dtypes.is_extended(dtype):
+        raise TypeError(f"A number cannot be made an array of dtype {dtype}.")
+    else:
+        aval = ShapedArray((), dtype)
+    return held(_host_scalar(value, aval.dtype), aval)
+
+
+def _host_scalar(value: Any, dtype: Any) -> np.ndarray:
+    if value.__class__ is complex and not dtypes.issubdtype(dtype, np.complexfloating):
+        raise TypeError(
+            f"float() argument must be a string or a real number, not 'complex': {value} has no "
+            f"value of dtype {dtype}."
+        )
+    with np.errstate(over="ignore"):
+        return np.array(value, dtype)
+
+
+def from_host(value: Any, dtype: Any = None, original: Any = None) -> Any:
+    """The array of a NumPy array or scalar; 64-bit values are narrowed as configured."""
+    if dtype is None:
+        if value.dtype == dtypes.float0:
+            return value  # has no elements that a device could hold
+        dtype = dtypes.canonicalize_dtype(value.dtype)
+        if not dtypes.is_valid_dtype(dtype):
+            raise TypeError(not_numbers(value if original is None else original, value.dtype))
+    if value.dtype != dtype:
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = value.astype(dtype)
+    return held(value, ShapedArray(value.shape, dtype))
+
+
+def _from_sequence(function: str, values: Any, dtype: Any) -> Any:
+    leaves: list[Any] = []
+    _collect_leaves(function, values, leaves)
+    kinds = {leaf.__class__ for leaf in leaves}
+    if kinds <= _python_scalars or all(
+        kind in _python_scalars or issubclass(kind, np.ndarray | np.generic | str | bytes)
+        for kind in kinds
+    ):
+        return _from_host_sequence(values, leaves, kinds, dtype)
+    if dtype is None:
+        dtype = result_type_of(*leaves)[0]
+    return _stacked(function, values, dtype)
+
+
+def _collect_leaves(function: str, values: Any, leaves: list[Any]) -> None:
+    for value in values:
+        kind = value.__class__
+        if kind is list or isinstance(value, list | tuple):
+            _collect_leaves(function, value, leaves)
+        elif value is None:
+            raise ValueError("None is not a valid value for jnp.array")
+        else:
+            leaves.append(with_type(value))
+
+
+def _from_host_sequence(values: Any, leaves: list[Any], kinds: set[type], dtype: Any) -> Any:
+    """A sequence of NumPy values and Python scalars alone: NumPy puts it together."""
+    if dtype is None and leaves:
+        for leaf in leaves:
+            if isinstance(leaf, str | bytes):
+                raise TypeError(not_numbers(leaf, np.asarray(leaf).dtype))
+        if kinds <= _python_scalars:
+            widest = complex if complex in kinds else float if float in kinds else None
+            widest = widest or (int if int in kinds else bool)
+            dtype = dtypes.python_scalar_dtype(widest)
+        else:
+            dtype = result_type_of(*leaves)[0]
+    elif dtype is None:
+        dtype = dtypes.default_float_dtype()
+    with np.errstate(over="ignore"):
+        value = np.array(values, dtype)
+    return held(value, ShapedArray(value.shape, dtype))
+
+
+def _stacked(function: str, values: Any, dtype: Any) -> Any:
+    """A sequence with arrays among its leaves: one more dimension for each level."""
+    elements = [
+        _stacked(function, value, dtype)
+        if isinstance(value, list | tuple)
+        else _make(function, value, dtype, False)
+        for value in values
+    ]
+    if not elements:
+        return zeros((0,), dtype)
+    shapes = {element.shape for element in elements}
+    if len(shapes) > 1:
+        raise TypeError(
+            f"{function}: the elements of a sequence must have one shape, got "
+            f"{', '.join(map(str, sorted(shapes)))}"
+        )
+    return stack_arrays(elements, 0)
+
+
+@inlined("axis")
+def stack_arrays(arrays: Any, axis: int) -> Any:
+    """Arrays of one shape and dtype joined along a new dimension."""
+    return lax.concatenate([lax.expand_dims(one, (axis,)) for one in arrays], axis)
+
+
+@inlined()
+def _copied(x: Any) -> Any:
+    return lax.copy_p.bind(x)
+
+
+@inlined("dtype")
+def _converted(x: Any, dtype: Any) -> Any:
+    return convert(x, dtype)
+
+
+def _check_one_place(device: Any, out_sharding: Any) -> None:
+    if device is not None and out_sharding is not None:
+        raise ValueError(
+            f"Only one of `device` or `out_sharding` can be set. Got {device=} and {out_sharding=}"
+        )
+
+
+def placed(x: Any, device: Any, out_sharding: Any = None) -> Any:
+    """The array on a device, where one is asked for."""
+    if device is None and out_sharding is None:
+        return x
+    _check_one_place(device, out_sharding)
+    if device is not None:
+        x = lax.device_put(x, device)
+    return x if out_sharding is None else lax.reshard(x, out_sharding)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
+    """Returns an array converted to a dtype.
+
+    Complex numbers lose their imaginary parts, floats their fractions; conversion to bool says
+    whether a number is not zero.
+
+    Args:
+      x: an array or scalar.
+      dtype: the dtype; None for the default float dtype.
+      copy: whether to copy the array where it has that dtype already.
+      device: the device or sharding to put the result on.
+
+    Example:
+      >>> astype(array([0.5, 2.0]), int)
+      Array([0, 2], dtype=int32)
+    """
+    check_arraylike("astype", x)
+    dtype = dtypes.check_and_canonicalize_user_dtype(
+        float if dtype is None else dtype, "astype", stacklevel=3
+    )
+    if not isinstance(x, Array):
+        x = asarray(x)
+    if x.dtype != dtype or getattr(x, "weak_type", False):
+        warn_of_lost_parts(x, dtype, stacklevel=3)
+        x = _astype(x, dtype)
+    if copy:
+        x = _copied(x)
+    return placed(x, device)
+
+
+def converted(x: Any, dtype: Any) -> Any:
+    """`astype` to a canonical dtype, not compiled."""
+    if x.dtype == dtype:
+        return convert(x, dtype)
+    if dtypes.issubdtype(x.dtype, np.complexfloating):
+        if dtype == np.bool_:
+            return lax.ne(x, np.array(0, x.dtype))
+        if not dtypes.issubdtype(dtype, np.complexfloating):
+            return convert(lax.real(x), dtype)
+    return convert(x, dtype)
+
+
+_astype = compiled(converted, ("dtype",), inline=True, name="astype")
+
+
+def copy(a: Any, order: str | None = None) -> Array:
+    """Returns a copy of an array.
+
+    Args:
+      a: an array or scalar.
+      order: only ``"K"`` and None are supported.
+
+    Example:
+      >>> copy(array([1, 2]))
+      Array([1, 2], dtype=int32)
+    """
+    check_arraylike("copy", a)
+    return array(a, copy=True, order="K" if order is None else order)
+
+
+# ---- filled with constants ----
+
+
+def shape_of(shape: Any, context: str = "") -> tuple[int, ...]:
+    """A user's shape, an integer or a sequence, as a tuple of integers."""
+    if shape.__class__ is not tuple:
+        shape = (shape,) if not hasattr(shape, "__iter__") or _is_scalar(shape) else tuple(shape)
+    return canonicalize_shape(shape, context)
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, str) or getattr(value, "shape", None) == ()
+
+
+@inlined("shape", "dtype", "weak_type", "out_sharding")
+def _filled(
+    value: Any, shape: tuple, dtype: Any, weak_type: bool = False, out_sharding: Any = None
+) -> Any:
+    """A value spread over a shape."""
+    if dtypes.is_extended(dtype):
+        return spread(value, shape) if np.ndim(value) else lax.full(shape, value, dtype)
+    if out_sharding is not None and not np.ndim(value):
+        return lax.broadcast(convert(value, dtype, weak_type), shape, out_sharding=out_sharding)
+    return as_array(spread(convert(value, dtype, weak_type), shape))
+
+
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+    """Returns an array of zeros.
+
+    Args:
+      shape: an integer or a sequence of integers.
+      dtype: the dtype, floating where not given.
+      device: the device or sharding to put the array on.
+      out_sharding: how the result is laid out over the mesh.
+
+    Example:
+      >>> zeros((2, 3), dtype=int)
+      Array([[0, 0, 0],
+             [0, 0, 0]], dtype=int32)
+    """
+    return _constant("zeros", 0, shape, dtype, device, out_sharding)
+
+
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+    """Returns an array of ones; see `zeros` for the arguments.
+
+    Example:
+      >>> ones(3)
+      Array([1., 1., 1.], dtype=float32)
+    """
+    return _constant("ones", 1, shape, dtype, device, out_sharding)
+
+
+def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+    """Returns an array without values of interest, in fact of zeros; see `zeros` for the arguments.
+
+    Example:
+      >>> empty((2, 0)).shape
+      (2, 0)
+    """
+    return _constant("empty", 0, shape, dtype, device, out_sharding)
+
+
+def _constant(
+    function: str, value: int, shape: Any, dtype: Any, device: Any, out_sharding: Any
+) -> Any:
+    if isinstance(shape, dict):
+        raise TypeError(f"{function} takes a shape, got the dict {shape!r}")
+    if dtype.__class__ is int and np.ndim(shape) == 0:
+        raise TypeError(
+            f"Cannot interpret '{dtype}' as a data type. Did you accidentally write "
+            f"`olympus.numpy.{function}({shape}, {dtype})` when you meant "
+            f"`olympus.numpy.{function}(({shape}, {dtype}))`?"
+        )
+    shape = shape_of(shape)
+    dtype = dtypes.check_and_canonicalize_user_dtype(
+        float if dtype is None else dtype, function, stacklevel=4
+    )
+    if out_sharding is not None:
+        _check_one_place(device, out_sharding)
+        out_sharding = asked_sharding(out_sharding, f"jnp.{function}")
+    return placed(_filled(value, shape, dtype, False, out_sharding), device)
+
+
+def full(
+    shape: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Returns an array filled with a value.
+
+    Args:
+      shape: an integer or a sequence of integers.
+      fill_value: a scalar, or an array that broadcasts to the shape.
+      dtype: the dtype; the value's where not given.
+      device: the device or sharding to put the array on.
+      out_sharding: how the result is laid out over the mesh.
+
+    Example:
+      >>> full(3, 2.5)
+      Array([2.5, 2.5, 2.5], dtype=float32, weak_type=True)
+    """
+    check_arraylike("full", fill_value)
+    shape = shape_of(shape)
+    if dtype is None:
+        dtype, weak_type = result_type_of(fill_value)
+    else:
+        dtype, weak_type = dtypes.check_and_canonicalize_user_dtype(dtype, "full", 3), False
+    if np.ndim(fill_value):
+        return placed(_filled(fill_value, shape, dtype, weak_type), device, out_sharding)
+    if out_sharding is not None:
+        out_sharding = asked_sharding(out_sharding, "jnp.full")
+    return placed(_filled(fill_value, shape, dtype, weak_type, out_sharding), device)
+
+
+def zeros_like(
+    a: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Returns an array of zeros with the shape and dtype of another.
+
+    Args:
+      a: an array, a scalar, or an object with ``shape`` and ``dtype``.
+      dtype: another dtype.
+      shape: another shape.
+      device: the device or sharding to put the array on.
+      out_sharding: how the result is laid out over the mesh.
+
+    Example:
+      >>> zeros_like(array([1, 2]))
+      Array([0, 0], dtype=int32)
+    """
+    return _constant_like("zeros_like", a, 0, dtype, shape, device, out_sharding)
+
+
+def ones_like(
+    a: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Returns an array of ones with the shape and dtype of another; see `zeros_like`.
+
+    Example:
+      >>> ones_like(array([0.5, 2.0]))
+      Array([1., 1.], dtype=float32)
+    """
+    return _constant_like("ones_like", a, 1, dtype, shape, device, out_sharding)
+
+
+def empty_like(
+    prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+) -> Array:
+    """Returns an array, in fact of zeros, with the shape and dtype of another; see `zeros_like`.
+
+    Example:
+      >>> empty_like(array([1, 2])).dtype
+      dtype('int32')
+    """
+    return _constant_like("empty_like", prototype, 0, dtype, shape, device, None)
+
+
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Returns an array filled with a value, with the shape and dtype of another.
+
+    Args:
+      a: an array, a scalar, or an object with ``shape`` and ``dtype``.
+      fill_value: a scalar, or an array that broadcasts to the shape.
+      dtype: another dtype.
+      shape: another shape.
+      device: the device or sharding to put the array on.
+      out_sharding: how the result is laid out over the mesh.
+
+    Example:
+      >>> full_like(array([1, 2]), 7)
+      Array([7, 7], dtype=int32)
+    """
+    check_arraylike("full_like", fill_value)
+    return _constant_like("full_like", a, fill_value, dtype, shape, device, out_sharding)
+
+
+def _constant_like(
+    function: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any
+) -> Any:
+    weak_type = False
+    a = to_array(a)
+    if not (hasattr(a, "dtype") and hasattr(a, "shape")):
+        check_arraylike(function, a)
+    if dtype is None and dtypes.is_extended(getattr(a, "dtype", None)):
+        dtype = a.dtype
+    elif dtype is None:
+        dtype, weak_type = result_type_of(a)
+    else:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, function, stacklevel=4)
+    if dtypes.is_extended(dtype):
+        shape = np.shape(a) if shape is None else shape_of(shape)
+        return placed(lax.full(shape, value, dtype), device, out_sharding)
+    shape = np.shape(a) if shape is None else shape_of(shape)
+    if device is None and out_sharding is None and not np.ndim(value):
+        device = place_like(a, shape)
+        out_sharding = layout_like(a, shape) if device is None else None
+    if np.ndim(value):
+        return placed(_filled(value, shape, dtype, weak_type), device, out_sharding)
+    return varying_like(placed(_filled(value, shape, dtype, weak_type, out_sharding), device), a)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """Returns an array of another library as one of ours, by the DLPack protocol.
+
+    Args:
+      x: an object with ``__dlpack__``.
+      device: the device to put the array on.
+      copy: False to refuse a copy.
+
+    Example:
+      >>> import numpy as np
+      >>> from_dlpack(np.arange(3, dtype=np.int32))
+      Array([0, 1, 2], dtype=int32)
+    """
+    take = getattr(evaluator(), "from_dlpack", None)
+    if take is not None:
+        return take(x, device=device, copy=copy)
+    if copy is False:
+        raise ValueError(
+            "the reference evaluator's arrays never share memory: copy=False is refused"
+        )
+    if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
+        raise TypeError(
+            "The array passed to from_dlpack must have __dlpack__ and __dlpack_device__ methods, "
+            f"got {type(x).__name__}."
+        )
+    return asarray(np.from_dlpack(x), device=device)

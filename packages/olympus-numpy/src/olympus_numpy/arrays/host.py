@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is done on the host: files, text, and questions about values that need no computation."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from olympus_ir.programs.tracing import concrete_or_error
+from olympus_ir.settings.naming import naming
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import is_valid_value
+
+from ..core.axes import canonical_axes
+from ..core.promotion import check_arraylike, to_array
+from .creation import asarray
+
+__all__ = [
+    "ComplexWarning",
+    "array_repr",
+    "array_str",
+    "frombuffer",
+    "fromfile",
+    "fromiter",
+    "fromstring",
+    "get_printoptions",
+    "isscalar",
+    "iterable",
+    "load",
+    "ndim",
+    "printoptions",
+    "save",
+    "savez",
+    "set_printoptions",
+    "shape",
+    "size",
+    "trim_zeros",
+]
+
+ComplexWarning = np.exceptions.ComplexWarning
+printoptions = np.printoptions
+get_printoptions = np.get_printoptions
+iterable = np.iterable
+
+
+# ---- files and text ----
+
+
+def set_printoptions(*args: Any, **kwargs: Any) -> None:
+    """Sets how arrays are printed, those of NumPy among them; see ``numpy.set_printoptions``.
+
+    Args:
+      *args: passed to ``numpy.set_printoptions``.
+      **kwargs: likewise.
+    """
+    np.set_printoptions(*args, **kwargs)
+
+
+def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
+    """Writes an array to a file in NumPy's format.
+
+    Args:
+      file: a file or its name.
+      arr: an array.
+      allow_pickle: whether objects may be written by pickling.
+    """
+    np.save(file, np.asarray(arr), allow_pickle=allow_pickle)
+
+
+def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
+    """Writes several arrays to a file in NumPy's format.
+
+    Args:
+      file: a file or its name.
+      *args: arrays, named ``arr_0`` and so on.
+      allow_pickle: whether objects may be written by pickling.
+      **kwds: arrays by name.
+    """
+    arrays = [np.asarray(arg) for arg in args]
+    named = {name: np.asarray(value) for name, value in kwds.items()}
+    np.savez(file, *arrays, allow_pickle=allow_pickle, **named)
+
+
+def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+    """Reads an array, or several, from a file in NumPy's format.
+
+    Args:
+      file: a file or its name.
+      *args: passed to ``numpy.load``.
+      **kwargs: likewise.
+
+    Returns:
+      An array; a NumPy array where its dtype is none that arrays have, of objects for example; of a
+      file with several, NumPy's mapping of them.
+    """
+    result = np.load(file, *args, **kwargs)
+    if isinstance(result, np.ndarray):
+        if result.dtype.kind == "V" and result.dtype.itemsize == 2 and not result.dtype.names:
+            result = result.view(dtypes.bfloat16)  # which NumPy's format has no name for
+        if dtypes.is_valid_dtype(dtypes.canonicalize_dtype(result.dtype)):
+            return asarray(result)
+    return result
+
+
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
+    """Returns the numbers in a text.
+
+    Args:
+      string: the text.
+      dtype: the dtype.
+      count: how many to read; all where -1.
+      sep: what separates them.
+
+    Example:
+      >>> fromstring("1 2 3", dtype=int, sep=" ")
+      Array([1, 2, 3], dtype=int32)
+    """
+    return asarray(np.fromstring(string=string, dtype=np.dtype(dtype), count=count, sep=sep))
+
+
+def _refuse_impure(name: str) -> NoReturn:
+    raise NotImplementedError(
+        f"olympus.numpy.{name}() is not implemented because it may be non-pure and thus unsafe for "
+        f"use with JIT and other {naming.library} transformations. Consider using "
+        f"olympus.numpy.asarray(np.{name}(...)) instead, outside of transformed functions."
+    )
+
+
+def fromfile(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raises NotImplementedError: reading is an effect. Use ``asarray(numpy.fromfile(...))``."""
+    _refuse_impure("fromfile")
+
+
+def fromiter(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raises NotImplementedError: iterating is an effect. Use ``asarray(numpy.fromiter(...))``."""
+    _refuse_impure("fromiter")
+
+
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
+    """Returns the contents of a buffer, such as a bytes object, as an array of one dimension.
+
+    Args:
+      buffer: an object with the buffer protocol.
+      dtype: how the bytes are read.
+      count: how many elements to read; all where -1.
+      offset: how many bytes to skip.
+
+    Example:
+      >>> frombuffer(b"abc", dtype="uint8")
+      Array([97, 98, 99], dtype=uint8)
+    """
+    return asarray(np.frombuffer(buffer=buffer, dtype=np.dtype(dtype), count=count, offset=offset))
+
+
+def array_repr(
+    arr: Any,
+    max_line_width: int | None = None,
+    precision: int | None = None,
+    suppress_small: bool | None = None,
+) -> str:
+    """Returns the text that NumPy shows for an array.
+
+    Args:
+      arr: an array.
+      max_line_width: after how many characters a new line begins.
+      precision: how many digits are shown.
+      suppress_small: whether numbers close to zero are shown as zero.
+
+    Example:
+      >>> array_repr(asarray([1, 2]))
+      'array([1, 2], dtype=int32)'
+    """
+    return np.array_repr(np.asarray(arr), max_line_width, precision, suppress_small)
+
+
+def array_str(
+    a: Any,
+    max_line_width: int | None = None,
+    precision: int | None = None,
+    suppress_small: bool | None = None,
+) -> str:
+    """Returns the elements of an array as NumPy shows them; see `array_repr`.
+
+    Example:
+      >>> array_str(asarray([1, 2]))
+      '[1 2]'
+    """
+    return np.array_str(np.asarray(a), max_line_width, precision, suppress_small)
+
+
+# ---- shapes ----
+
+
+def ndim(a: Any) -> int:
+    """Returns the number of dimensions.
+
+    Example:
+      >>> ndim(asarray([[1, 2]]))
+      2
+    """
+    return len(_shape_of("ndim", a))
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """Returns the sizes of the dimensions.
+
+    Example:
+      >>> shape(asarray([[1, 2]]))
+      (1, 2)
+    """
+    return _shape_of("shape", a)
+
+
+def _shape_of(function: str, a: Any) -> tuple[int, ...]:
+    """The shape of an array, and, with a warning, of what can be made one."""
+    a = to_array(a)
+    if not is_valid_value(a):
+        warnings.warn(
+            f"{function} requires ndarray or scalar arguments, got {type(a)} at position 0. In a "
+            "future release this will be an error. Convert sequences with olympus.numpy.asarray.",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+    return np.shape(a)
+
+
+def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
+    """Returns the number of elements, or the size of some dimensions.
+
+    Args:
+      a: an array.
+      axis: the dimension or dimensions; all where not given.
+
+    Example:
+      >>> size(asarray([[1, 2]])), size(asarray([[1, 2]]), axis=0)
+      (2, 1)
+    """
+    sizes = _shape_of("size", a)
+    return math.prod(sizes[one] for one in canonical_axes(axis, len(sizes)))
+
+
+def isscalar(element: Any) -> bool:
+    """Returns whether a value is a scalar: a number, or an array without dimensions.
+
+    Example:
+      >>> isscalar(1.5), isscalar([1.5])
+      (True, False)
+    """
+    if np.isscalar(element):
+        return True
+    element = to_array(element)
+    return isinstance(element, Array | np.ndarray) and element.ndim == 0
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
+    """Returns an array without the zeros at its ends.
+
+    Args:
+      filt: a concrete array.
+      trim: ``"f"`` for the front, ``"b"`` for the back, ``"fb"`` for both.
+      axis: the dimensions that are trimmed, all where not given. Of each, the slices at the ends
+        go that hold zeros alone.
+
+    Example:
+      >>> trim_zeros(asarray([0, 1, 2, 0]))
+      Array([1, 2], dtype=int32)
+    """
+    check_arraylike("trim_zeros", filt)
+    ends = trim.lower() if isinstance(trim, str) else trim
+    if ends not in ("f", "b", "fb", "bf"):
+        raise ValueError(f"trim_zeros: trim must be one of 'fb', 'f' and 'b', got {trim!r}")
+    filt = asarray(filt)
+    message = "Error arose in the `filt` argument of trim_zeros()"
+    known = concrete_or_error(np.asarray, filt, message)
+    window = [slice(None)] * known.ndim
+    places = np.argwhere(known)
+    for one in canonical_axes(axis, known.ndim):
+        if not len(places):
+            window[one] = slice(0, 0)
+            continue
+        first, last = int(places[:, one].min()), int(places[:, one].max())
+        window[one] = slice(first if "f" in ends else 0, last + 1 if "b" in ends else None)
+    return filt[tuple(window)]

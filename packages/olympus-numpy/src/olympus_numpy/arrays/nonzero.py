@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Indices of the elements that are not zero."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.programs.tracing import concrete_or_error
+from olympus_ir.settings.naming import naming
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+
+from ..arrays.creation import asarray
+from ..arrays.shaping import atleast_1d, ravel
+from ..core.compilation import compiled
+from ..core.promotion import check_arraylike, convert, ensure_array
+
+__all__ = ["argwhere", "flatnonzero", "nonzero"]
+
+
+def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
+    """Returns the indices of elements that are not zero, one array a dimension.
+
+    Args:
+      a: an array of at least one dimension.
+      size: how many indices to return, so that the array may be traced.
+      fill_value: the index that fills up the result where there are fewer, one for all dimensions
+        or a tuple; zero where not given.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> nonzero(array([0, 3, 0, 5]))
+      (Array([1, 3], dtype=int32),)
+    """
+    check_arraylike("nonzero", a)
+    a = ensure_array(a)
+    if a.ndim == 0:
+        raise ValueError(
+            "Calling nonzero on 0d arrays is not allowed. Use olympus.numpy.atleast_1d(scalar)"
+            ".nonzero() instead."
+        )
+    index_dtype = dtypes.default_int_dtype()
+    if size is None:
+        known = concrete_or_error(
+            np.asarray,
+            a,
+            "The size argument of olympus.numpy.nonzero must be statically specified to use "
+            f"olympus.numpy.nonzero within {naming.library} transformations.",
+        )
+        return tuple(asarray(one.astype(index_dtype)) for one in np.nonzero(known))
+    size = concrete_or_error(operator.index, size, "The size argument of olympus.numpy.nonzero.")
+    if not isinstance(fill_value, tuple):
+        fill_value = (fill_value,) * a.ndim
+    if len(fill_value) != a.ndim or any(np.ndim(one) for one in fill_value):
+        raise ValueError(
+            f"fill_value must be a scalar or a tuple of length {a.ndim}; got {fill_value!r}"
+        )
+    fills = tuple(0 if one is None else one for one in fill_value)
+    return tuple(_nonzero(a, fills, size))
+
+
+def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
+    """The k-th place is where the count of nonzero elements passes k."""
+    index_dtype = dtypes.default_int_dtype()
+    shape = a.shape
+    if size == 0:
+        return [lax.full((0,), np.zeros((), index_dtype)) for _ in shape]
+    if math.prod(shape) == 0:
+        return [lax.full((size,), convert(ensure_array(fill), index_dtype)) for fill in fills]
+    mask = lax.reshape(a, (math.prod(shape),))
+    if mask.dtype != np.bool_:
+        mask = lax.ne(mask, np.zeros((), mask.dtype))
+    counts = lax.cumsum(convert(mask, index_dtype), 0)
+    # At most `size` of the counts are kept; how many elements have each is added up again.
+    steps = (
+        lax.full((size,), np.zeros((), index_dtype))
+        .at[counts]
+        .add(np.ones((), index_dtype), mode="drop")
+    )
+    places = lax.cumsum(steps, 0)
+    total = lax.index_in_dim(counts, mask.shape[0] - 1, 0, keepdims=False)
+    found = lax.lt(lax.iota(index_dtype, size), total)
+    results = []
+    stride = math.prod(shape)
+    for length, fill in zip(shape, fills, strict=True):
+        stride //= length
+        index = lax.rem(
+            lax.div(places, lax.size_array(stride, index_dtype)),
+            lax.size_array(length, index_dtype),
+        )
+        fill = convert(ensure_array(fill), index_dtype)
+        results.append(lax.select(found, index, lax.broadcast_in_dim(fill, (size,), ())))
+    return results
+
+
+_nonzero = compiled(_nonzero_of_size, ("size",), inline=True, name="nonzero")
+
+
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """Returns the indices, in the flat array, of elements that are not zero; see `nonzero`.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> flatnonzero(array([[0, 3], [4, 0]]))
+      Array([1, 2], dtype=int32)
+    """
+    return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """Returns the indices of elements that are not zero, as rows of a matrix; see `nonzero`.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> argwhere(array([[0, 3], [4, 0]]))
+      Array([[0, 1],
+             [1, 0]], dtype=int32)
+    """
+    check_arraylike("argwhere", a)
+    a = ensure_array(a)
+    places = nonzero(atleast_1d(a), size=size, fill_value=fill_value)
+    stacked = lax.concatenate([lax.expand_dims(one, (1,)) for one in places], 1)
+    return lax.slice_in_dim(stacked, 0, 0, axis=1) if a.ndim == 0 else stacked

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repeating arrays, as a whole or element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.lax.axes import integer_axes, integer_or_dim
+from olympus_ir.lax.values import as_array
+from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.layouts import entries_of
+from olympus_ir.types.resharding import with_out_sharding
+
+from ..core.axes import canonical_axis, hashable_axis
+from ..core.compilation import compiled
+from ..core.promotion import check_arraylike, convert, ensure_array
+from .shaping import ravel
+
+__all__ = ["repeat", "tile"]
+
+
+def tile(A: Any, reps: Any) -> Array:
+    """Returns an array repeated as a whole along its dimensions.
+
+    Args:
+      A: an array.
+      reps: how often, for each dimension, counted from the last one.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> tile(array([1, 2]), 2)
+      Array([1, 2, 1, 2], dtype=int32)
+    """
+    check_arraylike("tile", A)
+    if np.ndim(reps) == 0:
+        reps = (reps,)
+    reps = integer_axes("reps of tile", reps)
+    return _tile(A, reps)
+
+
+def _tiled(A: Any, reps: tuple[int, ...]) -> Any:
+    A = ensure_array(A)
+    missing = len(reps) - A.ndim
+    if missing > 0:
+        A = lax.expand_dims(A, tuple(range(missing)))
+    reps = (1,) * -missing + reps
+    return lax.tile(A, reps) if reps else as_array(A)
+
+
+_tile = compiled(_tiled, ("reps",), inline=True, name="_tile")
+
+
+def repeat(
+    a: Any,
+    repeats: Any,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Returns an array with each element repeated.
+
+    Args:
+      a: an array.
+      repeats: how often, for all elements or one by one.
+      axis: the dimension to repeat along; where not given, the array is flattened.
+      total_repeat_length: the size of the result along the dimension, needed where ``repeats`` is
+        traced. The last element is repeated until it is reached, surplus ones are left out.
+      out_sharding: how the result is laid out over the mesh.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> repeat(array([1, 2]), 2)
+      Array([1, 1, 2, 2], dtype=int32)
+    """
+    check_arraylike("repeat", a, repeats)
+    a = ensure_array(a)
+    if axis is None or a.ndim == 0:
+        a, axis = ravel(a), 0
+    axis = canonical_axis(hashable_axis("repeat", axis), a.ndim)
+    if out_sharding is None:
+        if entries_of(get_aval(a))[axis] is not None:
+            raise ValueError(
+                "`repeat` cannot tell how a dimension that is sharded lies afterwards, got "
+                f"{get_aval(a).str_short()} and axis={axis}. Please pass sharding to "
+                "`olympus.numpy.repeat` via `out_sharding` parameter."
+            )
+        return _repeated(a, repeats, axis, total_repeat_length)
+    return with_out_sharding(
+        lambda a: _repeated(a, repeats, axis, total_repeat_length), (a,), out_sharding, "repeat"
+    )
+
+
+def _repeated(a: Any, repeats: Any, axis: int, length: int | None) -> Any:
+    if not is_constant_dim(repeats) and length is None:
+        return _repeat_each(a, repeats, axis)
+    if length is not None:
+        return _repeat_to_length(a, ensure_array(repeats), axis, integer_or_dim(length))
+    repeats = concrete_or_error(
+        np.asarray,
+        repeats,
+        "When jit-compiling olympus.numpy.repeat, the total number of repeats must be static. To "
+        "fix this, either specify a static value for `repeats`, or pass a static value to "
+        "`total_repeat_length`.",
+    )
+    if not np.issubdtype(repeats.dtype, np.integer) and repeats.dtype != np.bool_:
+        raise TypeError(f"repeat: `repeats` must be integers, got dtype {repeats.dtype}")
+    if (repeats < 0).any():
+        raise ValueError("repeats may not contain negative values.")
+    if repeats.ndim == 0 or repeats.size == 1:
+        return _repeat_each(a, int(repeats.reshape(())), axis)
+    if repeats.ndim != 1 or repeats.shape[0] != a.shape[axis]:
+        raise ValueError(
+            f"repeat: `repeats` must have one number for each of the {a.shape[axis]} elements "
+            f"along axis {axis}, got shape {repeats.shape}"
+        )
+    places = np.repeat(np.arange(a.shape[axis]), repeats)
+    return as_array(a)[(slice(None),) * axis + (places,)]
+
+
+def _each_repeated(a: Any, repeats: int, axis: int) -> Any:
+    shape = (*a.shape[: axis + 1], repeats, *a.shape[axis + 1 :])
+    dims = (*range(axis + 1), *range(axis + 2, len(shape)))
+    result = lax.broadcast_in_dim(a, shape, dims)
+    return lax.reshape(result, (*a.shape[:axis], a.shape[axis] * repeats, *a.shape[axis + 1 :]))
+
+
+_repeat_each = compiled(_each_repeated, ("repeats", "axis"), inline=True, name="_repeat")
+
+
+def _repeated_to_length(a: Any, repeats: Any, axis: int, length: int) -> Any:
+    """Along each place of the result, how many elements end at or before it: which one it shows."""
+    size = a.shape[axis]
+    if length == 0 or size == 0:
+        shape = (*a.shape[:axis], length, *a.shape[axis + 1 :])
+        return lax.full(shape, np.zeros((), a.dtype))
+    if repeats.ndim == 0 or repeats.shape == (1,):
+        repeats = lax.broadcast_in_dim(lax.reshape(repeats, ()), (size,), ())
+    ends = lax.cumsum(convert(repeats, np.dtype(np.int32)), 0)
+    # One at the place where each element but the last one ends; those beyond the end are dropped.
+    starts = lax.slice_in_dim(ends, 0, size - 1, axis=0)
+    counts = lax.full((length,), np.int32(0)).at[starts].add(np.int32(1))
+    places = lax.cumsum(counts, 0)
+    return a.at[(slice(None),) * axis + (places,)].get(mode="clip")
+
+
+_repeat_to_length = compiled(_repeated_to_length, ("axis", "length"), inline=True, name="_repeat")

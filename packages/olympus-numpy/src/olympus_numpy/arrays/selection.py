@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Choosing between values: `where` and what is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+
+from ..core.compilation import compiled
+from ..core.promotion import (
+    broadcast_shapes,
+    check_arraylike,
+    convert,
+    ensure_array,
+    promote_args,
+    promote_dtypes,
+    result_type_of,
+    spread,
+)
+from .creation import asarray, zeros
+from .nonzero import nonzero
+
+__all__ = ["clip", "piecewise", "select", "where"]
+
+
+def where(
+    condition: Any,
+    x: Any = None,
+    y: Any = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """Returns elements of ``x`` where the condition holds, and of ``y`` elsewhere.
+
+    With the condition alone: the indices where it holds, as `nonzero` gives them.
+
+    Args:
+      condition: an array; numbers count as true where they are not zero.
+      x: an array or scalar.
+      y: an array or scalar.
+      size: with the condition alone, how many indices to return, so that it can be traced.
+      fill_value: the index that fills up the result where fewer elements hold.
+
+    Example:
+      >>> where(asarray([True, False, True]), asarray([1, 2, 3]), 0)
+      Array([1, 0, 3], dtype=int32)
+    """
+    if x is None and y is None:
+        check_arraylike("where", condition)
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if size is not None or fill_value is not None:
+        raise ValueError(
+            "where: `size` and `fill_value` are for calls with the condition alone, which return "
+            "indices; with `x` and `y` the result has the shape of the operands."
+        )
+    if x is None or y is None:
+        raise ValueError(
+            "where takes either the condition alone, or all of the condition, `x` and `y`."
+        )
+    return _where(condition, x, y)
+
+
+def _where_of_three(condition: Any, x: Any, y: Any) -> Any:
+    check_arraylike("where", condition, x, y)
+    condition, x, y = ensure_array(condition), ensure_array(x), ensure_array(y)
+    if condition.dtype != np.bool_:
+        condition = lax.ne(condition, np.zeros((), condition.dtype))
+    x, y = promote_dtypes(x, y)
+    shape = broadcast_shapes(condition.shape, x.shape, y.shape)
+    if condition.shape:
+        condition = spread(condition, shape)
+    x, y = spread(x, shape), spread(y, shape)
+    return lax.select_n(condition, y, x)
+
+
+_where = compiled(_where_of_three, name="_where")
+
+
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
+    """Returns, for each element, the choice that belongs to the first condition that holds.
+
+    Args:
+      condlist: boolean arrays.
+      choicelist: one array or scalar a condition.
+      default: what to return where no condition holds.
+
+    Example:
+      >>> x = asarray([-1, 0, 1])
+      >>> select([x < 0, x > 0], [10, 20], 5)
+      Array([10,  5, 20], dtype=int32, weak_type=True)
+    """
+    if len(condlist) != len(choicelist):
+        raise ValueError(
+            "select: condlist must have the same length as choicelist, got "
+            f"{len(condlist)} and {len(choicelist)}"
+        )
+    if len(condlist) == 0:
+        raise ValueError("select: condlist must not be empty")
+    return _select(list(condlist), list(choicelist), default)
+
+
+def _select_first(condlist: list[Any], choicelist: list[Any], default: Any) -> Any:
+    conditions = [convert(ensure_array(condition), np.dtype(bool)) for condition in condlist]
+    *choices, default = promote_dtypes(*map(ensure_array, choicelist), ensure_array(default))
+    shape = broadcast_shapes(*(np.shape(value) for value in (*conditions, *choices, default)))
+    result = spread(default, shape)
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        result = lax.select(spread(condition, shape), spread(choice, shape), result)
+    return result
+
+
+_select = compiled(_select_first, name="select")
+
+
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
+    """Returns an array with values below ``min`` and above ``max`` replaced by these.
+
+    Args:
+      arr: an array of real numbers.
+      min: the lower limit, an array or scalar; none where None.
+      max: the upper limit, an array or scalar; none where None.
+
+    Example:
+      >>> clip(asarray([-1.0, 0.5, 2.0]), 0, 1)
+      Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    if arr is None:
+        raise ValueError("No input was provided to the clip function.")
+    return _clip(arr, min, max)
+
+
+def _clip_to(arr: Any, min: Any, max: Any) -> Any:
+    check_arraylike("clip", arr)
+    for limit in (arr, min, max):
+        if limit is not None and dtypes.issubdtype(result_type_of(limit)[0], np.complexfloating):
+            raise ValueError(
+                "Clip received a complex value either through the input or the min/max keywords. "
+                "Complex values have no ordering and cannot be clipped. Please convert to a real "
+                "value or array by taking the real or imaginary components via "
+                "olympus.numpy.real/imag respectively."
+            )
+    arr = ensure_array(arr)
+    if min is not None:
+        low, arr, _ = promote_args.pair("clip", min, arr)
+        arr = lax.max(low, arr)
+    if max is not None:
+        high, arr, _ = promote_args.pair("clip", max, arr)
+        arr = lax.min(high, arr)
+    return arr
+
+
+_clip = compiled(_clip_to, name="clip")
+
+
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+    """Returns the values of functions, each where its condition holds.
+
+    Args:
+      x: an array, the functions' argument.
+      condlist: boolean arrays of the shape of ``x``, or one; the last that holds counts.
+      funclist: one function or scalar a condition, and maybe one more for all other elements.
+      *args: passed to the functions.
+      **kw: passed to the functions.
+
+    Example:
+      >>> piecewise(asarray([-2.0, 3.0]), [asarray([True, False])], [lambda v: -v, lambda v: v * v])
+      Array([2., 9.], dtype=float32)
+    """
+    check_arraylike("piecewise", x)
+    x = ensure_array(x)
+    if isinstance(condlist, Array | np.ndarray) and condlist.ndim == x.ndim:
+        conditions = [condlist]
+    else:
+        conditions = (
+            list(condlist)
+            if isinstance(condlist, list | tuple) or np.ndim(condlist)
+            else [condlist]
+        )
+    count, functions = len(conditions), len(funclist)
+    if functions == count + 1:
+        funclist = [funclist[-1], *funclist[:count]]
+    elif functions == count:
+        funclist = [0, *funclist]
+    else:
+        raise ValueError(
+            f"with {count} condition(s), either {count} or {count + 1} functions are expected; got "
+            f"{functions}"
+        )
+    # The number of the last condition that holds; 0 where none does.
+    number = zeros(x.shape, dtype=np.int32)
+    for position, condition in enumerate(conditions, start=1):
+        condition = convert(asarray(condition), np.dtype(bool))
+        number = where(condition, position, number)
+    cases = [
+        spread(convert(ensure_array(_value(fun, x, args, kw)), x.dtype), x.shape)
+        for fun in funclist
+    ]
+    if len(cases) == 2:
+        return lax.select_n(lax.ne(number, np.int32(0)), *cases)
+    return lax.select_n(number, *cases)
+
+
+def _value(fun: Callable[..., Any] | Any, x: Any, args: tuple, kw: dict[str, Any]) -> Any:
+    return fun(x, *args, **kw) if callable(fun) else fun

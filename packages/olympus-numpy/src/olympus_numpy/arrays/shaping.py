@@ -1,0 +1,572 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same elements in other shapes: reshaping, transposing, broadcasting."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.diagnostics.errors import InconclusiveDimensionOperation
+from olympus_ir.lax.broadcasting import check_broadcast_layouts
+from olympus_ir.lax.values import as_array
+from olympus_ir.programs.tracing import Tracer, is_constant_dim
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import canonicalize_shape
+from olympus_ir.types.layouts import normal_form
+from olympus_ir.types.resharding import asked_sharding
+
+from ..core.axes import canonical_axis, unique_axes
+from ..core.compilation import compiled, inlined, outlined
+from ..core.promotion import broadcast_shapes, check_arraylike, ensure_array, spread
+from .creation import shape_of
+
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_arrays",
+    "broadcast_to",
+    "expand_dims",
+    "matrix_transpose",
+    "moveaxis",
+    "permute_dims",
+    "ravel",
+    "reshape",
+    "resize",
+    "rollaxis",
+    "squeeze",
+    "swapaxes",
+    "transpose",
+]
+
+
+# ---- reshape and ravel ----
+
+
+def reshape(
+    a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
+) -> Array:
+    """Returns the elements of an array in another shape.
+
+    Args:
+      a: an array.
+      shape: the shape; one size may be -1, and follows from the others.
+      order: ``"C"``: the last index changes fastest, ``"F"``: the first one does.
+      copy: whether to copy in any case.
+      out_sharding: how the result is laid out over the mesh.
+
+    Example:
+      >>> from olympus_numpy import arange
+      >>> reshape(arange(6), (2, -1))
+      Array([[0, 1, 2],
+             [3, 4, 5]], dtype=int32)
+    """
+    if shape.__class__ is not tuple:
+        shape = _shape_argument(shape)
+    for size in shape:
+        if size.__class__ is not int:  # such as a concrete array, which cannot be hashed
+            shape = tuple(map(_size, shape))
+            break
+    return _reshape(a, shape, order, bool(copy), out_sharding)
+
+
+def _shape_argument(shape: Any) -> tuple:
+    if hasattr(shape, "__iter__") and getattr(shape, "shape", None) != ():
+        return tuple(shape)
+    return (shape,)
+
+
+def reshaped(
+    a: Any, shape: tuple, order: str = "C", copy: bool = False, out_sharding: Any = None
+) -> Any:
+    check_arraylike("reshape", a)
+    a = ensure_array(a)
+    shape = complete_shape(a.shape, shape)
+    if order == "C":
+        result = lax.reshape(a, shape, out_sharding=out_sharding)
+    elif order == "F":
+        reversed_axes = tuple(reversed(range(a.ndim)))
+        result = lax.reshape(lax.transpose(a, reversed_axes), shape[::-1])
+        result = lax.transpose(result, tuple(reversed(range(len(shape)))))
+    elif order == "A":
+        raise NotImplementedError("np.reshape order=A is not implemented.")
+    else:
+        raise ValueError(f"Unexpected value for 'order' argument: {order}.")
+    return lax.copy(result) if copy else as_array(result)
+
+
+def complete_shape(old: tuple[int, ...], new: Sequence[Any]) -> tuple[int, ...]:
+    """The shape asked for, the size -1 replaced by what follows from the others.
+
+    Raises:
+      TypeError: where the numbers of elements differ.
+    """
+    size = math.prod(old)
+    sizes = []
+    unknown = -1
+    for position, one in enumerate(new):
+        if one.__class__ is not int:
+            one = _size(one)
+        if one == -1:
+            if unknown >= 0:
+                raise ValueError(f"reshape: only one size may be -1, got {tuple(new)}")
+            unknown = position
+        sizes.append(one)
+    if unknown >= 0:
+        known = math.prod(sizes) * -1
+        if not (is_constant_dim(size) and is_constant_dim(known)) and size % known != 0:
+            raise InconclusiveDimensionOperation(
+                f"Cannot divide evenly the sizes of shapes {old} and {tuple(sizes)}. The remainder "
+                f"{size % known} should be 0; state it as a constraint of the dimension variables."
+            )
+        if known <= 0 or size % known:
+            raise TypeError(
+                f"cannot reshape array of shape {old} (size {size}) into shape {tuple(sizes)} "
+                f"because the product of specified axis sizes ({known}) does not evenly divide "
+                f"{size}"
+            )
+        sizes[unknown] = size // known
+    shape = canonicalize_shape(tuple(sizes), "in the shape of reshape")
+    if math.prod(shape) != size:
+        raise TypeError(
+            f"cannot reshape array of shape {old} (size {size}) into shape {shape} "
+            f"(size {math.prod(shape)})"
+        )
+    return shape
+
+
+def _size(size: Any) -> Any:
+    if getattr(size, "_is_symbolic_dimension", False):
+        return size
+    try:
+        return operator.index(size)
+    except TypeError as error:
+        if isinstance(size, Tracer):
+            raise
+        raise TypeError(
+            f"Shapes must be 1D sequences of concrete values of integer type, got {size!r}"
+        ) from error
+
+
+_reshape = compiled(
+    reshaped, ("shape", "order", "copy", "out_sharding"), inline=True, name="_reshape"
+)
+
+
+def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
+    """Returns the elements of an array in one dimension.
+
+    Args:
+      a: an array.
+      order: ``"C"``: the last index changes fastest, ``"F"``: the first one does.
+      out_sharding: how the result is laid out over the mesh.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> ravel(array([[1, 2], [3, 4]]), order="F")
+      Array([1, 3, 2, 4], dtype=int32)
+    """
+    if order == "K":
+        raise NotImplementedError("Ravel not implemented for order='K'.")
+    return _ravel(a, order, out_sharding)
+
+
+def _raveled(a: Any, order: str = "C", out_sharding: Any = None) -> Any:
+    check_arraylike("ravel", a)
+    a = ensure_array(a)
+    return reshaped(a, (math.prod(a.shape),), order, False, out_sharding)
+
+
+_ravel = compiled(_raveled, ("order", "out_sharding"), inline=True, name="_ravel")
+
+
+@outlined("new_shape")
+def _resize(a: Any, new_shape: tuple[int, ...]) -> Any:
+    a = lax.reshape(a, (math.prod(a.shape),))
+    size = math.prod(new_shape)
+    if a.shape[0] == 0 or size == 0:
+        return lax.full(new_shape, np.zeros((), a.dtype))
+    repeats = -(-size // a.shape[0])
+    a = lax.slice_in_dim(lax.tile(a, (repeats,)), 0, size, axis=0)
+    return lax.reshape(a, new_shape)
+
+
+def resize(a: Any, new_shape: Any) -> Array:
+    """Returns an array of some shape with the elements of another, repeated as often as needed.
+
+    Args:
+      a: an array.
+      new_shape: the shape.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> resize(array([1, 2]), (2, 3))
+      Array([[1, 2, 1],
+             [2, 1, 2]], dtype=int32)
+    """
+    check_arraylike("resize", a)
+    try:
+        new_shape = shape_of(new_shape)
+    except TypeError as error:
+        if "non-negative" in str(error):
+            raise ValueError("all elements of `new_shape` must be non-negative") from None
+        raise
+    return _resize(ensure_array(a), new_shape)
+
+
+# ---- the order of dimensions ----
+
+
+def transpose(a: Any, axes: Any = None) -> Array:
+    """Returns an array with its dimensions in another order, reversed where not said otherwise.
+
+    Args:
+      a: an array.
+      axes: for each dimension of the result, that of ``a`` which it is.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> transpose(array([[1, 2], [3, 4]]))
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
+    """
+    if axes is not None:
+        axes = tuple(map(operator.index, axes))
+    return _transpose(a, axes)
+
+
+def transposed(a: Any, axes: tuple[int, ...] | None = None) -> Any:
+    check_arraylike("transpose", a)
+    a = ensure_array(a)
+    if axes is None:
+        order = tuple(reversed(range(a.ndim)))
+    else:
+        order = tuple(canonical_axis(axis, a.ndim) for axis in axes)
+        if len(order) != a.ndim:
+            raise TypeError(
+                "transpose permutation isn't a permutation of operand dimensions, got permutation "
+                f"{order} for an array of shape {a.shape}"
+            )
+    return as_array(lax.transpose(a, order))
+
+
+_transpose = compiled(transposed, ("axes",), inline=True, name="_transpose")
+
+
+def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Array:
+    """Returns an array with its dimensions in another order; see `transpose`.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> permute_dims(ones((2, 3, 4)), (2, 0, 1)).shape
+      (4, 2, 3)
+    """
+    return transpose(a, axes)
+
+
+@inlined()
+def matrix_transpose(x: Any, /) -> Array:
+    """Returns an array with its last two dimensions exchanged.
+
+    Args:
+      x: an array of at least two dimensions.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> matrix_transpose(ones((2, 3, 4))).shape
+      (2, 4, 3)
+    """
+    check_arraylike("matrix_transpose", x)
+    x = ensure_array(x)
+    if x.ndim < 2:
+        raise ValueError(
+            f"x must be at least two-dimensional for matrix_transpose; got ndim={x.ndim}"
+        )
+    return lax.transpose(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+@inlined("axis1", "axis2")
+def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
+    """Returns an array with two dimensions exchanged.
+
+    Args:
+      a: an array.
+      axis1: a dimension.
+      axis2: another one.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> swapaxes(ones((2, 3, 4)), 0, 2).shape
+      (4, 3, 2)
+    """
+    check_arraylike("swapaxes", a)
+    a = ensure_array(a)
+    order = list(range(a.ndim))
+    axis1, axis2 = canonical_axis(axis1, a.ndim), canonical_axis(axis2, a.ndim)
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return as_array(lax.transpose(a, tuple(order)))
+
+
+def moveaxis(a: Any, source: Any, destination: Any) -> Array:
+    """Returns an array with some dimensions moved to other places, the others kept in order.
+
+    Args:
+      a: an array.
+      source: the dimension or dimensions.
+      destination: where they go.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> moveaxis(ones((2, 3, 4)), 0, -1).shape
+      (3, 4, 2)
+    """
+    return _moveaxis(a, axes_tuple(source), axes_tuple(destination))
+
+
+def axes_tuple(axes: Any) -> tuple[int, ...]:
+    if axes.__class__ is int:
+        return (axes,)
+    if np.ndim(axes) == 0:
+        return (operator.index(axes),)
+    return tuple(operator.index(axis) for axis in axes)
+
+
+def _moved(a: Any, source: tuple[int, ...], destination: tuple[int, ...]) -> Any:
+    check_arraylike("moveaxis", a)
+    a = ensure_array(a)
+    if len(source) != len(destination):
+        raise ValueError(
+            f"moveaxis: source and destination must have as many elements, got {source} and "
+            f"{destination}"
+        )
+    source = unique_axes(source, a.ndim)
+    destination = unique_axes(destination, a.ndim)
+    order = [axis for axis in range(a.ndim) if axis not in source]
+    for place, axis in sorted(zip(destination, source, strict=True)):
+        order.insert(place, axis)
+    return as_array(lax.transpose(a, tuple(order)))
+
+
+_moveaxis = compiled(_moved, ("source", "destination"), inline=True, name="_moveaxis")
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
+    """Returns an array with one dimension moved before another; `moveaxis` is easier to read.
+
+    Args:
+      a: an array.
+      axis: the dimension.
+      start: the dimension it comes to lie before.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> rollaxis(ones((2, 3, 4)), 2).shape
+      (4, 2, 3)
+    """
+    check_arraylike("rollaxis", a)
+    ndim = np.ndim(a)
+    axis = canonical_axis(axis, ndim)
+    if not -ndim <= start <= ndim:
+        raise ValueError(f"start={start} must satisfy {-ndim}<=start<={ndim}")
+    if start < 0:
+        start += ndim
+    return moveaxis(a, axis, start - 1 if start > axis else start)
+
+
+# ---- dimensions of size one ----
+
+
+def expand_dims(a: Any, axis: Any) -> Array:
+    """Returns an array with dimensions of size one added.
+
+    Args:
+      a: an array.
+      axis: the positions of the new dimensions in the result.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> expand_dims(ones((2, 3)), (0, -1)).shape
+      (1, 2, 3, 1)
+    """
+    return _expand_dims(a, axes_tuple(axis))
+
+
+def _expanded(a: Any, axis: tuple[int, ...]) -> Any:
+    check_arraylike("expand_dims", a)
+    return lax.expand_dims(ensure_array(a), axis)
+
+
+_expand_dims = compiled(_expanded, ("axis",), inline=True, name="_expand_dims")
+
+
+def squeeze(a: Any, axis: Any = None) -> Array:
+    """Returns an array without dimensions of size one.
+
+    Args:
+      a: an array.
+      axis: which; all of size one where not given.
+
+    Raises:
+      ValueError: where one of ``axis`` is not of size one.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> squeeze(ones((1, 3, 1))).shape
+      (3,)
+    """
+    return _squeeze(a, None if axis is None else axes_tuple(axis))
+
+
+def _squeezed(a: Any, axis: tuple[int, ...] | None = None) -> Any:
+    check_arraylike("squeeze", a)
+    a = ensure_array(a)
+    if axis is None:
+        if not all(map(is_constant_dim, a.shape)):
+            raise ValueError(
+                "olympus.numpy.squeeze with axis=None is not supported with shape polymorphism: "
+                f"which dimensions of {a.shape} have size one is not known; pass axis"
+            )
+        axis = tuple(position for position, size in enumerate(a.shape) if size == 1)
+    return as_array(lax.squeeze(a, unique_axes(axis, a.ndim))) if axis else as_array(a)
+
+
+_squeeze = compiled(_squeezed, ("axis",), inline=True, name="_squeeze")
+
+
+def _at_least(name: str, arrays: tuple, ndim: int) -> Any:
+    if len(arrays) == 0:
+        return []
+    single = {1: _atleast_1d, 2: _atleast_2d, 3: _atleast_3d}[ndim]
+    for one in arrays:
+        check_arraylike(name, one)
+    if len(arrays) == 1:
+        return single(arrays[0])
+    return [single(one) for one in arrays]
+
+
+def _one_at_least_1d(x: Any) -> Any:
+    x = ensure_array(x)
+    return as_array(x) if x.ndim else lax.expand_dims(x, (0,))
+
+
+def _one_at_least_2d(x: Any) -> Any:
+    x = ensure_array(x)
+    return as_array(x) if x.ndim >= 2 else lax.expand_dims(x, tuple(range(2 - x.ndim)))
+
+
+def _one_at_least_3d(x: Any) -> Any:
+    x = ensure_array(x)
+    if x.ndim >= 3:
+        return as_array(x)
+    return lax.expand_dims(x, ((0, 1, 2), (0, 2), (2,))[x.ndim])
+
+
+_atleast_1d = compiled(_one_at_least_1d, name="atleast_1d")
+_atleast_2d = compiled(_one_at_least_2d, name="atleast_2d")
+_atleast_3d = compiled(_one_at_least_3d, name="atleast_3d")
+
+
+def atleast_1d(*arys: Any) -> Any:
+    """Returns arrays with at least one dimension: a single one as itself, several as a list.
+
+    Example:
+      >>> atleast_1d(3)
+      Array([3], dtype=int32, weak_type=True)
+    """
+    return _at_least("atleast_1d", arys, 1)
+
+
+def atleast_2d(*arys: Any) -> Any:
+    """Returns arrays with at least two dimensions, new ones in front; see `atleast_1d`.
+
+    Example:
+      >>> atleast_2d(3)
+      Array([[3]], dtype=int32, weak_type=True)
+    """
+    return _at_least("atleast_2d", arys, 2)
+
+
+def atleast_3d(*arys: Any) -> Any:
+    """Returns arrays with at least three dimensions, those given in the middle; see `atleast_1d`.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> atleast_3d(ones((2, 3))).shape
+      (2, 3, 1)
+    """
+    return _at_least("atleast_3d", arys, 3)
+
+
+# ---- broadcasting ----
+
+
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
+    """Returns an array broadcast to a shape.
+
+    Args:
+      array: an array or scalar.
+      shape: the shape.
+      out_sharding: how the result is laid out over the mesh.
+
+    Raises:
+      ValueError: where the array's shape does not fit.
+
+    Example:
+      >>> broadcast_to(1, (2, 2))
+      Array([[1, 1],
+             [1, 1]], dtype=int32, weak_type=True)
+    """
+    shape = shape_of(shape)
+    result = _broadcast_to(array, shape)
+    sharding = asked_sharding(out_sharding, "broadcast_to")
+    if sharding is None:
+        return result
+    layout = normal_form(sharding, len(shape))
+    if layout is not None and isinstance(array, Array):
+        first = len(shape) - array.ndim
+        check_broadcast_layouts(array, layout, tuple(range(first, len(shape))))
+    return lax.reshard(result, out_sharding)
+
+
+def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
+    check_arraylike("broadcast_to", array)
+    array = ensure_array(array)
+    own = array.shape
+    if len(own) > len(shape) or any(
+        size not in (1, target)
+        for size, target in zip(reversed(own), reversed(shape), strict=False)
+    ):
+        raise ValueError(
+            f"Incompatible types for broadcasting: input type={array.dtype}{list(own)} and "
+            f"requested type={array.dtype}{list(shape)}"
+        )
+    return as_array(spread(array, shape))
+
+
+_broadcast_to = compiled(_broadcast, ("shape",), inline=True, name="_broadcast_to")
+
+
+def broadcast_arrays(*args: Any) -> list[Array]:
+    """Returns the arguments broadcast against each other.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> [x.shape for x in broadcast_arrays(ones((3, 1)), ones(2))]
+      [(3, 2), (3, 2)]
+    """
+    check_arraylike("broadcast_arrays", *args)
+    return list(_broadcast_arrays(args))
+
+
+def _broadcast_all(args: Any) -> Any:
+    arrays = [ensure_array(arg) for arg in args]
+    shape = broadcast_shapes(*(one.shape for one in arrays))
+    return [as_array(spread(one, shape)) for one in arrays]
+
+
+_broadcast_arrays = compiled(_broadcast_all, inline=True, name="_broadcast_arrays")

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elementwise trigonometric and hyperbolic functions. Integers are computed in floating dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.types.arrays import Array
+
+from ..core.compilation import inlined
+from ..core.promotion import promote_args_inexact
+from .transcendental import times_constant
+
+__all__ = [
+    "acos",
+    "acosh",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "degrees",
+    "rad2deg",
+    "radians",
+    "sin",
+    "sinh",
+    "tan",
+    "tanh",
+]
+
+
+@inlined()
+def sin(x: Any, /) -> Array:
+    """Returns the sine of angles in radians, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> sin(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("sin", x)
+    return lax.sin(x)
+
+
+@inlined()
+def cos(x: Any, /) -> Array:
+    """Returns the cosine of angles in radians, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> cos(0.0)
+      Array(1., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("cos", x)
+    return lax.cos(x)
+
+
+@inlined()
+def tan(x: Any, /) -> Array:
+    """Returns the tangent of angles in radians, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> tan(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("tan", x)
+    return lax.tan(x)
+
+
+@inlined()
+def arcsin(x: Any, /) -> Array:
+    """Returns the angles in radians whose sine is given; NaN outside [-1, 1], elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> arcsin(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("arcsin", x)
+    return lax.asin(x)
+
+
+asin = arcsin
+
+
+@inlined()
+def arccos(x: Any, /) -> Array:
+    """Returns the angles in radians whose cosine is given; NaN outside [-1, 1], elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> arccos(1.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("arccos", x)
+    return lax.acos(x)
+
+
+acos = arccos
+
+
+@inlined()
+def arctan(x: Any, /) -> Array:
+    """Returns the angles in radians whose tangent is given, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> arctan(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("arctan", x)
+    return lax.atan(x)
+
+
+atan = arctan
+
+
+@inlined()
+def sinh(x: Any, /) -> Array:
+    """Returns the hyperbolic sine, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> sinh(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("sinh", x)
+    return lax.sinh(x)
+
+
+@inlined()
+def cosh(x: Any, /) -> Array:
+    """Returns the hyperbolic cosine, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> cosh(0.0)
+      Array(1., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("cosh", x)
+    return lax.cosh(x)
+
+
+@inlined()
+def tanh(x: Any, /) -> Array:
+    """Returns the hyperbolic tangent, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> tanh(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("tanh", x)
+    return lax.tanh(x)
+
+
+@inlined()
+def arcsinh(x: Any, /) -> Array:
+    """Returns the inverse hyperbolic sine, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> arcsinh(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("arcsinh", x)
+    return lax.asinh(x)
+
+
+asinh = arcsinh
+
+
+@inlined()
+def arccosh(x: Any, /) -> Array:
+    """Returns the inverse hyperbolic cosine; NaN below 1, elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> arccosh(1.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("arccosh", x)
+    return lax.acosh(x)
+
+
+acosh = arccosh
+
+
+@inlined()
+def arctanh(x: Any, /) -> Array:
+    """Returns the inverse hyperbolic tangent; NaN outside [-1, 1], elementwise.
+
+    Args:
+      x: an array or scalar of numbers.
+
+    Example:
+      >>> arctanh(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("arctanh", x)
+    return lax.atanh(x)
+
+
+atanh = arctanh
+
+
+@inlined()
+def arctan2(x1: Any, x2: Any, /) -> Array:
+    """Returns the angle in radians of the point with ordinate ``x1`` and abscissa ``x2``.
+
+    Args:
+      x1: an array or scalar of real numbers.
+      x2: an array or scalar of real numbers.
+
+    Example:
+      >>> arctan2(0.0, 1.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x1, x2, _ = promote_args_inexact.pair("arctan2", x1, x2)
+    return lax.atan2(x1, x2)
+
+
+atan2 = arctan2
+
+
+@inlined()
+def deg2rad(x: Any, /) -> Array:
+    """Returns angles in degrees as angles in radians, elementwise.
+
+    Args:
+      x: an array or scalar of real numbers.
+
+    Example:
+      >>> deg2rad(180.0)
+      Array(3.1415927, dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("deg2rad", x)
+    return times_constant(x, np.pi / 180)
+
+
+@inlined()
+def rad2deg(x: Any, /) -> Array:
+    """Returns angles in radians as angles in degrees, elementwise.
+
+    Args:
+      x: an array or scalar of real numbers.
+
+    Example:
+      >>> rad2deg(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+    x, _ = promote_args_inexact.single("rad2deg", x)
+    return times_constant(x, 180 / np.pi)
+
+
+degrees = rad2deg
+radians = deg2rad

@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Universal functions: elementwise functions that can also reduce, accumulate and update."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import ShapeDtypeStruct, eval_shape, lax
+from olympus_ir.settings.naming import naming
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+
+from ..arrays.creation import asarray
+from ..core.axes import requested_dtype
+from ..core.compilation import compiled
+from ..core.promotion import check_arraylike, convert, ensure_array, result_type_of
+
+__all__ = ["ufunc"]
+
+_Kind = inspect.Parameter
+# What `inspect.signature` says of a universal function: that of a call, not of the function.
+_CALL_SIGNATURE = inspect.Signature(
+    [
+        _Kind("args", _Kind.VAR_POSITIONAL, annotation="Any"),
+        _Kind("out", _Kind.KEYWORD_ONLY, default=None, annotation="None"),
+        _Kind("where", _Kind.KEYWORD_ONLY, default=None, annotation="None"),
+    ],
+    return_annotation="Any",
+)
+
+
+class ufunc:
+    """An elementwise function with the methods of NumPy's universal functions.
+
+    Args:
+      func: the function of ``nin`` arrays.
+      nin: the number of arguments.
+      nout: the number of results.
+      name: the name that is shown; the function's where not given.
+      nargs: the number of arguments; ``nin`` where not given.
+      identity: the result of a reduction of nothing; None where there is none.
+      call: what a call runs, where that is not the function compiled.
+      reduce: what `reduce` runs, where a faster way than a loop is known.
+      accumulate: what `accumulate` runs, where a faster way than a loop is known.
+      at: what `at` runs, where a faster way than a loop is known.
+      reduceat: what `reduceat` runs, where a faster way than a loop is known.
+
+    Example:
+      >>> from olympus_numpy import add, arange
+      >>> add.reduce(arange(4)), add.accumulate(arange(4))
+      (Array(6, dtype=int32), Array([0, 1, 3, 6], dtype=int32))
+    """
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        /,
+        nin: int,
+        nout: int,
+        *,
+        name: str | None = None,
+        nargs: int | None = None,
+        identity: Any = None,
+        call: Callable[..., Any] | None = None,
+        reduce: Callable[..., Any] | None = None,
+        accumulate: Callable[..., Any] | None = None,
+        at: Callable[..., Any] | None = None,
+        reduceat: Callable[..., Any] | None = None,
+    ) -> None:
+        self.__name__ = name or func.__name__
+        self.__qualname__ = self.__name__
+        self.__doc__ = func.__doc__
+        self.__wrapped__ = func
+        self.__signature__ = _CALL_SIGNATURE
+        self._function = func
+        self._call = func if call is None else call
+        self._reduce = reduce
+        self._accumulate = accumulate
+        self._at = at
+        self._reduceat = reduceat
+        self._nin = nin
+        self._nout = nout
+        self._nargs = nin if nargs is None else nargs
+        self._identity = identity
+
+    nin = property(lambda self: self._nin, doc="The number of arguments.")
+    nout = property(lambda self: self._nout, doc="The number of results.")
+    nargs = property(lambda self: self._nargs, doc="The number of arguments.")
+    identity = property(lambda self: self._identity, doc="The result of reducing nothing, or None.")
+
+    def __repr__(self) -> str:
+        return f"<jnp.ufunc '{self.__name__}'>"
+
+    def __hash__(self) -> int:
+        return hash((self._function, self.__name__, self._identity, self._nin, self._nout))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, ufunc)
+            and (self._function, self.__name__, self._nin, self._nout)
+            == (other._function, other.__name__, other._nin, other._nout)
+        )
+
+    def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
+        """Applies the function to arrays, broadcast against each other."""
+        if out is not None:
+            raise NotImplementedError(f"out argument of {self}")
+        if where is not None:
+            raise NotImplementedError(f"where argument of {self}")
+        if len(args) != self._nin:
+            raise TypeError(
+                f"{self.__name__}() takes {self._nin} positional argument"
+                f"{'' if self._nin == 1 else 's'} but {len(args)} were given"
+            )
+        return self._call(*args)
+
+    def _check_binary(self, method: str) -> None:
+        if self._nin != 2:
+            raise ValueError(f"{self.__name__}.{method} only supported for binary ufuncs")
+        if self._nout != 1:
+            raise ValueError(
+                f"{self.__name__}.{method} only supported for functions returning a single value"
+            )
+
+    def _result_dtype(self, *operands: Any) -> Any:
+        """The dtype that the function makes of elements of operands."""
+        elements = [ShapeDtypeStruct((), operand.dtype) for operand in operands]
+        return eval_shape(self._function, *elements).dtype
+
+    def reduce(
+        self,
+        a: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Array:
+        """Combines the elements along an axis.
+
+        Args:
+          a: an array.
+          axis: the axis, or several; None for all.
+          dtype: the dtype of the result.
+          out: not supported.
+          keepdims: whether the axes are kept with size one.
+          initial: the value to begin with.
+          where: which elements take part.
+        """
+        self._check_binary("reduce")
+        if out is not None:
+            raise NotImplementedError(f"out argument of {self.__name__}.reduce()")
+        if dtype is not None:
+            dtype = requested_dtype(f"{self.__name__}.reduce", dtype)
+        if initial is not None:
+            check_arraylike(f"{self.__name__}.reduce", initial)
+        if where is not None:
+            check_arraylike(f"{self.__name__}.reduce", where)
+            if self._identity is None and initial is None:
+                raise ValueError(
+                    f"reduction operation {self.__name__!r} does not have an identity, so to use a "
+                    "where mask one has to specify 'initial'."
+                )
+            if np.dtype(ensure_array(where).dtype) != np.bool_:
+                raise ValueError(f"where argument must have dtype=bool; got dtype={where.dtype}")
+        if self._reduce is not None:
+            return self._reduce(
+                a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where
+            )
+        if isinstance(axis, list):
+            axis = tuple(axis)
+        return _compiled_method(self, "_loop_reduce", ("axis", "dtype", "keepdims"))(
+            a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where
+        )
+
+    def _loop_reduce(
+        self, a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
+    ) -> Any:
+        check_arraylike(f"{self.__name__}.reduce", a)
+        a = ensure_array(a)
+        axes = _canonical_axes(axis, a.ndim)
+        kept = tuple(1 if d in axes else size for d, size in enumerate(a.shape))
+        rest = [d for d in range(a.ndim) if d not in axes]
+        shape = tuple(a.shape[d] for d in rest)
+        length = math.prod(a.shape[d] for d in axes)
+
+        def in_line(x: Any) -> Any:
+            return lax.reshape(lax.transpose(x, (*axes, *rest)), (length, *shape))
+
+        mask = None
+        if where is not None:
+            mask = in_line(
+                lax.broadcast_in_dim(where, a.shape, tuple(range(a.ndim - where.ndim, a.ndim)))
+            )
+        a = in_line(a)
+        a = convert(a, self._result_dtype(a, a) if dtype is None else dtype)
+        if initial is None:
+            initial = self._identity
+        start = 0
+        if initial is None:
+            if length == 0:
+                raise ValueError(
+                    f"zero-size array to reduction operation {self.__name__} which has no identity"
+                )
+            carry, start = lax.index_in_dim(a, 0, 0, keepdims=False), 1
+        else:
+            carry = lax.broadcast(convert(ensure_array(initial), a.dtype), shape)
+
+        def step(i: Any, carry: Any) -> Any:
+            element = lax.dynamic_index_in_dim(a, i, 0, keepdims=False)
+            combined = convert(self._function(carry, element), a.dtype)
+            if mask is None:
+                return combined
+            return lax.select(lax.dynamic_index_in_dim(mask, i, 0, keepdims=False), combined, carry)
+
+        result = convert(carry, a.dtype)
+        if start < length:
+            result = lax.fori_loop(start, length, step, result)
+        return lax.reshape(result, kept) if keepdims else result
+
+    def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
+        """Combines each element with all before it along an axis.
+
+        Args:
+          a: an array.
+          axis: the axis.
+          dtype: the dtype of the result.
+          out: not supported.
+        """
+        self._check_binary("accumulate")
+        if out is not None:
+            raise NotImplementedError(f"out argument of {self.__name__}.accumulate()")
+        if dtype is not None:
+            dtype = requested_dtype(f"{self.__name__}.accumulate", dtype)
+        if self._accumulate is not None:
+            return self._accumulate(a, axis=axis, dtype=dtype)
+        return _compiled_method(self, "_loop_accumulate", ("axis", "dtype"))(
+            a, axis=axis, dtype=dtype
+        )
+
+    def _loop_accumulate(self, a: Any, *, axis: Any, dtype: Any) -> Any:
+        check_arraylike(f"{self.__name__}.accumulate", a)
+        a = ensure_array(a)
+        a = convert(a, self._result_dtype(a, a) if dtype is None else dtype)
+        if axis is None or isinstance(axis, tuple):
+            raise ValueError("accumulate does not allow multiple axes")
+        (axis,) = _canonical_axes(axis, a.ndim)
+        a = _front(a, axis)
+        if a.shape[0] == 0:
+            return _back(a, axis)
+
+        def step(carry: Any, element: Any) -> Any:
+            carry = convert(self._function(carry, element), a.dtype)
+            return carry, carry
+
+        first = lax.index_in_dim(a, 0, 0, keepdims=False)
+        _, others = lax.scan(step, first, lax.slice_in_dim(a, 1, None, axis=0))
+        return _back(lax.concatenate([lax.expand_dims(first, (0,)), others], 0), axis)
+
+    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array:
+        """Returns an array in which the function has been applied at some indices, one by one.
+
+        Args:
+          a: an array; it is not changed.
+          indices: what would stand in brackets.
+          b: the second argument of a binary function.
+          inplace: must be False, to say that the caller knows that ``a`` is not changed.
+        """
+        if inplace:
+            raise NotImplementedError(
+                f"Because {naming.library} arrays are immutable, olympus.numpy ufunc.at() cannot "
+                "operate "
+                "inplace like NumPy's: call it with inplace=False and use what it returns."
+            )
+        check_arraylike(f"{self.__name__}.at", a)
+        a = asarray(a)
+        given = 1 + (b is not None)
+        if given != self._nin:
+            raise TypeError(
+                f"{self.__name__}.at() applies a function of {self._nin} positional "
+                f"argument{'' if self._nin == 1 else 's'}, but {given} were given"
+            )
+        if self._at is not None:
+            return self._at(a, indices, b)
+        if self._nin == 1:
+            return a.at[indices].apply(self._function)
+        return self._loop_at(a, indices, b)
+
+    def _loop_at(self, a: Any, indices: Any, b: Any) -> Any:
+        """Element by element, in order: indices may repeat."""
+        positions = lax.reshape(lax.iota(np.dtype(np.int32), math.prod(a.shape)), a.shape)[indices]
+        b = asarray(b)
+        dtype = self._result_dtype(a, b)
+        a, b = convert(a, dtype), convert(b, dtype)
+        shape = positions.shape
+        values = lax.broadcast_in_dim(b, shape, tuple(range(len(shape) - b.ndim, len(shape))))
+        count = math.prod(shape)
+        if not count:
+            return a
+        values, positions = lax.reshape(values, (count,)), lax.reshape(positions, (count,))
+        flat = lax.reshape(a, (math.prod(a.shape),))
+
+        def step(i: Any, flat: Any) -> Any:
+            position = lax.dynamic_index_in_dim(positions, i, 0, keepdims=False)
+            old = lax.dynamic_index_in_dim(flat, position, 0, keepdims=False)
+            new = self._function(old, lax.dynamic_index_in_dim(values, i, 0, keepdims=False))
+            return lax.dynamic_update_index_in_dim(flat, convert(new, flat.dtype), position, 0)
+
+        return lax.reshape(lax.fori_loop(0, count, step, flat), a.shape)
+
+    def reduceat(
+        self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
+    ) -> Array:
+        """Reduces slices of an axis: from each index to the next, of the last one to the end.
+
+        Where an index is not below the next one, the element at it is taken.
+
+        Args:
+          a: an array.
+          indices: where the slices begin, an array of one dimension.
+          axis: the axis.
+          dtype: the dtype of the result.
+          out: not supported.
+        """
+        self._check_binary("reduceat")
+        if out is not None:
+            raise NotImplementedError(f"out argument of {self.__name__}.reduceat()")
+        if dtype is not None:
+            dtype = requested_dtype(f"{self.__name__}.reduceat", dtype)
+        check_arraylike(f"{self.__name__}.reduceat", a, indices)
+        a, indices = ensure_array(a), ensure_array(indices)
+        if indices.ndim != 1:
+            raise ValueError(
+                f"reduceat: indices must be one-dimensional, got indices.shape={indices.shape}"
+            )
+        if not dtypes.issubdtype(indices.dtype, np.integer):
+            raise ValueError(
+                f"reduceat: indices must have an integer type, got {dtypes.name_of(indices.dtype)}"
+            )
+        if self._reduceat is not None:
+            return self._reduceat(a, indices, axis=axis, dtype=dtype)
+        if dtype is None:
+            dtype, _ = result_type_of(a, ShapeDtypeStruct((), self._result_dtype(a, a)))
+        a = convert(a, dtype)
+        if axis is None or isinstance(axis, tuple | list):
+            raise ValueError("reduceat requires a single integer axis.")
+        (axis,) = _canonical_axes(axis, a.ndim)
+        a = _front(a, axis)
+        length = a.shape[0]
+        ends = lax.concatenate(
+            [lax.slice_in_dim(indices, 1, None, axis=0), np.full((1,), length, indices.dtype)], 0
+        )
+
+        from olympus_batching import vmap  # here, since importing this module must stay quick
+
+        def one(start: Any, end: Any) -> Any:
+            first = lax.dynamic_index_in_dim(a, start, 0, keepdims=False)
+
+            def step(i: Any, carry: Any) -> Any:
+                inside = lax.bitwise_and(lax.gt(i, start), lax.lt(i, end))
+                combined = self._function(carry, lax.dynamic_index_in_dim(a, i, 0, keepdims=False))
+                return lax.select_n(inside, carry, convert(combined, a.dtype))
+
+            return lax.fori_loop(0, length, step, first)
+
+        return _back(
+            vmap(one)(convert(indices, np.dtype(np.int32)), convert(ends, np.dtype(np.int32))), axis
+        )
+
+    def outer(self, A: Any, B: Any, /) -> Array:
+        """Applies the function to all pairs of an element of ``A`` and one of ``B``.
+
+        Args:
+          A: an array.
+          B: an array.
+        """
+        if self._nin != 2:
+            raise ValueError("outer only supported for binary ufuncs")
+        if self._nout != 1:
+            raise ValueError("outer only supported for functions returning a single value")
+        check_arraylike(f"{self.__name__}.outer", A, B)
+        A, B = ensure_array(A), ensure_array(B)
+        return self(lax.reshape(A, (*A.shape, *(1,) * B.ndim)), B)
+
+
+# The compiled methods of each ufunc, made when they are first used.
+_methods: dict[tuple[int, str], Any] = {}
+
+
+def _compiled_method(function: ufunc, method: str, static_argnames: tuple[str, ...]) -> Any:
+    key = (id(function), method)
+    if key not in _methods:
+        _methods[key] = compiled(
+            getattr(function, method), static_argnames, name=f"{function.__name__}{method}"
+        )
+    return _methods[key]
+
+
+def _canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(range(ndim))
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    for one in axes:
+        if not -ndim <= one < ndim:
+            raise ValueError(f"axis {one} is out of bounds for array of dimension {ndim}")
+    return tuple(one % ndim for one in axes)
+
+
+def _front(x: Any, axis: int) -> Any:
+    return lax.transpose(x, (axis, *(d for d in range(x.ndim) if d != axis)))
+
+
+def _back(x: Any, axis: int) -> Any:
+    order = list(range(1, x.ndim))
+    order.insert(axis, 0)
+    return lax.transpose(x, tuple(order))

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Applying functions of scalars, vectors or slices to whole arrays, by `vmap`."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_batching import vmap
+from olympus_ir import lax
+from olympus_ir.trees.wrapping import wraps
+from olympus_ir.types.arrays import Array
+
+from ..arrays.creation import asarray
+from ..arrays.shaping import expand_dims
+from ..core.axes import canonical_axis
+from ..core.promotion import broadcast_shapes, check_arraylike, check_ranks, ensure_array
+from .ufunc import ufunc
+
+__all__ = ["apply_along_axis", "apply_over_axes", "frompyfunc", "vectorize"]
+
+Signature = tuple[list[tuple[str, ...]], list[tuple[str, ...]]]
+
+_ARGUMENT = r"\((?:\w+(?:,\w+)*)?\)"
+_ARGUMENTS = rf"{_ARGUMENT}(?:,{_ARGUMENT})*"
+_SIGNATURE = re.compile(rf"^{_ARGUMENTS}->{_ARGUMENTS}$")
+
+
+def _parse_signature(signature: str) -> Signature:
+    compact = re.sub(r"\s+", "", signature)
+    if not _SIGNATURE.match(compact):
+        raise ValueError(f"not a valid gufunc signature: {signature}")
+    sides = compact.split("->")
+    inputs, outputs = (
+        [tuple(re.findall(r"\w+", one)) for one in re.findall(_ARGUMENT, side)] for side in sides
+    )
+    return inputs, outputs
+
+
+def _core_sizes(
+    shape: tuple[int, ...], names: tuple[str, ...], sizes: dict[str, int], context: str
+) -> None:
+    """Enters the sizes of an argument's core dimensions, and checks those entered already."""
+    if not names:
+        return
+    if len(shape) < len(names):
+        raise ValueError(
+            f"input with shape {shape} does not have enough dimensions for all core dimensions "
+            f"{names} {context}"
+        )
+    for name, size in zip(names, shape[-len(names) :], strict=True):
+        if sizes.setdefault(name, size) != size:
+            raise ValueError(
+                f"inconsistent size for core dimension {name!r}: {size} vs {sizes[name]} {context}"
+            )
+
+
+def _check_outputs(
+    results: Any, outputs: Sequence[tuple[str, ...]], sizes: dict[str, int], context: str
+) -> None:
+    if len(outputs) > 1 and not isinstance(results, tuple):
+        raise TypeError(f"output must be a tuple of {len(outputs)}, got {results!r} {context}")
+    arrays = results if isinstance(results, tuple) else (results,)
+    if len(arrays) != len(outputs):
+        raise TypeError(
+            f"wrong number of output arguments: expected {len(outputs)}, got {len(arrays)} "
+            f"{context}"
+        )
+    for array, names in zip(arrays, outputs, strict=True):
+        shape = np.shape(array)
+        if len(shape) != len(names):
+            raise ValueError(
+                f"output shape {shape} does not match core dimensions {names} {context}"
+            )
+        _core_sizes(shape, names, sizes, context)
+
+
+def vectorize(
+    pyfunc: Callable[..., Any],
+    *,
+    excluded: Collection[int | str] = frozenset(),
+    signature: str | None = None,
+) -> Callable[..., Any]:
+    """Returns a function that applies another to all elements, or slices, of broadcast arrays.
+
+    Args:
+      pyfunc: a function that can be traced.
+      excluded: positions and names of arguments that are passed as they are.
+      signature: the core dimensions of arguments and results, such as ``"(n,m),(m)->(n)"``; scalars
+        where not given.
+
+    Example:
+      >>> from olympus_numpy import array, dot
+      >>> vectorize(dot, signature="(n),(n)->()")(array([[1, 2], [3, 4]]), array([1, 1]))
+      Array([3, 7], dtype=int32)
+    """
+    if any(not isinstance(one, str | int) for one in excluded):
+        raise TypeError(
+            "olympus.numpy.vectorize can only exclude integer or string arguments, but excluded="
+            f"{set(excluded)!r}"
+        )
+    if any(isinstance(one, int) and one < 0 for one in excluded):
+        raise ValueError(f"excluded={set(excluded)!r} contains negative numbers")
+    parsed = None if signature is None else _parse_signature(signature)
+
+    context = f"on vectorized function with excluded={excluded!r} and signature={signature!r}"
+
+    @wraps(pyfunc)
+    def vectorized(*args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(one, int) and one >= len(args) for one in excluded):
+            raise ValueError(f"excluded={excluded!r} is invalid for {len(args)} argument(s)")
+        names = sorted(name for name in kwargs if name not in excluded)
+        positions = [place for place in range(len(args)) if place not in excluded]
+        inputs, outputs = parsed or ([()] * (len(positions) + len(names)), None)
+        if len(inputs) != len(positions) + len(names):
+            raise TypeError(
+                f"wrong number of positional arguments: expected {len(inputs)}, got "
+                f"{len(positions) + len(names)} for the signature {signature!r}"
+            )
+        # None is passed as it is.
+        absent = {k for k, place in enumerate(positions) if args[place] is None}
+        if any(inputs[k] for k in absent):
+            raise ValueError(f"Cannot pass None at locations {absent} {context}")
+        inputs = [names for k, names in enumerate(inputs) if k not in absent]
+        positions = [place for place in positions if args[place] is not None]
+
+        def of_vectorized(*values: Any) -> Any:
+            full = list(args)
+            for place, value in zip(positions, values, strict=False):
+                full[place] = value
+            named = dict(zip(names, values[len(positions) :], strict=True))
+            return pyfunc(*full, **{**kwargs, **named})
+
+        arrays = [args[place] for place in positions] + [kwargs[name] for name in names]
+        return _apply(of_vectorized, list(map(asarray, arrays)), inputs, outputs, context)
+
+    return vectorized
+
+
+def _apply(
+    fun: Callable[..., Any],
+    arrays: list[Any],
+    inputs: Sequence[tuple[str, ...]],
+    outputs: Sequence[tuple[str, ...]] | None,
+    context: str,
+) -> Any:
+    sizes: dict[str, int] = {}
+    for array, names in zip(arrays, inputs, strict=True):
+        _core_sizes(array.shape, names, sizes, context)
+    loop_shapes = [
+        array.shape[: array.ndim - len(names)] for array, names in zip(arrays, inputs, strict=True)
+    ]
+    check_ranks(f"vectorize {context}", loop_shapes)
+    loop_shape = broadcast_shapes(*loop_shapes)
+    # A dimension that an argument lacks, or has with size one, is not mapped over.
+    mapped = [
+        [
+            position >= len(loop_shape) - len(own)
+            and own[position - (len(loop_shape) - len(own))] == size != 1
+            for position, size in enumerate(loop_shape)
+        ]
+        for own in loop_shapes
+    ]
+    squeezed = [
+        lax.squeeze(array, tuple(axis for axis, size in enumerate(own) if size == 1))
+        for array, own in zip(arrays, loop_shapes, strict=True)
+    ]
+
+    def checked(*args: Any) -> Any:
+        results = fun(*args)
+        if outputs is not None:
+            _check_outputs(results, outputs, dict(sizes), context)
+        return results
+
+    call = checked
+    added = []
+    for position in reversed(range(len(loop_shape))):
+        if loop_shape[position] == 1:
+            added.append(position)
+            continue
+        in_axes = tuple(0 if one[position] else None for one in mapped)
+        if all(axis is None for axis in in_axes):
+            added.append(position)  # of size zero or one in all arguments
+            continue
+        call = vmap(call, in_axes=in_axes)
+    results = call(*squeezed)
+    if not added:
+        return results
+    many = isinstance(results, tuple)
+    restored = tuple(
+        expand_dims(result, tuple(sorted(added))) for result in (results if many else (results,))
+    )
+    return restored if many else restored[0]
+
+
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """Returns the results of a function of vectors, applied to all lines along an axis.
+
+    Args:
+      func1d: a function of a vector that can be traced.
+      axis: the axis; the results' dimensions take its place.
+      arr: an array.
+      *args: passed to the function.
+      **kwargs: passed to the function.
+
+    Example:
+      >>> from olympus_numpy import array, sum
+      >>> apply_along_axis(sum, 0, array([[1, 2], [3, 4]]))
+      Array([4, 6], dtype=int32)
+    """
+    check_arraylike("apply_along_axis", arr)
+    arr = ensure_array(arr)
+    axis = canonical_axis(axis, arr.ndim)
+
+    def call(line: Any) -> Any:
+        return func1d(line, *args, **kwargs)
+
+    for _ in range(axis + 1, arr.ndim):
+        call = vmap(call, in_axes=1, out_axes=-1)
+    for _ in range(axis):
+        call = vmap(call, in_axes=0, out_axes=0)
+    return call(arr)
+
+
+def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int]) -> Array:
+    """Returns the result of a reduction applied over axes one after another, which are kept.
+
+    Args:
+      func: called with an array and an axis.
+      a: an array.
+      axes: the axes.
+
+    Example:
+      >>> from olympus_numpy import ones, sum
+      >>> apply_over_axes(sum, ones((2, 3)), [0, 1])
+      Array([[6.]], dtype=float32)
+    """
+    check_arraylike("apply_over_axes", a)
+    a = ensure_array(a)
+    for axis in np.atleast_1d(axes):
+        axis = canonical_axis(operator.index(axis), a.ndim)
+        result = func(a, axis)
+        if result.ndim == a.ndim:
+            a = result
+        elif result.ndim == a.ndim - 1:
+            a = expand_dims(result, axis)
+        else:
+            raise ValueError("function is not returning an array of the correct shape")
+    return a
+
+
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+    """Returns a `ufunc` that applies a function of scalars elementwise.
+
+    Args:
+      func: a function of ``nin`` scalars that can be traced.
+      nin: the number of arguments.
+      nout: the number of results.
+      identity: the result of a reduction of nothing.
+
+    Example:
+      >>> from olympus_numpy import arange
+      >>> frompyfunc(lambda x, y: x + 2 * y, 2, 1)(arange(3), 1)
+      Array([2, 3, 4], dtype=int32)
+    """
+    if not callable(func):
+        raise TypeError(f"frompyfunc: func must be a function, got {func!r}")
+    nin, nout = operator.index(nin), operator.index(nout)
+
+    def elementwise(*args: Any) -> Any:
+        check_arraylike(elementwise.__name__, *args)
+        return vectorize(func)(*args)
+
+    elementwise.__name__ = getattr(func, "__name__", "frompyfunc")
+    elementwise.__doc__ = func.__doc__
+    return ufunc(elementwise, nin, nout, name=elementwise.__name__, identity=identity)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slices inserted into arrays and deleted from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.programs.tracing import Tracer, concrete_or_error
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+
+from ..arrays.selection import clip
+from ..arrays.shaping import ravel
+from ..core.axes import canonical_axis
+from ..core.promotion import broadcast_shapes, check_arraylike, convert, ensure_array, spread
+from .taking import wrapped
+
+__all__ = ["delete", "insert"]
+
+_int32 = np.dtype(np.int32)
+
+
+def delete(
+    arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+) -> Array:
+    """Returns an array without some slices along an axis.
+
+    Args:
+      arr: an array.
+      obj: which: an integer, a slice, or an array of integers or booleans. Integers may be traced
+        where there is one, or with ``assume_unique_indices``.
+      axis: the axis; where not given, the array is flattened.
+      assume_unique_indices: a promise that no index occurs twice.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> delete(array([1, 2, 3]), 1)
+      Array([1, 3], dtype=int32)
+    """
+    check_arraylike("delete", arr)
+    arr = ensure_array(arr)
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    axis = canonical_axis(axis, arr.ndim)
+    size = arr.shape[axis]
+    if isinstance(obj, slice):
+        kept = np.delete(np.arange(size), obj)
+        return arr[(slice(None),) * axis + (kept,)]
+    obj = ensure_array(np.asarray(obj) if isinstance(obj, list | tuple) else obj)
+    if obj.dtype == np.bool_:
+        mask = concrete_or_error(np.asarray, obj, "'obj' array argument of olympus.numpy.delete()")
+        if mask.shape != (size,):
+            raise ValueError(
+                "np.delete(arr, obj): for boolean indices, obj must be one-dimensional "
+                "with length matching specified axis."
+            )
+        return arr[(slice(None),) * axis + (~mask,)]
+    if not dtypes.issubdtype(obj.dtype, np.integer) and obj.size:
+        raise IndexError(f"delete: indices must be integers, got dtype {obj.dtype}")
+    if obj.ndim == 0 and not isinstance(obj, Tracer) and not -size <= int(obj) < size:
+        raise IndexError(f"index {int(obj)} is out of bounds for axis {axis} with size {size}")
+    if obj.ndim == 0 or assume_unique_indices:
+        return _delete_traced(arr, wrapped(convert(ravel(obj), _int32), size), axis)
+    places = concrete_or_error(
+        np.asarray,
+        obj,
+        "'obj' array argument of olympus.numpy.delete(). Consider passing "
+        "assume_unique_indices=True.",
+    )
+    kept = np.delete(np.arange(size), places.astype(np.int64) if not places.size else places)
+    return arr[(slice(None),) * axis + (kept,)]
+
+
+def _delete_traced(arr: Any, places: Any, axis: int) -> Any:
+    """Each remaining slice comes from as many places further as deleted ones lie before it."""
+    size, count = arr.shape[axis], places.shape[0]
+    places = lax.sort(clip(places, 0, size))
+    before = lax.sub(places, lax.iota(_int32, count))
+    remaining = lax.iota(_int32, size - count)
+    passed = lax.ge(lax.expand_dims(remaining, (1,)), lax.expand_dims(before, (0,)))
+    source = lax.add(remaining, lax.reduce_sum(convert(passed, _int32), (1,)))
+    return arr[(slice(None),) * axis + (source,)]
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
+    """Returns an array with slices inserted along an axis.
+
+    Args:
+      arr: an array.
+      obj: before which places: an integer, a slice or integers; they may be traced.
+      values: what is inserted, broadcast.
+      axis: the axis; where not given, the array is flattened.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> insert(array([1, 3]), 1, 2)
+      Array([1, 2, 3], dtype=int32)
+    """
+    check_arraylike("insert", arr, 0 if isinstance(obj, slice) else obj, values)
+    arr = ensure_array(arr)
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    axis = canonical_axis(axis, arr.ndim)
+    size = arr.shape[axis]
+    values = convert(ensure_array(values), arr.dtype)
+    if isinstance(obj, slice):
+        obj = np.arange(*obj.indices(size))
+    places = ensure_array(obj)
+    if places.ndim > 1:
+        raise ValueError("insert(): obj must be a slice, a one-dimensional array, or a scalar.")
+    if values.ndim == 0:
+        values = lax.expand_dims(values, tuple(range(arr.ndim)))
+    values = lax.expand_dims(values, tuple(range(arr.ndim - values.ndim)))
+    if places.ndim == 0:
+        # The values' first dimension is the inserted one.
+        order = list(range(1, arr.ndim))
+        order.insert(axis, 0)
+        values = lax.transpose(values, tuple(order))
+    places = wrapped(convert(ravel(places), _int32), size)
+    count = max(places.shape[0], values.shape[axis])
+    shape = (*arr.shape[:axis], count, *arr.shape[axis + 1 :])
+    values = spread(values, broadcast_shapes(values.shape, shape))
+    places = clip(spread(places, (count,)), 0, size)
+    order = lax.sort((places, lax.iota(_int32, count)), num_keys=1)[1]
+    # In order, each inserted slice comes after the ones inserted before it.
+    targets = lax.add(places, _rank_of(order, count))
+    total = (*arr.shape[:axis], size + count, *arr.shape[axis + 1 :])
+    mask = lax.full((size + count,), np.array(False)).at[targets].set(True)
+    old = lax.sub(lax.cumsum(convert(lax.bitwise_not(mask), _int32), 0), np.int32(1))
+    prefix = (slice(None),) * axis
+    result = (
+        arr.at[(*prefix, old)].get(mode="clip") if size else lax.full(total, values.dtype.type(0))
+    )
+    return result.at[(*prefix, targets)].set(values)
+
+
+def _rank_of(order: Any, count: int) -> Any:
+    """For each element, at which place of a sorted order it comes."""
+    ranks = lax.full((count,), np.int32(0))
+    return ranks.at[order].set(lax.iota(_int32, count))

@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands in brackets, taken apart once.
+
+An index becomes a *layout*, a hashable tuple with one entry for each element of it, and a list of
+operands for what is not known before a program runs. A program is compiled once for each layout, so
+that ``x[3]`` and ``x[4]`` are two calls of one program: eager indices keep places among the
+operands and sizes in the layout. While an olympuspr is being recorded, all that is known goes into
+the layout.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from olympus_ir.diagnostics.errors import NonConcreteBooleanIndexError
+from olympus_ir.lax.sizes import max_dim, min_dim
+from olympus_ir.programs.tracing import Tracer, is_constant_dim
+from olympus_ir.settings.naming import naming
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+
+from ..arrays.creation import asarray
+
+__all__ = ["ARRAY", "COMPUTED", "FIXED", "FLAG", "GAP", "NEW", "PLACE", "SLICE", "WINDOW", "parse"]
+
+# Kinds of entries, each the first element of a tuple.
+NEW = 0  # (NEW,): a new dimension of size one
+FIXED = 1  # (FIXED, i): the integer i, counted from the start, maybe out of range
+PLACE = 2  # (PLACE,): an integer among the operands, counted from the start
+COMPUTED = 3  # (COMPUTED,): an integer among the operands, maybe negative
+SLICE = 4  # (SLICE, start, size, step): `size` elements from the lowest one, `start`
+WINDOW = 5  # (WINDOW, size, step): likewise, the lowest one being among the operands
+ARRAY = 6  # (ARRAY,): an array of integers among the operands
+FLAG = 7  # (FLAG, n): a single truth value: a new dimension of size n, one or zero
+GAP = 8  # (GAP,): an ellipsis of no dimensions, which parts the arrays around it all the same
+
+# In slices a negative step means that the elements come in falling order.
+
+Entry = tuple
+Layout = tuple[Entry, ...]
+
+_NEW_ENTRY = (NEW,)
+_PLACE_ENTRY = (PLACE,)
+_COMPUTED_ENTRY = (COMPUTED,)
+_ARRAY_ENTRY = (ARRAY,)
+_GAP_ENTRY = (GAP,)
+
+
+def parse(shape: tuple[int, ...], index: Any, fixed: bool) -> tuple[Layout, list[Any]]:
+    """Takes an index of an array of some shape apart.
+
+    Args:
+      shape: the array's shape.
+      index: what stands in brackets.
+      fixed: whether known integers go into the layout rather than among the operands.
+
+    Returns:
+      The layout, which speaks of all dimensions of the array, and the operands.
+
+    Raises:
+      IndexError: where the index does not fit the shape.
+      TypeError: where it is not an index.
+      NonConcreteBooleanIndexError: where a mask is traced.
+    """
+    parts = index if index.__class__ is tuple else (_single(index),)
+    layout: list[Entry] = []
+    operands: list[Any] = []
+    axis = 0
+    for position, part in enumerate(parts):
+        kind = part.__class__
+        if kind is int:
+            _check_rank(axis, shape, parts)
+            _add_integer(part, shape[axis], axis, fixed, layout, operands)
+            axis += 1
+        elif kind is slice:
+            _check_rank(axis, shape, parts)
+            _add_slice(part, shape[axis], position, fixed, layout, operands)
+            axis += 1
+        elif part is None:
+            layout.append(_NEW_ENTRY)
+        elif part is Ellipsis:
+            remaining = _dimensions(parts[position + 1 :])
+            count = len(shape) - axis - remaining
+            if count < 0:
+                _raise_rank(shape, parts)
+            layout += [(SLICE, 0, size, 1) for size in shape[axis : axis + count]]
+            if count == 0:
+                layout.append(_GAP_ENTRY)
+            axis += count
+        else:
+            axis = _add_other(part, shape, axis, parts, fixed, layout, operands)
+    layout += [(SLICE, 0, size, 1) for size in shape[axis:]]
+    return tuple(layout), operands
+
+
+def _single(index: Any) -> Any:
+    """An index that is not a tuple."""
+    if index.__class__ is list or (
+        isinstance(index, Sequence) and not isinstance(index, str | bytes | Array)
+    ):
+        raise TypeError(
+            "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
+            f"`arr[array(seq)]` instead of `arr[seq]`. Got index {index!r}."
+        )
+    return index
+
+
+def _dimensions(parts: Sequence[Any]) -> int:
+    """How many dimensions of the array the elements of an index stand for."""
+    count = 0
+    for part in parts:
+        if part is Ellipsis:
+            raise IndexError("an index can only have a single ellipsis ('...')")
+        if part is None or part.__class__ is bool or isinstance(part, np.bool_):
+            continue
+        dtype = getattr(part, "dtype", None)
+        if dtype is not None and dtype == np.bool_:
+            count += part.ndim
+        elif part.__class__ is list:
+            array = np.asarray(part) if not _has_arrays(part) else None
+            is_mask = array is not None and array.dtype == np.bool_
+            count += array.ndim if is_mask else 1  # type: ignore[union-attr]
+        else:
+            count += 1
+    return count
+
+
+def _check_rank(axis: int, shape: tuple, parts: Sequence[Any]) -> None:
+    if axis >= len(shape):
+        _raise_rank(shape, parts)
+
+
+def _raise_rank(shape: tuple, parts: Sequence[Any]) -> NoReturn:
+    given = _dimensions([part for part in parts if part is not Ellipsis])
+    raise IndexError(
+        f"Too many indices: array is {len(shape)}-dimensional, but {given} were indexed"
+    )
+
+
+def check_fixed_places(shape: tuple[int, ...], index: Any) -> None:
+    """Raises IndexError where a Python integer of an index is out of range.
+
+    Args:
+      shape: the array's shape.
+      index: what stands in brackets.
+    """
+    parts = index if isinstance(index, tuple) else (index,)
+    consumed = _dimensions([part for part in parts if part is not Ellipsis])
+    axis = 0
+    for part in parts:
+        if part is Ellipsis:
+            axis += len(shape) - consumed
+        elif part is not None:
+            is_integer = isinstance(part, int | np.integer) and not isinstance(part, bool)
+            if is_integer and axis < len(shape) and not -shape[axis] <= part < shape[axis]:
+                raise IndexError(
+                    f"index {part} out of bounds for axis {axis} with size {shape[axis]}: "
+                    "check_static_indices is set"
+                )
+            axis += _dimensions((part,))
+
+
+# ---- integers and slices ----
+
+
+def _add_integer(
+    index: int, size: int, axis: int, fixed: bool, layout: list[Entry], operands: list[Any]
+) -> None:
+    if size == 0:
+        raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+    if index < 0:
+        index += size
+    if fixed:
+        layout.append((FIXED, index))
+    else:
+        layout.append(_PLACE_ENTRY)
+        operands.append(index)
+
+
+def _add_slice(
+    part: slice, size: int, position: int, fixed: bool, layout: list[Entry], operands: list[Any]
+) -> None:
+    if part.start is None and part.stop is None and part.step is None:
+        layout.append((SLICE, 0, size, 1))
+        return
+    bounds = {part.start.__class__, part.stop.__class__, part.step.__class__}
+    if type(size) is not int or not (bounds <= _PLAIN_BOUNDS or _are_numbers(part)):
+        layout.append((SLICE, *symbolic_slice(part, size, position)))
+        return
+    start, stop, step = _slice_indices(part, size, position)
+    count = len(range(start, stop, step))
+    if step < 0:
+        start += (count - 1) * step
+    if count < 2:
+        step = 1
+        start = start if count else 0
+    if fixed or count == size:
+        layout.append((SLICE, start, count, step))
+    else:
+        layout.append((WINDOW, count, step))
+        operands.append(start)
+
+
+_PLAIN_BOUNDS = {int, None.__class__}
+
+
+def _are_numbers(part: slice) -> bool:
+    return all(map(is_constant_dim, (part.start, part.stop, part.step)))
+
+
+def symbolic_slice(part: slice, size: Any, position: int) -> tuple[Any, Any, Any]:
+    """Start, number of elements and step of a slice, where sizes may be symbolic.
+
+    Of slices that run backwards the start is the last element they reach.
+    """
+    for value in (part.start, part.stop, part.step):
+        if isinstance(value, Tracer):
+            _slice_indices(part, 0, position)  # raises
+    step = 1 if part.step is None else part.step
+    is_integer = isinstance(step, int | np.integer) or not is_constant_dim(step)
+    if not is_integer or step == 0:
+        raise IndexError(
+            f"the step of a slice must be an integer other than zero, got {part} at position "
+            f"{position} of the index of a dimension of size {size}"
+        )
+
+    def bound(value: Any, default: Any, lowest: Any, highest: Any) -> Any:
+        if value is None:
+            return default
+        if value < 0:
+            return max_dim(lowest, value + size)
+        return min_dim(highest, value)
+
+    step = int(step) if is_constant_dim(step) else step
+    if step > 0:
+        start, stop = bound(part.start, 0, 0, size), bound(part.stop, size, 0, size)
+        count = max_dim(0, stop - start + step - 1) // step
+        return (start, count, step) if _may_be_some(count) else (0, 0, 1)
+    start = bound(part.start, size - 1, -1, size - 1)
+    stop = bound(part.stop, -1, -1, size - 1)
+    count = max_dim(0, start - stop - step - 1) // -step
+    return (start + (count - 1) * step, count, step) if _may_be_some(count) else (0, 0, 1)
+
+
+def _may_be_some(count: Any) -> bool:
+    return not is_constant_dim(count) or count > 0
+
+
+def _slice_indices(part: slice, size: int, position: int) -> tuple[int, int, int]:
+    for value in (part.start, part.stop, part.step):
+        if isinstance(value, Tracer) and value.concrete_or_none() is None:
+            raise IndexError(
+                f"Slice entries must be static integers. Got {part} at position {position}: the "
+                "size of the result would depend on a traced value. To index a statically sized "
+                "part of an array at a computed place use lax.dynamic_slice."
+            )
+    return part.indices(size)
+
+
+# ---- arrays ----
+
+
+def _add_other(
+    part: Any,
+    shape: tuple,
+    axis: int,
+    parts: Sequence[Any],
+    fixed: bool,
+    layout: list[Entry],
+    operands: list[Any],
+) -> int:
+    """An element that is neither a Python integer nor a slice; returns the next axis."""
+    part = _as_index_array(part)
+    if part.__class__ is int:
+        _check_rank(axis, shape, parts)
+        _add_integer(part, shape[axis], axis, fixed, layout, operands)
+        return axis + 1
+    if part.dtype == np.bool_:
+        return _add_mask(part, shape, axis, parts, layout, operands)
+    if not dtypes.issubdtype(part.dtype, np.integer):
+        raise TypeError(
+            "Indexer must have integer or boolean type, got indexer with type "
+            f"{dtypes.name_of(part.dtype)}"
+        )
+    _check_rank(axis, shape, parts)
+    if part.ndim == 0:
+        if shape[axis] == 0:
+            raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+        layout.append(_COMPUTED_ENTRY)
+    else:
+        layout.append(_ARRAY_ENTRY)
+    operands.append(part)
+    return axis + 1
+
+
+def _as_index_array(part: Any) -> Any:
+    """An element of an index as an array, or as a Python integer."""
+    if part.__class__ is bool or isinstance(part, np.bool_):
+        return np.asarray(part)
+    if isinstance(part, np.integer):
+        return int(part)
+    if isinstance(part, np.ndarray | Array):
+        return part
+    if part.__class__ is list or part.__class__ is tuple:
+        return _list_as_array(part)
+    if isinstance(part, str | bytes):
+        raise TypeError(f"{naming.library} does not support string indexing; got idx={part!r}")
+    for name in ("__olympus_array__", "__jax_array__"):
+        if hasattr(part, name):
+            return getattr(part, name)()
+    try:
+        return operator.index(part)
+    except TypeError:
+        dtype = np.dtype(type(part))
+        if dtype.hasobject:
+            raise IndexError(
+                "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or "
+                f"boolean arrays are valid indices. Got {part!r}"
+            ) from None
+        raise TypeError(
+            "Indexer must have integer or boolean type, got indexer with type "
+            f"{dtypes.name_of(dtype)}"
+        ) from None
+
+
+def _has_arrays(values: Any) -> bool:
+    return any(
+        _has_arrays(value) if value.__class__ in (list, tuple) else isinstance(value, Array)
+        for value in values
+    )
+
+
+def _list_as_array(part: Any) -> Any:
+    if _has_arrays(part):
+        return asarray(part)
+    array = np.asarray(part)
+    return array.astype(np.int64) if array.size == 0 else array
+
+
+def _add_mask(
+    mask: Any,
+    shape: tuple,
+    axis: int,
+    parts: Sequence[Any],
+    layout: list[Entry],
+    operands: list[Any],
+) -> int:
+    """A boolean array: as the arrays of indices at which it is true."""
+    if isinstance(mask, Tracer):
+        known = mask.concrete_or_none()
+        if known is None:
+            raise NonConcreteBooleanIndexError(mask)
+        mask = known
+    mask = np.asarray(mask)
+    if mask.ndim == 0:
+        layout.append((FLAG, int(mask)))
+        return axis
+    end = axis + mask.ndim
+    if end > len(shape):
+        _raise_rank(shape, parts)
+    if mask.shape != shape[axis:end]:
+        raise IndexError(
+            f"boolean index did not match shape of indexed array in index {axis}: got "
+            f"{mask.shape}, expected {list(shape[axis:end])}"
+        )
+    for places in mask.nonzero():
+        layout.append(_ARRAY_ENTRY)
+        operands.append(places.astype(np.int32) if max(mask.shape) < 2**31 else places)
+    return end

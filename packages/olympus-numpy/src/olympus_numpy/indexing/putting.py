@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values put at arrays of indices: `put` and `put_along_axis`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NoReturn
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.settings.naming import naming
+from olympus_ir.types.arrays import Array
+
+from ..arrays.selection import clip
+from ..arrays.shaping import ravel
+from ..core.axes import canonical_axis, hashable_axis
+from ..core.compilation import compiled
+from ..core.promotion import check_arraylike, ensure_array
+from ..elementwise.arithmetic import remainder
+from .taking import index_array, wrapped
+
+__all__ = ["put", "put_along_axis"]
+
+_int32 = np.dtype(np.int32)
+
+
+def refuse_inplace(name: str) -> NoReturn:
+    raise ValueError(
+        f"olympus.numpy.{name} cannot modify arrays in-place, because {naming.library} arrays are "
+        "immutable. Pass inplace=False to instead return an updated array."
+    )
+
+
+def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
+    """Returns a copy of an array with values at indices of the flat array.
+
+    Args:
+      a: an array.
+      ind: integers.
+      v: the values, repeated as often as needed.
+      mode: what happens to indices out of range: ``"clip"`` (the default) or ``"wrap"``.
+      inplace: must be False, to say that the caller knows that ``a`` is not changed.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> put(array([1, 2, 3]), array([0, 2]), array([9, 8]), inplace=False)
+      Array([9, 2, 8], dtype=int32)
+    """
+    if inplace:
+        refuse_inplace("put")
+    check_arraylike("put", a, ind, v)
+    a, ind, v = ensure_array(a), ravel(ind), ravel(v)
+    size = math.prod(a.shape)
+    if not ind.size or not v.size:
+        return a
+    v = _cycled(v, ind.size)
+    if mode is None or mode == "clip":
+        # One turn of negative indices counts from the end; what is beyond goes to the edges.
+        ind = clip(wrapped(ind, size), 0, size - 1)
+    elif mode == "wrap":
+        ind = remainder(ind, size)
+    elif mode == "raise":
+        raise NotImplementedError("The 'raise' mode to olympus.numpy.put is not supported.")
+    else:
+        raise ValueError(f"mode should be one of 'wrap' or 'clip'; got {mode=}")
+    return lax.reshape(ravel(a).at[ind].set(v), a.shape)
+
+
+def _cycled(values: Any, size: int) -> Any:
+    """The first ``size`` elements of values repeated without end."""
+    repeats = -(-size // values.shape[0])
+    if repeats > 1:
+        values = lax.tile(values, (repeats,))
+    return values if values.shape[0] == size else lax.slice_in_dim(values, 0, size, axis=0)
+
+
+def _put_at(arr: Any, indices: Any, values: Any, axis: int | None, mode: Any = None) -> Any:
+    arr, indices = ensure_array(arr), index_array("put_along_axis", indices)
+    shape = arr.shape
+    if axis is None:
+        arr, axis = lax.reshape(arr, (math.prod(shape),)), 0
+    if arr.ndim != indices.ndim:
+        raise ValueError("put_along_axis arguments 'arr' and 'indices' must have same ndim")
+    axis = canonical_axis(axis, arr.ndim)
+    places = tuple(
+        indices
+        if one == axis
+        else np.arange(size, dtype=_int32).reshape((-1,) + (1,) * (arr.ndim - one - 1))
+        for one, size in enumerate(arr.shape)
+    )
+    return lax.reshape(arr.at[places].set(values, mode=mode), shape)
+
+
+_put_along_axis = compiled(_put_at, ("axis", "mode"), name="put_along_axis")
+
+
+def put_along_axis(
+    arr: Any,
+    indices: Any,
+    values: Any,
+    axis: int | None,
+    inplace: bool = True,
+    *,
+    mode: str | None = None,
+) -> Array:
+    """Returns a copy of an array with values at indices of each line along an axis.
+
+    Args:
+      arr: an array.
+      indices: integers, of as many dimensions.
+      values: what is put there, broadcast to the shape of the indices.
+      axis: the axis; None puts into the flat array.
+      inplace: must be False, to say that the caller knows that ``arr`` is not changed.
+      mode: what happens to indices out of range, as of ``at``.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> put_along_axis(array([[1, 2], [3, 4]]), array([[1], [0]]), 0, 1, inplace=False)
+      Array([[1, 0],
+             [0, 4]], dtype=int32)
+    """
+    if inplace:
+        refuse_inplace("put_along_axis")
+    check_arraylike("put_along_axis", arr, indices, values)
+    axis = axis if axis is None else hashable_axis("put_along_axis", axis)
+    return _put_along_axis(arr, indices, values, axis, mode)

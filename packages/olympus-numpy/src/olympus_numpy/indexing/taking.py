@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements taken at integer indices: `take`, `take_along_axis` and `choose`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.programs.tracing import concrete_or_error
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+
+from ..arrays.selection import clip, where
+from ..core.axes import canonical_axis, hashable_axis, refuse_out
+from ..core.compilation import compiled
+from ..core.promotion import (
+    broadcast_shapes,
+    check_arraylike,
+    convert,
+    ensure_array,
+    promote_dtypes,
+    spread,
+)
+from ..elementwise.arithmetic import remainder
+
+__all__ = ["choose", "take", "take_along_axis"]
+
+_int32 = np.dtype(np.int32)
+
+
+def index_array(function: str, indices: Any) -> Any:
+    """An argument that must be an array of integers."""
+    indices = ensure_array(indices)
+    if not dtypes.issubdtype(indices.dtype, np.integer) and indices.dtype != np.bool_:
+        name = dtypes.name_of(indices.dtype)
+        if function == "take":
+            raise ValueError(f"take: indices must have an integer type, got {name}")
+        raise TypeError(f"{function} indices must be of integer type, got {name}")
+    return convert(indices, _int32) if indices.dtype == np.bool_ else indices
+
+
+def wrapped(indices: Any, size: int) -> Any:
+    """Negative indices counted from the end."""
+    if not dtypes.issubdtype(indices.dtype, np.signedinteger):
+        return indices
+    zero = np.zeros((), indices.dtype)
+    return where(
+        lax.lt(indices, zero), lax.add(indices, lax.size_array(size, indices.dtype)), indices
+    )
+
+
+# ---- take ----
+
+
+def _taken(
+    a: Any,
+    indices: Any,
+    axis: int | None = None,
+    mode: Any = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: Any = None,
+) -> Any:
+    a, indices = ensure_array(a), index_array("take", indices)
+    if axis is None:
+        a, axis = lax.reshape(a, (math.prod(a.shape),)), 0
+    axis = canonical_axis(axis, a.ndim)
+    size = a.shape[axis]
+    if mode == "raise":
+        raise NotImplementedError("The 'raise' mode to olympus.numpy.take is not supported.")
+    if mode == "wrap":
+        indices = remainder(indices, size)
+        mode = lax.GatherScatterMode.PROMISE_IN_BOUNDS
+    else:
+        mode = lax.GatherScatterMode.from_any(mode)
+        indices = wrapped(indices, size)
+    shape = (*a.shape[:axis], *indices.shape, *a.shape[axis + 1 :])
+    if size == 0 and 0 not in indices.shape:
+        raise IndexError(f"Cannot do a non-empty take() from an empty axis, got axis {axis}.")
+    if 0 in shape:
+        return lax.full(shape, np.zeros((), a.dtype))
+    before = axis
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=(*range(before), *range(before + indices.ndim, len(shape))),
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+    )
+    sizes = tuple(1 if one == axis else n for one, n in enumerate(a.shape))
+    return lax.gather(
+        a,
+        lax.expand_dims(indices, (indices.ndim,)),
+        numbers,
+        sizes,
+        mode=mode,
+        unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted,
+        fill_value=fill_value,
+    )
+
+
+_take = compiled(
+    _taken,
+    ("axis", "mode", "unique_indices", "indices_are_sorted", "fill_value"),
+    name="_take",
+)
+
+
+def take(
+    a: Any,
+    indices: Any,
+    axis: int | None = None,
+    out: None = None,
+    mode: Any = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: Any = None,
+) -> Array:
+    """Returns the elements at indices along an axis.
+
+    Args:
+      a: an array.
+      indices: integers, an array of any shape, which takes the place of the axis.
+      axis: the axis; where not given, the array is flattened.
+      out: not supported.
+      mode: what indices out of range give: ``"fill"`` (the default) a fill value, ``"clip"`` the
+        nearest element, ``"wrap"`` the element that many places around.
+      unique_indices: a promise that no index occurs twice.
+      indices_are_sorted: a promise that indices come in order.
+      fill_value: NaN for floats, the lowest or highest value for integers where not given.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> take(array([10, 20, 30]), array([2, 0]))
+      Array([30, 10], dtype=int32)
+    """
+    if out is not None:
+        refuse_out("take")
+    check_arraylike("take", a, indices)
+    if hasattr(fill_value, "item"):
+        fill_value = fill_value.item()
+    return _take(
+        a,
+        indices,
+        axis if axis is None else hashable_axis("take", axis),
+        mode,
+        unique_indices,
+        indices_are_sorted,
+        fill_value,
+    )
+
+
+def _taken_along(
+    arr: Any,
+    indices: Any,
+    axis: int | None,
+    mode: Any = None,
+    fill_value: Any = None,
+    wrap_negative_indices: bool = True,
+) -> Any:
+    arr, indices = ensure_array(arr), index_array("take_along_axis", indices)
+    if axis is None:
+        if indices.ndim != 1:
+            raise ValueError(
+                f"take_along_axis indices must be 1D if axis=None, got shape {indices.shape}"
+            )
+        arr, axis = lax.reshape(arr, (math.prod(arr.shape),)), 0
+    if arr.ndim != indices.ndim:
+        raise ValueError(
+            "indices and arr must have the same number of dimensions, got "
+            f"{indices.ndim} and {arr.ndim}"
+        )
+    axis = canonical_axis(axis, arr.ndim)
+    size = arr.shape[axis]
+    mode = lax.GatherScatterMode.from_any(mode)
+    if wrap_negative_indices and dtypes.issubdtype(indices.dtype, np.signedinteger):
+        zero = np.zeros((), indices.dtype)
+        indices = lax.select_n(
+            lax.lt(indices, zero), indices, lax.add(indices, lax.size_array(size, indices.dtype))
+        )
+    return _gather_along(arr, indices, axis, mode, fill_value)
+
+
+def _gather_along(arr: Any, indices: Any, axis: int, mode: Any, fill_value: Any) -> Any:
+    """Dimensions other than the axis are batch dimensions, or of size one on one of the sides."""
+    rank = arr.ndim
+    others = [one for one in range(rank) if one != axis]
+    shape = tuple(
+        indices.shape[one] if one == axis else _joint_size(arr, indices, one) for one in range(rank)
+    )
+    if 0 in shape:
+        return lax.full(shape, np.zeros((), arr.dtype))
+    if arr.shape[axis] == 0:  # all indices are out of range
+        padding = [(0, int(one == axis), 0) for one in range(rank)]
+        arr = lax.pad(arr, np.zeros((), arr.dtype), padding)
+        indices = lax.full_like(indices, 1)
+    batching = [one for one in others if arr.shape[one] == indices.shape[one] != 1]
+    # Of size one in the array: nothing to find; of size one in the indices: a whole window.
+    windows = [one for one in others if one not in batching and arr.shape[one] != 1]
+    dropped = [one for one in others if one not in batching and one not in windows]
+    kept = [one for one in range(rank) if one not in windows]
+    batch_shape = [indices.shape[one] for one in kept]
+    vectors = lax.reshape(indices, (*batch_shape, 1))
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=tuple(windows),
+        collapsed_slice_dims=tuple(sorted([axis, *dropped])),
+        start_index_map=(axis,),
+        operand_batching_dims=tuple(batching),
+        start_indices_batching_dims=tuple(kept.index(one) for one in batching),
+    )
+    sizes = tuple(arr.shape[one] if one in windows else 1 for one in range(rank))
+    return lax.gather(arr, vectors, numbers, sizes, mode=mode, fill_value=fill_value)
+
+
+def _joint_size(arr: Any, indices: Any, axis: int) -> int:
+    sizes = (arr.shape[axis], indices.shape[axis])
+    if sizes[0] != sizes[1] and 1 not in sizes:
+        raise ValueError(
+            f"take_along_axis: arrays of shapes {arr.shape} and {indices.shape} cannot be "
+            f"broadcast along dimension {axis}"
+        )
+    return sizes[1] if sizes[0] == 1 else sizes[0]
+
+
+_take_along_axis = compiled(
+    _taken_along,
+    ("axis", "mode", "fill_value", "wrap_negative_indices"),
+    name="take_along_axis",
+)
+
+
+def take_along_axis(
+    arr: Any,
+    indices: Any,
+    axis: int | None = -1,
+    mode: Any = None,
+    fill_value: Any = None,
+    *,
+    wrap_negative_indices: bool = True,
+) -> Array:
+    """Returns, for each line along an axis, the elements at its own indices.
+
+    Args:
+      arr: an array.
+      indices: integers, of as many dimensions; those other than the axis are broadcast.
+      axis: the axis; None takes from the flat array.
+      mode: what indices out of range give: ``"fill"`` (the default) a fill value, ``"clip"`` the
+        nearest element.
+      fill_value: NaN for floats, the lowest or highest value for integers where not given.
+      wrap_negative_indices: whether negative indices count from the end.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> take_along_axis(array([[1, 2], [3, 4]]), array([[1], [0]]), axis=1)
+      Array([[2],
+             [3]], dtype=int32)
+    """
+    check_arraylike("take_along_axis", arr, indices)
+    if hasattr(fill_value, "item"):
+        fill_value = fill_value.item()
+    axis = axis if axis is None else hashable_axis("take_along_axis", axis)
+    return _take_along_axis(arr, indices, axis, mode, fill_value, wrap_negative_indices)
+
+
+# ---- put ----
+
+
+# ---- parts ----
+
+
+def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
+    """Returns, for each element, that of the array which its index names.
+
+    Args:
+      a: an array of integers.
+      choices: arrays that broadcast with ``a``.
+      out: not supported.
+      mode: what to do with indices out of range: ``"clip"``, ``"wrap"``, or ``"raise"``, which
+        needs concrete indices.
+
+    Example:
+      >>> choose(asarray([0, 1, 0]), [asarray([1, 2, 3]), asarray([10, 20, 30])])
+      Array([ 1, 20,  3], dtype=int32)
+    """
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to olympus.numpy.choose is not supported.")
+    check_arraylike("choose", a)
+    a = ensure_array(a)
+    if not dtypes.issubdtype(a.dtype, np.integer):
+        raise ValueError("`a` array must be integer typed")
+    count = len(choices)
+    if count == 0:
+        raise ValueError("invalid entry in choice array: there are no choices")
+    arrays = promote_dtypes(*(ensure_array(choice) for choice in choices))
+    if mode == "raise":
+        indices = concrete_or_error(
+            np.asarray,
+            a,
+            "The error occurred because jnp.choose was jit-compiled with mode='raise'. "
+            "Use mode='wrap' or mode='clip' instead.",
+        )
+        if ((indices < 0) | (indices >= count)).any():
+            raise ValueError("invalid entry in choice array")
+    elif mode == "wrap":
+        a = remainder(a, count)
+    elif mode == "clip":
+        a = clip(a, 0, count - 1)
+    else:
+        raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
+    shape = broadcast_shapes(a.shape, *(np.shape(one) for one in arrays))
+    cases = [spread(convert(one, one.dtype), shape) for one in map(ensure_array, arrays)]
+    if count == 1:
+        return cases[0]
+    index = spread(convert(a, np.dtype(np.int32)), shape)
+    if count == 2:
+        index = lax.ne(index, np.zeros((), np.int32))
+    return lax.select_n(index, *cases)

@@ -1,0 +1,503 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Indexed updates: ``x.at[...].set(y)`` and its kin, which return a new array."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.programs.tracing import current, evaluation_trace
+from olympus_ir.settings import config
+from olympus_ir.settings.config import config_states
+from olympus_ir.settings.naming import naming
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import get_aval, is_valid_value
+from olympus_ir.types.promotion import lattice_result_type
+from olympus_ir.types.resharding import with_out_sharding
+
+from ..arrays.creation import asarray
+from ..core.compilation import compiled
+from ..core.promotion import convert, ensure_array, promote_dtypes, to_array
+from ..elementwise.arithmetic import true_divide
+from ..elementwise.powers import power
+from .getting import gather_plan, is_staging, spread_to, take_at, taken
+from .parsing import Layout, parse
+
+__all__ = ["IndexedUpdate", "Updates"]
+
+_OPERATIONS: dict[str, Callable[..., Any]] = {
+    "set": lax.scatter,
+    "add": lax.scatter_add,
+    "subtract": lax.scatter_sub,
+    "multiply": lax.scatter_mul,
+    "min": lax.scatter_min,
+    "max": lax.scatter_max,
+}
+
+
+def _scatter_at(
+    x: Any,
+    values: Any,
+    operation: str,
+    layout: Layout,
+    operands: Any,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: Any = None,
+    wrap_negative_indices: bool = True,
+) -> Any:
+    """The array with an operation applied to the elements at an index."""
+    if operation in ("divide", "power"):
+        # By the product of all factors (exponents) that meet an element, and 1 elsewhere.
+        factors = _scatter_at(
+            lax.full_like(x, 1),
+            values,
+            "multiply",
+            layout,
+            operands,
+            unique_indices,
+            indices_are_sorted,
+            mode,
+            wrap_negative_indices,
+        )
+        return _combine(operation, x, factors)
+    x, values = ensure_array(x), to_array(values)
+    if not is_staging() or np.ndim(values):  # scalars of the host become literals of the program
+        values = ensure_array(values)
+    dtype, weak_type = x.dtype, getattr(x, "weak_type", False)
+    plan = gather_plan(x.shape, layout, list(operands), wrap_negative_indices)
+    if not dtypes.is_extended(dtype):
+        x, values = promote_dtypes(x, values)
+    values = spread_to(values, plan.result_shape, f"at[...].{operation}")
+    if 0 in plan.shape or 0 in x.shape:
+        return convert(x, dtype, weak_type)
+    if plan.new_axes:
+        values = lax.squeeze(values, plan.new_axes)
+    if plan.reversed_dims:
+        values = lax.rev(values, plan.reversed_dims)
+    result = _OPERATIONS[operation](
+        x,
+        plan.indices,
+        values,
+        _scatter_numbers(plan),
+        indices_are_sorted=plan.in_order or indices_are_sorted,
+        unique_indices=plan.in_order or unique_indices,
+        mode=mode,
+    )
+    return result if dtypes.is_extended(dtype) else convert(result, dtype, weak_type)
+
+
+def _scatter_numbers(plan: Any) -> Any:
+    return lax.ScatterDimensionNumbers(plan.window_dims, plan.collapsed_dims, plan.indexed_dims)
+
+
+def _combine(operation: str, x: Any, factors: Any) -> Any:
+    if operation == "divide":
+        return true_divide(x, factors)
+    return power(x, factors)
+
+
+# Dtypes of arrays with dtypes, or Python scalars' classes, of values that lose nothing in them.
+_lossless: set[tuple[Any, Any, bool]] = set()
+
+
+def _as_values(values: Any, dtype: Any) -> Any:
+    """What an update takes its elements from, as an array or scalar; warns of what will be lost.
+
+    It warns at every call, not where a call is compiled.
+    """
+    kind = values.dtype if hasattr(values, "dtype") else values.__class__
+    key = (dtype, kind, config_states.enable_x64.value)
+    if key in _lossless:
+        return values
+    if not is_valid_value(values):
+        return _as_values(asarray(values), dtype)  # lists differ in dtype
+    if dtypes.is_extended(dtype):
+        return values
+    own = get_aval(values).dtype
+    if lattice_result_type(dtype, get_aval(values))[0] == dtype:
+        _lossless.add(key)
+        return values
+    mode = config.numpy_dtype_promotion.value
+    warnings.warn(
+        "scatter inputs have incompatible types: cannot safely cast value from "
+        f"dtype={dtypes.name_of(own)} to dtype={dtypes.name_of(dtype)} with "
+        f"olympus_numpy_dtype_promotion={getattr(mode, 'value', mode)}. In future {naming.library} "
+        "releases this will result in an error. Convert the values first, with astype.",
+        FutureWarning,
+        stacklevel=4,
+    )
+    if own.kind == "c":
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part",
+            np.exceptions.ComplexWarning,
+            stacklevel=4,
+        )
+    return values
+
+
+_scattered = compiled(
+    _scatter_at,
+    (
+        "operation",
+        "layout",
+        "unique_indices",
+        "indices_are_sorted",
+        "mode",
+        "wrap_negative_indices",
+    ),
+    inline=True,
+    name="scatter",
+)
+
+
+class Updates:
+    """What ``x.at`` is: in brackets it takes an index, and then an operation.
+
+    Example:
+      >>> from olympus_numpy import zeros
+      >>> zeros(3).at[1].set(5.0)
+      Array([0., 5., 0.], dtype=float32)
+    """
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __getitem__(self, index: Any) -> IndexedUpdate:
+        return IndexedUpdate(self.array, index)
+
+    def __repr__(self) -> str:
+        return f"Updates({self.array!r})"
+
+
+class IndexedUpdate:
+    """Part of an array that operations return an updated copy of; what ``x.at[index]`` is.
+
+    All operations take the options
+
+    * ``indices_are_sorted`` and ``unique_indices``, promises that let a compiler do it faster;
+    * ``mode``, for indices out of range: ``"drop"`` (the default: their updates are left out),
+      ``"clip"`` (they are moved to the edge) or ``"promise_in_bounds"``;
+    * ``wrap_negative_indices``, whether negative indices count from the end.
+
+    Where an index occurs several times, `add`, `multiply`, `min` and `max` apply all its updates,
+    and `set` one of them.
+    """
+
+    __slots__ = ("array", "index")
+
+    def __init__(self, array: Any, index: Any) -> None:
+        self.array = array
+        self.index = index
+
+    def __repr__(self) -> str:
+        return f"IndexedUpdate({self.array!r}, {self.index!r})"
+
+    def _update(
+        self,
+        operation: str,
+        values: Any,
+        indices_are_sorted: bool,
+        unique_indices: bool,
+        mode: Any,
+        out_sharding: Any,
+        wrap_negative_indices: bool,
+    ) -> Any:
+        array = self.array
+        values = _as_values(values, array.dtype)
+        if mode is not None:
+            mode = lax.GatherScatterMode.from_any(mode)
+        if current.trace is evaluation_trace:
+            layout, operands = parse(array.shape, self.index, fixed=False)
+            scatter = _scattered
+        else:
+            layout, operands = parse(array.shape, self.index, fixed=is_staging())
+            scatter = _scatter_at
+        options = (unique_indices, indices_are_sorted, mode, wrap_negative_indices)
+        if out_sharding is None:
+            return scatter(array, values, operation, layout, operands, *options)
+        return with_out_sharding(
+            lambda x, update, *indices: _scatter_at(
+                x, update, operation, layout, indices, *options
+            ),
+            (array, values, *operands),
+            out_sharding,
+            "scatter",
+        )
+
+    def get(
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        fill_value: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns ``x[index]``, with a choice of what indices out of range give.
+
+        Args:
+          indices_are_sorted: a promise.
+          unique_indices: a promise.
+          mode: ``"fill"`` gives ``fill_value`` for indices out of range, ``"clip"`` and the default
+            the nearest elements.
+          fill_value: NaN for floats, the lowest or highest value for integers where not given.
+          out_sharding: how the result is laid out over the mesh.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Example:
+          >>> from olympus_numpy import array
+          >>> array([1.0, 2.0]).at[5].get(mode="fill", fill_value=-1.0)
+          Array(-1., dtype=float32)
+        """
+        array = self.array
+        if mode is not None:
+            mode = lax.GatherScatterMode.from_any(mode)
+        eager = current.trace is evaluation_trace
+        layout, operands = parse(array.shape, self.index, fixed=not eager and is_staging())
+        if np.ndim(fill_value):
+            raise ValueError(
+                "fill_value argument to indexed get() must be a scalar, got one of shape "
+                f"{np.shape(fill_value)}"
+            )
+        if hasattr(fill_value, "item"):
+            fill_value = fill_value.item()  # compiled in
+        options = (mode, fill_value, unique_indices, indices_are_sorted, wrap_negative_indices)
+        if out_sharding is None:
+            return (taken if eager else take_at)(array, layout, operands, *options)
+        return with_out_sharding(
+            lambda x, *indices: take_at(x, layout, indices, *options),
+            (array, *operands),
+            out_sharding,
+            "gather",
+        )
+
+    def set(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns the array after ``x[index] = values``.
+
+        Example:
+          >>> from olympus_numpy import zeros
+          >>> zeros(3).at[:2].set(1.0)
+          Array([1., 1., 0.], dtype=float32)
+        """
+        return self._update(
+            "set",
+            values,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+            out_sharding,
+            wrap_negative_indices,
+        )
+
+    def add(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns the array after ``x[index] += values``.
+
+        Example:
+          >>> from olympus_numpy import array, zeros
+          >>> zeros(3).at[array([0, 0, 2])].add(1.0)
+          Array([2., 0., 1.], dtype=float32)
+        """
+        return self._update(
+            "add",
+            values,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+            out_sharding,
+            wrap_negative_indices,
+        )
+
+    def subtract(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns the array after ``x[index] -= values``."""
+        return self._update(
+            "subtract",
+            values,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+            out_sharding,
+            wrap_negative_indices,
+        )
+
+    def multiply(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns the array after ``x[index] *= values``."""
+        return self._update(
+            "multiply",
+            values,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+            out_sharding,
+            wrap_negative_indices,
+        )
+
+    mul = multiply
+
+    def divide(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns the array after ``x[index] /= values``."""
+        return self._update(
+            "divide",
+            values,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+            out_sharding,
+            wrap_negative_indices,
+        )
+
+    def power(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns the array after ``x[index] **= values``."""
+        return self._update(
+            "power",
+            values,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+            out_sharding,
+            wrap_negative_indices,
+        )
+
+    def min(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns the array after ``x[index] = minimum(x[index], values)``."""
+        return self._update(
+            "min",
+            values,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+            out_sharding,
+            wrap_negative_indices,
+        )
+
+    def max(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns the array after ``x[index] = maximum(x[index], values)``."""
+        return self._update(
+            "max",
+            values,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+            out_sharding,
+            wrap_negative_indices,
+        )
+
+    def apply(
+        self,
+        func: Callable[[Any], Any],
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """Returns the array with an elementwise function applied to the elements at the index.
+
+        Where an index occurs several times, the function is applied as often.
+
+        Example:
+          >>> from olympus_numpy import arange, negative
+          >>> arange(3).at[1:].apply(negative)
+          Array([ 0, -1, -2], dtype=int32)
+        """
+        x = ensure_array(self.array)
+        layout, operands = parse(x.shape, self.index, fixed=is_staging())
+        plan = gather_plan(x.shape, layout, operands, wrap_negative_indices)
+        if 0 in plan.shape or 0 in x.shape:
+            return x
+
+        def elementwise(element: Any) -> Any:
+            return convert(ensure_array(func(element)), x.dtype)
+
+        result = lax.scatter_apply(
+            x,
+            plan.indices,
+            elementwise,
+            _scatter_numbers(plan),
+            update_shape=plan.shape,
+            indices_are_sorted=plan.in_order or indices_are_sorted,
+            unique_indices=plan.in_order or unique_indices,
+            mode=None if mode is None else lax.GatherScatterMode.from_any(mode),
+        )
+        return result if out_sharding is None else lax.reshard(result, out_sharding)

@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Differences, gradients, integrals and interpolation of sampled functions."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+
+from ..arrays.joining import concatenate
+from ..arrays.selection import clip, where
+from ..arrays.shaping import moveaxis, ravel
+from ..core.axes import canonical_axes, canonical_axis, hashable_axis
+from ..core.compilation import compiled
+from ..core.promotion import (
+    check_arraylike,
+    constant,
+    convert,
+    ensure_array,
+    promote_dtypes,
+    promote_dtypes_inexact,
+    spread,
+)
+from ..elementwise.arithmetic import remainder
+from ..elementwise.logic import not_equal
+from ..ordering.searching import searchsorted
+
+__all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
+
+
+def _part(x: Any, start: int | None, stop: int | None, axis: int) -> Any:
+    return lax.slice_in_dim(x, start, stop, axis=axis)
+
+
+# ---- differences ----
+
+
+def _differences(a: Any, n: int, axis: int) -> Any:
+    a = ensure_array(a)
+    for _ in range(min(n, a.shape[axis])):
+        after, before = _part(a, 1, None, axis), _part(a, 0, -1, axis)
+        a = not_equal(after, before) if a.dtype == np.bool_ else lax.sub(after, before)
+    return a
+
+
+_diff = compiled(_differences, ("n", "axis"), name="diff")
+
+
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
+    """Returns the differences of neighbours along an axis; of booleans, whether they differ.
+
+    Args:
+      a: an array.
+      n: how many times to take differences.
+      axis: the axis.
+      prepend: elements to put before.
+      append: elements to put after.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> diff(array([1, 4, 9]))
+      Array([3, 5], dtype=int32)
+    """
+    check_arraylike("diff", a)
+    a = ensure_array(a)
+    n = operator.index(n)
+    if a.ndim == 0:
+        raise ValueError("diff requires input that is at least one dimensional")
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n}")
+    if n == 0:
+        return a
+    axis = canonical_axis(hashable_axis("diff", axis), a.ndim)
+    parts = [a]
+    if prepend is not None:
+        parts.insert(0, _edge("prepend", prepend, a, axis))
+    if append is not None:
+        parts.append(_edge("append", append, a, axis))
+    if len(parts) > 1:
+        a = concatenate(parts, axis=axis)
+    return _diff(a, n, axis)
+
+
+def _edge(name: str, values: Any, a: Any, axis: int) -> Any:
+    check_arraylike("diff", values)
+    values = ensure_array(values)
+    if values.ndim == 0:
+        return spread(values, (*a.shape[:axis], 1, *a.shape[axis + 1 :]))
+    if values.ndim != a.ndim:
+        raise ValueError(f"diff: `{name}` must be a scalar or have {a.ndim} dimensions")
+    return values
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+    """Returns the differences of neighbours in the flat array.
+
+    Args:
+      ary: an array.
+      to_end: elements to put after.
+      to_begin: elements to put before.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> ediff1d(array([1, 4, 9]), to_end=0)
+      Array([3, 5, 0], dtype=int32)
+    """
+    check_arraylike("ediff1d", ary)
+    flat = ravel(ary)
+    parts = [lax.sub(_part(flat, 1, None, 0), _part(flat, 0, -1, 0)) if flat.size else flat]
+    if to_begin is not None:
+        parts.insert(0, convert(ravel(to_begin), flat.dtype))
+    if to_end is not None:
+        parts.append(convert(ravel(to_end), flat.dtype))
+    return concatenate(parts)
+
+
+# ---- gradients ----
+
+
+def gradient(
+    f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None
+) -> Any:
+    """Returns the derivatives of a sampled function, by differences of neighbours.
+
+    Args:
+      f: the samples.
+      *varargs: the distances of samples: one for all axes, or one for each; a scalar or the places.
+      axis: the axis or axes; all where not given.
+      edge_order: only None is supported: at the edges, one-sided differences are taken.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> gradient(array([1.0, 2.0, 4.0]))
+      Array([1. , 1.5, 2. ], dtype=float32)
+    """
+    if edge_order is not None:
+        raise NotImplementedError(
+            "The 'edge_order' argument to olympus.numpy.gradient is not supported."
+        )
+    check_arraylike("gradient", f, *varargs)
+    f, *spacings = promote_dtypes_inexact(ensure_array(f), *(ensure_array(one) for one in varargs))
+    f = ensure_array(f)
+    axes = canonical_axes(axis, f.ndim)
+    if not axes:
+        return []
+    if min((f.shape[one] for one in axes), default=0) < 2:
+        raise ValueError(
+            "Shape of array too small to calculate a numerical gradient, at least 2 elements are "
+            "required."
+        )
+    if len(spacings) == 0:
+        spacings = [constant(1.0, f)] * len(axes)
+    elif len(spacings) == 1:
+        spacings = spacings * len(axes)
+    elif len(spacings) != len(axes):
+        raise TypeError(
+            f"Invalid number of spacing arguments {len(spacings)} for axis={axis}: one for all "
+            "axes or one for each are expected"
+        )
+    results = [_gradient(f, spacing, one) for one, spacing in zip(axes, spacings, strict=True)]
+    return results[0] if len(results) == 1 else results
+
+
+def _derivative(f: Any, spacing: Any, axis: int) -> Any:
+    size = f.shape[axis]
+    if np.ndim(spacing) == 0:
+        return _evenly_spaced(f, spread(ensure_array(spacing), (1,) * f.ndim), axis)
+    if spacing.ndim != 1 or spacing.shape[0] != size:
+        raise ValueError(
+            "Spacing arrays must be 1D and match the axis length; got shape "
+            f"{spacing.shape} for an axis of size {size}"
+        )
+    distances = lax.sub(_part(spacing, 1, None, 0), _part(spacing, 0, -1, 0))
+    shape = [1] * f.ndim
+    shape[axis] = size - 1
+    distances = lax.reshape(distances, tuple(shape))
+    slopes = lax.div(lax.sub(_part(f, 1, None, axis), _part(f, 0, -1, axis)), distances)
+    if size == 2:
+        return lax.concatenate([slopes, slopes], axis)
+    # Inside, the mean of the slopes on both sides, each weighted by the other's distance.
+    left, right = _part(distances, 0, -1, axis), _part(distances, 1, None, axis)
+    total = lax.add(left, right)
+    inside = lax.div(
+        lax.add(
+            lax.mul(_part(slopes, 0, -1, axis), right), lax.mul(_part(slopes, 1, None, axis), left)
+        ),
+        total,
+    )
+    return lax.concatenate([_part(slopes, 0, 1, axis), inside, _part(slopes, -1, None, axis)], axis)
+
+
+def _evenly_spaced(f: Any, distance: Any, axis: int) -> Any:
+    inside = lax.sub(_part(f, 2, None, axis), _part(f, 0, -2, axis))
+    inside = lax.div(inside, lax.mul(distance, lax.full_like(distance, 2)))
+    first = lax.div(lax.sub(_part(f, 1, 2, axis), _part(f, 0, 1, axis)), distance)
+    last = lax.div(lax.sub(_part(f, -1, None, axis), _part(f, -2, -1, axis)), distance)
+    return lax.concatenate([first, inside, last], axis)
+
+
+_gradient = compiled(_derivative, ("axis",), inline=True, name="gradient")
+
+
+# ---- integrals ----
+
+
+def _area(y: Any, x: Any, dx: Any, axis: int) -> Any:
+    if x is None:
+        (y,) = promote_dtypes_inexact(ensure_array(y))
+        y = moveaxis(ensure_array(y), axis, -1)
+        widths = convert(dx, y.dtype)
+    else:
+        y, x = promote_dtypes_inexact(ensure_array(y), ensure_array(x))
+        y = moveaxis(ensure_array(y), axis, -1)
+        if x.ndim == 1:
+            widths = lax.sub(_part(x, 1, None, 0), _part(x, 0, -1, 0))
+            widths = spread(widths, (1,) * (y.ndim - 1) + widths.shape)
+        else:
+            x = moveaxis(x, axis, -1)
+            last = x.ndim - 1
+            widths = lax.sub(_part(x, 1, None, last), _part(x, 0, -1, last))
+    last = y.ndim - 1
+    heights = lax.add(_part(y, 1, None, last), _part(y, 0, -1, last))
+    half = np.array(0.5, y.dtype)
+    areas = lax.mul(widths, heights)
+    return lax.mul(half, lax.reduce_sum(areas, (areas.ndim - 1,)))
+
+
+_trapezoid = compiled(_area, ("axis",), inline=True, name="trapezoid")
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+    """Returns the integral of a sampled function along an axis, by the trapezoidal rule.
+
+    Args:
+      y: the samples.
+      x: the places of the samples.
+      dx: their distance, where their places are not given.
+      axis: the axis.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> trapezoid(array([1.0, 2.0, 3.0]))
+      Array(4., dtype=float32)
+    """
+    check_arraylike("trapezoid", y, *(() if x is None else (x,)))
+    if np.ndim(y) == 0:
+        raise ValueError("trapezoid requires y of at least one dimension")
+    return _trapezoid(y, x, dx, canonical_axis(hashable_axis("trapezoid", axis), np.ndim(y)))
+
+
+# ---- angles ----
+
+
+def _continued(p: Any, discont: Any, axis: int, period: Any) -> Any:
+    p = ensure_array(p)
+    integral = dtypes.issubdtype(p.dtype, np.integer)
+    if not integral:
+        p, period = promote_dtypes_inexact(p, ensure_array(period))
+    else:
+        p, period = promote_dtypes(p, ensure_array(period))
+    p = ensure_array(p)
+    period = ensure_array(period)
+    steps = lax.sub(_part(p, 1, None, axis), _part(p, 0, -1, axis))
+    half = period // 2 if dtypes.issubdtype(p.dtype, np.integer) else period / 2
+    shortened = remainder(steps + half, period) - half
+    # A step of exactly half a period keeps its sign.
+    at_end = lax.bitwise_and(shortened == -half, steps > 0)
+    shortened = where(at_end, half, shortened)
+    limit = half if discont is None else discont
+    correction = where(abs(steps) < limit, 0, shortened - steps)
+    corrected = _part(p, 1, None, axis) + lax.cumsum(convert(correction, p.dtype), axis)
+    return lax.concatenate([_part(p, 0, 1, axis), convert(corrected, p.dtype)], axis)
+
+
+_unwrap = compiled(_continued, ("axis",), name="unwrap")
+
+
+def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Array:
+    """Returns angles with multiples of the period added so that neighbours are close.
+
+    Args:
+      p: angles, or other numbers that are defined up to multiples of a period.
+      discont: the least jump that is removed; half a period where not given.
+      axis: the axis.
+      period: the period.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> unwrap(array([0, 3, 6, 1]), period=8)
+      Array([0, 3, 6, 9], dtype=int32)
+    """
+    check_arraylike("unwrap", p)
+    if dtypes.issubdtype(ensure_array(p).dtype, np.complexfloating):
+        raise ValueError("olympus.numpy.unwrap does not support complex inputs.")
+    if np.shape(p)[axis] == 0:
+        return ensure_array(p)
+    return _unwrap(p, discont, canonical_axis(hashable_axis("unwrap", axis), np.ndim(p)), period)
+
+
+# ---- interpolation ----
+
+
+def _interpolated(
+    x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, extrapolate: tuple[bool, bool]
+) -> Any:
+    x, xp = promote_dtypes_inexact(ensure_array(x), ensure_array(xp))
+    x, xp = ensure_array(x), ensure_array(xp)
+    (fp,) = promote_dtypes_inexact(ensure_array(fp))
+    fp = ensure_array(fp)
+    if dtypes.issubdtype(x.dtype, np.complexfloating):
+        raise ValueError("olympus.numpy.interp: complex x values not supported.")
+    if period is not None:
+        period = convert(lax.abs(ensure_array(period)), x.dtype)
+        x, xp = remainder(x, period), remainder(xp, period)
+        xp, fp = lax.sort((xp, fp), num_keys=1)
+        xp = concatenate([xp[-1:] - period, xp, xp[:1] + period])
+        fp = concatenate([fp[-1:], fp, fp[:1]])
+    count = xp.shape[0]
+    places = clip(searchsorted(xp, x, side="right"), 1, count - 1)
+    x0, x1 = xp[places - 1], xp[places]
+    f0, f1 = fp[places - 1], fp[places]
+    width = x1 - x0
+    tiny = np.array(np.spacing(dtypes.finfo(xp.dtype).eps), xp.dtype)
+    empty = abs(width) <= tiny
+    safe = where(empty, 1, width)
+    f = where(empty, f0, f0 + (x - x0) / safe * (f1 - f0))
+    if not extrapolate[0] and period is None:
+        f = where(x < xp[0], fp[0] if left is None else left, f)
+    if not extrapolate[1] and period is None:
+        f = where(x > xp[-1], fp[-1] if right is None else right, f)
+    return f
+
+
+_interp = compiled(_interpolated, ("extrapolate",), name="_interp")
+
+
+def interp(
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> Array:
+    """Returns a function that is linear between given points.
+
+    Args:
+      x: where to evaluate it.
+      xp: the points' places, in increasing order.
+      fp: the values there.
+      left: the value left of all points; that of the first point where not given, or
+        ``"extrapolate"``.
+      right: the value right of all points; likewise.
+      period: the function's period.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> interp(2.5, array([1, 2, 3]), array([1, 4, 9]))
+      Array(6.5, dtype=float32)
+    """
+    check_arraylike("interp", x, xp, fp)
+    if np.shape(xp) != np.shape(fp) or np.ndim(xp) != 1:
+        raise ValueError("xp and fp must be one-dimensional arrays of equal size")
+    if period is not None and np.ndim(period):
+        raise ValueError(f"period must be a scalar; got {period}")
+    extrapolate = []
+    for name, value in (("left", left), ("right", right)):
+        if isinstance(value, str) and value != "extrapolate":
+            raise ValueError(
+                "the only valid string value of `left` and `right` is 'extrapolate', but got: "
+                f"{name}={value!r}"
+            )
+        extrapolate.append(isinstance(value, str))
+    left, right = (
+        None if given else value for value, given in zip((left, right), extrapolate, strict=True)
+    )
+    return _interp(x, xp, fp, left, right, period, tuple(extrapolate))

@@ -1,0 +1,451 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Indices of triangles and diagonals, flat indices, and objects that make arrays in brackets."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.programs.tracing import Tracer, concrete_or_error
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+
+from ..arrays.creation import asarray
+from ..arrays.joining import concatenate
+from ..arrays.nonzero import nonzero
+from ..arrays.selection import clip, where
+from ..arrays.shaping import atleast_1d
+from ..core.promotion import check_arraylike, convert, ensure_array, promote_dtypes, result_type_of
+from ..elementwise.arithmetic import remainder
+from .ranges import arange, linspace, meshgrid
+
+__all__ = [
+    "c_",
+    "diag_indices",
+    "diag_indices_from",
+    "index_exp",
+    "ix_",
+    "mask_indices",
+    "mgrid",
+    "ogrid",
+    "r_",
+    "ravel_multi_index",
+    "s_",
+    "tril_indices",
+    "tril_indices_from",
+    "triu_indices",
+    "triu_indices_from",
+    "unravel_index",
+]
+
+
+# ---- triangles and diagonals ----
+
+
+def _from_numpy(arrays: Any) -> tuple[Array, ...]:
+    index_dtype = dtypes.default_int_dtype()
+    return tuple(asarray(array.astype(index_dtype)) for array in arrays)
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """Returns the indices of a matrix's elements on and below a diagonal.
+
+    Args:
+      n: the number of rows.
+      k: the diagonal: the main one where 0, above it where positive.
+      m: the number of columns; as many where not given.
+
+    Example:
+      >>> tril_indices(2)
+      (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
+    n, k = operator.index(n), operator.index(k)
+    return _from_numpy(np.tril_indices(n, k, n if m is None else operator.index(m)))
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """Returns the indices of a matrix's elements on and above a diagonal; see `tril_indices`.
+
+    Example:
+      >>> triu_indices(2)
+      (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
+    n, k = operator.index(n), operator.index(k)
+    return _from_numpy(np.triu_indices(n, k, n if m is None else operator.index(m)))
+
+
+def _matrix_shape(arr: Any) -> tuple[int, ...]:
+    shape = np.shape(arr)
+    if len(shape) != 2:
+        raise ValueError("Only 2-D inputs are accepted")
+    return shape
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """Returns the indices of the lower triangle of a matrix of the same shape; see `tril_indices`.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> tril_indices_from(ones((1, 2)))
+      (Array([0], dtype=int32), Array([0], dtype=int32))
+    """
+    check_arraylike("tril_indices_from", arr)
+    rows, columns = _matrix_shape(arr)
+    return tril_indices(rows, k=k, m=columns)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """Returns the indices of the upper triangle of a matrix of the same shape; see `triu_indices`.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> triu_indices_from(ones((1, 2)))
+      (Array([0, 0], dtype=int32), Array([0, 1], dtype=int32))
+    """
+    check_arraylike("triu_indices_from", arr)
+    rows, columns = _matrix_shape(arr)
+    return triu_indices(rows, k=k, m=columns)
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
+    """Returns the indices of the main diagonal of an array of equal sizes.
+
+    Args:
+      n: the size.
+      ndim: the number of dimensions.
+
+    Example:
+      >>> diag_indices(2)
+      (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    """
+    n = concrete_or_error(operator.index, n, "'n' argument of olympus.numpy.diag_indices()")
+    ndim = concrete_or_error(
+        operator.index, ndim, "'ndim' argument of olympus.numpy.diag_indices()"
+    )
+    for name, value in (("n", n), ("ndim", ndim)):
+        if value < 0:
+            raise ValueError(f"{name} argument to diag_indices must be nonnegative, got {value}")
+    return (arange(n),) * ndim
+
+
+def diag_indices_from(arr: Any) -> tuple[Array, ...]:
+    """Returns the indices of the main diagonal of an array; see `diag_indices`.
+
+    Example:
+      >>> from olympus_numpy import ones
+      >>> diag_indices_from(ones((2, 2)))
+      (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    """
+    check_arraylike("diag_indices_from", arr)
+    shape = np.shape(arr)
+    if len(shape) < 2:
+        raise ValueError("input array must be at least 2-d")
+    if len(set(shape)) > 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    return diag_indices(shape[0], ndim=len(shape))
+
+
+def mask_indices(
+    n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None
+) -> tuple[Array, ...]:
+    """Returns the indices at which a function of a matrix of ones is not zero.
+
+    Args:
+      n: the number of rows and columns.
+      mask_func: such as `triu`; called with the matrix and ``k``.
+      k: its second argument.
+      size: how many indices to return, so that the function may be traced.
+
+    Example:
+      >>> from olympus_numpy import triu
+      >>> mask_indices(2, triu)
+      (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
+    ones = lax.full((n, n), np.ones((), dtypes.default_int_dtype()))
+    return nonzero(mask_func(ones, k), size=size)
+
+
+# ---- flat indices ----
+
+
+def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
+    """Returns flat indices of a shape as one array of indices a dimension.
+
+    Args:
+      indices: integers; negative ones count from the end, ones out of range are clipped.
+      shape: the shape.
+
+    Example:
+      >>> unravel_index(5, (2, 3))
+      (Array(1, dtype=int32, weak_type=True), Array(2, dtype=int32, weak_type=True))
+    """
+    check_arraylike("unravel_index", indices)
+    indices = ensure_array(indices)
+    shape = tuple(shape) if isinstance(shape, tuple | list) or np.ndim(shape) else (shape,)
+    if not any(isinstance(size, Tracer) for size in shape):
+        shape = tuple(map(operator.index, shape))
+    dtype = indices.dtype
+    if dtype == np.bool_:
+        indices = indices.astype(int)
+    elif not dtypes.issubdtype(dtype, np.integer) and not dtypes.issubdtype(dtype, np.floating):
+        raise TypeError(f"unravel_index: indices must be real numbers, got dtype {dtype}")
+    size = math.prod(shape)
+    if not dtypes.issubdtype(dtype, np.unsignedinteger):
+        indices = clip(indices, -size, size - 1)
+        indices = where(indices < 0, indices + size, indices)
+    else:
+        indices = clip(indices, None, size - 1)
+    results = []
+    for length in reversed(shape):
+        results.append(indices % length)
+        indices = indices // length
+    return tuple(reversed(results))
+
+
+def ravel_multi_index(
+    multi_index: Any,
+    dims: Any,
+    mode: str = "raise",
+    order: str = "C",
+    *,
+    dtype: Any = None,
+) -> Array:
+    """Returns the flat indices of a shape from one array of indices a dimension.
+
+    Args:
+      multi_index: arrays of integers.
+      dims: the shape.
+      mode: what happens to indices out of range: ``"clip"``, ``"wrap"``, ``"ignore"``, or
+        ``"raise"``, for concrete indices only.
+      order: ``"C"``: the last index changes fastest, ``"F"``: the first one does.
+      dtype: the integer dtype of the result; that of the indices where not given.
+
+    Example:
+      >>> ravel_multi_index((1, 2), (2, 3))
+      Array(5, dtype=int32)
+    """
+    if len(multi_index) != len(dims):
+        raise ValueError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
+    sizes = tuple(concrete_or_error(operator.index, size, "in `dims` argument") for size in dims)
+    check_arraylike("ravel_multi_index", *multi_index)
+    arrays = [asarray(one) for one in multi_index]
+    for array in arrays:
+        if not dtypes.issubdtype(array.dtype, np.integer):
+            raise ValueError(
+                f"ravel_multi_index: dtype={array.dtype} is not an integer type: only int indices "
+                "permitted"
+            )
+    index_dtype = (
+        result_type_of(*arrays)[0]
+        if dtype is None
+        else dtypes.check_and_canonicalize_user_dtype(dtype, "ravel_multi_index", 3)
+    )
+    if math.prod(sizes) - 1 > dtypes.iinfo(index_dtype).max:
+        raise ValueError(
+            f"ravel_multi_index: dtype={index_dtype} not large enough to hold flattened index for "
+            f"dims={tuple(dims)}. Pass a wider one as `dtype`."
+        )
+    if mode == "raise":
+        known = [
+            concrete_or_error(
+                np.asarray,
+                array,
+                "The error occurred because ravel_multi_index was jit-compiled with mode='raise'. "
+                "Use mode='wrap' or mode='clip' instead.",
+            )
+            for array in arrays
+        ]
+        if any(((k < 0) | (k >= size)).any() for k, size in zip(known, sizes, strict=True)):
+            raise ValueError("invalid entry in coordinates array")
+    elif mode == "clip":
+        arrays = [clip(array, 0, size - 1) for array, size in zip(arrays, sizes, strict=True)]
+    elif mode == "wrap":
+        arrays = [remainder(array, size) for array, size in zip(arrays, sizes, strict=True)]
+    elif mode != "ignore":
+        raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', 'clip', or 'ignore'.")
+    if order not in ("C", "F"):
+        raise ValueError(f"invalid order={order!r}. Expected 'C' or 'F'")
+    pairs = list(zip(arrays, sizes, strict=True))
+    result: Any = convert(asarray(0), index_dtype)
+    stride = 1
+    for array, size in pairs if order == "F" else reversed(pairs):
+        result = result + convert(array, index_dtype) * stride
+        stride *= size
+    return result
+
+
+def ix_(*args: Any) -> tuple[Array, ...]:
+    """Returns vectors as an open grid, to index by all combinations of their elements.
+
+    Args:
+      *args: vectors of integers, or boolean ones, which stand for the indices where they are true.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> x = arange(6).reshape(2, 3)
+      >>> x[ix_(array([0, 1]), array([0, 2]))]
+      Array([[0, 2],
+             [3, 5]], dtype=int32)
+    """
+    check_arraylike("ix", *args)
+    results = []
+    for axis, arg in enumerate(args):
+        vector = ensure_array(arg)
+        if vector.ndim != 1:
+            raise ValueError(
+                f"Arguments to olympus.numpy.ix_ must be 1-dimensional, got shape {vector.shape}"
+            )
+        if vector.dtype == np.bool_:
+            (vector,) = nonzero(vector)
+        if vector.shape[0] == 0:  # such as of an empty list
+            vector = convert(vector, dtypes.default_int_dtype())
+        shape = [1] * len(args)
+        shape[axis] = vector.shape[0]
+        results.append(lax.broadcast_in_dim(vector, tuple(shape), (axis,)))
+    return tuple(results)
+
+
+# ---- arrays from brackets ----
+
+
+def _line(name: str, part: slice) -> Any:
+    """The numbers of a slice; an imaginary step says how many there are."""
+    for bound, value in (("start", part.start), ("stop", part.stop), ("step", part.step)):
+        concrete_or_error(None, value, f"slice {bound} of jnp.{name}")
+    start = 0 if part.start is None else part.start
+    step = 1 if part.step is None else part.step
+    if isinstance(step, complex):
+        return linspace(start, part.stop, int(abs(step)))
+    return arange(start, part.stop, step)
+
+
+class _Mgrid:
+    """Makes dense grids of numbers from slices: ``mgrid[0:2, 0:3]``.
+
+    An imaginary step says how many numbers there are, the stop being one of them.
+
+    Example:
+      >>> mgrid[0:2, 0:3]
+      Array([[[0, 0, 0],
+              [1, 1, 1]],
+      <BLANKLINE>
+             [[0, 1, 2],
+              [0, 1, 2]]], dtype=int32)
+    """
+
+    def __getitem__(self, key: Any) -> Array:
+        if isinstance(key, slice):
+            return _line("mgrid", key)
+        lines = promote_dtypes(*(_line("mgrid", part) for part in key)) if key else []
+        if not lines:
+            return asarray([], dtype=int)
+        return lax.stack(meshgrid(*lines, indexing="ij"), 0)
+
+
+class _Ogrid:
+    """Makes open grids of numbers from slices: ``ogrid[0:2, 0:3]``; see `mgrid`.
+
+    Example:
+      >>> ogrid[0:2, 0:2]
+      [Array([[0],
+             [1]], dtype=int32), Array([[0, 1]], dtype=int32)]
+    """
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return _line("ogrid", key)
+        lines = promote_dtypes(*(_line("ogrid", part) for part in key)) if key else []
+        return meshgrid(*lines, indexing="ij", sparse=True) if lines else []
+
+
+class _Concatenator:
+    """Joins arrays, scalars and slices given in brackets."""
+
+    axis = 0
+    ndmin = 1
+    trans1d = -1
+    name = "r_"
+
+    def __getitem__(self, key: Any) -> Array:
+        parts = key if isinstance(key, tuple) else (key,)
+        axis, ndmin, trans1d, as_column = self.axis, self.ndmin, self.trans1d, None
+        if parts and isinstance(parts[0], str):
+            directive, parts = parts[0], parts[1:]
+            if directive in ("r", "c"):
+                ndmin, as_column = 2, directive == "c"
+                trans1d = -1
+                axis = -1
+            else:
+                axis, ndmin, trans1d = self._parse(directive)
+        arrays = [self._part(part, ndmin, trans1d) for part in parts]
+        result = concatenate(arrays, axis=axis)
+        if as_column:
+            result = result.T
+        return result
+
+    def _parse(self, directive: str) -> tuple[int, int, int]:
+        try:
+            numbers = [int(number) for number in directive.split(",")]
+        except ValueError:
+            raise ValueError(f"could not understand directive {directive!r}") from None
+        defaults = [self.axis, self.ndmin, self.trans1d]
+        axis, ndmin, trans1d = numbers + defaults[len(numbers) :]
+        return axis, ndmin, trans1d
+
+    def _part(self, part: Any, ndmin: int, trans1d: int) -> Any:
+        if isinstance(part, str):
+            raise ValueError("string directive must be placed at the beginning")
+        if isinstance(part, slice):
+            array: Any = _line(self.name, part)
+        else:
+            array = asarray(part)
+        ndim = array.ndim
+        array = atleast_1d(array)
+        missing = ndmin - array.ndim
+        if missing <= 0:
+            return array
+        # Where the given dimensions come to stand among those added.
+        start = trans1d if trans1d >= 0 else ndmin + trans1d + 1 - array.ndim
+        start = min(max(start, 0), missing)
+        shape = (1,) * start + array.shape + (1,) * (missing - start)
+        return array.reshape(shape) if ndim or missing else array
+
+
+class _R(_Concatenator):
+    """Joins arrays, scalars and slices along the first dimension: ``r_[1:4, 0]``.
+
+    A string at the beginning says along which dimension, the least number of dimensions, and where
+    the given ones stand among them, as in NumPy.
+
+    Example:
+      >>> r_[1:4, 0]
+      Array([1, 2, 3, 0], dtype=int32)
+    """
+
+
+class _C(_Concatenator):
+    """Joins arrays, scalars and slices as columns: ``c_[x, y]``.
+
+    Example:
+      >>> c_[1:3, 4:6]
+      Array([[1, 4],
+             [2, 5]], dtype=int32)
+    """
+
+    axis = -1
+    ndmin = 2
+    trans1d = 0
+    name = "c_"
+
+
+mgrid = _Mgrid()
+ogrid = _Ogrid()
+r_ = _R()
+c_ = _C()
+s_ = np.s_
+index_exp = np.index_exp

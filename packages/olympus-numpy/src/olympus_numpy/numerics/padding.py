@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Padding: arrays with more elements at their edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.lax.sizes import is_at_most, max_dim, min_dim
+from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+
+from ..arrays.flipping import flip
+from ..core.compilation import compiled
+from ..core.promotion import check_arraylike, convert, ensure_array, spread
+from ..elementwise.floats import round as round_to_even
+from ..elementwise.vectorization import apply_along_axis
+from ..ordering.quantiles import median
+from ..reductions.extremes import largest, smallest
+from ..reductions.moments import mean
+from .ranges import linspace
+
+__all__ = ["pad"]
+
+_KEYWORDS = {
+    "constant": ("constant_values",),
+    "edge": (),
+    "empty": (),
+    "linear_ramp": ("end_values",),
+    "maximum": ("stat_length",),
+    "mean": ("stat_length",),
+    "median": ("stat_length",),
+    "minimum": ("stat_length",),
+    "reflect": ("reflect_type",),
+    "symmetric": ("reflect_type",),
+    "wrap": (),
+}
+
+Widths = tuple[tuple[int, int], ...]
+
+
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
+    """Returns an array with elements added before the first and after the last of each dimension.
+
+    Args:
+      array: an array.
+      pad_width: how many: one number, a pair for before and after, or a pair for each dimension; or
+        a dictionary from dimension to number or pair.
+      mode: what is added: ``"constant"`` (``constant_values``), ``"edge"``, ``"empty"``,
+        ``"linear_ramp"`` (``end_values``), ``"maximum"``, ``"mean"``, ``"median"``, ``"minimum"``
+        (``stat_length``), ``"reflect"``, ``"symmetric"`` (``reflect_type``), ``"wrap"``; or a
+        function, which is called as NumPy calls it and returns the padded line.
+      **kwargs: options of the mode.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> pad(array([1, 2]), (1, 2), constant_values=9)
+      Array([9, 1, 2, 9, 9], dtype=int32)
+    """
+    check_arraylike("pad", array)
+    array = ensure_array(array)
+    widths = _pairs_of_integers(pad_width, array.ndim, "pad_width")
+    if callable(mode):
+        return _pad_by_function(array, widths, mode, **kwargs)
+    if mode not in _KEYWORDS:
+        raise NotImplementedError(f"Unimplemented padding mode {mode!r} for np.pad.")
+    unknown = set(kwargs) - set(_KEYWORDS[mode])
+    if unknown:
+        raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {sorted(unknown)}")
+    stat_length = kwargs.get("stat_length")
+    if stat_length is not None:
+        stat_length = _pairs_of_integers(stat_length, array.ndim, "stat_length")
+    values = kwargs.get("constant_values", kwargs.get("end_values", 0))
+    reflect_type = kwargs.get("reflect_type", "even")
+    if reflect_type not in ("even", "odd"):
+        raise ValueError(f"pad: reflect_type must be 'even' or 'odd', got {reflect_type!r}")
+    return _pad(array, values, widths, mode, stat_length, reflect_type)
+
+
+# ---- arguments ----
+
+
+def _pairs_of_integers(value: Any, ndim: int, name: str) -> Widths:
+    if value.__class__ is int and value >= 0:  # as most often, and without a detour over arrays
+        return ((value, value),) * ndim
+    if _has_symbolic(value):
+        pairs = _broadcast_pairs(np.array(value, object), ndim, name)
+        return tuple(map(tuple, pairs.tolist()))
+    if isinstance(value, Mapping):
+        return _pairs_of_mapping(value, ndim, name)
+    if isinstance(value, Tracer):
+        value = concrete_or_error(np.asarray, value, f"{name} argument of olympus.numpy.pad")
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise TypeError(f"`{name}` entries must be the same shape: {value}") from None
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"`{name}` must be of integral type.")
+    pairs = _broadcast_pairs(array, ndim, name)
+    if (pairs < 0).any():
+        raise ValueError("index can't contain negative values")
+    return tuple(map(tuple, pairs.tolist()))
+
+
+def _has_symbolic(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(_has_symbolic, value))
+    return not is_constant_dim(value)
+
+
+def _pairs_of_mapping(value: Mapping[int, Any], ndim: int, name: str) -> Widths:
+    pairs = [(0, 0)] * ndim
+    for axis, width in value.items():
+        if not -ndim <= axis < ndim:
+            raise ValueError(f"pad: `{name}` names axis {axis} of an array of {ndim} dimensions")
+        (pairs[axis],) = _pairs_of_integers(width, 1, name)
+    return tuple(pairs)
+
+
+def _broadcast_pairs(array: np.ndarray, ndim: int, name: str) -> np.ndarray:
+    """One pair a dimension, from one number, one pair, or as many pairs."""
+    if array.shape == (ndim, 2):
+        return array
+    if array.shape in ((), (1,)):
+        return np.broadcast_to(array.reshape(1, 1), (ndim, 2))
+    if array.shape in ((2,), (1, 2)):
+        return np.broadcast_to(array.reshape(1, 2), (ndim, 2))
+    if array.shape == (ndim, 1) and ndim > 1:
+        return np.broadcast_to(array, (ndim, 2))
+    raise ValueError(
+        f"olympus.numpy.pad: {name} with nd={ndim} has unsupported shape {array.shape}. Valid "
+        f"shapes are ({ndim}, 2), (1, 2), (2,), (1,), or ()."
+    )
+
+
+def _value_pairs(values: Any, ndim: int, dtype: Any) -> list[tuple[Any, Any]]:
+    """One pair of values a dimension; values may be traced."""
+    if isinstance(values, list | tuple):
+        rows = [list(row) if isinstance(row, list | tuple) else [row] for row in values]
+        if (
+            all(len(row) == 1 for row in rows)
+            and len(rows) in (1, 2)
+            and not any(isinstance(row, list | tuple) for row in values)
+        ):
+            rows = [[row[0] for row in rows]]
+        rows = [row * 2 if len(row) == 1 else row for row in rows]
+        rows = rows * ndim if len(rows) == 1 else rows
+        if len(rows) != ndim or any(len(row) != 2 for row in rows):
+            raise ValueError(f"pad: values {values!r} do not fit an array of {ndim} dimensions")
+        return [(convert(low, dtype), convert(high, dtype)) for low, high in rows]
+    values = ensure_array(values)
+    if values.ndim == 0:
+        value = convert(values, dtype)
+        return [(value, value)] * ndim
+    values = convert(values, dtype)
+    if values.shape in ((2,), (1,), (1, 2), (1, 1)) or values.shape == (ndim, 1):
+        values = spread(values, (ndim, 2))
+    if values.shape != (ndim, 2):
+        raise ValueError(f"pad: values of shape {values.shape} do not fit {ndim} dimensions")
+    return [(values[axis, 0], values[axis, 1]) for axis in range(ndim)]
+
+
+# ---- modes ----
+
+
+def _padded(
+    array: Any,
+    values: Any,
+    widths: Widths,
+    mode: str,
+    stat_length: Widths | None,
+    reflect_type: str,
+) -> Any:
+    if mode == "constant":
+        return _pad_with_constants(array, values, widths)
+    if mode == "empty":
+        zero = np.zeros((), array.dtype)
+        return lax.pad(array, zero, [(before, after, 0) for before, after in widths])
+    if mode == "wrap":
+        return _pad_by_wrapping(array, widths)
+    if mode in ("symmetric", "reflect"):
+        return _pad_by_reflecting(array, widths, mode, reflect_type)
+    if mode == "edge":
+        return _pad_by_edges(array, widths)
+    if mode == "linear_ramp":
+        return _pad_by_ramps(array, values, widths)
+    return _pad_by_statistics(array, widths, mode, stat_length)
+
+
+_pad = compiled(_padded, ("widths", "mode", "stat_length", "reflect_type"), name="_pad")
+
+
+def _pad_with_constants(array: Any, values: Any, widths: Widths) -> Any:
+    if not isinstance(values, list | tuple) and np.ndim(values) == 0:
+        value = convert(values, array.dtype, getattr(array, "weak_type", False))
+        return lax.pad(array, value, [(before, after, 0) for before, after in widths])
+    pairs = _value_pairs(values, array.ndim, array.dtype)
+    for axis, ((before, after), (low, high)) in enumerate(zip(widths, pairs, strict=True)):
+        nothing = [(0, 0, 0)] * array.ndim
+        for value, width in ((low, (before, 0, 0)), (high, (0, after, 0))):
+            config = list(nothing)
+            config[axis] = width
+            array = lax.pad(array, value, config)
+    return array
+
+
+def _slice(x: Any, start: int, stop: int, axis: int) -> Any:
+    return lax.slice_in_dim(x, start, stop, axis=axis)
+
+
+def _pad_by_wrapping(array: Any, widths: Widths) -> Any:
+    for axis, (before, after) in enumerate(widths):
+        size = array.shape[axis]
+        if before == after == 0:
+            continue
+        if size == 0:
+            raise ValueError(
+                f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+            )
+        repeats_before, rest_before = divmod(before, size)
+        repeats_after, rest_after = divmod(after, size)
+        parts = [array] * (repeats_before + 1 + repeats_after)
+        if rest_before:
+            parts.insert(0, _slice(array, size - rest_before, size, axis))
+        if rest_after:
+            parts.append(_slice(array, 0, rest_after, axis))
+        array = lax.concatenate(parts, axis)
+    return array
+
+
+def _pad_by_reflecting(array: Any, widths: Widths, mode: str, reflect_type: str) -> Any:
+    for axis, (before, after) in enumerate(widths):
+        size = array.shape[axis]
+        if size == 0 and before + after:
+            raise ValueError(
+                f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+            )
+        if mode == "reflect" and not (is_constant_dim(size) or is_at_most(2, size)):
+            raise ValueError(
+                "Shape polymorphism is supported for pad with mode='reflect' only where the size "
+                f"of the axis is known to be larger than 1, got {size} for axis {axis}; state it "
+                "as a constraint of the dimension variables."
+            )
+        skip = 1 if mode == "reflect" and size > 1 else 0
+        array = _reflect(array, before, axis, skip, size, reflect_type, front=True)
+        array = _reflect(array, after, axis, skip, size, reflect_type, front=False)
+    return array
+
+
+def _reflect(
+    array: Any, width: int, axis: int, skip: int, size: int, reflect_type: str, front: bool
+) -> Any:
+    """Mirrors the elements at one end, and the result again, until it is wide enough."""
+    while width:
+        available = array.shape[axis]
+        step = min(width, max(size - skip, 1))
+        edge = _slice(array, 0, 1, axis) if front else _slice(array, available - 1, available, axis)
+        if front:
+            part = _slice(array, skip, skip + step, axis)
+        else:
+            part = _slice(array, available - skip - step, available - skip, axis)
+        part = flip(part, axis)
+        if reflect_type == "odd":
+            double = lax.mul(edge, np.array(2, array.dtype))
+            part = lax.sub(spread(double, part.shape), part)
+        array = lax.concatenate([part, array] if front else [array, part], axis)
+        width -= step
+    return array
+
+
+def _repeat_edge(edge: Any, width: int, axis: int) -> Any:
+    """One slice repeated along its axis."""
+    shape = (*edge.shape[: axis + 1], width, *edge.shape[axis + 1 :])
+    dims = (*range(axis + 1), *range(axis + 2, len(shape)))
+    spread_out = lax.broadcast_in_dim(edge, shape, dims)
+    return lax.reshape(spread_out, (*edge.shape[:axis], width, *edge.shape[axis + 1 :]))
+
+
+def _pad_by_edges(array: Any, widths: Widths) -> Any:
+    for axis, (before, after) in enumerate(widths):
+        size = array.shape[axis]
+        if before == after == 0:
+            continue
+        if size == 0:
+            raise ValueError(
+                f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+            )
+        parts = [array]
+        if before:
+            parts.insert(0, _repeat_edge(_slice(array, 0, 1, axis), before, axis))
+        if after:
+            parts.append(_repeat_edge(_slice(array, size - 1, size, axis), after, axis))
+        array = lax.concatenate(parts, axis)
+    return array
+
+
+def _pad_by_ramps(array: Any, end_values: Any, widths: Widths) -> Any:
+    pairs = _value_pairs(end_values, array.ndim, array.dtype)
+    for axis, ((before, after), (low, high)) in enumerate(zip(widths, pairs, strict=True)):
+        size = array.shape[axis]
+        first = _squeezed(_slice(array, 0, 1, axis), axis)
+        last = _squeezed(_slice(array, size - 1, size, axis), axis)
+        ramp_up = linspace(
+            spread(ensure_array(low), first.shape),
+            first,
+            before,
+            False,
+            axis=axis,
+            dtype=array.dtype,
+        )
+        ramp_down = linspace(
+            spread(ensure_array(high), last.shape), last, after, False, axis=axis, dtype=array.dtype
+        )
+        array = lax.concatenate([ramp_up, array, flip(ramp_down, axis)], axis)
+    return array
+
+
+def _squeezed(x: Any, axis: int) -> Any:
+    return lax.squeeze(x, (axis,))
+
+
+def _mean_of(x: Any, axis: int) -> Any:
+    return mean(x, axis=axis, keepdims=True)
+
+
+def _median_of(x: Any, axis: int) -> Any:
+    return median(x, axis=axis, keepdims=True)
+
+
+def _largest_of(x: Any, axis: int) -> Any:
+    return largest(x, axis, True)
+
+
+def _smallest_of(x: Any, axis: int) -> Any:
+    return smallest(x, axis, True)
+
+
+_STATISTICS: dict[str, Callable[[Any, int], Any]] = {
+    "maximum": _largest_of,
+    "mean": _mean_of,
+    "median": _median_of,
+    "minimum": _smallest_of,
+}
+
+
+def _pad_by_statistics(array: Any, widths: Widths, mode: str, stat_length: Widths | None) -> Any:
+    statistic = _STATISTICS[mode]
+    for axis, (before, after) in enumerate(widths):
+        size = array.shape[axis]
+        lengths = (size, size) if stat_length is None else stat_length[axis]
+        if 0 in lengths and mode in ("maximum", "minimum"):
+            raise ValueError("stat_length of 0 yields no value for padding")
+        start = _slice(array, 0, min_dim(lengths[0], size), axis)
+        end = _slice(array, max_dim(size - lengths[1], 0), size, axis)
+        values = [statistic(part, axis) for part in (start, end)]
+        if dtypes.issubdtype(array.dtype, np.integer):
+            values = [round_to_even(value) for value in values]
+        values = [convert(value, array.dtype) for value in values]
+        parts = [
+            spread(values[0], (*array.shape[:axis], before, *array.shape[axis + 1 :])),
+            array,
+            spread(values[1], (*array.shape[:axis], after, *array.shape[axis + 1 :])),
+        ]
+        array = lax.concatenate(parts, axis)
+    return array
+
+
+def _pad_by_function(array: Any, widths: Widths, fun: Callable[..., Any], **kwargs: Any) -> Any:
+    padded = lax.pad(
+        array, np.zeros((), array.dtype), [(before, after, 0) for before, after in widths]
+    )
+    for axis in range(padded.ndim):
+        padded = apply_along_axis(fun, axis, padded, widths[axis], axis, kwargs)
+    return padded

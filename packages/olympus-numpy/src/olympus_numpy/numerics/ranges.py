@@ -1,0 +1,470 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evenly spaced numbers, and grids of them."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.diagnostics.errors import InconclusiveDimensionOperation
+from olympus_ir.lax.sizes import max_dim
+from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+
+from ..arrays.creation import placed, shape_of
+from ..arrays.shaping import moveaxis
+from ..core.axes import canonical_axis
+from ..core.compilation import compiled
+from ..core.promotion import (
+    broadcast_shapes,
+    check_arraylike,
+    convert,
+    ensure_array,
+    promote_shapes,
+    result_type_of,
+    spread,
+)
+from ..elementwise.transcendental import log10
+
+__all__ = [
+    "arange",
+    "fromfunction",
+    "geomspace",
+    "indices",
+    "linspace",
+    "logspace",
+    "meshgrid",
+]
+
+
+# ---- arange ----
+
+
+def arange(
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Returns numbers from ``start`` up to ``stop``, which is not reached.
+
+    Args:
+      start: the first number; where it is the only argument, the stop, and 0 is the first number.
+      stop: the end.
+      step: the distance; 1 where not given.
+      dtype: the dtype; that of the arguments where not given.
+      device: the device or sharding to put the array on.
+      out_sharding: how the result is laid out over the mesh.
+
+    Example:
+      >>> arange(2, 10, 3)
+      Array([2, 5, 8], dtype=int32)
+    """
+    if dtype is not None:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "arange", stacklevel=3)
+    if stop is None and step is None and start.__class__ is int and dtype is None:
+        result = _iota(start if start > 0 else 0, dtypes.default_int_dtype())
+        return placed(result, device, out_sharding)
+    if stop is None:
+        start, stop = None, start  # the only bound is the end
+    if not all(map(is_constant_dim, (start, stop, step))):
+        result = _symbolic_range(start, stop, step, dtype)
+        return placed(result, device, out_sharding)
+    names = ("start", "stop", "step")
+    given = [_bound(*pair) for pair in zip(names, (start, stop, step), strict=True)]
+    first, end, distance = given
+    if end is None:
+        raise TypeError("arange needs a stop, got None")
+    if dtype is None:
+        dtype, _ = result_type_of(*(value for value in given if value is not None))
+        dtype = dtypes.canonicalize_dtype(dtype)
+    first, distance = 0 if first is None else first, 1 if distance is None else distance
+    if distance == 0:
+        raise ZeroDivisionError("arange: `step` must not be zero")
+    size = max(0, math.ceil((end - first) / distance))
+    if first == 0 and distance == 1:
+        result = _iota(size, dtype)
+    else:
+        result = _spaced(first, distance, size, dtype)
+    return placed(result, device, out_sharding)
+
+
+def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
+    """The numbers between bounds some of which are symbolic dimensions."""
+    first, distance = 0 if start is None else start, 1 if step is None else step
+    for name, value in (("start", first), ("stop", stop), ("step", distance)):
+        if is_constant_dim(value) and not isinstance(value, int | np.integer):
+            raise ValueError(
+                "olympus.numpy.arange: where a bound is a symbolic dimension all must be integers "
+                f"or such dimensions, got {name}={value!r}"
+            )
+    if dtype is None:
+        dtype = dtypes.default_int_dtype()
+    if is_constant_dim(distance) and distance == 0:
+        raise ValueError("olympus.numpy.arange has step == 0")
+    try:
+        rises = distance > 0
+    except InconclusiveDimensionOperation as error:
+        raise InconclusiveDimensionOperation(
+            "olympus.numpy.arange: of a symbolic step it must be known whether it is > 0 or < 0, "
+            f"got step={distance}. State it as a constraint of the dimension variables.\n{error}"
+        ) from error
+    span, pace = (stop - first, distance) if rises else (first - stop, -distance)
+    size = max_dim(0, span + pace - 1) // pace
+    result = lax.iota(dtype, size)
+    if not is_constant_dim(distance) or distance != 1:
+        result = lax.mul(lax.size_array(distance, dtype), result)
+    if not is_constant_dim(first) or first != 0:
+        result = lax.add(lax.size_array(first, dtype), result)
+    return result
+
+
+def _bound(name: str, value: Any) -> Any:
+    """A concrete scalar of `arange`, as a Python or NumPy number."""
+    if value is None or value.__class__ is int or value.__class__ is float:
+        return value
+    if isinstance(value, Tracer):
+        value = concrete_or_error(None, value, f"It arose in the jnp.arange argument '{name}'")
+    if isinstance(value, str | bytes):
+        raise TypeError(f"Value {value!r} is not a valid argument of arange: it must be a number")
+    check_arraylike("arange", value)
+    array = np.asarray(value)
+    if array.ndim:
+        raise ValueError(f"olympus.numpy.arange: arguments must be scalars; got {name}={value}")
+    if array.dtype.kind == "c":
+        raise ValueError("olympus.numpy.arange does not take complex start, stop or step.")
+    return array[()] if array.dtype.kind != "V" else array
+
+
+def _counted(size: int, dtype: Any) -> Any:
+    if dtypes.issubdtype(dtype, np.bool_):
+        return convert(lax.iota(np.dtype(np.int32), size), dtype)
+    return lax.iota(dtype, size)
+
+
+def _at_distance(start: Any, step: Any, size: int, dtype: Any) -> Any:
+    steps = lax.iota(dtype, size)
+    if _differs(step, 1):
+        steps = lax.mul(convert(step, dtype), steps)
+    return lax.add(convert(start, dtype), steps)
+
+
+def _differs(value: Any, from_value: int) -> bool:
+    """Whether a value is another one, or not known."""
+    return isinstance(value, Tracer) or value != from_value
+
+
+_iota = compiled(_counted, ("size", "dtype"), inline=True, name="_arange")
+_spaced = compiled(_at_distance, ("size", "dtype"), inline=True, name="_arange")
+
+
+# ---- linspace and its kin ----
+
+
+def _number_of(name: str, num: Any) -> int:
+    if num.__class__ is not int:
+        num = concrete_or_error(operator.index, num, f"'num' argument of olympus.numpy.{name}")
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    return num
+
+
+def _spaced_between(
+    start: Any, stop: Any, num: int, endpoint: bool, retstep: bool, dtype: Any, axis: int
+) -> Any:
+    check_arraylike("linspace", start, stop)
+    if dtype is None:
+        dtype, _ = result_type_of(start, stop)
+        dtype = dtypes.to_inexact_dtype(dtype)
+    computed = dtypes.to_inexact_dtype(dtype)
+    start, stop = convert(start, computed), convert(stop, computed)
+    shape = broadcast_shapes(np.shape(start), np.shape(stop))
+    start, stop = spread(start, shape), spread(stop, shape)
+    intervals = num - 1 if endpoint else num
+    if intervals > 0:
+        step = lax.div(lax.sub(stop, start), lax.size_array(intervals, computed))
+    else:
+        step = lax.full(shape, np.array(np.nan, computed))
+        if num == 1 and not endpoint:
+            step = lax.sub(stop, start)
+    if num == 0:
+        out = lax.full((0, *shape), np.zeros((), computed))
+    elif num == 1:
+        out = lax.reshape(start, (1, *shape))
+    else:
+        out = _between(start, stop, intervals, endpoint, computed)
+    if dtypes.issubdtype(dtype, np.integer) and not dtypes.issubdtype(out.dtype, np.integer):
+        out = lax.floor(out)
+    out = convert(moveaxis(out, 0, canonical_axis(axis, out.ndim)), dtype)
+    return (out, step) if retstep else out
+
+
+def _between(start: Any, stop: Any, intervals: int, endpoint: bool, dtype: Any) -> Any:
+    """Weighted means of both ends, so that the last one is exact."""
+    real_dtype = dtypes.to_floating_dtype(dtype)
+    shape = np.shape(start)
+    weights = lax.reshape(lax.iota(real_dtype, intervals), (intervals,) + (1,) * len(shape))
+    weights = lax.div(weights, lax.size_array(intervals, real_dtype))
+    rest = lax.sub(np.ones((), real_dtype), weights)
+    weights, rest = convert(weights, dtype), convert(rest, dtype)
+    first = lax.mul(lax.reshape(start, (1, *shape)), rest)
+    out = lax.add(first, lax.mul(lax.reshape(stop, (1, *shape)), weights))
+    if endpoint:
+        out = lax.concatenate([out, lax.expand_dims(stop, (0,))], 0)
+    return out
+
+
+_linspace = compiled(
+    _spaced_between, ("num", "endpoint", "retstep", "dtype", "axis"), name="_linspace"
+)
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """Returns numbers evenly spaced between two ends.
+
+    Args:
+      start: the first number, or an array of them.
+      stop: the last number, or an array of them.
+      num: how many.
+      endpoint: whether the last number is ``stop``, or comes before it.
+      retstep: whether to return a pair with the distance.
+      dtype: the dtype; floating where not given.
+      axis: the dimension of the result along which the numbers run.
+      device: the device or sharding to put the array on.
+
+    Example:
+      >>> linspace(0, 1, 5)
+      Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
+    if dtype is not None:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "linspace", stacklevel=3)
+    if axis.__class__ is not int:
+        axis = concrete_or_error(operator.index, axis, "'axis' argument of olympus.numpy.linspace")
+    result = _linspace(
+        start, stop, _number_of("linspace", num), bool(endpoint), bool(retstep), dtype, axis
+    )
+    if device is None:
+        return result
+    return (placed(result[0], device), result[1]) if retstep else placed(result, device)
+
+
+def _powers_between(
+    start: Any, stop: Any, num: int, endpoint: bool, base: Any, dtype: Any, axis: int
+) -> Any:
+    check_arraylike("logspace", start, stop)
+    if dtype is None:
+        dtype, _ = result_type_of(start, stop)
+        dtype = dtypes.to_inexact_dtype(dtype)
+    computed = dtypes.to_inexact_dtype(dtype)
+    start, stop = convert(start, computed), convert(stop, computed)
+    exponents = _linspace(start, stop, num, endpoint, False, None, axis)
+    return convert(lax.pow(convert(base, computed), exponents), dtype)
+
+
+_logspace = compiled(_powers_between, ("num", "endpoint", "dtype", "axis"), name="_logspace")
+
+
+def logspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Array:
+    """Returns powers of a base with exponents evenly spaced; see `linspace` for the arguments.
+
+    Args:
+      start: the first exponent.
+      stop: the last exponent.
+      num: how many.
+      endpoint: whether the last exponent is ``stop``, or comes before it.
+      base: the base.
+      dtype: the dtype; floating where not given.
+      axis: the dimension of the result along which the numbers run.
+
+    Example:
+      >>> logspace(0, 2, 3)
+      Array([  1.,  10., 100.], dtype=float32)
+    """
+    if dtype is not None:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "logspace", stacklevel=3)
+    axis = concrete_or_error(operator.index, axis, "'axis' argument of olympus.numpy.logspace")
+    return _logspace(start, stop, _number_of("logspace", num), bool(endpoint), base, dtype, axis)
+
+
+def _ratios_between(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
+    check_arraylike("geomspace", start, stop)
+    if dtype is None:
+        dtype, _ = result_type_of(start, stop)
+        dtype = dtypes.to_inexact_dtype(dtype)
+    computed = dtypes.to_inexact_dtype(dtype)
+    start, stop = promote_shapes("geomspace", convert(start, computed), convert(stop, computed))
+    # Of negative or complex ends the first one gives the sign or direction.
+    sign = lax.sign(start)
+    exponents = (log10(lax.div(one, sign)) for one in (start, stop))
+    powers = _logspace(*exponents, num, endpoint, 10.0, None, 0)
+    result = lax.mul(*promote_shapes("geomspace", sign, powers))
+    if dtypes.issubdtype(dtype, np.integer):
+        result = lax.round(result)  # powers of rounded logarithms need not be integers
+    return convert(moveaxis(result, 0, canonical_axis(axis, result.ndim)), dtype)
+
+
+_geomspace = compiled(_ratios_between, ("num", "endpoint", "dtype", "axis"), name="_geomspace")
+
+
+def geomspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Array:
+    """Returns numbers each of which is the same multiple of the one before.
+
+    Args:
+      start: the first number, not zero.
+      stop: the last number, not zero and of the same sign.
+      num: how many.
+      endpoint: whether the last number is ``stop``, or comes before it.
+      dtype: the dtype; floating where not given.
+      axis: the dimension of the result along which the numbers run.
+
+    Example:
+      >>> geomspace(1, 100, 3)
+      Array([  1.,  10., 100.], dtype=float32)
+    """
+    if dtype is not None:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "geomspace", stacklevel=3)
+    axis = concrete_or_error(operator.index, axis, "'axis' argument of olympus.numpy.geomspace")
+    return _geomspace(start, stop, _number_of("geomspace", num), bool(endpoint), dtype, axis)
+
+
+# ---- grids ----
+
+
+def meshgrid(
+    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> list[Array]:
+    """Returns, for vectors of coordinates, the coordinates of all points of their grid.
+
+    Args:
+      *xi: vectors.
+      copy: must be True.
+      sparse: whether the results keep size one in the other vectors' dimensions.
+      indexing: ``"ij"``: the dimensions come in order, ``"xy"``: the first two exchanged.
+
+    Example:
+      >>> x, y = meshgrid(arange(3), arange(2))
+      >>> x
+      Array([[0, 1, 2],
+             [0, 1, 2]], dtype=int32)
+    """
+    check_arraylike("meshgrid", *xi)
+    arrays = [ensure_array(x) for x in xi]
+    if not copy:
+        raise ValueError("olympus.numpy.meshgrid only supports copy=True")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
+    if any(array.ndim != 1 for array in arrays):
+        raise ValueError(
+            "Arguments to olympus.numpy.meshgrid must be 1D, got shapes "
+            f"{[array.shape for array in arrays]}"
+        )
+    order = list(range(len(arrays)))
+    if indexing == "xy" and len(arrays) >= 2:
+        order[:2] = [1, 0]
+    sizes = [arrays[position].shape[0] for position in order]
+    results: list[Any] = [None] * len(arrays)
+    for axis, position in enumerate(order):
+        shape = [size if one == axis or not sparse else 1 for one, size in enumerate(sizes)]
+        results[position] = _along_axis(arrays[position], tuple(shape), axis)
+    return results
+
+
+def _run_along(x: Any, shape: tuple[int, ...], axis: int) -> Any:
+    return lax.broadcast_in_dim(x, shape, (axis,))
+
+
+_along_axis = compiled(_run_along, ("shape", "axis"), inline=True, name="meshgrid")
+
+
+def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
+    """Returns, for each dimension of a shape, the array of indices in it.
+
+    Args:
+      dimensions: the shape.
+      dtype: the dtype; integer where not given.
+      sparse: whether to return a tuple of arrays with size one in the other dimensions.
+
+    Example:
+      >>> indices((2, 2))[0]
+      Array([[0, 0],
+             [1, 1]], dtype=int32)
+    """
+    shape = shape_of(dimensions)
+    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "indices", 3)
+    return _indices(shape, dtype, bool(sparse))
+
+
+def _index_arrays(shape: tuple[int, ...], dtype: Any, sparse: bool) -> Any:
+    arrays = []
+    for axis, size in enumerate(shape):
+        line = lax.iota(dtype, size)
+        sizes = tuple(n if one == axis else 1 for one, n in enumerate(shape)) if sparse else shape
+        arrays.append(lax.broadcast_in_dim(line, sizes, (axis,)))
+    if sparse:
+        return tuple(arrays)
+    return lax.stack(arrays, 0) if arrays else lax.full((0,), np.zeros((), dtype))
+
+
+_indices = compiled(_index_arrays, ("shape", "dtype", "sparse"), inline=True, name="indices")
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
+) -> Any:
+    """Returns the array of the values of a function at all indices of a shape.
+
+    Args:
+      function: called with as many scalars as the shape has dimensions; it is vectorised.
+      shape: the shape.
+      dtype: the dtype of the indices.
+      **kwargs: passed to the function.
+
+    Example:
+      >>> fromfunction(lambda i, j: i + j, (2, 2), dtype=int)
+      Array([[0, 1],
+             [1, 2]], dtype=int32)
+    """
+    from olympus_batching import vmap  # here, since arange must not wait for it
+
+    shape = shape_of(shape)
+
+    def call(*args: Any) -> Any:
+        return function(*args, **kwargs)
+
+    for axis in reversed(range(len(shape))):
+        call = vmap(call, in_axes=tuple(0 if one == axis else None for one in range(len(shape))))
+    return call(*(arange(size, dtype=dtype) for size in shape))

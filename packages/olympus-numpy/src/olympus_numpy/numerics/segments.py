@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions over segments: the rows of an array that have one number in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ConcretizationTypeError
+from olympus_ir.lax.sizes import as_size
+from olympus_ir.programs.tracing import Tracer
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.resharding import asked_sharding, with_out_sharding
+
+from ..core.promotion import check_arraylike, ensure_array
+from ..elementwise.arithmetic import floor_divide
+from ..reductions import extremes, sums
+from .ranges import arange
+
+__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
+
+
+def _segment_reduction(
+    name: str,
+    update: str,
+    neutral: Callable[[Any], Any],
+    reduce: Callable[..., Any],
+    data: Any,
+    segment_ids: Any,
+    num_segments: int | None,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    bucket_size: int | None,
+    mode: Any,
+    out_sharding: Any,
+) -> Array:
+    check_arraylike(name, data, segment_ids)
+    if out_sharding is not None:
+        asked = asked_sharding(out_sharding, name)
+        if asked is not None and asked.spec.unreduced and update != "add":
+            raise NotImplementedError(
+                f"unreduced for {update} is not yet supported: devices' results of {name} are no "
+                "terms of a sum. Ask for a replicated result."
+            )
+
+        def reduced(data: Any, segment_ids: Any) -> Any:
+            return _segment_reduction(
+                name,
+                update,
+                neutral,
+                reduce,
+                data,
+                segment_ids,
+                num_segments,
+                indices_are_sorted,
+                unique_indices,
+                bucket_size,
+                mode,
+                None,
+            )
+
+        return with_out_sharding(reduced, (data, segment_ids), out_sharding, name)
+    data, segment_ids = ensure_array(data), ensure_array(segment_ids)
+    count = _number_of_segments(name, segment_ids, num_segments)
+    start = neutral(data.dtype)
+
+    def scattered(shape: tuple[int, ...], index: Any, values: Any) -> Any:
+        whole = lax.full(shape, start, data.dtype)
+        return getattr(whole.at[index], update)(
+            values,
+            indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
+            mode=lax.GatherScatterMode.FILL_OR_DROP if mode is None else mode,
+            wrap_negative_indices=False,
+        )
+
+    rows = segment_ids.shape[0] if segment_ids.ndim else 1
+    buckets = 1 if bucket_size is None else -(-rows // bucket_size)
+    if buckets == 1:
+        return scattered((count, *data.shape[1:]), segment_ids, data)
+    # Each bucket is reduced by itself, so that rounding errors of long sums stay small.
+    bucket = floor_divide(arange(rows), bucket_size)
+    partial = scattered(
+        (buckets, count, *data.shape[1:]), (bucket, segment_ids[np.newaxis, :]), data[np.newaxis]
+    )
+    return reduce(partial, axis=0).astype(data.dtype)
+
+
+def _number_of_segments(name: str, segment_ids: Any, num_segments: Any) -> int:
+    if num_segments is None:
+        highest = extremes.max(segment_ids) + 1
+        if isinstance(highest, Tracer) and highest.concrete_or_none() is None:
+            raise ConcretizationTypeError(
+                highest,
+                f"{name}() `num_segments` argument: the number of segments is not known while "
+                "segment_ids are traced; pass num_segments.",
+            )
+        num_segments = int(highest)
+    count = as_size(num_segments)
+    if count < 0:
+        raise ValueError(f"{name}: num_segments must be non-negative, got {count}.")
+    return count
+
+
+def _lowest(dtype: Any) -> Any:
+    """What no element of a dtype is below."""
+    if dtypes.issubdtype(dtype, np.inexact):
+        return -np.inf
+    return False if dtype == np.bool_ else int(dtypes.iinfo(dtype).min)
+
+
+def _highest(dtype: Any) -> Any:
+    """What no element of a dtype is above."""
+    if dtypes.issubdtype(dtype, np.inexact):
+        return np.inf
+    return True if dtype == np.bool_ else int(dtypes.iinfo(dtype).max)
+
+
+def segment_sum(
+    data: Any,
+    segment_ids: Any,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Sums the rows of an array that belong to one segment.
+
+    Args:
+      data: an array, whose first dimension counts the rows.
+      segment_ids: integers, the segment of each row; rows of negative ones, and of ones too large,
+        count nowhere.
+      num_segments: how many segments the result has; one more than the largest of ``segment_ids``
+        where not given. Needed inside compiled functions.
+      indices_are_sorted: a promise that ``segment_ids`` do not decrease.
+      unique_indices: a promise that no segment has several rows.
+      bucket_size: where given, sums are made of as many rows at a time, which loses less precision
+        and is deterministic on accelerators.
+      mode: for ids out of range, as in ``x.at[...]``.
+      out_sharding: how the result is laid out.
+
+    Returns:
+      An array of shape ``(num_segments, *data.shape[1:])``; zero where a segment has no rows.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> from olympus_numpy.numerics.segments import segment_sum
+      >>> segment_sum(array([1.0, 2.0, 3.0]), array([0, 0, 2]))
+      Array([3., 0., 3.], dtype=float32)
+    """
+    return _segment_reduction(
+        "segment_sum",
+        "add",
+        lambda dtype: 0,
+        sums.sum,
+        data,
+        segment_ids,
+        num_segments,
+        indices_are_sorted,
+        unique_indices,
+        bucket_size,
+        mode,
+        out_sharding,
+    )
+
+
+def segment_prod(
+    data: Any,
+    segment_ids: Any,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Multiplies the rows of an array that belong to one segment; one where there are none.
+
+    Arguments are those of `segment_sum`.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> from olympus_numpy.numerics.segments import segment_prod
+      >>> segment_prod(array([2.0, 3.0, 4.0]), array([0, 0, 2]))
+      Array([6., 1., 4.], dtype=float32)
+    """
+    return _segment_reduction(
+        "segment_prod",
+        "multiply",
+        lambda dtype: 1,
+        sums.prod,
+        data,
+        segment_ids,
+        num_segments,
+        indices_are_sorted,
+        unique_indices,
+        bucket_size,
+        mode,
+        out_sharding,
+    )
+
+
+def segment_max(
+    data: Any,
+    segment_ids: Any,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """The largest of the rows of an array that belong to one segment, element by element.
+
+    Where there are none, negative infinity, or the lowest integer. Arguments are those of
+    `segment_sum`.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> from olympus_numpy.numerics.segments import segment_max
+      >>> segment_max(array([1.0, 2.0, 3.0]), array([0, 0, 1]))
+      Array([2., 3.], dtype=float32)
+    """
+    return _segment_reduction(
+        "segment_max",
+        "max",
+        _lowest,
+        extremes.max,
+        data,
+        segment_ids,
+        num_segments,
+        indices_are_sorted,
+        unique_indices,
+        bucket_size,
+        mode,
+        out_sharding,
+    )
+
+
+def segment_min(
+    data: Any,
+    segment_ids: Any,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """The smallest of the rows of an array that belong to one segment, element by element.
+
+    Where there are none, infinity, or the highest integer. Arguments are those of `segment_sum`.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> from olympus_numpy.numerics.segments import segment_min
+      >>> segment_min(array([1.0, 2.0, 3.0]), array([0, 0, 1]))
+      Array([1., 3.], dtype=float32)
+    """
+    return _segment_reduction(
+        "segment_min",
+        "min",
+        _highest,
+        extremes.min,
+        data,
+        segment_ids,
+        num_segments,
+        indices_are_sorted,
+        unique_indices,
+        bucket_size,
+        mode,
+        out_sharding,
+    )

@@ -1,0 +1,423 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counting in bins, covariances and correlations."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ShardingTypeError
+from olympus_ir.programs.tracing import concrete_or_error
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.resharding import asked_sharding, with_out_sharding
+
+from ..arrays.creation import asarray
+from ..arrays.joining import concatenate
+from ..arrays.selection import clip, where
+from ..arrays.shaping import atleast_2d, ravel
+from ..core.compilation import compiled
+from ..core.promotion import (
+    check_arraylike,
+    convert,
+    ensure_array,
+    promote_dtypes_inexact,
+    result_type_of,
+)
+from ..elementwise.arithmetic import absolute
+from ..ordering.searching import searchsorted
+from ..products.contractions import dot
+from ..reductions.extremes import largest, ptp, smallest
+from ..reductions.moments import average
+from .index_tricks import ravel_multi_index
+from .ranges import linspace
+
+__all__ = [
+    "bincount",
+    "corrcoef",
+    "cov",
+    "histogram",
+    "histogram2d",
+    "histogram_bin_edges",
+    "histogramdd",
+]
+
+
+# ---- counting ----
+
+
+def bincount(
+    x: Any,
+    weights: Any = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Returns how often each number occurs among non-negative integers.
+
+    Args:
+      x: a vector of integers; negative ones count as zero.
+      weights: how much each element counts.
+      minlength: the least length of the result.
+      length: the length of the result, so that the integers may be traced; larger ones are left
+        out.
+      out_sharding: how the result is laid out over the mesh.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> bincount(array([0, 1, 1, 3]))
+      Array([1, 2, 0, 1], dtype=int32)
+    """
+    check_arraylike("bincount", x)
+    x = ensure_array(x)
+    if x.dtype == np.bool_:
+        x = convert(x, dtypes.default_int_dtype())
+    if not dtypes.issubdtype(x.dtype, np.integer):
+        raise TypeError(f"x argument to bincount must have an integer type; got {x.dtype}")
+    if x.ndim != 1:
+        raise ValueError("only 1-dimensional input supported.")
+    minlength = concrete_or_error(
+        operator.index, minlength, "The error occurred because of argument 'minlength' of bincount."
+    )
+    if length is None:
+        known = concrete_or_error(
+            np.asarray,
+            x,
+            "The error occurred because of argument 'x' of olympus.numpy.bincount. To avoid this "
+            "error, pass a static `length` argument.",
+        )
+        length = max(minlength, int(known.max()) + 1 if known.size else 0)
+    else:
+        length = concrete_or_error(
+            operator.index, length, "The error occurred because of argument 'length' of bincount."
+        )
+    if weights is None:
+        weights = np.ones((), dtypes.default_int_dtype())
+    elif np.shape(weights) != x.shape:
+        raise ValueError("shape of weights must match shape of x.")
+    if out_sharding is None:
+        return _bincount(x, weights, length)
+    asked = asked_sharding(out_sharding, "bincount")
+    if asked is not None and any(asked.spec.partitions):
+        raise ShardingTypeError(
+            "out_sharding passed to `olympus.numpy.bincount` can only be fully replicated or fully "
+            f"unreduced along all mesh axes, since any element may count anywhere; got {asked.spec}"
+        )
+    return with_out_sharding(
+        lambda x, weights: _bincount(x, weights, length), (x, weights), out_sharding, "bincount"
+    )
+
+
+def _counted(x: Any, weights: Any, length: int) -> Any:
+    weights = ensure_array(weights)
+    counts = lax.full((length,), np.zeros((), weights.dtype))
+    return counts.at[clip(x, 0)].add(weights, mode="drop")
+
+
+_bincount = compiled(_counted, ("length",), inline=True, name="bincount")
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
+    """Returns the edges of the bins that `histogram` counts in.
+
+    Args:
+      a: an array.
+      bins: the number of bins, or their edges.
+      range: the lowest and highest edge; those of the elements where not given.
+      weights: has no effect.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> histogram_bin_edges(array([0.0, 4.0]), bins=2)
+      Array([0., 2., 4.], dtype=float32)
+    """
+    del weights
+    if isinstance(bins, str):
+        raise NotImplementedError("string values for `bins` not implemented.")
+    check_arraylike("histogram_bin_edges", a, bins)
+    a = ravel(a)
+    dtype = dtypes.to_inexact_dtype(result_type_of(a)[0])
+    if np.ndim(bins):
+        return asarray(bins, dtype=dtype)
+    count = concrete_or_error(operator.index, bins, "bins argument of histogram_bin_edges")
+    if range is None and 0 in a.shape:
+        range = (0, 1)
+    if range is None:
+        ends = [smallest(a, None, False), largest(a, None, False)]
+        bounds = concatenate([lax.reshape(convert(one, dtype), (1,)) for one in ends])
+    else:
+        bounds = asarray(range, dtype=dtype)
+        if bounds.shape != (2,):
+            raise ValueError(f"`range` must be either None or a sequence of scalars, got {range}")
+    # Of one value alone, the bins surround it.
+    flat = lax.eq(ptp(bounds), np.zeros((), dtype))
+    half = np.array(0.5, dtype)
+    low = where(flat, bounds[0] - half, bounds[0])
+    high = where(flat, bounds[1] + half, bounds[1])
+    return linspace(low, high, count + 1, dtype=dtype)
+
+
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+) -> tuple[Array, Array]:
+    """Returns how many elements fall into each bin, and the edges of the bins.
+
+    A bin contains its left edge and not its right one, but for the last bin, which contains both.
+
+    Args:
+      a: an array.
+      bins: the number of bins, or their edges.
+      range: the lowest and highest edge; those of the elements where not given.
+      weights: how much each element counts.
+      density: whether the result is divided so that its integral is 1.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> histogram(array([1.0, 2.0, 2.0, 3.0]), bins=2)
+      (Array([1., 3.], dtype=float32), Array([1., 2., 3.], dtype=float32))
+    """
+    if weights is None:
+        check_arraylike("histogram", a, bins)
+        (a,) = promote_dtypes_inexact(ensure_array(a))
+        weights = lax.full(np.shape(a), np.ones((), a.dtype))
+    else:
+        check_arraylike("histogram", a, bins, weights)
+        if np.shape(a) != np.shape(weights):
+            raise ValueError("weights should have the same shape as a.")
+        a, weights = promote_dtypes_inexact(ensure_array(a), ensure_array(weights))
+    edges = histogram_bin_edges(a, bins, range, weights)
+    places = searchsorted(edges, a, side="right")
+    last = edges.shape[0] - 1
+    places = where(lax.eq(a, edges[-1]), last, places)
+    counts = lax.full((last + 1,), np.zeros((), weights.dtype)).at[places].add(weights)[1:]
+    if density:
+        widths = lax.sub(edges[1:], edges[:-1])
+        counts = lax.div(
+            lax.div(counts, convert(widths, counts.dtype)),
+            lax.broadcast(counts.sum(), counts.shape),
+        )
+    return counts, edges
+
+
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+) -> tuple[Array, list[Array]]:
+    """Returns how many points fall into each cell of a grid of bins, and the edges of the bins.
+
+    Args:
+      sample: points, an array of shape [points, dimensions].
+      bins: the number of bins, or one number or the edges for each dimension.
+      range: for each dimension, the lowest and highest edge.
+      weights: how much each point counts.
+      density: whether the result is divided so that its integral is 1.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> histogramdd(array([[0.0, 0.0], [1.0, 1.0]]), bins=2)[0]
+      Array([[1, 0],
+             [0, 1]], dtype=int32)
+    """
+    check_arraylike("histogramdd", sample)
+    (sample,) = promote_dtypes_inexact(ensure_array(sample))
+    if sample.ndim != 2:
+        raise ValueError(f"histogramdd: sample must be two-dimensional, got shape {sample.shape}")
+    points, dimensions = sample.shape
+    if weights is not None:
+        check_arraylike("histogramdd", weights)
+        if np.shape(weights) != (points,):
+            raise ValueError("should have one weight for each sample.")
+    if range is not None and (
+        len(range) != dimensions or any(one is not None and len(one) != 2 for one in range)
+    ):
+        raise ValueError(
+            f"For sample.shape={sample.shape}, range must be a sequence "
+            f"of {dimensions} pairs or Nones; got {range=}"
+        )
+    if not isinstance(bins, Sequence | np.ndarray | Array) or np.ndim(bins) == 0:
+        bins = [bins] * dimensions
+    elif len(bins) != dimensions:
+        raise ValueError("should be a bin for each dimension.")
+    edges, widths, counts, places = [], [], [], []
+    for axis in np.arange(dimensions):
+        column = sample[:, int(axis)]
+        limits = None if range is None else range[axis]
+        edge = histogram_bin_edges(column, bins[axis], range=limits)
+        place = searchsorted(edge, column, side="right")
+        place = where(lax.eq(column, edge[-1]), lax.sub(place, np.ones((), place.dtype)), place)
+        places.append(place)
+        edges.append(edge)
+        widths.append(lax.sub(edge[1:], edge[:-1]))
+        counts.append(edge.shape[0] + 1)
+    flat = ravel_multi_index(tuple(places), tuple(counts), mode="clip")
+    total = bincount(flat, weights, length=int(np.prod(counts)))
+    total = lax.reshape(total, tuple(counts))[(slice(1, -1),) * dimensions]
+    if density:
+        (total,) = promote_dtypes_inexact(total)
+        total = lax.div(total, lax.broadcast(total.sum(), total.shape))
+        for axis, width in enumerate(widths):
+            total = lax.div(total, lax.broadcast_in_dim(width, total.shape, (axis,)))
+    return total, edges
+
+
+def histogram2d(
+    x: Any,
+    y: Any,
+    bins: Any = 10,
+    range: Any = None,
+    weights: Any = None,
+    density: bool | None = None,
+) -> tuple[Array, Array, Array]:
+    """Returns how many points fall into each cell of a grid of bins in the plane.
+
+    Args:
+      x: the points' first coordinates.
+      y: the points' second coordinates.
+      bins: the number of bins, or one number or the edges for each dimension, or edges for both.
+      range: for each dimension, the lowest and highest edge.
+      weights: how much each point counts.
+      density: whether the result is divided so that its integral is 1.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> histogram2d(array([0.0, 1.0]), array([0.0, 1.0]), bins=2)[0]
+      Array([[1, 0],
+             [0, 1]], dtype=int32)
+    """
+    check_arraylike("histogram2d", x, y)
+    number = len(bins) if np.ndim(bins) or isinstance(bins, list | tuple) else 1
+    if number not in (1, 2):
+        bins = [asarray(bins)] * 2
+    columns = promote_dtypes_inexact(ensure_array(x), ensure_array(y))
+    sample = lax.concatenate([lax.expand_dims(one, (1,)) for one in columns], 1)
+    counts, (x_edges, y_edges) = histogramdd(sample, bins, range, weights, density)
+    return counts, x_edges, y_edges
+
+
+# ---- covariance ----
+
+
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    dtype: Any = None,
+) -> Array:
+    """Returns the covariances of variables.
+
+    Args:
+      m: observations, one variable a row.
+      y: further variables.
+      rowvar: whether variables are rows, not columns.
+      bias: whether to divide by the number of observations, not by one less.
+      ddof: what is subtracted from the number of observations in the divisor.
+      fweights: how often each observation was made, integers.
+      aweights: how much each observation counts.
+      dtype: the dtype of the result.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> cov(array([1.0, 2.0, 3.0]))
+      Array(1., dtype=float32)
+    """
+    if y is not None:
+        check_arraylike("cov", m, y)
+        m, y = promote_dtypes_inexact(ensure_array(m), ensure_array(y))
+        if np.ndim(y) > 2:
+            raise ValueError("y has more than 2 dimensions")
+    else:
+        check_arraylike("cov", m)
+        (m,) = promote_dtypes_inexact(ensure_array(m))
+    if np.ndim(m) > 2:
+        raise ValueError("m has more than 2 dimensions")
+    if dtype is not None:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "cov", 3)
+        if not dtypes.issubdtype(dtype, np.inexact):
+            raise ValueError(f"cov: dtype must be a subclass of float or complex; got {dtype=}")
+    x = atleast_2d(m)
+    if not rowvar and np.ndim(m) != 1:
+        x = x.T
+    if y is not None:
+        more = atleast_2d(y)
+        if not rowvar and more.shape[0] != 1:
+            more = more.T
+        x = concatenate([x, more], axis=0)
+    if dtype is not None:
+        x = convert(x, dtype)
+    if ddof is None:
+        ddof = 0 if bias else 1
+    if x.shape[0] == 0:
+        return lax.full((0, 0), np.zeros((), x.dtype))
+    weights = _observation_weights(x, fweights, aweights)
+    mean, total = average(x, axis=1, weights=weights, returned=True)
+    total = total[0]
+    if weights is None:
+        divisor: Any = lax.sub(total, np.array(ddof, total.dtype))
+    elif ddof == 0:
+        divisor = total
+    elif aweights is None:
+        divisor = total - ddof
+    else:
+        divisor = total - ddof * (weights * asarray(aweights)).sum() / total
+    divisor = clip(divisor.real, 0)  # of fewer observations than are subtracted nothing is known
+    x = x - mean[:, None]
+    weighted = x if weights is None else x * weights
+    product = dot(x, weighted.T.conj())
+    return (product / convert(divisor, dtypes.to_floating_dtype(product.dtype))).squeeze()
+
+
+def _observation_weights(x: Any, fweights: Any, aweights: Any) -> Any:
+    weights = None
+    if fweights is not None:
+        check_arraylike("cov", fweights)
+        if np.ndim(fweights) > 1:
+            raise RuntimeError("cannot handle multidimensional fweights")
+        if np.shape(fweights)[0] != x.shape[1]:
+            raise RuntimeError("incompatible numbers of samples and fweights")
+        if not dtypes.issubdtype(ensure_array(fweights).dtype, np.integer):
+            raise TypeError("fweights must be integer.")
+        weights = absolute(ensure_array(fweights))
+    if aweights is not None:
+        check_arraylike("cov", aweights)
+        if np.ndim(aweights) > 1:
+            raise RuntimeError("cannot handle multidimensional aweights")
+        if np.shape(aweights)[0] != x.shape[1]:
+            raise RuntimeError("incompatible numbers of samples and aweights")
+        absolute_weights = absolute(ensure_array(aweights))
+        weights = absolute_weights if weights is None else weights * absolute_weights
+    return weights
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
+    """Returns the correlations of variables; see `cov`.
+
+    Args:
+      x: observations, one variable a row.
+      y: further variables.
+      rowvar: whether variables are rows, not columns.
+      dtype: the dtype of the result.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> corrcoef(array([1.0, 2.0, 3.0]), array([3.0, 2.0, 1.0]))
+      Array([[ 1., -1.],
+             [-1.,  1.]], dtype=float32)
+    """
+    check_arraylike("corrcoef", x)
+    covariance = cov(x, y, rowvar, dtype=dtype)
+    if covariance.ndim == 0:
+        # Of one variable: 1, but NaN where it does not vary.
+        return covariance / covariance
+    deviation = lax.sqrt(covariance.diagonal().real)
+    result = covariance / deviation[:, None] / deviation[None, :]
+    if dtypes.issubdtype(result.dtype, np.complexfloating):
+        return lax.complex(clip(result.real, -1, 1), clip(result.imag, -1, 1))
+    return clip(result, -1, 1)

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sorting, searching in sorted arrays, sets and quantiles.
+
+Imports `core`, `arrays`, `reductions`, `elementwise` and `indexing`.
+"""

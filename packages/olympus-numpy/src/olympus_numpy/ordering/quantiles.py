@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Medians, quantiles and percentiles along axes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.resharding import with_out_sharding
+
+from ..arrays.selection import where
+from ..core.axes import canonical_axes, hashable_axes
+from ..core.compilation import compiled
+from ..core.promotion import check_arraylike, convert, ensure_array, promote_dtypes_inexact, spread
+from ..indexing.taking import take_along_axis
+from ..reductions.truth import any_along
+
+__all__ = [
+    "median",
+    "nanmedian",
+    "nanpercentile",
+    "nanquantile",
+    "percentile",
+    "quantile",
+]
+
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
+_int32 = np.dtype(np.int32)
+
+
+def _flattened(a: Any, axis: Any, keepdims: bool) -> tuple[Any, tuple[int, ...]]:
+    """The array with the axes as one, its first, and the shape of the rest of the result."""
+    axes = canonical_axes(axis, a.ndim)
+    others = [one for one in range(a.ndim) if one not in axes]
+    kept = tuple(
+        1 if one in axes else size
+        for one, size in enumerate(a.shape)
+        if keepdims or one not in axes
+    )
+    lines = lax.transpose(a, (*axes, *others))
+    length = math.prod(a.shape[one] for one in axes)
+    return lax.reshape(lines, (length, *(a.shape[one] for one in others))), kept
+
+
+def _quantile_of(
+    a: Any,
+    q: Any,
+    axis: Any,
+    method: str,
+    keepdims: bool,
+    skip_nan: bool,
+    weights: Any = None,
+) -> Any:
+    check_arraylike("quantile", a, q)
+    (a,) = promote_dtypes_inexact(ensure_array(a))
+    q = ensure_array(q)
+    if dtypes.itemsize_bits(q.dtype) < 16:
+        q = convert(q, ensure_array(a).dtype)  # which no other dtype is promoted with
+    a, q = promote_dtypes_inexact(a, q)
+    a, q = ensure_array(a), ensure_array(q)
+    if dtypes.issubdtype(a.dtype, np.complexfloating):
+        raise ValueError(
+            "quantile does not support complex input, as the operation is poorly defined."
+        )
+    if q.ndim > 1:
+        raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
+    if weights is not None:
+        return _weighted_quantile(a, q, axis, method, keepdims, ensure_array(weights))
+    lines, kept = _flattened(a, axis, keepdims)
+    length = lines.shape[0]
+    if length == 0:
+        raise ValueError("quantile of an empty array is not defined")
+    if skip_nan:
+        known = lax.bitwise_not(lax.ne(lines, lines))
+        counts = lax.reduce_sum(convert(known, a.dtype), (0,))
+        lines = where(known, lines, np.array(np.inf, a.dtype))
+        ordered = lax.sort(lines, dimension=0)
+    else:
+        # One NaN makes the whole line NaN.
+        has_nan = any_along(lax.ne(lines, lines), 0, True, None)
+        ordered = lax.sort(where(has_nan, np.nan, lines), dimension=0)
+        counts = lax.size_array(length, a.dtype)
+    result = _between_places(ordered, q, counts, method)
+    if skip_nan:
+        nothing = lax.eq(counts, np.zeros((), a.dtype))
+        result = where(nothing, np.nan, result)
+    return lax.reshape(result, (*q.shape, *kept))
+
+
+def _between_places(ordered: Any, q: Any, counts: Any, method: str) -> Any:
+    """The values at fractional places of sorted lines; [n, ...], [q] -> [q, ...]."""
+    dtype = ordered.dtype
+    rest = ordered.shape[1:]
+    one = np.ones((), dtype)
+    last = lax.sub(counts, one)
+    differ = bool(np.ndim(last))  # by line, as their numbers of NaN do
+    if differ:
+        last = spread(last, (*q.shape, *rest))
+        q = lax.broadcast_in_dim(q, (*q.shape, *rest), tuple(range(q.ndim)))
+    place = lax.mul(q, last)
+    low, high = lax.floor(place), lax.ceil(place)
+    weight = lax.sub(place, low)
+    zero = np.zeros((), dtype)
+    low = convert(lax.clamp(zero, low, last) if not np.ndim(last) else _clamped(low, last), _int32)
+    high = convert(
+        lax.clamp(zero, high, last) if not np.ndim(last) else _clamped(high, last), _int32
+    )
+    if method in ("lower", "higher", "nearest", "inverted_cdf"):
+        return convert(_take(ordered, _chosen(method, place, low, high, last), rest, differ), dtype)
+    low_value = _take(ordered, low, rest, differ)
+    high_value = _take(ordered, high, rest, differ)
+    if method == "midpoint":
+        return lax.mul(lax.add(low_value, high_value), np.array(0.5, dtype))
+    weight = lax.broadcast_in_dim(weight, low_value.shape, tuple(range(weight.ndim)))
+    first = lax.mul(low_value, lax.sub(one, weight))
+    return lax.add(first, lax.mul(high_value, weight))
+
+
+def _clamped(x: Any, last: Any) -> Any:
+    return lax.max(lax.min(x, last), lax.full_like(x, 0))
+
+
+def _chosen(method: str, place: Any, low: Any, high: Any, last: Any) -> Any:
+    if method == "lower":
+        return low
+    if method == "higher":
+        return high
+    if method == "nearest":
+        nearest = lax.round(place, lax.RoundingMethod.TO_NEAREST_EVEN)
+        return convert(nearest, _int32)
+    # The smallest element that as large a part of all as asked for does not exceed.
+    one = np.ones((), place.dtype)
+    count = lax.add(last, one)
+    fraction = lax.div(place, lax.max(last, lax.full_like(last, 1)))
+    rank = lax.sub(lax.ceil(lax.mul(fraction, count)), one)
+    rank = lax.min(lax.max(rank, lax.full_like(rank, 0)), spread(last, np.shape(rank)))
+    return convert(rank, _int32)
+
+
+def _take(ordered: Any, places: Any, rest: tuple[int, ...], differ: bool) -> Any:
+    """Elements of sorted lines at places that are the same for all lines, or differ by line."""
+    if not rest or not differ:
+        return ordered.at[places].get(mode="promise_in_bounds")
+    count = places.shape[: places.ndim - len(rest)]
+    places = lax.reshape(places, (math.prod(count), *rest))
+    taken = take_along_axis(ordered, places, 0, mode="promise_in_bounds")
+    return lax.reshape(taken, (*count, *rest))
+
+
+def _weighted_quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any) -> Any:
+    if method != "inverted_cdf":
+        raise NotImplementedError(
+            f"{method} doesn't support weights. Only method 'inverted_cdf' supports weights."
+        )
+    axes = canonical_axes(axis, a.ndim)
+    if weights.shape != a.shape:
+        if weights.ndim != 1 or len(axes) != 1 or weights.shape[0] != a.shape[axes[0]]:
+            raise TypeError("Axis must be specified when shapes of a and weights differ.")
+        weights = lax.broadcast_in_dim(weights, a.shape, (axes[0],))
+    lines, kept = _flattened(a, axis, keepdims)
+    weights, _ = _flattened(convert(weights, a.dtype), axis, keepdims)
+    ordered, weights = lax.sort((lines, weights), dimension=0, num_keys=1)
+    sums = lax.cumsum(weights, 0)
+    total = lax.index_in_dim(sums, sums.shape[0] - 1, 0, keepdims=True)
+    shares = lax.div(sums, spread(total, sums.shape))
+    rest = ordered.shape[1:]
+    wanted = lax.broadcast_in_dim(q, (*q.shape, 1, *(1,) * len(rest)), tuple(range(q.ndim)))
+    below = lax.lt(lax.expand_dims(shares, (0,)) if q.ndim else shares, wanted)
+    places = lax.reduce_sum(convert(below, _int32), (q.ndim,))
+    places = lax.min(places, lax.full_like(places, ordered.shape[0] - 1))
+    result = _take(ordered, places, rest, differ=True)
+    return lax.reshape(result, (*q.shape, *kept))
+
+
+_STATIC = ("axis", "method", "keepdims", "skip_nan")
+_quantile = compiled(_quantile_of, _STATIC, name="quantile")
+
+
+def _percentile_of(
+    a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip_nan: bool, weights: Any = None
+) -> Any:
+    check_arraylike("percentile", a, q)
+    (q,) = promote_dtypes_inexact(ensure_array(q))
+    q = ensure_array(q)
+    q = lax.div(q, convert(100.0, q.dtype, getattr(q, "weak_type", False)))
+    return _quantile(a, q, axis, method, keepdims, skip_nan, weights)
+
+
+_percentile = compiled(_percentile_of, _STATIC, name="percentile")
+
+
+def _median_of(a: Any, axis: Any, keepdims: bool, skip_nan: bool) -> Any:
+    (a,) = promote_dtypes_inexact(ensure_array(a))  # with which integers of few bits have a median
+    return _quantile(a, 0.5, axis, "midpoint", keepdims, skip_nan)
+
+
+_median = compiled(_median_of, ("axis", "keepdims", "skip_nan"), name="median")
+
+
+def _check(name: str, out: Any, overwrite_input: bool, method: str = "linear") -> None:
+    if overwrite_input or out is not None:
+        raise ValueError(f"{name} does not support overwrite_input=True or out != None")
+    if method not in _METHODS:
+        raise ValueError(
+            "method can only be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or "
+            f"'inverted_cdf', got {method!r}"
+        )
+
+
+def quantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Array:
+    """Returns the values below which given parts of the elements along axes lie.
+
+    Args:
+      a: an array.
+      q: the parts, between 0 and 1, a scalar or a vector, which becomes the first dimension.
+      axis: the axis or axes; all where not given.
+      out: not supported.
+      overwrite_input: not supported.
+      method: what is taken between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
+        ``"midpoint"``, ``"nearest"`` or ``"inverted_cdf"``.
+      keepdims: whether the axes are kept with size one.
+      weights: how much each element counts, with ``method="inverted_cdf"``.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> quantile(array([1.0, 2.0, 3.0]), 0.25)
+      Array(1.5, dtype=float32)
+    """
+    _check("quantile", out, overwrite_input, method)
+    return _quantile(a, q, hashable_axes("quantile", axis), method, keepdims, False, weights)
+
+
+def nanquantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Array:
+    """Returns quantiles of the elements that are not NaN; see `quantile`.
+
+    Example:
+      >>> from olympus_numpy import array, nan
+      >>> nanquantile(array([1.0, 2.0, nan]), 0.5)
+      Array(1.5, dtype=float32)
+    """
+    _check("nanquantile", out, overwrite_input, method)
+    return _quantile(a, q, hashable_axes("nanquantile", axis), method, keepdims, True, weights)
+
+
+def percentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Returns quantiles, their parts given between 0 and 100; see `quantile`.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> percentile(array([1.0, 2.0, 3.0]), 25)
+      Array(1.5, dtype=float32)
+    """
+    _check("percentile", out, overwrite_input, method)
+    axes = hashable_axes("percentile", axis)
+    if out_sharding is None:
+        return _percentile(a, q, axes, method, keepdims, False, weights)
+    return with_out_sharding(
+        lambda a, q: _percentile(a, q, axes, method, keepdims, False, weights),
+        (a, q),
+        out_sharding,
+        "percentile",
+    )
+
+
+def nanpercentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Array:
+    """Returns percentiles of the elements that are not NaN; see `percentile`.
+
+    Example:
+      >>> from olympus_numpy import array, nan
+      >>> nanpercentile(array([1.0, 2.0, nan]), 50)
+      Array(1.5, dtype=float32)
+    """
+    _check("nanpercentile", out, overwrite_input, method)
+    axes = hashable_axes("nanpercentile", axis)
+    return _percentile(a, q, axes, method, keepdims, True, weights)
+
+
+def median(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:
+    """Returns the middle one of the elements along axes, or the mean of the two in the middle.
+
+    Args:
+      a: an array.
+      axis: the axis or axes; all where not given.
+      out: not supported.
+      overwrite_input: not supported.
+      keepdims: whether the axes are kept with size one.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> median(array([3, 1, 2, 10]))
+      Array(2.5, dtype=float32)
+    """
+    _check("median", out, overwrite_input)
+    check_arraylike("median", a)
+    return _median(a, hashable_axes("median", axis), keepdims, False)
+
+
+def nanmedian(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:
+    """Returns the median of the elements that are not NaN; see `median`.
+
+    Example:
+      >>> from olympus_numpy import array, nan
+      >>> nanmedian(array([3.0, nan, 1.0]))
+      Array(2., dtype=float32)
+    """
+    _check("nanmedian", out, overwrite_input)
+    check_arraylike("nanmedian", a)
+    return _median(a, hashable_axes("nanmedian", axis), keepdims, True)

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Searching: places of nonzero elements, and places in sorted arrays."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.lax.named_axes import varying_like
+from olympus_ir.programs.tracing import is_constant_dim
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+
+from ..arrays.selection import where
+from ..core.compilation import compiled
+from ..core.promotion import check_arraylike, convert, ensure_array, promote_dtypes
+
+__all__ = ["digitize", "searchsorted"]
+
+
+# ---- nonzero ----
+
+
+# ---- places in sorted arrays ----
+
+
+def _searched(a: Any, v: Any, side: str = "left", sorter: Any = None, method: str = "scan") -> Any:
+    a, v = promote_dtypes(ensure_array(a), ensure_array(v))
+    if sorter is not None:
+        a = a[sorter]
+    count = a.shape[0]
+    # Places are counted in 32 bits where these are enough, with 64-bit types too.
+    too_large = is_constant_dim(a.shape[0]) and a.shape[0] >= 2**31
+    index_dtype = np.dtype(np.int64 if too_large else np.int32)
+    if count == 0:
+        return lax.full(v.shape, np.zeros((), index_dtype))
+    if method == "compare_all":
+        return _count_before(a, v, side, index_dtype)
+    if method == "sort":
+        return _place_by_sorting(a, v, side, index_dtype)
+    return _bisect(a, v, side, index_dtype, unrolled=method == "scan_unrolled")
+
+
+def _comes_before(x: Any, y: Any) -> Any:
+    """``x < y`` in the order of sorting, in which NaN comes last."""
+    less = _less(x, y)
+    if not dtypes.issubdtype(x.dtype, np.inexact):
+        return less
+    return lax.bitwise_or(less, lax.bitwise_and(lax.eq(x, x), lax.ne(y, y)))
+
+
+def _less(x: Any, y: Any) -> Any:
+    if not dtypes.issubdtype(x.dtype, np.complexfloating):
+        return lax.lt(x, y)
+    x_real, y_real = lax.real(x), lax.real(y)
+    by_imaginary = lax.lt(lax.imag(x), lax.imag(y))
+    return lax.select(lax.eq(x_real, y_real), by_imaginary, lax.lt(x_real, y_real))
+
+
+def _goes_right(element: Any, value: Any, side: str) -> Any:
+    """Whether a value belongs to the right of an element."""
+    if side == "left":
+        return _comes_before(element, value)
+    return lax.bitwise_not(_comes_before(value, element))
+
+
+def _count_before(a: Any, v: Any, side: str, index_dtype: Any) -> Any:
+    shape = (a.shape[0], *v.shape)
+    elements = lax.broadcast_in_dim(a, shape, (0,))
+    values = lax.broadcast_in_dim(v, shape, tuple(range(1, len(shape))))
+    return lax.reduce_sum(convert(_goes_right(elements, values, side), index_dtype), (0,))
+
+
+def _place_by_sorting(a: Any, v: Any, side: str, index_dtype: Any) -> Any:
+    """In both together, a value comes after the elements and values before it."""
+    flat = lax.reshape(v, (math.prod(v.shape),))
+    together = [flat, a] if side == "left" else [a, flat]
+    start = 0 if side == "left" else a.shape[0]
+    ranks = _ranks(lax.concatenate(together, 0), index_dtype)
+    ranks = lax.slice_in_dim(ranks, start, start + flat.shape[0], axis=0)
+    return lax.reshape(lax.sub(ranks, _ranks(flat, index_dtype)), v.shape)
+
+
+def _ranks(x: Any, index_dtype: Any) -> Any:
+    places = lax.iota(index_dtype, x.shape[0])
+    order = lax.sort((x, places), num_keys=1)[1]
+    return (
+        lax.full(places.shape, np.zeros((), index_dtype)).at[order].set(places, unique_indices=True)
+    )
+
+
+def _bisect(a: Any, v: Any, side: str, index_dtype: Any, unrolled: bool) -> Any:
+    count = a.shape[0]
+    unsigned = np.dtype(np.uint32)
+    low = lax.full(v.shape, np.zeros((), unsigned))
+    high = lax.full(v.shape, lax.size_array(count, unsigned))
+    low, high = varying_like(low, a, v), varying_like(high, a, v)
+
+    def halve(bounds: Any, _: Any) -> Any:
+        low, high = bounds
+        middle = lax.add(low, lax.div(lax.sub(high, low), np.array(2, unsigned)))
+        element = a.at[middle].get(mode="promise_in_bounds")
+        right = _goes_right(element, v, side)
+        return (lax.select(right, middle, low), lax.select(right, high, middle)), None
+
+    steps = int(count).bit_length()
+    bounds, _ = lax.scan(halve, (low, high), None, length=steps, unroll=steps if unrolled else 1)
+    return convert(bounds[1], index_dtype)
+
+
+_searchsorted = compiled(_searched, ("side", "method"), name="searchsorted")
+
+
+def searchsorted(
+    a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
+) -> Array:
+    """Returns where values belong in a sorted array.
+
+    Args:
+      a: a sorted array of one dimension.
+      v: an array of values.
+      side: before (``"left"``) or after (``"right"``) equal elements.
+      sorter: indices that sort ``a``, where it is not sorted.
+      method: ``"scan"`` or ``"scan_unrolled"``: by bisection; ``"sort"``: by sorting both;
+        ``"compare_all"``: by comparing everything, for short arrays.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> searchsorted(array([1, 3, 5]), array([0, 3, 9]))
+      Array([0, 1, 3], dtype=int32)
+    """
+    if sorter is None:
+        check_arraylike("searchsorted", a, v)
+    else:
+        check_arraylike("searchsorted", a, v, sorter)
+    if side not in ("left", "right"):
+        raise ValueError(
+            f"{side!r} is an invalid value for keyword 'side'. Expected one of {{'left', 'right'}}."
+        )
+    if method not in ("scan", "scan_unrolled", "sort", "compare_all"):
+        raise ValueError(
+            f"{method!r} is an invalid value for keyword 'method'. Expected one of "
+            "{'scan', 'scan_unrolled', 'sort', 'compare_all'}."
+        )
+    if np.ndim(a) != 1:
+        raise ValueError("a should be 1-dimensional")
+    return _searchsorted(a, v, side, sorter, method)
+
+
+def _digitized(x: Any, bins: Any, right: bool, method: str) -> Any:
+    x, bins = ensure_array(x), ensure_array(bins)
+    count = bins.shape[0]
+    if count == 0:
+        return lax.full(x.shape, np.int32(0))
+    last = lax.index_in_dim(bins, count - 1, 0, keepdims=False)
+    increasing = lax.bitwise_not(_less(last, lax.index_in_dim(bins, 0, 0, keepdims=False)))
+    side = "left" if right else "right"
+    upwards = searchsorted(bins, x, side=side, method=method)
+    downwards = searchsorted(lax.rev(bins, (0,)), x, side=side, method=method)
+    return where(increasing, upwards, lax.sub(lax.size_array(count, downwards.dtype), downwards))
+
+
+_digitize = compiled(_digitized, ("right", "method"), name="digitize")
+
+
+def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
+    """Returns the number of the bin that each value falls into.
+
+    Args:
+      x: an array.
+      bins: the edges of the bins, in increasing or decreasing order.
+      right: whether a bin contains its right edge and not its left one.
+      method: as of `searchsorted`.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> digitize(array([0.5, 1.5, 2.5]), array([1.0, 2.0]))
+      Array([0, 1, 2], dtype=int32)
+    """
+    check_arraylike("digitize", x, bins)
+    if np.ndim(bins) != 1:
+        raise ValueError(f"digitize: bins must be a 1-dimensional array; got {np.ndim(bins)=}")
+    return _digitize(x, bins, bool(right), "scan" if method is None else method)

@@ -1,0 +1,508 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Distinct elements, and arrays as sets.
+
+The number of distinct elements depends on values: under a trace it must be bounded by ``size``.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.lax.sizes import min_dim
+from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+
+from ..arrays.joining import concatenate
+from ..arrays.nonzero import nonzero
+from ..arrays.selection import where
+from ..arrays.shaping import moveaxis, ravel
+from ..core.axes import canonical_axis
+from ..core.compilation import compiled
+from ..core.promotion import (
+    check_arraylike,
+    constant,
+    convert,
+    ensure_array,
+    promote_dtypes,
+    spread,
+)
+from .searching import searchsorted
+
+__all__ = [
+    "intersect1d",
+    "isin",
+    "setdiff1d",
+    "setxor1d",
+    "union1d",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
+
+_int32 = np.dtype(np.int32)
+
+
+# ---- unique ----
+
+
+class UniqueAll(NamedTuple):
+    """What `unique_all` returns."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCounts(NamedTuple):
+    """What `unique_counts` returns."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    """What `unique_inverse` returns."""
+
+    values: Array
+    inverse_indices: Array
+
+
+def _less_rows(rows: Any) -> tuple[Any, ...]:
+    """The keys by which rows are sorted, one a column."""
+    return tuple(
+        lax.index_in_dim(rows, column, 1, keepdims=False) for column in range(rows.shape[1])
+    )
+
+
+def _sorted_rows(rows: Any, equal_nan: bool) -> Any:
+    """The order of rows, which are the first of their kind, and the rows in order."""
+    count = rows.shape[0]
+    places = lax.iota(_int32, count)
+    if rows.shape[1] == 0:
+        return places, lax.eq(places, np.int32(0)), rows
+    *keys, order = lax.sort((*_less_rows(rows), places), dimension=0, num_keys=rows.shape[1])
+    ordered = lax.concatenate([lax.expand_dims(key, (1,)) for key in keys], 1)
+    before, after = ordered[:-1], ordered[1:]
+    differs = lax.ne(before, after)
+    if equal_nan and dtypes.issubdtype(ordered.dtype, np.inexact):
+        both_nan = lax.bitwise_and(lax.ne(before, before), lax.ne(after, after))
+        differs = lax.bitwise_and(differs, lax.bitwise_not(both_nan))
+    is_first = concatenate(
+        [lax.full((min_dim(count, 1),), np.array(True)), lax.reduce_or(differs, (1,))]
+    )
+    return order, is_first, ordered
+
+
+_sort_rows = compiled(_sorted_rows, ("equal_nan",), inline=True, name="unique")
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: Any = None,
+    sorted: bool = True,
+) -> Any:
+    """Returns the distinct elements of an array, in order.
+
+    Args:
+      ar: an array.
+      return_index: whether to return, too, where each occurs first.
+      return_inverse: whether to return, too, which of them each element of ``ar`` is.
+      return_counts: whether to return, too, how often each occurs.
+      axis: the axis whose slices are compared; where not given, the elements are.
+      equal_nan: whether NaNs count as equal.
+      size: how many to return, so that the array may be traced.
+      fill_value: what fills up the result where there are fewer; the smallest one where not given.
+      sorted: has no effect: they always are.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> unique(array([3, 1, 1, 2]))
+      Array([1, 2, 3], dtype=int32)
+    """
+    del sorted
+    check_arraylike("unique", ar)
+    ar = ensure_array(ar)
+    if size is None:
+        concrete_or_error(
+            np.asarray,
+            ar,
+            "The error arose for the first argument of olympus.numpy.unique(). To make "
+            "olympus.numpy.unique() compatible with JIT and other transforms, you can specify "
+            "a concrete value for the size argument, which will determine the output size.",
+        )
+    else:
+        size = concrete_or_error(
+            operator.index, size, "The error arose for the size argument of olympus.numpy.unique()."
+        )
+    shape = ar.shape
+    if axis is None:
+        lines = lax.reshape(ar, (math.prod(shape), 1))
+        rest: tuple[int, ...] = ()
+        axis_position = 0
+    else:
+        axis_position = canonical_axis(axis, ar.ndim)
+        front = moveaxis(ar, axis_position, 0)
+        rest = front.shape[1:]
+        lines = lax.reshape(front, (front.shape[0], math.prod(rest)))
+    order, is_first, ordered = _sort_rows(lines, bool(equal_nan))
+    count = lines.shape[0]
+    if size is not None and size < 0:
+        raise TypeError(f"unique: size must be nonnegative, got {size}")
+    # One more than asked for: where the last group of those ends.
+    starts, found = _starts_of_groups(is_first, None if size is None else size + 1, count)
+    following = concatenate([starts[1:], lax.full((1,), lax.size_array(count, _int32))])
+    kept = starts.shape[0] if size is None else size
+    starts, found, following = starts[:kept], found[:kept], following[:kept]
+    if size is None:
+        fill_value = None
+    elif size and not count and fill_value is None:
+        raise ValueError(
+            "unique: for zero-sized input with nonzero size argument, fill_value must be specified"
+        )
+    values = _values(ordered, starts, found, fill_value)
+    values = lax.reshape(values, (values.shape[0], *rest))
+    result = [moveaxis(values, 0, axis_position) if axis is not None else values]
+    if return_index:
+        first_of_group = order[starts] if count else starts
+        result.append(_filled(first_of_group, found, None))
+    if return_inverse:
+        groups = lax.sub(lax.cumsum(convert(is_first, _int32), 0), np.int32(1))
+        inverse = lax.full((count,), np.int32(0)).at[order].set(groups)
+        result.append(lax.reshape(inverse, shape) if axis is None else inverse)
+    if return_counts:
+        result.append(where(found, lax.sub(following, starts), 0))
+    return result[0] if len(result) == 1 else tuple(result)
+
+
+def _starts_of_groups(is_first: Any, size: int | None, count: int) -> tuple[Any, Any]:
+    """Where each group of equal elements begins, and which of these places are groups at all."""
+    (starts,) = nonzero(is_first, size=size, fill_value=count)
+    starts = convert(starts, _int32)
+    return starts, lax.lt(starts, lax.size_array(count, _int32))
+
+
+def _values(ordered: Any, starts: Any, found: Any, fill_value: Any) -> Any:
+    if fill_value is not None:
+        fill_value = convert(ensure_array(fill_value), ordered.dtype)
+        if fill_value.ndim == 1 and ordered.shape[1] == 1:  # one for each place
+            fill_value = lax.expand_dims(fill_value, (1,))
+    if ordered.shape[0] == 0:
+        fill = np.zeros((), ordered.dtype) if fill_value is None else fill_value
+        return spread(fill, (starts.shape[0], ordered.shape[1]))
+    values = ordered.at[starts].get(mode="clip")
+    fill = ordered[:1] if fill_value is None else fill_value
+    return where(lax.expand_dims(found, (1,)), values, fill)
+
+
+def _filled(values: Any, found: Any, fill_value: Any) -> Any:
+    if not values.size:
+        return values
+    return where(found, values, values[:1] if fill_value is None else fill_value)
+
+
+def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
+    """Returns distinct elements, where they occur first, which element is which, and their counts.
+
+    Args:
+      x: an array.
+      size: as of `unique`.
+      fill_value: as of `unique`.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> unique_all(array([3, 1, 1])).counts
+      Array([2, 1], dtype=int32)
+    """
+    return UniqueAll(
+        *unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
+    )
+
+
+def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
+    """Returns distinct elements and how often they occur; see `unique`.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> unique_counts(array([3, 1, 1])).values
+      Array([1, 3], dtype=int32)
+    """
+    return UniqueCounts(
+        *unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
+    )
+
+
+def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
+    """Returns distinct elements and which of them each element is; see `unique`.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> unique_inverse(array([3, 1, 1])).inverse_indices
+      Array([1, 0, 0], dtype=int32)
+    """
+    return UniqueInverse(
+        *unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
+    )
+
+
+def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """Returns distinct elements; see `unique`.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> unique_values(array([3, 1, 1]))
+      Array([1, 3], dtype=int32)
+    """
+    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
+
+
+# ---- membership ----
+
+
+def isin(
+    element: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: str = "auto",
+) -> Array:
+    """Returns whether elements are among others.
+
+    Args:
+      element: an array.
+      test_elements: an array of those others.
+      assume_unique: has no effect.
+      invert: whether to return the opposite.
+      method: ``"compare_all"``: by comparing everything, for short arrays; ``"binary_search"`` or
+        ``"sort"``: by sorting; ``"auto"``: as sizes suggest.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> isin(array([1, 2]), array([2, 3]))
+      Array([False,  True], dtype=bool)
+    """
+    del assume_unique
+    if method not in ("auto", "compare_all", "binary_search", "sort"):
+        raise ValueError(
+            f"isin: method must be 'auto', 'compare_all', 'binary_search' or 'sort', got {method!r}"
+        )
+    check_arraylike("isin", element, test_elements)
+    return _isin(element, test_elements, bool(invert), method)
+
+
+# With more comparisons than this for each element, sorting is faster.
+_FEW = 50
+
+
+def _is_member(element: Any, test_elements: Any, invert: bool, method: str) -> Any:
+    element, others = promote_dtypes(ensure_array(element), ensure_array(test_elements))
+    shape = element.shape
+    element, others = (lax.reshape(x, (math.prod(x.shape),)) for x in (element, others))
+    if 0 in (element.shape[0], others.shape[0]):
+        return lax.full(shape, np.array(invert))
+    if method == "auto":
+        few = not is_constant_dim(others.shape[0]) or others.shape[0] <= _FEW
+        method = "compare_all" if few else "binary_search"
+    if method == "compare_all":
+        pairs = lax.eq(lax.expand_dims(element, (1,)), lax.expand_dims(others, (0,)))
+        found = lax.reduce_or(pairs, (1,))
+    else:
+        others = lax.sort(others)
+        places = searchsorted(others, element, method="sort" if method == "sort" else "scan")
+        found = lax.eq(others.at[places].get(mode="clip"), element)
+    found = lax.reshape(convert(found, np.dtype(bool)), shape)
+    return lax.bitwise_not(found) if invert else found
+
+
+_isin = compiled(_is_member, ("invert", "method"), name="isin")
+
+
+# ---- operations on sets ----
+
+
+def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """Returns the distinct elements of two arrays together.
+
+    Args:
+      ar1: an array.
+      ar2: an array.
+      size: how many to return, so that the arrays may be traced.
+      fill_value: what fills up the result where there are fewer; the smallest one where not given.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> union1d(array([1, 2]), array([2, 3]))
+      Array([1, 2, 3], dtype=int32)
+    """
+    check_arraylike("union1d", ar1, ar2)
+    return unique(concatenate([ravel(ar1), ravel(ar2)]), size=size, fill_value=fill_value)
+
+
+def _selected(values: Any, keep: Any, size: int | None, fill_value: Any) -> Any:
+    """The elements to be kept, in order."""
+    if size is None:
+        return values[keep]
+    (places,) = nonzero(keep, size=size, fill_value=values.shape[0])
+    found = lax.lt(places, np.array(values.shape[0], places.dtype))
+    fill = constant(0 if fill_value is None else fill_value, values)
+    if not values.shape[0]:
+        return spread(ensure_array(fill), (size,))
+    return where(found, values.at[places].get(mode="clip"), fill)
+
+
+def setdiff1d(
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Array:
+    """Returns the distinct elements of one array that are not in another.
+
+    Args:
+      ar1: an array.
+      ar2: an array.
+      assume_unique: a promise that the elements of ``ar1`` are distinct; they keep their order.
+      size: how many to return, so that the arrays may be traced.
+      fill_value: what fills up the result where there are fewer; zero where not given.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> setdiff1d(array([1, 2, 2]), array([2, 3]))
+      Array([1], dtype=int32)
+    """
+    check_arraylike("setdiff1d", ar1, ar2)
+    first = ravel(ar1)
+    if size is None:
+        concrete_or_error(np.asarray, first, "in olympus.numpy.setdiff1d")
+        if not assume_unique:
+            first = unique(first)
+        return first[isin(first, ar2, invert=True)]
+    keep = isin(first, ar2, invert=True)
+    if not assume_unique:
+        order, is_first, ordered = _sort_rows(lax.expand_dims(first, (1,)), True)
+        first, keep = ordered[:, 0], lax.bitwise_and(keep[order], is_first)
+    return _selected(first, keep, size, fill_value)
+
+
+def intersect1d(
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """Returns the distinct elements that are in both of two arrays.
+
+    Args:
+      ar1: an array.
+      ar2: an array.
+      assume_unique: a promise that the elements of each array are distinct.
+      return_indices: whether to return, too, where they occur first in both.
+      size: how many to return, so that the arrays may be traced.
+      fill_value: what fills up the result where there are fewer; the smallest one where not given.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> intersect1d(array([1, 2, 2]), array([2, 3]))
+      Array([2], dtype=int32)
+    """
+    del assume_unique
+    check_arraylike("intersect1d", ar1, ar2)
+    first, second = promote_dtypes(ravel(ar1), ravel(ar2))
+    if size is None:
+        for array in (first, second):
+            concrete_or_error(np.asarray, array, "in olympus.numpy.intersect1d")
+    order, is_first, ordered = _sort_rows(lax.expand_dims(first, (1,)), True)
+    ordered = ordered[:, 0]
+    keep = lax.bitwise_and(is_first, isin(ordered, second))
+    places = nonzero(keep, size=size, fill_value=ordered.shape[0])[0]
+    found = lax.lt(places, np.array(ordered.shape[0], places.dtype))
+    values = _at_places(ordered, places, found, size, fill_value)
+    if not return_indices:
+        return values
+    first_places = _filled(_clip_take(order, places), found, None if size is None else len(first))
+    by_value, _, second_ordered = _sort_rows(lax.expand_dims(second, (1,)), True)
+    in_second = searchsorted(second_ordered[:, 0], values)
+    second_places = _filled(
+        _clip_take(by_value, in_second), found, None if size is None else len(second)
+    )
+    return values, first_places, second_places
+
+
+def _clip_take(x: Any, places: Any) -> Any:
+    return x.at[places].get(mode="clip") if x.shape[0] else places
+
+
+def _at_places(values: Any, places: Any, found: Any, size: int | None, fill_value: Any) -> Any:
+    if size is None:
+        return values[places]
+    values = convert(values, values.dtype)
+    zero = np.zeros((), values.dtype)
+    if values.shape[0] == 0:
+        fill = zero if fill_value is None else convert(fill_value, values.dtype)
+        return spread(ensure_array(fill), places.shape)
+    taken = values.at[places].get(mode="clip")
+    if fill_value is None:  # the smallest one, zero where there is none
+        fill_value = where(found[:1], taken[:1], zero) if size else zero
+    return where(found, taken, fill_value)
+
+
+def setxor1d(
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Array:
+    """Returns the distinct elements that are in exactly one of two arrays.
+
+    Args:
+      ar1: an array.
+      ar2: an array.
+      assume_unique: a promise that the elements of each array are distinct.
+      size: how many to return, so that the arrays may be traced.
+      fill_value: what fills up the result where there are fewer; the smallest one where not given.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> setxor1d(array([1, 2, 2]), array([2, 3]))
+      Array([1, 3], dtype=int32)
+    """
+    del assume_unique
+    check_arraylike("setxor1d", ar1, ar2)
+    first, second = promote_dtypes(ravel(ar1), ravel(ar2))
+    if size is None:
+        for array in (first, second):
+            concrete_or_error(np.asarray, array, "in olympus.numpy.setxor1d")
+    # NaN, which equals nothing, is in the result once for each of them that has it.
+    kept = []
+    for own, other in ((first, second), (second, first)):
+        _, is_first, ordered = _sort_rows(lax.expand_dims(own, (1,)), True)
+        ordered = ordered[:, 0]
+        kept.append((ordered, lax.bitwise_and(is_first, isin(ordered, other, invert=True))))
+    ordered, keep = (concatenate(one) for one in zip(*kept, strict=True))
+    ordered, keep = lax.sort((ordered, keep), num_keys=1)
+    places = nonzero(keep, size=size, fill_value=ordered.shape[0])[0]
+    found = lax.lt(places, np.array(ordered.shape[0], places.dtype))
+    return _at_places(ordered, places, found, size, fill_value)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments that reductions share: masks, initial values, kept axes and accumulation dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+
+from ..core.promotion import check_arraylike, ensure_array
+
+__all__ = ["check_initial", "check_where", "keep_axes", "widened_dtype"]
+
+_bool = np.dtype(bool)
+
+
+def keep_axes(result: Any, shape: tuple, axes: tuple, keepdims: bool) -> Any:
+    """The result of a reduction with the reduced axes kept as axes of size one, if asked for."""
+    if not keepdims:
+        return result
+    kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    if kept == result.shape:
+        return result
+    remaining = tuple(axis for axis in range(len(shape)) if axis not in axes)
+    return lax.broadcast_in_dim(result, kept, remaining)
+
+
+def widened_dtype(dtype: Any, promote_integers: bool) -> Any:
+    """The dtype in which elements of a dtype are added up."""
+    if dtype is _bool:
+        return dtypes.default_int_dtype()
+    if promote_integers and dtypes.issubdtype(dtype, np.integer):
+        default = dtypes.default_int_dtype()
+        if dtypes.issubdtype(dtype, np.unsignedinteger):
+            default = dtypes.default_uint_dtype()
+        return default if dtypes.itemsize_bits(dtype) < dtypes.itemsize_bits(default) else dtype
+    return dtype
+
+
+def check_where(name: str, where: Any) -> None:
+    if where is None:
+        return
+    check_arraylike(name, where)
+    dtype = ensure_array(where).dtype
+    if dtype != np.bool_:
+        raise ValueError(
+            f"{name}: the `where` mask must be boolean, got dtype {dtype}; compare with zero first"
+        )
+
+
+def check_initial(name: str, initial: Any) -> None:
+    check_arraylike(name, initial)
+    if np.shape(initial):
+        raise ValueError(
+            f"{name}: `initial` must be a scalar, got an array of shape {np.shape(initial)}"
+        )

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Largest and smallest elements along axes, and their positions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
+
+from ..arrays.selection import where as choose_where
+from ..core.axes import (
+    canonical_axes,
+    canonical_axis,
+    hashable_axes,
+    hashable_axis,
+    refuse_out,
+)
+from ..core.compilation import compiled
+from ..core.promotion import check_arraylike, convert, ensure_array
+from .common import check_initial, check_where, keep_axes
+
+__all__ = ["amax", "amin", "argmax", "argmin", "max", "min", "ptp"]
+
+
+def _extreme(
+    name: str,
+    operation: Callable[[Any, tuple], Any],
+    combine: Callable[[Any, Any], Any],
+    lowest: bool,
+    a: Any,
+    axis: Any,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+) -> Any:
+    check_arraylike(name, a)
+    a = ensure_array(a)
+    check_where(name, where)
+    axes = canonical_axes(axis, a.ndim)
+    if where is not None and initial is None:
+        raise ValueError(
+            f"reduction operation {name} does not have an identity, so to use a where mask one has "
+            "to specify 'initial'"
+        )
+    if initial is None and math.prod(a.shape[axis] for axis in axes) == 0:
+        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+    a = convert(a, a.dtype)
+    shape = a.shape
+    if where is not None:
+        a = choose_where(where, a, limit(a.dtype, lowest))
+        shape = a.shape
+    result = operation(a, axes)
+    if initial is not None:
+        check_initial(name, initial)
+        initial = convert(initial, a.dtype)
+        result = combine(initial, result)
+    return keep_axes(result, shape, axes, keepdims)
+
+
+def limit(dtype: Any, lowest: bool) -> np.ndarray:
+    """The lowest or highest value of a dtype, infinite where it can be."""
+    if dtype == np.bool_:
+        return np.array(not lowest)
+    if dtypes.issubdtype(dtype, np.integer):
+        info = dtypes.iinfo(dtype)
+        return np.array(info.min if lowest else info.max, dtype)
+    if dtypes.issubdtype(dtype, np.complexfloating) or dtypes.supports_inf(dtype):
+        return np.array(-np.inf if lowest else np.inf, dtype)
+    info = dtypes.finfo(dtype)
+    return np.array(info.min if lowest else info.max, dtype)
+
+
+def _max_of(
+    a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Any:
+    return _extreme("max", lax.reduce_max, lax.max, True, a, axis, keepdims, initial, where)
+
+
+def _min_of(
+    a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Any:
+    return _extreme("min", lax.reduce_min, lax.min, False, a, axis, keepdims, initial, where)
+
+
+largest = compiled(_max_of, ("axis", "keepdims"), inline=True, name="_reduce_max")
+
+
+smallest = compiled(_min_of, ("axis", "keepdims"), inline=True, name="_reduce_min")
+
+
+def maximum_along(a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    """`max`, compiled."""
+    return largest(a, hashable_axes("max", axis), keepdims, initial, where)
+
+
+def minimum_along(a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    """`min`, compiled."""
+    return smallest(a, hashable_axes("min", axis), keepdims, initial, where)
+
+
+def max(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """Returns the largest element along axes; NaN where one is.
+
+    Args:
+      a: an array.
+      axis: the axis or axes; all where not given.
+      out: not supported.
+      keepdims: whether the axes are kept with size one.
+      initial: a number that the result is not below.
+      where: which elements take part; needs ``initial``.
+
+    Raises:
+      ValueError: where there are no elements and no ``initial``.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> max(array([[1, 5], [3, 4]]), axis=1)
+      Array([5, 4], dtype=int32)
+    """
+    if out is not None:
+        refuse_out("max")
+    if axis is not None and axis.__class__ is not int:
+        axis = hashable_axes("max", axis)
+    return largest(a, axis, keepdims, initial, where)
+
+
+def min(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """Returns the smallest element along axes; NaN where one is; see `max` for the arguments.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> min(array([[1, 5], [3, 4]]), axis=1)
+      Array([1, 3], dtype=int32)
+    """
+    if out is not None:
+        refuse_out("min")
+    if axis is not None and axis.__class__ is not int:
+        axis = hashable_axes("min", axis)
+    return smallest(a, axis, keepdims, initial, where)
+
+
+amax = max
+
+
+amin = min
+
+
+def _range_of(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    return lax.sub(largest(a, axis, keepdims), smallest(a, axis, keepdims))
+
+
+_ptp = compiled(_range_of, ("axis", "keepdims"), name="_ptp")
+
+
+def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Array:
+    """Returns the difference of the largest and the smallest element along axes.
+
+    Args:
+      a: an array.
+      axis: the axis or axes; all where not given.
+      out: not supported.
+      keepdims: whether the axes are kept with size one.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> ptp(array([3, 1, 8]))
+      Array(7, dtype=int32)
+    """
+    if out is not None:
+        refuse_out("ptp")
+    check_arraylike("ptp", a)
+    return _ptp(a, hashable_axes("ptp", axis), keepdims)
+
+
+def _position(
+    name: str, operation: Callable[..., Any], a: Any, axis: int | None, keepdims: bool
+) -> Any:
+    check_arraylike(name, a)
+    a = ensure_array(a)
+    shape = a.shape
+    if axis is None:
+        a = lax.reshape(a, (math.prod(shape),))
+        axes, kept = tuple(range(len(shape))), 0
+    else:
+        kept = canonical_axis(axis, a.ndim)
+        axes = (kept,)
+    if a.shape[kept] == 0:
+        raise ValueError(f"attempt to get {name} of an empty sequence")
+    result = operation(a, kept, dtypes.default_int_dtype())
+    return keep_axes(result, shape, axes, keepdims)
+
+
+def _argmax_of(a: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    return _position("argmax", lax.argmax, a, axis, keepdims)
+
+
+def _argmin_of(a: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    return _position("argmin", lax.argmin, a, axis, keepdims)
+
+
+_argmax = compiled(_argmax_of, ("axis", "keepdims"), inline=True, name="_argmax")
+
+
+_argmin = compiled(_argmin_of, ("axis", "keepdims"), inline=True, name="_argmin")
+
+
+def argmax(
+    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """Returns the index of the largest element along an axis: the first of several, or of NaNs.
+
+    Args:
+      a: an array.
+      axis: the axis; where not given, the index is that in the flat array.
+      out: not supported.
+      keepdims: whether the axis is kept with size one.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> argmax(array([[1, 5], [6, 4]]), axis=1)
+      Array([1, 0], dtype=int32)
+    """
+    if out is not None:
+        refuse_out("argmax")
+    if axis is not None:
+        axis = hashable_axis("argmax", axis)
+    return _argmax(a, axis, bool(keepdims))
+
+
+def argmin(
+    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """Returns the index of the smallest element along an axis; see `argmax` for the arguments.
+
+    Example:
+      >>> from olympus_numpy import array
+      >>> argmin(array([[1, 5], [6, 4]]), axis=1)
+      Array([0, 1], dtype=int32)
+    """
+    if out is not None:
+        refuse_out("argmin")
+    if axis is not None:
+        axis = hashable_axis("argmin", axis)
+    return _argmin(a, axis, bool(keepdims))
