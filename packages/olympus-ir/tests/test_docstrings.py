@@ -13,7 +13,8 @@ lax.linalg.polar lax.linalg.solving lax.linalg.spectral lax.logic lax.mathematic
 lax.reductions lax.scattering lax.shaping lax.sizes lax.sorting programs.checker programs.dead_code
 programs.jit programs.make programs.primitives programs.print_rules
 programs.printer programs.rules programs.staging programs.tracing reference.arrays settings.config
-settings.config_states settings.configuration symbolic.expressions symbolic.parsing symbolic.scopes
+settings.config_states settings.configuration symbolic.expressions symbolic.scopes
+symbolic.specifications
 trees.function_caches trees.pytree_paths trees.pytree_prefix trees.pytree_registry trees.pytrees
 types.avals types.dtypes types.extended_dtypes types.promotion types.shape_struct
 """.split()

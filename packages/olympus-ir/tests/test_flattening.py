@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.diagnostics.source_info import (
     FunctionOrigin,
     SourceInfo,
@@ -17,7 +18,6 @@ from olympus_ir.diagnostics.source_info import (
     user_frame,
 )
 from olympus_ir.programs.jit import jit
-from olympus_ir.programs.olympuspr import DebugInfo
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import (
     FlatFunction,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from olympus_ir import ShapedArray, lax
-from olympus_ir.adapters import trace_state
+from olympus_ir.adapters import mapped_types, trace_state
 from olympus_ir.diagnostics import monitoring
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.make import eval_shape, make_olympuspr
@@ -49,11 +49,11 @@ def test_traces_can_be_taken_and_set():
 
 def test_types_of_examples():
     aval = ShapedArray((3, 2), np.float32)
-    assert trace_state.mapped_aval(3, 0, aval) == ShapedArray((2,), np.float32)
-    assert trace_state.unmapped_aval(3, 0, ShapedArray((2,), np.float32)) == aval
-    assert trace_state.mapped_aval(3, None, aval) is aval
+    assert mapped_types.mapped_aval(3, 0, aval) == ShapedArray((2,), np.float32)
+    assert mapped_types.unmapped_aval(3, 0, ShapedArray((2,), np.float32)) == aval
+    assert mapped_types.mapped_aval(3, None, aval) is aval
     with pytest.raises(ValueError, match="has size 3, not 4"):
-        trace_state.mapped_aval(4, 0, aval)
+        mapped_types.mapped_aval(4, 0, aval)
 
 
 def test_known_values_are_evaluated_beside_unknown_ones():

@@ -19,6 +19,7 @@ from olympus_ir.trees.pytree_prefix import specification_mismatch
 from olympus_ir.trees.wrapping import update_wrapper
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.layouts import axes_of_entry, entries_of
+from olympus_ir.types.references import check_aliases
 
 from .containers import containers, has_containers, joined, split
 from .dimensions import BatchAxis, BatchDim, broadcast_batch, examples, move_dim
@@ -109,10 +110,6 @@ def vmap(
         if axis.layout is not None and spmd_axis_name is not None:
             axis = _with_spmd_name(axis)
         if any(getattr(leaf, "is_ref", False) for leaf in leaves):
-            from olympus_ir.references.aliasing import (
-                check_aliases,  # loaded already with references
-            )
-
             check_aliases(debug_info_of_tree("vmap", fun, in_tree), (), leaves)
         saved, saved_spmd = examples.axes, examples.spmd_axes
         if axis.layout is not None:

@@ -2,11 +2,12 @@
 """The instruction set of OLYMPUS and the small typed programs made of it."""
 
 from .__about__ import __version__ as __version__
-from .adapters import tracer_members as _tracer_members  # noqa: F401 - members of `Tracer`
-from .adapters import type_members as _type_members  # noqa: F401 - members of `AbstractValue`
+from .adapters import members as _members  # noqa: F401 - attached to the classes of the core
 from .lax import operators as operators
+from .loading import deferred as _deferred
 from .programs.evaluation import eval_olympuspr as eval_olympuspr
 from .programs.evaluation import install_evaluator as install_evaluator
+from .programs.evaluation import set_default_evaluator as _set_default_evaluator
 from .programs.make import eval_shape as eval_shape
 from .programs.make import make_olympuspr as make_olympuspr
 from .programs.make import named_call as named_call
@@ -15,6 +16,7 @@ from .programs.olympuspr import ClosedOlympuspr as ClosedOlympuspr
 from .programs.olympuspr import Literal as Literal
 from .programs.olympuspr import Olympuspr as Olympuspr
 from .programs.olympuspr import Var as Var
+from .programs.olympuspr import install_printer as _install_printer
 from .programs.primitives import Primitive as Primitive
 from .programs.primitives import primitives as primitives
 from .programs.rules import RuleTable as RuleTable
@@ -28,3 +30,8 @@ from .types.avals import AbstractValue as AbstractValue
 from .types.avals import ShapedArray as ShapedArray
 from .types.avals import get_aval as get_aval
 from .types.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
+
+# Lower floors are handed what stands above them.
+_install_printer(_deferred(".programs.printer", milliseconds=3.0))
+_reference = _deferred(".reference.evaluator", milliseconds=40.0)
+_set_default_evaluator(lambda: _reference.reference_evaluator)

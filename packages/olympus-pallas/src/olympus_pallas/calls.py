@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.programs.dead_code import dce_olympuspr
 from olympus_ir.programs.jit import jit
-from olympus_ir.programs.olympuspr import DebugInfo, Olympuspr
+from olympus_ir.programs.olympuspr import Olympuspr
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.programs.tracing import extend_axes

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.programs.jit import jit
-from olympus_ir.programs.olympuspr import DebugInfo, Olympuspr, Var, constants_as_inputs
+from olympus_ir.programs.olympuspr import Olympuspr, Var, constants_as_inputs
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.references.discharge import discharge_rules

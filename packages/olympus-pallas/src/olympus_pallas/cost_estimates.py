@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.programs.olympuspr import DebugInfo, Equation, Olympuspr
+from olympus_ir.diagnostics.debug_info import DebugInfo
+from olympus_ir.programs.olympuspr import Equation, Olympuspr
 from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction

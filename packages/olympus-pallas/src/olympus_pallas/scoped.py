@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
-    DebugInfo,
     Olympuspr,
     close_olympuspr,
     constants_as_inputs,

@@ -8,7 +8,8 @@ import pickle
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir.programs.olympuspr import ClosedOlympuspr, DebugInfo, Olympuspr, Var
+from olympus_ir.diagnostics.debug_info import DebugInfo
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr, Var
 
 from ._jaxlib import deserialize_executable, is_description, serialize_executable
 from .arrays.transfer import put_leaf

@@ -14,10 +14,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.programs.dead_code import dce_closed, dead_code_rules
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.expansion import expansion_rules
-from olympus_ir.programs.olympuspr import ClosedOlympuspr, DebugInfo, Equation
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import separate_constants, trace_to_closed
 from olympus_ir.programs.tracing import current, evaluation_trace

@@ -14,16 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from olympus_ir.diagnostics.debug_info import unknown_debug_info
 from olympus_ir.diagnostics.source_info import SourceInfo, capture, unknown_source
 from olympus_ir.programs.dead_code import dead_code_rules
-from olympus_ir.programs.olympuspr import (
-    Atom,
-    Equation,
-    Literal,
-    Olympuspr,
-    Var,
-    unknown_debug_info,
-)
+from olympus_ir.programs.olympuspr import Atom, Equation, Literal, Olympuspr, Var
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import StagingTrace, StagingTracer, varying_alike
 from olympus_ir.programs.tracing import Trace, current, evaluation_trace, set_current_trace

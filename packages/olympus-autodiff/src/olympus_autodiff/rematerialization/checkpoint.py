@@ -25,6 +25,7 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree
 from olympus_ir.trees.function_caches import FunctionCache
 from olympus_ir.trees.wrapping import wraps
+from olympus_ir.types.references import check_aliases
 
 from ..forward.linearized_programs import ResidualCollector, close_over_used, record_linearization
 from ..forward.tangent_trace import lift_constants, live_equations
@@ -106,8 +107,6 @@ def checkpoint(
         avals = tuple([aval_of(leaf) for leaf in leaves])
         olympuspr, consts, out_tree = _trace(fun, function, statics, tree, avals)
         if any(aval.is_ref for aval in avals):
-            from olympus_ir.references.aliasing import check_aliases  # only for references
-
             check_aliases(olympuspr.debug_info, consts, leaves)
         results = lax.checkpoint_p.bind(
             *consts,

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..diagnostics.debug_info import DebugInfo, unknown_debug_info
 from ..lax.calls import closed_call_p, jit_p
 from ..programs.dead_code import dce_olympuspr
 from ..programs.evaluation import eval_olympuspr
-from ..programs.olympuspr import DebugInfo, Olympuspr, unknown_debug_info
+from ..programs.olympuspr import Olympuspr
 from ..programs.primitives import Primitive
 from ..programs.staging import StagingTrace, StagingTracer, trace_to_olympuspr
 from ..programs.tracing import Trace, current, set_current_trace

@@ -7,9 +7,8 @@ import weakref
 from typing import Any
 
 from ..programs import tracing
+from ..programs.leaks import check_leaks
 from ..programs.tracing import Trace, current, evaluation_trace
-from ..types.avals import AbstractValue, ShapedArray
-from ..types.layouts import layout_over, mesh_in_force, with_dimension, without_dimension
 
 __all__ = [
     "OpaqueTraceState",
@@ -20,12 +19,10 @@ __all__ = [
     "eval_context",
     "find_top_trace",
     "get_opaque_trace_state",
-    "mapped_aval",
     "nonempty_axis_env",
     "set_current_trace",
     "take_current_trace",
     "trace_state_clean",
-    "unmapped_aval",
 ]
 
 
@@ -102,8 +99,6 @@ class set_current_trace(tracing.set_current_trace):
     def __exit__(self, *exception: Any) -> None:
         super().__exit__(*exception)
         if self.check_leaks:
-            from ..programs.leaks import check_leaks  # only needed while looking for leaks
-
             check_leaks(self.trace)
 
 
@@ -158,49 +153,3 @@ def _names_of_traces() -> set[str]:
         names.add(type(trace).__name__)
         trace = trace.parent
     return names
-
-
-def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractValue:
-    """The type of one example, given that of all.
-
-    Args:
-      size: the number of examples.
-      axis: their dimension; None where the value is shared by the examples.
-      aval: the type of all examples.
-
-    Example:
-      >>> mapped_aval(3, 0, ShapedArray((3, 2), "float32"))
-      ShapedArray(float32[2])
-    """
-    if axis is None or not isinstance(aval, ShapedArray):
-        return aval
-    if aval.shape[axis] != size:
-        raise ValueError(
-            f"dimension {axis} of {aval.str_short()} has size {aval.shape[axis]}, not {size}"
-        )
-    layout = without_dimension(aval.layout, axis)
-    return aval.update(shape=aval.shape[:axis] + aval.shape[axis + 1 :], sharding=layout)
-
-
-def unmapped_aval(
-    size: int, axis: int | None, aval: AbstractValue, explicit_mesh_axis: Any = None
-) -> AbstractValue:
-    """The type of all examples, given that of one.
-
-    Args:
-      size: the number of examples.
-      axis: the dimension that holds them; None where the value is shared by the examples.
-      aval: the type of one example.
-      explicit_mesh_axis: the explicit axis of a mesh over which examples are laid out.
-
-    Example:
-      >>> unmapped_aval(3, 1, ShapedArray((2,), "float32"))
-      ShapedArray(float32[2,3])
-    """
-    if axis is None or not isinstance(aval, ShapedArray):
-        return aval
-    layout = with_dimension(aval.layout, axis, explicit_mesh_axis)
-    if aval.layout is None and explicit_mesh_axis is not None:
-        entries = (*(None,) * axis, explicit_mesh_axis, *(None,) * (aval.ndim - axis))
-        layout = layout_over(mesh_in_force(), entries)
-    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]), sharding=layout)

@@ -4,12 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from .. import lax
+from ..loading import deferred
+from ..programs.staging import StagingTracer
 from ..programs.tracing import Tracer, is_constant_dim, needs_a_value
+from .attaching import attach
+
+if TYPE_CHECKING:
+    from . import partial_evaluation
+else:
+    partial_evaluation = deferred(".partial_evaluation", milliseconds=1.0)
 
 __all__: list[str] = []
 
@@ -84,11 +92,17 @@ def _dimension_as_value(self: Tracer, dim: int) -> Any:
     return size.dimension_as_value()
 
 
-_attached: dict[str, Any] = {
-    "dimension_as_value": _dimension_as_value,
-    "full_lower": _full_lower,
-    "get_referent": _get_referent,
-    "to_concrete_value": _to_concrete_value,
-}
-for _name, _method in _attached.items():
-    setattr(Tracer, _name, _method)
+def _pval(self: StagingTracer) -> Any:
+    """What partial evaluation knows of the value: its type."""
+    return partial_evaluation.PartialVal.unknown(self.aval)
+
+
+attach(
+    Tracer,
+    dimension_as_value=_dimension_as_value,
+    full_lower=_full_lower,
+    get_referent=_get_referent,
+    to_concrete_value=_to_concrete_value,
+)
+# Rules for partial evaluation ask tracers whether they are known.
+attach(StagingTracer, is_known=lambda self: False, pval=property(_pval))

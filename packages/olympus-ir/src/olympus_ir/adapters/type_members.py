@@ -12,6 +12,8 @@ from typing import Any, NoReturn
 from .. import lax
 from ..types.avals import AbstractValue, ShapedArray
 from ..types.placement import NamedSharding
+from .attaching import attach
+from .mapped_types import mapped_aval, unmapped_aval
 
 __all__: list[str] = []
 
@@ -129,15 +131,11 @@ def _raise_val(self: ShapedArray, val: Any) -> Any:
 
 def _array_dec_rank(self: ShapedArray, size: int, spec: int | None) -> ShapedArray:
     """The type of one example, given that of all."""
-    from .trace_state import mapped_aval  # knows about traces, which know types
-
     return mapped_aval(size, spec, self)  # type: ignore[return-value]
 
 
 def _array_inc_rank(self: ShapedArray, size: int, spec: int | None) -> ShapedArray:
     """The type of all examples, given that of one."""
-    from .trace_state import unmapped_aval  # as above
-
     return unmapped_aval(size, spec, self)  # type: ignore[return-value]
 
 
@@ -164,8 +162,5 @@ _OF_ARRAYS: dict[str, Any] = {
     "update_weak_type": lambda self, weak_type: self.update(weak_type=weak_type),
 }
 
-for _class, _members in ((AbstractValue, _OF_ALL), (ShapedArray, _OF_ARRAYS)):
-    for _name, _member in _members.items():
-        # What a class says itself stays.
-        if _name not in vars(_class):
-            setattr(_class, _name, _member)
+attach(AbstractValue, **_OF_ALL)
+attach(ShapedArray, **_OF_ARRAYS)

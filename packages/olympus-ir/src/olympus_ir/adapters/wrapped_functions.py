@@ -12,7 +12,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..programs.olympuspr import DebugInfo, unknown_debug_info
+from ..diagnostics.debug_info import DebugInfo, unknown_debug_info
 from ..trees import pytrees
 
 __all__ = [

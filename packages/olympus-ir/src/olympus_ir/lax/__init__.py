@@ -5,6 +5,7 @@ import typing as _typing
 from importlib import import_module as _import_module
 from types import ModuleType as _ModuleType
 
+from ..programs.primitives import add_late_declarations as _add_late_declarations
 from .annotations import *  # noqa: F403
 from .broadcasting import *  # noqa: F403
 from .callbacks import *  # noqa: F403
@@ -21,6 +22,7 @@ from .fft import *  # noqa: F403
 from .gathering import *  # noqa: F403
 from .indexing import *  # noqa: F403
 from .later import MODULE_OF as _MODULE_OF
+from .later import load_all as _load_all
 from .logic import *  # noqa: F403
 from .mathematics import *  # noqa: F403
 from .named_axes import *  # noqa: F403
@@ -48,6 +50,9 @@ if _typing.TYPE_CHECKING:
     from .ragged_exchange import *  # noqa: F403
     from .random_bits import *  # noqa: F403
     from .scaled_products import *  # noqa: F403
+
+
+_add_late_declarations(_load_all)
 
 
 def __getattr__(name: str) -> _typing.Any:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..adapters.wrapped_functions import as_wrapped
 from ..programs.evaluation import evaluator, olympuspr_as_fun
+from ..programs.jit import jit_p
 from ..programs.olympuspr import ClosedOlympuspr, Olympuspr
 from ..programs.primitives import Primitive, add_to_instruction_set, instruction
 from ..programs.tracing import Trace, closed_over, current, set_current_trace
@@ -44,7 +44,7 @@ def _as_arrays(operands: Sequence[Any]) -> Sequence[Any]:
     ]
 
 
-class _CustomCall(Primitive):
+class CustomCall(Primitive):
     """A call of a function that brings derivative rules.
 
     It is bound to functions (``subfuns``), or to the programs of an equation that stand for them.
@@ -61,20 +61,16 @@ class _CustomCall(Primitive):
     ) -> Sequence[Any]:
         given = params if params_after_avals is None else params_after_avals
         if "subfuns" not in given:
-            given = self._functions(given)
+            given = self.functions_of(given)
         with set_current_trace(trace):  # under which the functions are called
             return self._call(trace, _as_arrays(args), **given)
 
     def bind_equation(self, operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:  # type: ignore[override]
         return self.bind_with_trace(current.trace, operands, params)
 
-    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        given = self._functions(params)
-        return {**given, "subfuns": tuple(map(as_wrapped, given["subfuns"]))}
-
-    def _functions(self, params: dict[str, Any]) -> dict[str, Any]:
-        """What an equation is bound to: functions in place of its programs."""
-        raise NotImplementedError(f"{type(self).__name__} must define _functions")
+    def functions_of(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Returns what the equation applies: functions in place of its programs."""
+        raise NotImplementedError(f"{type(self).__name__} must define functions_of")
 
     def _call(
         self, trace: Trace, args: Sequence[Any], subfuns: Sequence[Any], **options: Any
@@ -83,8 +79,8 @@ class _CustomCall(Primitive):
         raise NotImplementedError(f"{type(self).__name__} must define _call")
 
 
-class _CustomJVPCall(_CustomCall):
-    def _functions(self, params: dict[str, Any]) -> dict[str, Any]:
+class _CustomJVPCall(CustomCall):
+    def functions_of(self, params: dict[str, Any]) -> dict[str, Any]:
         return {
             "subfuns": (olympuspr_as_fun(params["call_jaxpr"]), params["jvp_jaxpr_fun"]),
             "symbolic_zeros": params["symbolic_zeros"],
@@ -98,8 +94,8 @@ class _CustomJVPCall(_CustomCall):
         return trace.process_custom_jvp_call(self, fun, jvp, args, **options)
 
 
-class _CustomVJPCall(_CustomCall):
-    def _functions(self, params: dict[str, Any]) -> dict[str, Any]:
+class _CustomVJPCall(CustomCall):
+    def functions_of(self, params: dict[str, Any]) -> dict[str, Any]:
         fun = olympuspr_as_fun(params["call_jaxpr"])
         return {
             "subfuns": (fun, params["fwd_jaxpr_thunk"], params["bwd"]),
@@ -115,7 +111,6 @@ class _CustomVJPCall(_CustomCall):
         return trace.process_custom_vjp_call(self, fun, fwd, bwd, args, **options)
 
 
-jit_p = instruction("jit", multiple_results=True, family="calls", cache_inference=False)
 closed_call_p = instruction(
     "closed_call", multiple_results=True, family="calls", cache_inference=False
 )
@@ -132,7 +127,6 @@ Types = tuple[list[AbstractValue], frozenset]
 
 
 for _primitive in (
-    jit_p,
     closed_call_p,
     custom_jvp_call_p,
     custom_vjp_call_p,
@@ -141,11 +135,6 @@ for _primitive in (
 ):
     # The types of the results are those of the program.
     _primitive.spreads_varying = False
-
-
-@jit_p.def_effectful_abstract_eval
-def _jit_types(*avals: AbstractValue, jaxpr: ClosedOlympuspr, **params: Any) -> Types:
-    return jaxpr.out_avals, jaxpr.effects
 
 
 @closed_call_p.def_effectful_abstract_eval

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..diagnostics.errors import ShardingTypeError
+from ..programs import staging
 from ..programs.primitives import instruction
 from ..programs.tracing import current
 from ..trees import pytrees
@@ -154,6 +155,9 @@ def pvary(x: Any, axis_name: AxisName) -> Any:
         return pvary_p.bind(leaf, axes=axes) if axes else leaf
 
     return pytrees.tree_map(of_leaf, x)
+
+
+staging.install_pvary(pvary)
 
 
 def varying_like(value: Any, *others: Any) -> Any:

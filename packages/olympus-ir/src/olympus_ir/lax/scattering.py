@@ -8,8 +8,9 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ..diagnostics.debug_info import DebugInfo
 from ..diagnostics.errors import ShapeError
-from ..programs.olympuspr import DebugInfo, Olympuspr
+from ..programs.olympuspr import Olympuspr
 from ..programs.primitives import Primitive, instruction
 from ..programs.staging import trace_to_olympuspr
 from ..types.avals import ShapedArray

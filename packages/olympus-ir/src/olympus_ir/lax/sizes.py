@@ -35,18 +35,14 @@ def max_dim(d1: Any, d2: Any) -> Any:
     """
     if is_constant_dim(d1) and is_constant_dim(d2):
         return max(d1, d2)
-    from ..symbolic import max_dim as symbolic_max  # loaded with the first symbolic dimension
-
-    return symbolic_max(d1, d2)
+    return d2.max_with(d1) if is_constant_dim(d1) else d1.max_with(d2)
 
 
 def min_dim(d1: Any, d2: Any) -> Any:
     """Returns the smaller of two sizes of dimensions, which may be symbolic."""
     if is_constant_dim(d1) and is_constant_dim(d2):
         return min(d1, d2)
-    from ..symbolic import min_dim as symbolic_min  # as above
-
-    return symbolic_min(d1, d2)
+    return d2.min_with(d1) if is_constant_dim(d1) else d1.min_with(d2)
 
 
 def is_at_most(d1: Any, d2: Any) -> bool:

@@ -9,12 +9,18 @@ installed earlier by the package that brings it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
+from ..loading import deferred
 from ..types.avals import AbstractValue
 from .olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr, Var
 from .primitives import Primitive
 from .tracing import current, evaluation_trace
+
+if TYPE_CHECKING:
+    from importlib import metadata
+else:
+    metadata = deferred("importlib.metadata", milliseconds=8.0)
 
 ENTRY_POINT_GROUP = "olympus.evaluators"
 
@@ -41,6 +47,20 @@ class Evaluator(Protocol):
 
 
 _installed: Evaluator | None = None
+
+
+def _no_default() -> NoReturn:
+    raise RuntimeError("no evaluator is installed: import olympus_ir")
+
+
+# Returns the evaluator of processes in which no package brings one; `olympus_ir` sets it.
+_default: Callable[[], Evaluator] = _no_default
+
+
+def set_default_evaluator(load: Callable[[], Evaluator]) -> None:
+    """Sets the function that returns the evaluator where no package brings one."""
+    global _default
+    _default = load
 
 
 def install_evaluator(evaluator: Evaluator) -> None:
@@ -70,18 +90,13 @@ def evaluator() -> Evaluator:
 
 
 def _choose_evaluator() -> None:
-    # importlib.metadata is slow to import, and a program that imports `olympus` never gets here.
-    from importlib.metadata import entry_points
-
-    found = sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name)
+    found = sorted(metadata.entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name)
     if found:
         chosen = found[0].load()
         if _installed is None:  # importing it may have installed it
             install_evaluator(chosen)
     else:
-        from ..reference.evaluator import reference_evaluator  # imports this module
-
-        install_evaluator(reference_evaluator)
+        install_evaluator(_default())
 
 
 def _evaluate_first(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:

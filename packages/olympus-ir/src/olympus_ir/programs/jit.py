@@ -11,19 +11,28 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._jaxlib import config_trace_context
 from ..diagnostics import phases
+from ..diagnostics.debug_info import DebugInfo
+from ..loading import deferred
 from ..settings.config_states import explain_cache_misses, no_tracing
 from ..trees import pytrees
 from ..trees.flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
 from ..trees.function_caches import FunctionCache
 from ..types.avals import AbstractValue, argument_aval, aval_getters, get_aval
+from ..types.references import check_aliases
 from .evaluation import evaluator
-from .olympuspr import ClosedOlympuspr, DebugInfo
+from .olympuspr import ClosedOlympuspr
+from .primitives import instruction
 from .staging import separate_constants, trace_to_olympuspr
 from .tracing import current, evaluation_trace, find_tracers
+
+if TYPE_CHECKING:
+    from . import cache_misses
+else:
+    cache_misses = deferred(".cache_misses", milliseconds=0.5)
 
 
 class JitOptions:
@@ -275,6 +284,16 @@ def _strings(value: Any, what: str) -> tuple[str, ...]:
 # ---- from a call to a program ----
 
 
+# A call of a compiled function; `olympus_ir.lax.calls` has its kin.
+jit_p = instruction("jit", multiple_results=True, family="calls", cache_inference=False)
+jit_p.spreads_varying = False  # the types of the results are those of the program
+
+
+@jit_p.def_effectful_abstract_eval
+def _jit_types(*avals: Any, jaxpr: ClosedOlympuspr, **params: Any) -> tuple[list, frozenset]:
+    return jaxpr.out_avals, jaxpr.effects
+
+
 # Set when the first high type is made known; see `olympus_ir.expansions.high_types`.
 _has_high_types: Callable[[ClosedOlympuspr], bool] | None = None
 
@@ -371,9 +390,9 @@ def trace_call(
     program = programs.get(key)
     if program is None:
         if explain_cache_misses.value:
-            from .cache_misses import explain  # only where it is asked for
-
-            explain(fun, debug_info_of_tree("jit", fun, in_tree, positions), key, programs)
+            cache_misses.explain(
+                fun, debug_info_of_tree("jit", fun, in_tree, positions), key, programs
+            )
         program = _trace_program(fun, fun_called, options, in_tree, avals, positions)
         # A program that closes over tracers of this very moment is of no use later.
         if not find_tracers(program.hoisted):
@@ -384,8 +403,6 @@ def trace_call(
 
 
 def _check_references(program: TracedProgram, leaves: Sequence[Any]) -> None:
-    from ..references.aliasing import check_aliases  # loaded already where there are references
-
     check_aliases(program.closed.debug_info, program.hoisted, leaves)
 
 
@@ -589,6 +606,3 @@ def jit(fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:
       Array(9., dtype=float32, weak_type=True)
     """
     return evaluator().jit(fun, **options)
-
-
-from ..lax.calls import jit_p  # noqa: E402 - the family file needs nothing of this module

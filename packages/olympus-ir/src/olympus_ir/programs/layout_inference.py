@@ -18,7 +18,7 @@ from ..types.layouts import (
     mesh_in_force,
 )
 from ..types.placement import AbstractMesh, NamedSharding
-from .propagation import Propagation, of_program, propagation_rules, rule_of
+from .propagation import Propagation, declared_types, propagation_rules
 
 __all__ = ["infer_with_layouts"]
 
@@ -37,8 +37,8 @@ def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> 
       ShardingTypeError: where layouts do not go together, or leave open how the result is split.
       NotImplementedError: where the primitive has no rule.
     """
-    rule = rule_of(primitive)
-    if rule is of_program or (rule is None and not _is_instruction(primitive)):
+    rule = propagation_rules.find(primitive)
+    if rule is declared_types or (rule is None and not primitive.is_instruction):
         return primitive._infer_plain(avals, params)
     if rule is None:
         _refuse(primitive, "sharding")
@@ -80,12 +80,6 @@ def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> 
         for result, entries in zip(results, all_entries, strict=True)
     ]
     return tuple(typed), effects
-
-
-def _is_instruction(primitive: Any) -> bool:
-    from .primitives import _instruction_set  # which knows this module
-
-    return _instruction_set.get(primitive.name) is primitive
 
 
 def _refuse(primitive: Any, what: str) -> NoReturn:

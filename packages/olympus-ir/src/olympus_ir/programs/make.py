@@ -5,15 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..diagnostics.name_stacks import NameStack
 from ..diagnostics.traceback_filtering import api_boundary
+from ..loading import deferred
 from ..trees import pytrees
 from ..trees.flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
 from ..trees.wrapping import wraps
 from ..types import known_types
 from ..types.avals import ShapedArray
+from ..types.references import check_aliases
 from ..types.shape_struct import ShapeDtypeStruct
 from .jit import (
     JitOptions,
@@ -26,6 +28,11 @@ from .jit import (
 from .olympuspr import ClosedOlympuspr
 from .staging import trace_to_olympuspr
 from .tracing import current, extend_axes
+
+if TYPE_CHECKING:
+    from . import mutable_types
+else:
+    mutable_types = deferred(".mutable_types", milliseconds=0.7)
 
 __all__ = ["eval_shape", "make_olympuspr", "named_call", "named_scope"]
 
@@ -73,10 +80,6 @@ def make_olympuspr(
         out_tree = flat.out_tree
         olympuspr.debug_info = info.with_result_paths(lambda: result_paths(out_tree))
         if any(aval.is_ref for aval in avals):
-            from ..references.aliasing import (
-                check_aliases,  # loaded already where there are references
-            )
-
             check_aliases(info, constants, leaves)
         closed = ClosedOlympuspr(olympuspr, constants)
         return (closed, _structs(closed, out_tree)) if return_shape else closed
@@ -140,10 +143,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
     if known_types.mutable:
-        from .mutable_types import concerns, types_of_call
-
-        if concerns(fun, args, kwargs):
-            return types_of_call(eval_shape, fun, args, kwargs)
+        if mutable_types.concerns(fun, args, kwargs):
+            return mutable_types.types_of_call(eval_shape, fun, args, kwargs)
     program, _ = trace_call(fun, _no_options, args, kwargs, abstract=True)
     return _structs(program.closed, program.out_tree)
 

@@ -8,21 +8,32 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..diagnostics.source_info import FunctionOrigin, SourceInfo, unknown_source
+from ..diagnostics.debug_info import DebugInfo, unknown_debug_info
+from ..diagnostics.source_info import SourceInfo, unknown_source
 from ..types import dtypes
 from ..types.avals import AbstractValue, get_aval
 from ..types.effects import allocation_effect, no_effects, reference_effects
 from .primitives import Primitive
 
 
+class _Printing:
+    """Slot for the module that makes texts of programs, which stands above this one."""
+
+    printer: Any = None
+
+
+_printing = _Printing()
+
+
+def install_printer(printer: Any) -> None:
+    """Sets the module that makes texts of programs; it is `olympus_ir.programs.printer`."""
+    _printing.printer = printer
+
+
 class Var:
     """A variable: bound once, as an input or as a result of an equation. Compared by identity."""
 
     __slots__ = ("aval",)
-
-    # The state of values that change while the program runs; those of programs here do not.
-    initial_qdd = None
-    final_qdd = None
 
     def __init__(self, aval: AbstractValue) -> None:
         self.aval: Any = aval
@@ -34,9 +45,7 @@ class Var:
           context: the `printer.Printer` that names variables; None for a name by itself.
           print_dtype: whether to show the type.
         """
-        from .printer import Printer  # the printer imports this module
-
-        name = (Printer() if context is None else context).name(self)
+        name = (_printing.printer.Printer() if context is None else context).name(self)
         return f"{name}:{self.aval.str_short(short_dtypes=True)}" if print_dtype else name
 
     def __repr__(self) -> str:
@@ -60,14 +69,6 @@ class Literal:
     def __init__(self, val: Any, aval: AbstractValue | None = None) -> None:
         self.val = val
         self.aval: Any = get_aval(val) if aval is None else aval
-
-    @property
-    def hash(self) -> int | None:
-        """The value's hash; None where it has none."""
-        try:
-            return hash(self.val.item() if hasattr(self.val, "item") else self.val)
-        except TypeError:
-            return None
 
     def pretty_print(self, context: Any = None, *, print_dtype: bool = True) -> str:
         """The constant as programs show it.
@@ -115,9 +116,7 @@ class Equation:
         return Equation(**{**fields, **changes})
 
     def __repr__(self) -> str:
-        from .printer import format_equation  # the printer imports this module
-
-        return format_equation(self)
+        return _printing.printer.format_equation(self)
 
 
 _EQUATION_FIELDS = (
@@ -129,154 +128,6 @@ _EQUATION_FIELDS = (
     "source_info",
     "ctx",
 )
-
-
-class DebugInfo:
-    """What error messages say of a traced function; worked out only when it is asked for.
-
-    Attributes:
-      traced_for: the transformation, such as ``"jit"``.
-      origin: what is known of the function, or a text that describes it.
-      func_src_info: the function's name and place, ``f at file.py:3``.
-      arg_names: one name a flat argument, such as ``x['weights']``; None where unknown.
-      result_paths: one path a flat result, such as ``result[0]``.
-
-    Args:
-      function: the function, of which only the code is kept, or a text that describes it.
-    """
-
-    __slots__ = ("_arg_names", "_result_paths", "origin", "traced_for")
-
-    def __init__(
-        self,
-        traced_for: str,
-        function: Any = None,
-        arg_names: Sequence[str] | Callable[[], Sequence[str]] | None = None,
-        result_paths: Sequence[str] | Callable[[], Sequence[str]] | None = None,
-    ) -> None:
-        self.traced_for = traced_for
-        if not isinstance(function, str | FunctionOrigin):
-            function = FunctionOrigin(function)
-        self.origin = function
-        self._arg_names = arg_names
-        self._result_paths = result_paths
-
-    @property
-    def func_src_info(self) -> str:
-        origin = self.origin
-        return origin if isinstance(origin, str) else origin.description
-
-    @property
-    def func_name(self) -> str:
-        origin = self.origin
-        return origin.split(" at ")[0] if isinstance(origin, str) else origin.name
-
-    @property
-    def arg_names(self) -> tuple[str, ...] | None:
-        if callable(self._arg_names):
-            self._arg_names = tuple(self._arg_names())
-        return None if self._arg_names is None else tuple(self._arg_names)
-
-    @property
-    def result_paths(self) -> tuple[str, ...] | None:
-        if callable(self._result_paths):
-            self._result_paths = tuple(self._result_paths())
-        return None if self._result_paths is None else tuple(self._result_paths)
-
-    @property
-    def func_filename(self) -> str | None:
-        """The file that the function is in."""
-        place = self.func_src_info.partition(" at ")[2]
-        return place.rpartition(":")[0] or None
-
-    @property
-    def func_lineno(self) -> int | None:
-        """The line of the file on which the function begins."""
-        line = self.func_src_info.rpartition(":")[2]
-        return int(line) if line.isdigit() else None
-
-    def assert_arg_names(self, expected_count: int) -> None:
-        """Raises AssertionError where there are names, but not as many."""
-        if self.arg_names is not None and len(self.arg_names) != expected_count:
-            raise AssertionError(f"{expected_count} names of arguments are wanted of {self}")
-
-    def assert_result_paths(self, expected_count: int) -> None:
-        """Raises AssertionError where there are paths of results, but not as many."""
-        if self.result_paths is not None and len(self.result_paths) != expected_count:
-            raise AssertionError(f"{expected_count} paths of results are wanted of {self}")
-
-    def safe_arg_names(self, expected_count: int) -> tuple[str, ...]:
-        """The names of so many arguments; empty ones where they are not known."""
-        self.assert_arg_names(expected_count)
-        names = self.arg_names
-        return ("",) * expected_count if names is None else names
-
-    def safe_result_paths(self, expected_count: int) -> tuple[str, ...]:
-        """The paths of so many results; empty ones where they are not known."""
-        self.assert_result_paths(expected_count)
-        paths = self.result_paths
-        return ("",) * expected_count if paths is None else paths
-
-    def filter_arg_names(self, keep: Sequence[bool]) -> tuple[str, ...] | None:
-        """The names of some of the arguments."""
-        return _kept(self.arg_names, keep)
-
-    def filter_result_paths(self, keep: Sequence[bool]) -> tuple[str, ...] | None:
-        """The paths of some of the results."""
-        return _kept(self.result_paths, keep)
-
-    def replace_func_name(self, name: str) -> DebugInfo:
-        """The same of a function of another name at the same place."""
-        _, at, place = self.func_src_info.partition(" at ")
-        return DebugInfo(self.traced_for, f"{name}{at}{place}", self._arg_names, self._result_paths)
-
-    def set_result_paths(self, ans: Any) -> DebugInfo:
-        """The same with the paths of a function's result, a pytree."""
-        from ..trees.flattening import result_paths  # imports this module
-        from ..trees.pytrees import tree_structure
-
-        return self.with_result_paths(tuple(result_paths(tree_structure(ans))))
-
-    def resolve_result_paths(self) -> DebugInfo:
-        """The same with the paths of results worked out."""
-        return self.with_result_paths(self.result_paths)
-
-    def with_unknown_names(self) -> DebugInfo:
-        """The same without names of arguments and paths of results."""
-        return DebugInfo(self.traced_for, self.origin)
-
-    def with_result_paths(self, result_paths: Any) -> DebugInfo:
-        return DebugInfo(self.traced_for, self.origin, self._arg_names, result_paths)
-
-    def select(self, inputs: Sequence[bool], outputs: Sequence[bool]) -> DebugInfo:
-        """The same for a program with some of the arguments and results only."""
-
-        def selected(names: Sequence[str] | None, flags: Sequence[bool]) -> Any:
-            if names is None or len(names) != len(flags):
-                return ()
-            return tuple(name for name, flag in zip(names, flags, strict=True) if flag)
-
-        return DebugInfo(
-            self.traced_for,
-            self.origin,
-            lambda: selected(self.arg_names, inputs),
-            lambda: selected(self.result_paths, outputs),
-        )
-
-    def __repr__(self) -> str:
-        return (
-            f"DebugInfo(traced_for={self.traced_for!r}, func_src_info={self.func_src_info!r}, "
-            f"arg_names={self.arg_names!r}, result_paths={self.result_paths!r})"
-        )
-
-
-def _kept(names: tuple[str, ...] | None, keep: Sequence[bool]) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    return tuple(name for name, kept in zip(names, keep, strict=True) if kept)
-
-
-unknown_debug_info = DebugInfo("unknown", "<unknown>")
 
 
 class Olympuspr:
@@ -326,16 +177,6 @@ class Olympuspr:
     def out_avals(self) -> list[Any]:
         return [atom.aval for atom in self.outvars]
 
-    # The types of operands and results before and after the program runs, which changes none.
-    in_aval_qdds = in_avals
-    final_aval_qdds = in_avals
-
-    @property
-    def is_high(self) -> bool:
-        """Whether operands or results are values that libraries define, made of arrays."""
-        atoms = (*self.constvars, *self.invars, *self.outvars)
-        return any(getattr(atom.aval, "is_high", False) for atom in atoms)
-
     def replace(self, **changes: Any) -> Olympuspr:
         """The same program with some fields changed."""
         fields = {
@@ -349,9 +190,7 @@ class Olympuspr:
         return Olympuspr(**{**fields, **changes})
 
     def pretty_print(self, **options: Any) -> str:
-        from .printer import format_olympuspr  # the printer imports this module
-
-        return format_olympuspr(self, **options)
+        return _printing.printer.format_olympuspr(self, **options)
 
     __str__ = __repr__ = pretty_print
 
@@ -391,17 +230,6 @@ class ClosedOlympuspr:
     @property
     def outvars(self) -> list[Atom]:
         return self.jaxpr.outvars
-
-    in_aval_qdds = in_avals
-    final_aval_qdds = in_avals
-
-    @property
-    def is_high(self) -> bool:
-        return self.jaxpr.is_high
-
-    @property
-    def literals(self) -> list[Any]:
-        return self.consts
 
     @property
     def eqns(self) -> list[Equation]:

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..types.avals import AbstractValue, ShapedArray, get_aval, varying_axes
+from ..types.avals import AbstractValue, ShapedArray, varying_axes
 from ..types.effects import no_effects
 from ..types.memory_spaces import on_host, results_on_host
+from . import layout_inference
 from .tracing import Trace, current, evaluation_trace
 
 _INFERENCE_CACHE_SIZE = 4096
@@ -44,14 +45,6 @@ class Primitive:
     follows_memory: bool = True
     # Whether references may be operands: of calls and control flow they may.
     takes_refs: bool = False
-    call_primitive: bool = False
-    map_primitive: bool = False
-    # What JAX's primitives say of themselves, for libraries that ask. Operands are taken as they
-    # are in any case, and shape rules state the effects.
-    ref_primitive: bool = False
-    ref_allocating: bool = False
-    skip_canonicalization: bool = False
-    is_effectful: Callable[[dict[str, Any]], bool] | None = None
 
     def __init__(
         self,
@@ -85,6 +78,11 @@ class Primitive:
             return (instruction, (self.name,))
         return super().__reduce__()
 
+    @property
+    def is_instruction(self) -> bool:
+        """Whether the primitive is in the instruction set, as opposed to a library's own."""
+        return _instruction_set.get(self.name) is self
+
     # ---- application ----
 
     def bind(self, *args: Any, **params: Any) -> Any:
@@ -105,39 +103,9 @@ class Primitive:
             self, args, params if params_after_avals is None else params_after_avals
         )
 
-    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The parameters by which `bind` applies an equation with ``params`` again.
-
-        Where they are programs that stand for functions, those are in it under ``subfuns``.
-        """
-        return params
-
     # How an equation is applied again where that is not `bind(*operands, **params)`, as for calls
     # whose parameters are programs that stand for functions: `(operands, params) -> results`.
     bind_equation: Callable[[Sequence[Any], dict[str, Any]], Sequence[Any]] | None = None
-
-    def def_bind_with_trace(self, bind_with_trace: Callable[..., Any]) -> Callable[..., Any]:
-        """Sets what an application does, whatever the interpreter.
-
-        Args:
-          bind_with_trace: ``(trace, operands, types of the operands, params)`` to the results.
-        """
-
-        def bind(*args: Any, **params: Any) -> Any:
-            avals = [get_aval(arg) for arg in args]
-            return bind_with_trace(current.trace, list(args), avals, params)
-
-        self.bind = bind  # type: ignore[method-assign]
-        self.bind_with_trace = bind_with_trace  # type: ignore[method-assign]
-        return bind_with_trace
-
-    def is_high(self, *avals: Any, **params: Any) -> bool:
-        """Whether it is expanded before anything else: so only of those that libraries define."""
-        return False
-
-    def to_lojax(self, *args: Any, **params: Any) -> Any:
-        """What it stands for in terms of plain arrays: its own application."""
-        return self.bind(*args, **params)
 
     # ---- types ----
 
@@ -176,8 +144,6 @@ class Primitive:
         self._shape_rule = shape_rule
         return rule
 
-    def_effectful_abstract_eval2 = def_effectful_abstract_eval
-
     def infer(
         self, avals: tuple[AbstractValue, ...], params: dict[str, Any]
     ) -> tuple[tuple[AbstractValue, ...], frozenset]:
@@ -215,11 +181,11 @@ class Primitive:
             self.refuse_references(avals)
         for aval in avals:
             if aval.layout is not None:
-                return _infer_with_layouts(self, avals, params)
+                return layout_inference.infer_with_layouts(self, avals, params)
         if ("sharding" in params and params["sharding"] is not None) or (
             "out_sharding" in params and params["out_sharding"] is not None
         ):
-            return _infer_with_layouts(self, avals, params)
+            return layout_inference.infer_with_layouts(self, avals, params)
         return self._infer_plain(avals, params)
 
     def refuse_references(self, avals: Iterable[AbstractValue]) -> None:
@@ -278,14 +244,6 @@ class Primitive:
         return implementation
 
 
-def _infer_with_layouts(
-    primitive: Primitive, avals: tuple[AbstractValue, ...], params: dict[str, Any]
-) -> tuple[tuple[AbstractValue, ...], frozenset]:
-    from ..propagation.all_rules import infer_with_layouts  # which know all primitives
-
-    return infer_with_layouts(primitive, avals, params)
-
-
 def _check_hashable(primitive: Primitive, params: dict[str, Any]) -> None:
     for name, value in params.items():
         try:
@@ -323,10 +281,21 @@ def primitives() -> tuple[Primitive, ...]:
     Those of other packages, and of linear algebra and references, are declared with the import of
     their modules.
     """
-    from ..lax.later import load_all
-
-    load_all()
+    for declare in _late_declarations:
+        declare()
     return declared_primitives()
+
+
+# Functions that import the rarely used modules of the instruction set.
+_late_declarations: list[Callable[[], None]] = []
+
+
+def add_late_declarations(declare: Callable[[], None]) -> None:
+    """Adds a function that imports modules in which primitives are declared.
+
+    `primitives` calls it, and `instruction` for a name that is not declared yet.
+    """
+    _late_declarations.append(declare)
 
 
 def declared_primitives() -> tuple[Primitive, ...]:

@@ -22,14 +22,13 @@ __all__ = [
     "Propagation",
     "Split",
     "check_same_layouts",
+    "declared_types",
     "elementwise_split",
     "family_rules",
     "layout_of",
-    "of_program",
     "parts_of",
     "propagation_rules",
     "refuse_ragged_parts",
-    "rule_of",
     "same_entries",
     "sharding_text",
 ]
@@ -67,27 +66,36 @@ class Propagation:
         self.parameter = parameter
 
 
-# The types of the results are those that programs among the parameters have, or the parameters say.
-of_program = Propagation(None)
+# Rule of primitives whose parameters say what types the results have, as programs among them do.
+declared_types = Propagation(None)
 
 propagation_rules: RuleTable[Any] = RuleTable(
     "propagation", package="olympus_ir", folder="propagation"
 )
 
+_FAMILIES_OF_DECLARED_TYPES = frozenset(
+    {
+        "annotations",
+        "calls",
+        "callbacks",
+        "control_flow",
+        "export",
+        "ffi",
+        "references",
+        "tokens",
+    }
+)
 
-# From the name of a family to the function that gives its primitives their rules, where they have
-# none of their own.
+# From a family to the function that returns the rule of a primitive without one of its own.
 family_rules: dict[str, Callable[[Any], Propagation | None]] = {}
 
 
-def rule_of(primitive: Any) -> Propagation | None:
-    """The rule of a primitive, its own or that of its family; None where there is none."""
-    rule = propagation_rules.rules.get(primitive)
-    if rule is None and primitive.family in family_rules:
-        rule = family_rules[primitive.family](primitive)
-        if rule is not None:
-            propagation_rules.define(primitive, rule, derived="from the rule of its family")
-    return rule
+@propagation_rules.derive("the rule of its family")
+def _rule_of_family(primitive: Any) -> Propagation | None:
+    if primitive.family in _FAMILIES_OF_DECLARED_TYPES:
+        return declared_types
+    make = family_rules.get(primitive.family)
+    return None if make is None else make(primitive)
 
 
 def layout_of(operands: Sequence[Any]) -> NamedSharding:

@@ -4,27 +4,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..diagnostics import source_info
+from ..diagnostics.debug_info import DebugInfo, unknown_debug_info
 from ..diagnostics.name_stacks import marks_of
 from ..diagnostics.source_info import SourceInfo, capture, function_name
+from ..loading import deferred
 from ..settings import config
 from ..settings.naming import naming
 from ..trees.flattening import result_paths
 from ..types.avals import AbstractValue, get_aval, is_valid_value, varying_axes
 from ..types.effects import NamedAxisEffect
+from .leaks import check_leaks
 from .olympuspr import (
     Atom,
     ClosedOlympuspr,
-    DebugInfo,
     Equation,
     Literal,
     Olympuspr,
     Var,
     is_literalable,
     joined_effects,
-    unknown_debug_info,
 )
 from .primitives import Primitive
 from .rules import RuleTable
@@ -36,6 +37,11 @@ from .tracing import (
     register_tracer_type,
     set_current_trace,
 )
+
+if TYPE_CHECKING:
+    from . import checker
+else:
+    checker = deferred(".checker", milliseconds=1.0)
 
 # What a few primitives do instead of being recorded as they are: `rule(trace, args, params)`.
 staging_rules: RuleTable = RuleTable("staging", package="olympus_ir", folder=None)
@@ -306,22 +312,15 @@ class StagingTracer(Tracer):
     def weak_type(self) -> bool:
         return self.atom.aval.weak_type
 
+    @property
+    def referent(self) -> Any:
+        return self.atom
+
     def concrete_or_none(self) -> Any:
         return self.atom.val if isinstance(self.atom, Literal) else None
 
     def _origin_message(self) -> str:
         return _origin_of(self._trace, self.atom)
-
-    def is_known(self) -> bool:
-        """Whether there is a value: never so, as rules for partial evaluation want to know."""
-        return False
-
-    @property
-    def pval(self) -> Any:
-        """What partial evaluation knows of the value: its type."""
-        from ..adapters.partial_evaluation import PartialVal  # imports this module
-
-        return PartialVal.unknown(self.atom.aval)
 
     def __repr__(self) -> str:
         return f"JitTracer({self.atom.aval})"
@@ -429,13 +428,9 @@ def trace_to_olympuspr(
         trace.finish()
     if config.check_tracer_leaks.value:
         tracers = outputs = None  # nothing of ours may refer to the trace now
-        from .leaks import check_leaks  # only needed while looking for leaks
-
         check_leaks(trace)
     if config.enable_checks.value:
-        from .checker import check_olympuspr  # it knows all primitives, which know this module
-
-        check_olympuspr(olympuspr)
+        checker.check_olympuspr(olympuspr)
     return olympuspr, constants
 
 
@@ -523,12 +518,23 @@ def varying_alike(args: Sequence[Any]) -> Sequence[Any]:
     varying = varying_axes(avals)
     if all(aval is None or getattr(aval, "vma", varying) == varying for aval in avals):
         return args
-    from ..lax.named_axes import pvary  # the instruction set is built on this module
-
     return [
-        arg if aval is None or not hasattr(aval, "vma") else pvary(arg, tuple(varying - aval.vma))
+        arg if aval is None or not hasattr(aval, "vma") else _pvary(arg, tuple(varying - aval.vma))
         for arg, aval in zip(args, avals, strict=True)
     ]
+
+
+def _no_pvary(value: Any, axes: tuple) -> NoReturn:
+    raise RuntimeError("the primitive `pvary` is not declared: import olympus_ir.lax")
+
+
+_pvary: Callable[[Any, tuple], Any] = _no_pvary
+
+
+def install_pvary(pvary: Callable[[Any, tuple], Any]) -> None:
+    """Sets the function that makes a value vary over more mesh axes; the instruction set has it."""
+    global _pvary
+    _pvary = pvary
 
 
 def named_axes(effects: frozenset) -> list[Any]:

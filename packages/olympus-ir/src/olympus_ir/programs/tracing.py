@@ -92,42 +92,6 @@ class Trace:
         """
         raise NotImplementedError(f"{type(self).__name__} must define process_custom_vjp_call")
 
-    # By these names libraries ask whether two tracers belong together, and for the trace around.
-
-    @property
-    def main(self) -> Trace:
-        return self
-
-    @property
-    def parent_trace(self) -> Trace | None:
-        return self.parent
-
-    @parent_trace.setter
-    def parent_trace(self, trace: Trace | None) -> None:
-        self.parent = trace
-
-    def full_raise(self, x: Any) -> Any:
-        """A value as an operand of this trace: as it is, since traces take those of others."""
-        return x
-
-    stage_value = full_raise
-
-    # Whether values of classes that libraries define reach it as arrays alone.
-    requires_low = False
-
-    def process_call(self, call_primitive: Primitive, f: Any, tracers: Any, params: Any, /) -> Any:
-        """Calls a wrapped function whose operations belong to this trace."""
-        with set_current_trace(self):
-            return f.call_wrapped(*tracers)
-
-    def invalidate(self) -> None:
-        """States that the function has returned: the trace's tracers are dead."""
-        self.finished = True
-
-    def is_valid(self) -> bool:
-        """Whether the function is running still."""
-        return not self.finished
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}"
 
@@ -435,6 +399,11 @@ class Tracer(ArrayBase):
             raise TypeError("iteration over a 0-d array")
         get = type(self).__getitem__  # type: ignore[attr-defined]  # attached with the operators
         return (get(self, index) for index in range(int(self.aval.shape[0])))
+
+    @property
+    def referent(self) -> Any:
+        """The reference that the tracer is another name of; None if it is none."""
+        return getattr(self, "value", None)
 
     # ---- what only a value would know ----
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contractions and convolutions."""
+"""Propagation rules of contractions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from ..lax.scaled_products import scaled_dot_p
 from ..programs.propagation import (
     Entries,
     Propagation,
-    layout_of,
     propagation_rules,
-    refuse_ragged_parts,
 )
 from ..types.layouts import entries_of
 
@@ -121,33 +119,7 @@ def _scaled_dimensions(operands: Sequence[Any], params: dict[str, Any]) -> Any:
     return ((last,), (last,)), (batch, batch)
 
 
-def _convolution(
-    operands: Sequence[Any], results: Sequence[Any], *, dimension_numbers: Any, **params: Any
-) -> Entries:
-    lhs, rhs = operands
-    entries = entries_of(lhs)
-    lhs_spec, out_spec = dimension_numbers.lhs_spec, dimension_numbers.out_spec
-    if any(entries_of(rhs)) or entries[lhs_spec[1]] is not None:
-        raise ShardingTypeError(
-            "Please specify the output sharding via `out_sharding` parameter of "
-            "`conv_general_dilated`"
-        )
-    split: list[Any] = [None] * results[0].ndim
-    split[out_spec[0]] = entries[lhs_spec[0]]
-    for source, target in zip(lhs_spec[2:], out_spec[2:], strict=True):
-        split[target] = entries[source]
-    # The sizes before and after, in the order of the result.
-    before: list[Any] = [0] * results[0].ndim
-    for source, target in zip(lhs_spec, out_spec, strict=True):
-        before[target] = lhs.shape[source]
-    ordered = [lhs.update(shape=tuple(before), sharding=None)]
-    if any(split):
-        mesh = layout_of(operands).mesh
-        refuse_ragged_parts("conv_general_dilated", ordered, results[0].shape, split, mesh)
-    return split
-
-
-def _asked_unreduced(
+def asked_unreduced(
     operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
 ) -> frozenset:
     raise ShardingTypeError(
@@ -164,13 +136,9 @@ propagation_rules.define(
     ragged_dot_general_p,
     Propagation(
         _ask("ragged_dot_general"),
-        unreduced=_asked_unreduced,
+        unreduced=asked_unreduced,
         reduced=False,
         parameter="out_sharding",
     ),
 )
 propagation_rules.define(scaled_dot_p, Propagation(_scaled_dot, reduced=False))
-propagation_rules.define(
-    lax.conv_general_dilated_p,
-    Propagation(_convolution, unreduced=_asked_unreduced, reduced=False, parameter="out_sharding"),
-)

@@ -132,11 +132,12 @@ _SPECIAL = {
 }
 
 
-def _of_family(primitive: Any) -> Propagation:
+def rule_of_elementwise(primitive: Any) -> Propagation:
+    """Returns the rule of an elementwise primitive."""
     name = primitive.name
     return _SPECIAL.get(name) or Propagation(
         elementwise_split(name), unreduced=_UNREDUCED.get(name), reduced=True
     )
 
 
-family_rules["elementwise"] = family_rules["special"] = _of_family
+family_rules["elementwise"] = rule_of_elementwise

@@ -27,8 +27,7 @@ from ..programs.staging import StagingTrace
 from ..programs.tracing import current, set_current_trace
 from ..types.avals import get_aval
 from ..types.effects import reference_effects
-from ..types.references import inner_aval
-from .values import referent
+from ..types.references import inner_aval, referent
 
 __all__ = [
     "Discharged",

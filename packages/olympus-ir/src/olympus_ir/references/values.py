@@ -21,7 +21,7 @@ from .transforms import (
     transformed_aval,
 )
 
-__all__ = ["Ref", "RefMethods", "TransformedRef", "referent"]
+__all__ = ["Ref", "RefMethods", "TransformedRef"]
 
 
 class RefMethods:
@@ -308,14 +308,3 @@ class Ref(RefMethods, metaclass=_RefClass):
 
 
 register_value_type(Ref, lambda ref: ref._aval)
-
-
-def referent(value: Any) -> Any:
-    """What two names of one reference have in common: compare by identity."""
-    while True:
-        if isinstance(value, StagingTracer):
-            return value.atom
-        inner = getattr(value, "value", None) if isinstance(value, Tracer) else None
-        if inner is None:
-            return value
-        value = inner

@@ -9,9 +9,10 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .configuration import Flag, truth
+if TYPE_CHECKING:
+    from .configuration import Flag
 
 __all__ = ["declare", "read"]
 
@@ -33,7 +34,7 @@ def declare(flags: Mapping[str, Flag]) -> None:
     for name in new:
         _declared.add(name)
         flag = flags[name]
-        if flag.kind is truth:
+        if flag.kind.is_truth:
             absl_flags.DEFINE_bool(name, flag.value, flag.description)
         else:
             absl_flags.DEFINE(_parser(flag), name, flag.value, flag.description)

@@ -21,10 +21,19 @@ import enum
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._jaxlib import Config, config_unset
+from ..loading import deferred
 from .naming import naming
+
+if TYPE_CHECKING:
+    import difflib
+
+    from . import command_line
+else:
+    command_line = deferred(".command_line", milliseconds=0.3)
+    difflib = deferred("difflib", milliseconds=2.0)
 
 __all__ = [
     "NO_DEFAULT",
@@ -327,7 +336,7 @@ class Configuration:
             >>> from olympus_ir.settings.config import config
             >>> config.config_with_absl()  # doctest: +SKIP
         """
-        self._command_line().declare(self._flags_on_command_line())
+        command_line.declare(self._flags_on_command_line())
 
     def parse_flags_with_absl(self) -> None:
         """Reads the flags from the command line at once, as absl reads flags.
@@ -338,13 +347,7 @@ class Configuration:
             >>> from olympus_ir.settings.config import config
             >>> config.parse_flags_with_absl()  # doctest: +SKIP
         """
-        self._command_line().read(self._flags_on_command_line())
-
-    @staticmethod
-    def _command_line() -> Any:
-        from . import command_line  # it imports this module
-
-        return command_line
+        command_line.read(self._flags_on_command_line())
 
     def _flags_on_command_line(self) -> dict[str, Flag]:
         prefix = self._other_prefixes[0] if self._other_prefixes else PREFIX
@@ -398,9 +401,6 @@ class Configuration:
         return name
 
     def _unknown(self, name: str) -> str:
-        # difflib takes milliseconds to import and serves this message only.
-        import difflib
-
         stem = name.lower().removeprefix("jax_").removeprefix(PREFIX)
         stems = {known.removeprefix(PREFIX): known for known in self._flags}
         near = [stems[match] for match in difflib.get_close_matches(stem, stems, n=3)]
@@ -419,10 +419,12 @@ class Kind:
         parse: Callable[[Any], Any],
         from_text: Callable[[str], Any] = str,
         choices: tuple[Any, ...] = (),
+        is_truth: bool = False,
     ) -> None:
         self.parse = parse
         self.from_text = from_text
         self.choices = choices
+        self.is_truth = is_truth
 
 
 def _truth_value(value: Any) -> bool:
@@ -436,7 +438,7 @@ def _truth_value(value: Any) -> bool:
     return bool(value)
 
 
-truth = Kind(_truth_value)
+truth = Kind(_truth_value, is_truth=True)
 
 
 def typed(expected: type, default: Any) -> Kind:

@@ -9,8 +9,8 @@ Programs of fixed shapes never load this package.
 """
 
 from .expressions import SymbolicDim, is_symbolic_dim, max_dim, min_dim
-from .parsing import symbolic_args_specs, symbolic_shape
 from .scopes import SymbolicScope
+from .specifications import symbolic_args_specs, symbolic_shape
 
 __all__ = [
     "SymbolicDim",

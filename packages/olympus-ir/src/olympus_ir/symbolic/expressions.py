@@ -16,11 +16,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..diagnostics.errors import InconclusiveDimensionOperation
+from ..lax.dimensions import dim_as_value_p
 from ..programs.tracing import Tracer
 from ..types.arrays import Array
 from ..types.avals import ShapedArray, register_value_type
 from ..types.dtypes import canonicalize_dtype
-from . import bounds
 
 Dimension: TypeAlias = "int | SymbolicDim"
 
@@ -233,8 +233,6 @@ class SymbolicDim:
 
     def dimension_as_value(self) -> Any:
         """The number that the dimension is when the program runs, as a scalar array."""
-        from ..lax.dimensions import dim_as_value_p  # which wants this module's parent first
-
         return dim_as_value_p.bind(dim=self)
 
     __olympus_array__ = dimension_as_value
@@ -254,7 +252,15 @@ class SymbolicDim:
 
     def bounds(self) -> tuple[float, float]:
         """A number that the dimension is at least, and one that it is at most."""
-        return bounds.bounds_of(self)
+        return self.scope.bounds_of(self)
+
+    def max_with(self, other: Any) -> Dimension:
+        """The larger of this dimension and another dimension or integer."""
+        return _extreme("max", self, other)
+
+    def min_with(self, other: Any) -> Dimension:
+        """The smaller of this dimension and another dimension or integer."""
+        return _extreme("min", self, other)
 
     # ---- arithmetic ----
 
@@ -423,7 +429,7 @@ def _compare(function: Callable[..., bool], sign: str, left: SymbolicDim, right:
         left.scope.check_same_scope(right, f"when comparing '{left}' {sign} '{right}'")
     if not _operand(left, right, "comparison"):
         return _as_arrays(function, left, right)
-    lower, upper = bounds.bounds_of(left - right)
+    lower, upper = left.scope.bounds_of(left - right)
     # The extremes decide: where the order holds at the least favourable one it holds at all.
     least, most = (lower, upper) if sign in (">=", ">") else (upper, lower)
     if function(least, 0):
@@ -517,7 +523,7 @@ def _extreme(name: str, first: Any, second: Any) -> Any:
         operand if isinstance(operand, SymbolicDim) else operator.index(operand)
         for operand in (first, second)
     )
-    lower, upper = bounds.bounds_of(first - second)
+    lower, upper = dimension.scope.bounds_of(first - second)
     if lower >= 0:
         return first if name == "max" else second
     if upper <= 0:

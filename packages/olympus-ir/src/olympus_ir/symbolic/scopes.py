@@ -8,8 +8,9 @@ from typing import Any
 
 from ..diagnostics import source_info
 from ..diagnostics.name_stacks import no_names
-from . import expressions
+from . import bounds, expressions
 from .expressions import Polynomial, SymbolicDim, Term, add_into, divide_terms, multiply_terms
+from .parsing import parse_shape
 
 
 class Constraint:
@@ -88,6 +89,10 @@ class SymbolicScope:
                 "Make the dimensions by one call of symbolic_shape, or pass scope=."
             )
 
+    def bounds_of(self, dimension: Any) -> bounds.Interval:
+        """Returns the least and the greatest number that a dimension can be, as far as known."""
+        return bounds.bounds_of(dimension)
+
     # ---- constraints ----
 
     def _add(self, text: str) -> None:
@@ -106,13 +111,11 @@ class SymbolicScope:
             self._add_fact(Constraint(text, False, difference))
 
     def _check_satisfiable(self, constraint: Constraint) -> None:
-        lower, upper = expressions.bounds.bounds_of(constraint.difference)
+        lower, upper = bounds.bounds_of(constraint.difference)
         if upper < 0 or (constraint.is_equality and lower > 0):
             raise ValueError(f"Unsatisfiable constraint: {constraint.text}")
 
     def _parse(self, side: str, text: str) -> Any:
-        from .parsing import parse_shape  # imports this module
-
         parsed = parse_shape(side, self, text)
         if len(parsed) != 1:
             raise ValueError(
@@ -155,7 +158,7 @@ class SymbolicScope:
         """What a polynomial that is not negative says of one of its terms."""
         count = polynomial[term]
         rest = {other: number for other, number in polynomial.items() if other != term}
-        most = expressions.bounds.bounds_of_terms(rest, self)[1]
+        most = bounds.bounds_of_terms(rest, self)[1]
         if most == float("inf"):
             return
         lower, upper = self.known_bounds.get(term, (-float("inf"), float("inf")))

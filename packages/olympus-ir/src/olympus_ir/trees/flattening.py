@@ -7,8 +7,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..diagnostics.debug_info import DebugInfo
 from ..diagnostics.source_info import FunctionOrigin, function_name
-from ..programs.olympuspr import DebugInfo
 from . import pytrees
 from .wrapping import update_wrapper
 

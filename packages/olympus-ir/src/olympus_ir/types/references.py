@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The type of references."""
+"""Types of references, and the check that a function gets no reference twice."""
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from .avals import AbstractValue, ShapedArray, typematch
+from .avals import AbstractValue, ShapedArray, get_aval, typematch
+
+if TYPE_CHECKING:
+    from ..diagnostics.debug_info import DebugInfo
 
 _interned: dict[tuple, weakref.ref] = {}
 _interning_lock = threading.Lock()
@@ -158,3 +161,55 @@ def array_of_ref(aval: Any) -> ShapedArray:
     if not isinstance(aval, AbstractRef):
         raise ValueError(f"a reference is needed, got a value of type {aval.str_short()}")
     return aval.inner_aval
+
+
+# ---- names of one reference ----
+
+
+def referent(value: Any) -> Any:
+    """Returns the object that all names of a reference share, to be compared by identity."""
+    while True:
+        inside = getattr(value, "referent", None)
+        if inside is None:
+            return value
+        value = inside
+
+
+def check_aliases(info: DebugInfo, closed_over: Sequence[Any], operands: Sequence[Any]) -> None:
+    """Raises where a reference occurs twice among what a function closes over and is passed.
+
+    Args:
+      info: of the function: its name, what it is traced for, the names of its arguments.
+      closed_over: what it closes over.
+      operands: its flat arguments.
+
+    Raises:
+      ValueError: names the arguments.
+    """
+    places: dict[int, int] = {}
+    for place, value in enumerate((*closed_over, *operands)):
+        aval = get_aval(value)
+        if not aval.is_ref:
+            continue
+        first = places.setdefault(id(referent(value)), place)
+        if first != place:
+            _raise_alias(info, aval, first - len(closed_over), place - len(closed_over))
+
+
+def _raise_alias(info: DebugInfo, aval: Any, first: int, second: int) -> None:
+    names = info.arg_names or ()
+
+    def name(place: int) -> str:
+        return names[place] if place < len(names) else f"argument {place}"
+
+    if first < 0:
+        raise ValueError(
+            f"when tracing {info.func_src_info} for {info.traced_for}, a mutable array reference "
+            f"of type {aval.str_short()} was both closed over and passed as the argument "
+            f"{name(second)}. Use one of the two."
+        )
+    raise ValueError(
+        "only one reference to a mutable array may be passed as an argument to a function, but "
+        f"when tracing {info.func_src_info} for {info.traced_for} the mutable array reference of "
+        f"type {aval.str_short()} appeared at both {name(first)} and {name(second)}."
+    )

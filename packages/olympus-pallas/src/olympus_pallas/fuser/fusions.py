@@ -9,14 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.programs.expansion import expansion_rules
-from olympus_ir.programs.olympuspr import (
-    ClosedOlympuspr,
-    DebugInfo,
-    Literal,
-    Olympuspr,
-    close_olympuspr,
-)
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr, close_olympuspr
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.trees import pytrees
 

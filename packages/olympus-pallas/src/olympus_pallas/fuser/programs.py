@@ -7,14 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.programs.evaluation import bind_equation
-from olympus_ir.programs.olympuspr import (
-    ClosedOlympuspr,
-    DebugInfo,
-    Literal,
-    Olympuspr,
-    close_olympuspr,
-)
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr, close_olympuspr
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.trees import pytrees

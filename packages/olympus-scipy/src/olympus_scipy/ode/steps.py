@@ -15,7 +15,7 @@ import numpy as np
 
 import olympus_numpy as onp
 from olympus_ir.adapters.wrapped_functions import transformation2, wrap_init
-from olympus_ir.programs.olympuspr import DebugInfo
+from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_numpy.arrays.flatten_util import ravel_pytree
 
 __all__ = [

@@ -18,7 +18,7 @@ from olympus_batching.tables import BatchAxis, define_axis_rule
 from olympus_ir import lax
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.primitives import Primitive
-from olympus_ir.programs.propagation import of_program, propagation_rules
+from olympus_ir.programs.propagation import declared_types, propagation_rules
 from olympus_ir.reference.tables import reference_rules
 from olympus_ir.settings import config_states
 from olympus_ir.trees import pytrees
@@ -58,7 +58,7 @@ reshard_p = Primitive("reshard", family="constraints")
 
 for _primitive in (sharding_constraint_p, reshard_p):
     _primitive.linear_in = True
-    propagation_rules.define(_primitive, of_program)
+    propagation_rules.define(_primitive, declared_types)
     # The values are what they were; the NumPy evaluator has one place for all of them.
     reference_rules.define(_primitive, lambda operand, **params: operand)
     jvp_rules.define(_primitive, linear)

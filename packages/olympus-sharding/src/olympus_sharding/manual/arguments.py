@@ -9,7 +9,7 @@ from typing import Any
 
 from olympus_batching.dimensions import examples
 from olympus_ir import lax
-from olympus_ir.programs.olympuspr import DebugInfo
+from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.pytree_prefix import spread_prefix
 from olympus_ir.types.avals import get_aval

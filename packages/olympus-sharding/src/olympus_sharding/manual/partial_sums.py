@@ -17,7 +17,7 @@ from olympus_autodiff.zeros import Zero
 from olympus_batching.tables import batching_rules, shifted, unary
 from olympus_ir.lax import partial_sums as declared
 from olympus_ir.programs.primitives import Primitive
-from olympus_ir.programs.propagation import of_program, propagation_rules
+from olympus_ir.programs.propagation import declared_types, propagation_rules
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.effects import NamedAxisEffect
@@ -40,7 +40,7 @@ def _declare(name: str) -> Primitive:
     primitive = Primitive(name, family="partial_sums")
     primitive.linear_in = True
     primitive.spreads_varying = False
-    propagation_rules.define(primitive, of_program)
+    propagation_rules.define(primitive, declared_types)
     jvp_rules.define(primitive, linear)
     return primitive
 

@@ -15,8 +15,8 @@ from typing import Any
 from olympus_autodiff import Zero, is_undefined_primal, jvp_rules, linear_transpose, transpose_rules
 from olympus_autodiff.zeros import add_tangents, instantiate
 from olympus_batching import batching_rules, vmap
+from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.programs.expansion import expansion_rules
-from olympus_ir.programs.olympuspr import DebugInfo
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.types.avals import ShapedArray

@@ -15,10 +15,11 @@ from typing import Any
 
 from olympus_ir import lax
 from olympus_ir.diagnostics import phases
+from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.lax.tokens import Token
 from olympus_ir.programs.dead_code import dce_olympuspr
 from olympus_ir.programs.evaluation import eval_olympuspr
-from olympus_ir.programs.olympuspr import ClosedOlympuspr, DebugInfo
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.settings.config_flags import captured_constants_warn_bytes, dump_ir_to
 from olympus_ir.types.avals import ShapedArray, get_aval

@@ -12,7 +12,7 @@ from olympus_autodiff.tables import jvp_rules
 from olympus_batching.tables import batching_rules
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.primitives import instruction
-from olympus_ir.programs.propagation import of_program, propagation_rules
+from olympus_ir.programs.propagation import declared_types, propagation_rules
 from olympus_ir.programs.staging import separate_constants, trace_to_closed
 from olympus_ir.reference import reference_rules
 from olympus_ir.reference.calls import call
@@ -34,7 +34,7 @@ reference_rules.define(
     custom_partitioning_p,
     lambda *operands, **params: call(*operands, call_jaxpr=params["call"]),
 )
-propagation_rules.define(custom_partitioning_p, of_program)
+propagation_rules.define(custom_partitioning_p, declared_types)
 jvp_rules.exempt(
     custom_partitioning_p,
     reason="how a derivative is divided is not known; give the function one with custom_vjp, made "

@@ -22,6 +22,7 @@ from ...trees.flattening import FlatFunction, debug_info_of_tree
 from ...trees.function_caches import FunctionCache
 from ...types.avals import AbstractValue, ShapedArray, get_aval, typematch
 from ...types.effects import control_flow_allowed_effects
+from ...types.references import check_aliases
 
 
 class Subprogram:
@@ -101,8 +102,6 @@ def check_references(
     """Raises where a function would get one reference twice."""
     if not any(get_aval(leaf).is_ref for leaf in leaves):
         return
-    from ...references.aliasing import check_aliases  # loaded already where there are references
-
     tree = pytrees.treedef_tuple((in_tree, _no_keywords))
     check_aliases(debug_info_of_tree(traced_for, fun, tree), consts, leaves)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir.programs.propagation import of_program, rule_of
+from olympus_ir.programs.propagation import declared_types, propagation_rules
 from olympus_ir.types.layouts import axes_of_entry, layout_over
 from olympus_ir.types.placement import PartitionSpec
 
@@ -27,7 +27,7 @@ def lay_out(context: Any, equation: Any, results: Any) -> Any:
     primitive = equation.primitive
     if context.module.mesh is None:
         return results
-    if rule_of(primitive) is of_program and primitive.family != "control_flow":
+    if propagation_rules.find(primitive) is declared_types and primitive.family != "control_flow":
         return results  # the equations inside are constrained, or it says itself how results lie
     mesh = None
     for atom in (*equation.outvars, *equation.invars):

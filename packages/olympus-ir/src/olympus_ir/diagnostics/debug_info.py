@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of a traced function, its arguments and its results, for error messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .source_info import FunctionOrigin
+
+
+class DebugInfo:
+    """What error messages say of a traced function; worked out only when it is asked for.
+
+    Attributes:
+      traced_for: the transformation, such as ``"jit"``.
+      origin: what is known of the function, or a text that describes it.
+      func_src_info: the function's name and place, ``f at file.py:3``.
+      arg_names: one name a flat argument, such as ``x['weights']``; None where unknown.
+      result_paths: one path a flat result, such as ``result[0]``.
+
+    Args:
+      function: the function, of which only the code is kept, or a text that describes it.
+    """
+
+    __slots__ = ("_arg_names", "_result_paths", "origin", "traced_for")
+
+    def __init__(
+        self,
+        traced_for: str,
+        function: Any = None,
+        arg_names: Sequence[str] | Callable[[], Sequence[str]] | None = None,
+        result_paths: Sequence[str] | Callable[[], Sequence[str]] | None = None,
+    ) -> None:
+        self.traced_for = traced_for
+        if not isinstance(function, str | FunctionOrigin):
+            function = FunctionOrigin(function)
+        self.origin = function
+        self._arg_names = arg_names
+        self._result_paths = result_paths
+
+    @property
+    def func_src_info(self) -> str:
+        origin = self.origin
+        return origin if isinstance(origin, str) else origin.description
+
+    @property
+    def func_name(self) -> str:
+        origin = self.origin
+        return origin.split(" at ")[0] if isinstance(origin, str) else origin.name
+
+    @property
+    def arg_names(self) -> tuple[str, ...] | None:
+        if callable(self._arg_names):
+            self._arg_names = tuple(self._arg_names())
+        return None if self._arg_names is None else tuple(self._arg_names)
+
+    @property
+    def result_paths(self) -> tuple[str, ...] | None:
+        if callable(self._result_paths):
+            self._result_paths = tuple(self._result_paths())
+        return None if self._result_paths is None else tuple(self._result_paths)
+
+    def with_result_paths(self, result_paths: Any) -> DebugInfo:
+        """The same with other paths of results: a sequence, or a function that returns one."""
+        return DebugInfo(self.traced_for, self.origin, self._arg_names, result_paths)
+
+    def select(self, inputs: Sequence[bool], outputs: Sequence[bool]) -> DebugInfo:
+        """The same for a program with some of the arguments and results only."""
+
+        def selected(names: Sequence[str] | None, flags: Sequence[bool]) -> Any:
+            if names is None or len(names) != len(flags):
+                return ()
+            return tuple(name for name, flag in zip(names, flags, strict=True) if flag)
+
+        return DebugInfo(
+            self.traced_for,
+            self.origin,
+            lambda: selected(self.arg_names, inputs),
+            lambda: selected(self.result_paths, outputs),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"DebugInfo(traced_for={self.traced_for!r}, func_src_info={self.func_src_info!r}, "
+            f"arg_names={self.arg_names!r}, result_paths={self.result_paths!r})"
+        )
+
+
+unknown_debug_info = DebugInfo("unknown", "<unknown>")

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Symbolic shapes, and types of arguments, from their specifications as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..trees import pytrees
+from ..trees.pytree_prefix import spread_prefix
+from ..types.avals import argument_aval
+from ..types.shape_struct import ShapeDtypeStruct
+from .parsing import parse_shape
+from .scopes import SymbolicScope
+
+
+def symbolic_shape(
+    shape_spec: str | None,
+    *,
+    constraints: Sequence[str] = (),
+    scope: SymbolicScope | None = None,
+    like: Sequence[Any] | None = None,
+) -> tuple[Any, ...]:
+    """The symbolic shape of a specification.
+
+    Args:
+      shape_spec: dimensions separated by commas: numbers, variables, and what is made of them by
+        ``+``, ``-``, ``*``, ``^`` and the operations ``floordiv(a, 2)``, ``mod``, ``max`` and
+        ``min``. For ``_`` the dimension is taken from ``like``, and for ``...`` at the end all that
+        are left. None is the same as ``"..."``.
+      constraints: what is assumed of the variables; see `SymbolicScope`.
+      scope: the scope of the variables; a new one where not given.
+      like: the shape that ``_`` and ``...`` stand for dimensions of.
+
+    Raises:
+      ValueError: where the specification is not of this form, or both ``scope`` and
+        ``constraints`` are given.
+
+    Example:
+      >>> symbolic_shape("a, 2*b, ...", like=(1, 1, 3))
+      (a, 2*b, 3)
+    """
+    if scope is None:
+        scope = SymbolicScope(constraints)
+    elif constraints:
+        raise ValueError("Cannot specify both a `scope` and `constraints`.")
+    if shape_spec is not None and not isinstance(shape_spec, str):
+        raise ValueError(
+            f"polymorphic shape spec should be None or a string. Found {shape_spec!r}."
+        )
+    return parse_shape("..." if shape_spec is None else shape_spec, scope, shape_spec, like)
+
+
+def symbolic_args_specs(
+    args: Any,
+    shapes_specs: Any,
+    constraints: Sequence[str] = (),
+    scope: SymbolicScope | None = None,
+) -> Any:
+    """The types of arguments, with symbolic shapes.
+
+    Args:
+      args: a pytree of arrays, or of `ShapeDtypeStruct`; their dtypes are taken, and their shapes
+        where the specifications say ``_`` or ``...``.
+      shapes_specs: a specification, as `symbolic_shape` reads it, or a pytree of them that is a
+        prefix of ``args``; None leaves the shapes as they are.
+      constraints: what is assumed of the variables; see `SymbolicScope`.
+      scope: the scope of the variables; a new one where not given.
+
+    Returns:
+      A pytree of `ShapeDtypeStruct` like ``args``.
+
+    Example:
+      >>> import numpy as np
+      >>> symbolic_args_specs((np.ones((3, 4), "float32"),), "a, _")
+      (ShapeDtypeStruct(shape=(a, 4), dtype=float32),)
+    """
+    if isinstance(shapes_specs, list):
+        shapes_specs = tuple(shapes_specs)
+    leaves, tree = pytrees.tree_flatten(args)
+    specs = spread_prefix(shapes_specs, args, _is_spec)
+    if scope is None:
+        scope = SymbolicScope(constraints)
+    elif constraints:
+        raise ValueError("Cannot use both `scope` and `constraints`")
+    structs = []
+    for leaf, spec in zip(leaves, specs, strict=True):
+        aval = argument_aval(leaf)
+        shape = symbolic_shape(spec, like=aval.shape, scope=scope)
+        structs.append(
+            ShapeDtypeStruct(shape, aval.dtype, sharding=getattr(leaf, "sharding", None))
+        )
+    return pytrees.tree_unflatten(tree, structs)
+
+
+def _is_spec(value: Any) -> bool:
+    return value is None or isinstance(value, str)
