@@ -40,7 +40,7 @@ def test_debugging_information() -> None:
     assert info.func_filename == __file__ and info.func_name == "f"
     assert info.func_lineno == f.__code__.co_firstlineno
     info.assert_arg_names(2)
-    with pytest.raises(AssertionError, match="3 names of arguments are wanted"):
+    with pytest.raises(AssertionError, match="expected 3 argument names"):
         info.assert_arg_names(3)
     assert info.safe_arg_names(2) == ("x", "y") and info.safe_result_paths(2) == ("", "")
     assert info.filter_arg_names([True, False]) == ("x",)
@@ -48,7 +48,7 @@ def test_debugging_information() -> None:
     known = info.set_result_paths({"a": 1, "b": (2, 3)})
     assert known.result_paths == ("result['a']", "result['b'][0]", "result['b'][1]")
     assert known.filter_result_paths([False, True, False]) == ("result['b'][0]",)
-    with pytest.raises(AssertionError, match="2 paths of results are wanted"):
+    with pytest.raises(AssertionError, match="expected 2 result paths"):
         known.assert_result_paths(2)
     assert known.resolve_result_paths().result_paths == known.result_paths
     assert info.replace_func_name("g").func_src_info.startswith("g at ")
