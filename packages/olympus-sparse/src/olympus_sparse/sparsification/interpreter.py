@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.programs.evaluation import bind_equation
-from olympus_ir.programs.olympuspr import ClosedOlympuspr, DebugInfo, Equation, Literal, Var
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Var
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.rules import RuleTable
 from olympus_ir.programs.staging import trace_to_closed
