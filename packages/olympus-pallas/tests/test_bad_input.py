@@ -18,7 +18,7 @@ from olympus_pallas import (
     pallas_call,
     program_id,
 )
-from olympus_pallas.memory_access import atomic_and, atomic_cas, load, store
+from olympus_pallas.memory.access import atomic_and, atomic_cas, load, store
 from olympus_pallas.tpu import VMEM, PrefetchScalarGridSpec, SemaphoreType
 from olympus_pallas.triton import approx_tanh, dot
 

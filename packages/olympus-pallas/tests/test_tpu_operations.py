@@ -10,7 +10,7 @@ import olympus_pallas as pl
 from olympus_ir import ShapeDtypeStruct
 from olympus_ir.programs.jit import jit
 from olympus_pallas import tpu, triton
-from olympus_pallas.call_lowering import register_lowering_rule
+from olympus_pallas.lowerings.calls import register_lowering_rule
 from olympus_xla.calls.effect_tokens import barrier as effects_barrier
 
 F32 = np.dtype(np.float32)

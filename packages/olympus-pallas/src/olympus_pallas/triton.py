@@ -9,21 +9,21 @@ from typing import Any
 from olympus_ir import lax
 from olympus_ir.types.avals import get_aval
 
-from . import calls
-from .hints import approx_tanh as approx_tanh
-from .hints import debug_barrier as debug_barrier
-from .hints import elementwise_inline_asm as elementwise_inline_asm
-from .hints import max_contiguous as max_contiguous
-from .memory_access import atomic_add as atomic_add
-from .memory_access import atomic_and as atomic_and
-from .memory_access import atomic_cas as atomic_cas
-from .memory_access import atomic_max as atomic_max
-from .memory_access import atomic_min as atomic_min
-from .memory_access import atomic_or as atomic_or
-from .memory_access import atomic_xchg as atomic_xchg
-from .memory_access import atomic_xor as atomic_xor
-from .memory_access import load as load
-from .memory_access import store as store
+from .calls import pallas_call as calls
+from .operations.hints import approx_tanh as approx_tanh
+from .operations.hints import debug_barrier as debug_barrier
+from .operations.hints import elementwise_inline_asm as elementwise_inline_asm
+from .operations.hints import max_contiguous as max_contiguous
+from .memory.access import atomic_add as atomic_add
+from .memory.access import atomic_and as atomic_and
+from .memory.access import atomic_cas as atomic_cas
+from .memory.access import atomic_max as atomic_max
+from .memory.access import atomic_min as atomic_min
+from .memory.access import atomic_or as atomic_or
+from .memory.access import atomic_xchg as atomic_xchg
+from .memory.access import atomic_xor as atomic_xor
+from .memory.access import load as load
+from .memory.access import store as store
 
 __all__ = [
     "CompilerParams",

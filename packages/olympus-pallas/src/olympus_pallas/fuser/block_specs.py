@@ -12,9 +12,9 @@ from olympus_ir.programs.evaluation import bind_equation
 from olympus_ir.programs.olympuspr import Literal, Olympuspr
 from olympus_ir.trees import pytrees
 
-from ..block_specs import Blocked, BlockSpec, NoBlockSpec, Squeezed, no_block_spec
+from ..grids.block_specs import Blocked, BlockSpec, NoBlockSpec, Squeezed, no_block_spec
 from .customized import custom_fusion_p
-from .programs import inlined, traced
+from .inlining import inlined, traced
 from .rules import Block, rules_of
 
 __all__ = [

@@ -10,7 +10,7 @@ from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.trees import pytrees
 
-from .programs import run_program, traced
+from .inlining import run_program, traced
 
 __all__ = ["custom_fusion", "custom_fusion_p", "run_custom"]
 

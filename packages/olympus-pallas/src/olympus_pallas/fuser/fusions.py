@@ -15,7 +15,7 @@ from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr, c
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.trees import pytrees
 
-from .programs import aval_of, run_program, traced
+from .inlining import aval_of, run_program, traced
 
 __all__ = ["Fusion", "evaluate", "fuse", "fusible", "fusible_p", "get_fusion_values"]
 

@@ -3,6 +3,6 @@
 
 Programs run equation by equation on NumPy arrays, each core as a thread of its own. Memories hold
 what was written to them, copies take place between the memories of several devices, semaphores make
-cores wait. What the array programs of `olympus_pallas.interpret` cannot show can be seen here:
+cores wait. What the array programs of `olympus_pallas.calls.interpreter` cannot show can be seen here:
 kernels that talk to one another, and mistakes in how they do so.
 """

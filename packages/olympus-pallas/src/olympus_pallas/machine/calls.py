@@ -19,10 +19,10 @@ from olympus_ir.types.avals import ShapedArray
 from olympus_xla.compiling.lowering.rules.callbacks import emit_callback
 from olympus_xla.compiling.lowering.rules.collectives import axis_index
 
-from ..block_specs import Blocked, BoundedSlice, Element, Indirect
-from ..grids import BlockMapping, GridMapping, dynamic_grid_dim
-from ..memory import MemorySpace, TpuMemorySpace
-from ..transfers import communicates
+from ..grids.block_specs import Blocked, BoundedSlice, Element, Indirect
+from ..grids.grid_specs import BlockMapping, GridMapping, dynamic_grid_dim
+from ..memory.spaces import MemorySpace, TpuMemorySpace
+from ..operations.transfers import communicates
 from . import communication as communication  # its rules
 from . import matrix_unit as matrix_unit
 from . import operations as operations

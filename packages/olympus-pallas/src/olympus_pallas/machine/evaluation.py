@@ -22,7 +22,7 @@ from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
 
-from ..memory import SemaphoreDType
+from ..memory.spaces import SemaphoreDType
 from .runs import Buffer, Run, Site
 
 __all__ = ["Core", "machine_rules"]

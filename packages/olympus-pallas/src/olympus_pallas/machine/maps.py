@@ -10,9 +10,9 @@ import numpy as np
 
 from olympus_ir.programs.olympuspr import Equation, Olympuspr
 
-from ..core_mapping import core_map_p
-from ..meshes import Mesh
-from ..transfers import communicates
+from ..core_maps.kernels import core_map_p
+from ..core_maps.meshes import Mesh
+from ..operations.transfers import communicates
 from .calls import run_cores, run_together, shared_run
 from .evaluation import Core, machine_rules
 from .runs import Site

@@ -10,7 +10,7 @@ import numpy as np
 
 from olympus_ir.programs.olympuspr import Equation
 
-from ..matrix_unit import matmul_acc_lhs_p, matmul_pop_p, matmul_push_rhs_p
+from ..tpu.matrix_unit import matmul_acc_lhs_p, matmul_pop_p, matmul_push_rhs_p
 from .evaluation import Core, machine_rules
 
 

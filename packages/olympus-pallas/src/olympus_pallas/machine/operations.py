@@ -15,11 +15,11 @@ from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.references import primitives as references
 from olympus_ir.trees import pytrees
 
-from ..debugging import debug_check_p
-from ..memory_access import AtomicOpType, atomic_cas_p, atomic_rmw_p, load_p, swap_p
-from ..programs import num_programs_p, program_id_p
-from ..scoped import get_global_p, run_scoped_p
-from ..tpu_primitives import prng_random_bits_p, prng_seed_p, touch_p
+from ..operations.debugging import debug_check_p
+from ..memory.access import AtomicOpType, atomic_cas_p, atomic_rmw_p, load_p, swap_p
+from ..grids.program_ids import num_programs_p, program_id_p
+from ..operations.scoped import get_global_p, run_scoped_p
+from ..tpu.vector_unit import prng_random_bits_p, prng_seed_p, touch_p
 from .evaluation import Core, machine_rules
 from .runs import Site
 from .views import OutOfBounds, read, room_for, with_shape, write

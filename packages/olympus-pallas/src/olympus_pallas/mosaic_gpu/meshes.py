@@ -8,8 +8,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import meshes
-from ..core_mapping import kernel as kernel_over_mesh
+from ..core_maps import meshes
+from ..core_maps.kernels import kernel as kernel_over_mesh
 from ..machine.evaluation import Core
 from ..machine.runs import Site
 from .types import GMEM, MemorySpace

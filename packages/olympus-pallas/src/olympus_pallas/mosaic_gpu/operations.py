@@ -20,8 +20,8 @@ from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.effects import read_effect, write_effect
 
-from ..memory_access import ref_and_transforms, shown_view
-from ..thread_effects import thread_effect
+from ..memory.access import ref_and_transforms, shown_view
+from ..operations.thread_effects import thread_effect
 
 __all__ = ["aval_of_view", "bind_operation", "is_reference", "operation", "operations"]
 

@@ -13,9 +13,9 @@ from olympus_ir import lax
 from olympus_ir.references.indexing import ds
 from olympus_ir.trees import pytrees
 
-from ..block_specs import BlockSpec, Squeezed
-from ..control import when
-from ..scoped import run_scoped
+from ..grids.block_specs import BlockSpec, Squeezed
+from ..operations.control import when
+from ..operations.scoped import run_scoped
 from .loops import _unraveled
 from .primitives import (
     barrier_arrive,

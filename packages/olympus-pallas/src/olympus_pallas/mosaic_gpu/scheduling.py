@@ -11,7 +11,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.types.avals import ShapedArray
 
-from ..scoped import run_scoped
+from ..operations.scoped import run_scoped
 from .loops import NDLoopInfo
 from .operations import bind_operation, operation
 from .primitives import barrier_wait

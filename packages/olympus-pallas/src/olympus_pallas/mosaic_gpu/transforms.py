@@ -18,8 +18,8 @@ from ..machine.communication import place_of, remote
 from ..machine.evaluation import Core
 from ..machine.runs import Site
 from ..machine.views import define_view
-from ..memory_access import ref_and_transforms
-from ..transfers import DeviceIdType
+from ..memory.access import ref_and_transforms
+from ..operations.transfers import DeviceIdType
 
 __all__ = [
     "PeerMemRef",

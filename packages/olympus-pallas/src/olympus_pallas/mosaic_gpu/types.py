@@ -14,7 +14,9 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.references import AbstractRef
 
-from .. import block_specs, calls, memory
+from ..grids import block_specs
+from ..calls import pallas_call as calls
+from ..memory import spaces as memory
 from .layouts import Layout, TMEMLayout
 
 __all__ = [

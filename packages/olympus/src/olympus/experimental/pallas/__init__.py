@@ -66,7 +66,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
     ),
     ("fuser", "mosaic_gpu", "tpu", "tpu_sc", "triton"),
     deprecated={
-        "debug_checks_enabled": "olympus_pallas.debugging",
+        "debug_checks_enabled": "olympus_pallas.operations.debugging",
         "dot": "olympus.experimental.pallas.triton",
     },
 )

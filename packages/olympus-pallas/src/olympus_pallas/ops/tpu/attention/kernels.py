@@ -18,13 +18,13 @@ import olympus_numpy as jnp
 from olympus_ir import lax
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
-from ....block_specs import BlockSpec
-from ....calls import pallas_call
-from ....control import when
-from ....grids import PrefetchScalarGridSpec
-from ....memory import TpuMemorySpace
-from ....programs import num_programs, program_id
-from ....tpu_parameters import CompilerParams
+from ....grids.block_specs import BlockSpec
+from ....calls.pallas_call import pallas_call
+from ....operations.control import when
+from ....grids.grid_specs import PrefetchScalarGridSpec
+from ....memory.spaces import TpuMemorySpace
+from ....grids.program_ids import num_programs, program_id
+from ....tpu.parameters import CompilerParams
 from .mask_blocks import FULL, NONE, MaskBlocks
 
 __all__ = [

@@ -1,0 +1,427 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`pallas_call`: from a kernel, a function of references, to a function of arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.diagnostics.debug_info import DebugInfo
+from olympus_ir.programs.dead_code import dce_olympuspr
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.olympuspr import Olympuspr
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import trace_to_olympuspr
+from olympus_ir.programs.tracing import extend_axes
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import FlatFunction, function_source
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.effects import reference_effects
+from olympus_ir.types.references import AbstractRef
+
+from ..grids.block_specs import BlockSpec, NoBlockSpec, no_block_spec
+from ..grids.grid_specs import (INDEX_DTYPE, GridMapping, GridSpec, block_mapping, dynamic_grid_dim)
+from ..memory.spaces import MemoryRef, TpuMemorySpace
+from ..grids.program_ids import as_index, inside_grid, with_program_ids
+
+__all__ = ["CompilerParams", "CostEstimate", "pallas_call", "pallas_call_p"]
+
+pallas_call_p = Primitive("pallas_call", multiple_results=True, cache_inference=False)
+
+
+@pallas_call_p.def_effectful_abstract_eval
+def _pallas_call_types(*avals: Any, out_avals: Any, jaxpr: Olympuspr, **params: Any) -> Any:
+    return list(out_avals), frozenset(reference_effects.filter_not_in(jaxpr.effects))
+
+
+class CompilerParams:
+    """Base of the classes that hold what a platform's compiler is told: see `triton` and `tpu`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CostEstimate:
+    """What a kernel costs, for the compiler that schedules it among other operations.
+
+    Args:
+      flops: arithmetic operations.
+      transcendentals: evaluations of functions such as the exponential.
+      bytes_accessed: bytes moved between the large memory and the cores.
+      remote_bytes_transferred: bytes moved between devices.
+
+    Example:
+      >>> CostEstimate(flops=8, transcendentals=0, bytes_accessed=64).flops
+      8
+    """
+
+    flops: int
+    transcendentals: int
+    bytes_accessed: int
+    remote_bytes_transferred: int = 0
+
+    def to_json(self) -> bytes:
+        """The estimate as JSON."""
+        return json.dumps(dataclasses.asdict(self)).encode()
+
+
+def pallas_call(
+    kernel: Callable[..., None],
+    out_shape: Any,
+    *,
+    grid_spec: GridSpec | None = None,
+    grid: Any = (),
+    in_specs: Any = no_block_spec,
+    out_specs: Any = no_block_spec,
+    scratch_shapes: Any = (),
+    input_output_aliases: Mapping[int, int] | Sequence[tuple[int, int]] | None = None,
+    debug: bool = False,
+    interpret: Any = False,
+    name: str | None = None,
+    compiler_params: Any = None,
+    cost_estimate: CostEstimate | None = None,
+    metadata: dict[str, str] | None = None,
+) -> Callable[..., Any]:
+    """Makes a function of arrays of a kernel, which many programs run on blocks of the arrays.
+
+    Args:
+      kernel: takes references to the blocks of the inputs, then to those of the outputs, then to
+        scratch buffers. It reads with ``ref[...]``, writes with ``ref[...] = value``, and returns
+        nothing.
+      out_shape: the types of the outputs, `ShapeDtypeStruct` or anything with shape and dtype.
+      grid_spec: grid, specifications and scratch buffers together, in place of the next four.
+      grid: the numbers of programs along each axis; `program_id` says which one is running.
+      in_specs: for each input a `BlockSpec`: which block of it a program sees.
+      out_specs: for each output, likewise.
+      scratch_shapes: buffers for each program to work with, such as ``tpu.VMEM((8, 128), dtype)``;
+        those of a dictionary are keyword arguments of the kernel.
+      input_output_aliases: from the position of an input to that of the output which takes its
+        memory, and starts with its values; or pairs of positions.
+      debug: whether to print the kernel, and what comes of it.
+      interpret: whether the kernel is run as a loop of array operations, as on a CPU it must be.
+      name: what the kernel is called in messages and profiles.
+      compiler_params: what the compiler is told: `triton.CompilerParams`, `tpu.CompilerParams`.
+      cost_estimate: what the kernel costs.
+      metadata: further properties that are handed on to the compiler.
+
+    Returns:
+      A function that takes the inputs and returns the outputs.
+
+    Raises:
+      ValueError: where specifications, inputs and outputs do not fit together, or where the kernel
+        returns a value or closes over arrays.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir import ShapeDtypeStruct
+      >>> from olympus_pallas import BlockSpec, pallas_call
+      >>> def add(x_ref, y_ref, o_ref):
+      ...     o_ref[...] = x_ref[...] + y_ref[...]
+      >>> block = BlockSpec((2,), lambda i: (i,))
+      >>> added = pallas_call(add, ShapeDtypeStruct((4,), "int32"), grid=(2,),
+      ...                     in_specs=[block, block], out_specs=block, interpret=True)
+      >>> added(np.arange(4), np.arange(4))
+      Array([0, 2, 4, 6], dtype=int32)
+    """
+    if grid_spec is None:
+        grid_spec = GridSpec(grid, in_specs, out_specs, scratch_shapes)
+    else:
+        _check_not_given(grid, in_specs, out_specs, scratch_shapes)
+    specs = grid_spec.in_specs
+    if not isinstance(specs, tuple | list | NoBlockSpec):
+        raise ValueError(f"`in_specs` must be a tuple or a list. Found: {specs}")
+    if isinstance(out_shape, list):
+        out_shape = tuple(out_shape)
+    out_leaves, out_tree = pytrees.tree_flatten_with_path(out_shape)
+    out_avals = tuple(output_aval(leaf) for _, leaf in out_leaves)
+    out_spaces = [getattr(leaf, "memory_space", None) for _, leaf in out_leaves]
+    out_names = [pytrees.keystr(path) for path, _ in out_leaves]
+    out_origins = [f"outputs{name}" for name in out_names]
+    aliases = tuple(dict(input_output_aliases or {}).items())
+    if isinstance(interpret, np.bool_):
+        interpret = bool(interpret)
+    specification = grid_spec
+
+    def wrapped(*args: Any) -> Any:
+        leaves, in_tree = pytrees.tree_flatten(args)
+        call = _Call(kernel, specification, args, leaves, in_tree)
+        call.map_blocks(out_shape, out_tree, out_avals, out_spaces, out_origins, debug)
+        call.check_aliases(aliases, out_avals, out_names)
+        olympuspr = call.trace_kernel(out_tree, debug)
+        results = pallas_call_p.bind(
+            *call.grid_bounds,
+            *leaves,
+            out_avals=out_avals,
+            jaxpr=olympuspr,
+            debug=debug,
+            interpret=interpret,
+            grid_mapping=call.grid_mapping,
+            mesh=None,
+            input_output_aliases=aliases,
+            compiler_params=compiler_params,
+            cost_estimate=cost_estimate,
+            metadata=hashable_metadata(metadata),
+            name=name,
+        )
+        return pytrees.tree_unflatten(out_tree, results)
+
+    return jit(wrapped, inline=True)
+
+
+class _Metadata(dict):
+    """A dictionary as a parameter of an equation: hashable."""
+
+    def __repr__(self) -> str:
+        return f"FrozenDict({super().__repr__()})"
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+
+def hashable_metadata(metadata: dict[str, str] | None) -> Any:
+    """Properties for the compiler as a parameter of an equation."""
+    return None if metadata is None else _Metadata(metadata)
+
+
+def _check_not_given(grid: Any, in_specs: Any, out_specs: Any, scratch_shapes: Any) -> None:
+    for argument, value, default in (
+        ("grid", grid, ()),
+        ("in_specs", in_specs, no_block_spec),
+        ("out_specs", out_specs, no_block_spec),
+        ("scratch_shapes", scratch_shapes, ()),
+    ):
+        if value is not default and value != default:
+            shown = "no_block_spec" if default is no_block_spec else default
+            raise ValueError(
+                f"If `grid_spec` is specified, then `{argument}` must be `{shown}`. It is {value}"
+            )
+
+
+def output_aval(leaf: Any) -> ShapedArray:
+    """The type of an output, which a user has described."""
+    if isinstance(leaf, MemoryRef):
+        return leaf.get_array_aval()
+    if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
+        raise ValueError(
+            f"Invalid out_shape type: {type(leaf)}. An output is described by a ShapeDtypeStruct, "
+            "or by anything with a shape and a dtype."
+        )
+    dtype = leaf.dtype
+    if not dtypes.is_extended(dtype):
+        dtype = dtypes.canonicalize_dtype(dtype)
+    return ShapedArray(leaf.shape, dtype)
+
+
+def _flat_specs(what: str, target_name: str, specs: Any, target: Any, tree: Any) -> list[Any]:
+    """One specification a leaf."""
+    if isinstance(specs, NoBlockSpec):
+        return [specs] * tree.num_leaves
+
+    def is_spec(value: Any) -> bool:
+        return isinstance(value, BlockSpec | NoBlockSpec)
+
+    flat, spec_tree = pytrees.tree_flatten(specs, is_leaf=is_spec)
+    if spec_tree != tree:
+        differences = [
+            f"at {pytrees.keystr(path)}, " * bool(path)
+            + f"`{what}` is a {given} but `{target_name}` is a {wanted}, so {difference}"
+            for path, given, wanted, difference in pytrees.equality_errors_of_structures(
+                spec_tree, tree
+            )
+        ]
+        shown = "\n".join(f"    * {difference}" for difference in differences)
+        raise ValueError(
+            f"Pytree for `{what}` and `{target_name}` do not match. There are {len(differences)} "
+            f"mismatches, including:\n{shown}\nGive one BlockSpec for each array: `{what}` has "
+            f"the structure {spec_tree} and `{target_name}` the structure {tree}."
+        )
+    return flat
+
+
+class _Call:
+    """One call of a kernel on inputs of known types."""
+
+    def __init__(
+        self,
+        kernel: Callable[..., None],
+        spec: GridSpec,
+        args: tuple,
+        leaves: Sequence[Any],
+        in_tree: Any,
+    ) -> None:
+        self.kernel = kernel
+        self.spec = spec
+        self.args = args
+        self.in_tree = in_tree
+        self.in_avals = [get_aval(leaf) for leaf in leaves]
+        self.source = function_source(kernel)
+        self.grid_bounds = [as_index(size) for size in spec.grid if not isinstance(size, int)]
+        self.num_prefetched = len(pytrees.tree_leaves(args[: spec.num_scalar_prefetch]))
+        if len(args) < spec.num_scalar_prefetch:
+            raise ValueError(
+                f"the grid has num_scalar_prefetch={spec.num_scalar_prefetch}, but the kernel was "
+                f"called with {len(args)} inputs"
+            )
+
+    def map_blocks(
+        self,
+        out_shape: Any,
+        out_tree: Any,
+        out_avals: Sequence[ShapedArray],
+        out_spaces: Sequence[Any],
+        out_origins: Sequence[str],
+        debug: bool,
+    ) -> None:
+        """Works out the grid mapping."""
+        spec = self.spec
+        grid = tuple(size if isinstance(size, int) else dynamic_grid_dim for size in spec.grid)
+        index = ShapedArray((), INDEX_DTYPE)
+        prefetched = [
+            AbstractRef(aval, TpuMemorySpace.SMEM) for aval in self.in_avals[: self.num_prefetched]
+        ]
+        index_map_avals = (*[index] * len(grid), *prefetched)
+        index_map_tree = pytrees.tree_structure(
+            (
+                (
+                    *[0] * len(grid),
+                    *pytrees.tree_map(lambda leaf: 0, self.args[: spec.num_scalar_prefetch]),
+                ),
+                {},
+            )
+        )
+        inputs = self.args[spec.num_scalar_prefetch :]
+        in_leaves, inputs_tree = pytrees.tree_flatten_with_path(inputs)
+        in_specs = _flat_specs("in_specs", "inputs", spec.in_specs, inputs, inputs_tree)
+        out_specs = _flat_specs("out_specs", "out_shape", spec.out_specs, out_shape, out_tree)
+        in_origins = [f"args{pytrees.keystr(path)}" for path, _ in in_leaves]
+        cut_avals = self.in_avals[self.num_prefetched :]
+        with inside_grid(None):
+            mappings = [
+                block_mapping(
+                    _in_space(one, space), origin, aval, index_map_avals, index_map_tree, debug
+                )
+                for one, origin, aval, space in zip(
+                    [*in_specs, *out_specs],
+                    [*in_origins, *out_origins],
+                    [*cut_avals, *out_avals],
+                    [*[None] * len(in_specs), *out_spaces],
+                    strict=True,
+                )
+            ]
+        scratch = spec.scratch_shapes
+        self.scratch_leaves, self.scratch_tree = pytrees.tree_flatten(scratch)
+        scratch_avals = tuple(_scratch_aval(leaf) for leaf in self.scratch_leaves)
+        self.prefetched = prefetched
+        self.grid_mapping = GridMapping(
+            grid=grid,
+            grid_names=spec.grid_names,
+            block_mappings=tuple(mappings),
+            index_map_tree=index_map_tree,
+            index_map_avals=index_map_avals,
+            vmapped_dims=(),
+            scratch_avals=scratch_avals,
+            num_index_operands=self.num_prefetched,
+            num_inputs=len(cut_avals),
+            num_outputs=len(out_avals),
+            debug=debug,
+        )
+        self.grid_mapping.check_invariants()
+
+    def check_aliases(
+        self, aliases: Sequence[tuple[int, int]], out_avals: Any, out_names: Sequence[str]
+    ) -> None:
+        """Checks that inputs and the outputs that take their memory are alike."""
+        taken: set[int] = set()
+        names = [pytrees.keystr(path) for path, _ in pytrees.tree_flatten_with_path(self.args)[0]]
+        for source, target in aliases:
+            mapping = f"input_output_aliases contains the mapping '{source}:{target}'"
+            for kind, place, count in (
+                ("input", source, len(self.in_avals)),
+                ("output", target, len(out_avals)),
+            ):
+                if not 0 <= place < count:
+                    raise ValueError(
+                        f"{mapping} with {kind} index {place} outside the range [0, {count})"
+                    )
+            if target in taken:
+                raise ValueError(f"{mapping}, and output {target} is the target of another input")
+            taken.add(target)
+            given, wanted = self.in_avals[source], out_avals[target]
+            if given.shape != wanted.shape or given.dtype != wanted.dtype:
+                raise ValueError(
+                    f"{mapping} referring to input{names[source]} with abstract value "
+                    f"{given.str_short()} and to output{out_names[target]} with a different "
+                    f"abstract value {wanted.str_short()}."
+                )
+
+    def trace_kernel(self, out_tree: Any, debug: bool) -> Olympuspr:
+        """The kernel's program."""
+        mapping = self.grid_mapping
+        blocks = [each.transformed_block_aval for each in mapping.block_mappings]
+        avals = [*self.prefetched, *blocks, *mapping.scratch_avals]
+        args_tree, outputs_are_tuple = self._kernel_trees(out_tree)
+        num_inputs = self.num_prefetched + mapping.num_inputs
+        num_outputs = mapping.num_outputs
+
+        def run(*refs: Any) -> Any:
+            inputs = pytrees.tree_unflatten(args_tree, refs[:num_inputs])
+            outputs = pytrees.tree_unflatten(out_tree, refs[num_inputs : num_inputs + num_outputs])
+            scratch = pytrees.tree_unflatten(self.scratch_tree, refs[num_inputs + num_outputs :])
+            outputs = outputs if outputs_are_tuple else (outputs,)
+            if isinstance(scratch, dict):
+                return self.kernel(*inputs, *outputs, **scratch)
+            scratch = scratch if isinstance(scratch, tuple) else (scratch,)
+            return self.kernel(*inputs, *outputs, *scratch)
+
+        flat = FlatFunction(run, pytrees.tree_structure(((0,) * len(avals), {})))
+        info = DebugInfo("pallas_call", self.kernel)
+        names = mapping.grid_names or ()
+        sizes = {
+            name: size
+            for name, size in zip(names, mapping.grid, strict=False)
+            if size is not dynamic_grid_dim
+        }
+        with inside_grid(mapping.grid), extend_axes(sizes):
+            olympuspr, consts = trace_to_olympuspr(flat, avals, info)
+        if olympuspr.outvars or flat.out_tree != pytrees.tree_structure(None):
+            raise ValueError(
+                f"The kernel function in the pallas_call {self.source} should return None. It "
+                f"returns a PyTree: {flat.out_tree}"
+            )
+        if consts:
+            shown = ", ".join(get_aval(const).str_short(True) for const in consts)
+            raise ValueError(
+                f"The kernel function in the pallas_call {self.source} captures constants "
+                f"[{shown}]. You should pass them as inputs."
+            )
+        olympuspr, _ = dce_olympuspr(with_program_ids(olympuspr, names), [], instantiate=True)
+        if debug:
+            print(f"\nThe kernel olympuspr for pallas_call {self.source}:")
+            print(olympuspr)
+            print(f"The grid mapping for pallas_call {self.source}:")
+            print(mapping)
+        return olympuspr
+
+    def _kernel_trees(self, out_tree: Any) -> tuple[Any, bool]:
+        kinds = out_tree.node_data()
+        return self.in_tree, kinds is not None and kinds[0] is tuple
+
+
+def _in_space(spec: Any, space: Any) -> Any:
+    """A specification in the memory space of the output's type, where it names none itself."""
+    if space is None:
+        return spec
+    if isinstance(spec, NoBlockSpec):
+        return BlockSpec(memory_space=space)
+    return spec if spec.memory_space is not None else spec.replace(memory_space=space)
+
+
+def _scratch_aval(leaf: Any) -> AbstractRef:
+    if not hasattr(leaf, "get_ref_aval"):
+        raise TypeError(
+            f"scratch_shapes holds buffers such as tpu.VMEM((8, 128), dtype), got {leaf!r}"
+        )
+    return leaf.get_ref_aval()

@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels over meshes of cores: `kernel`, a function of arrays, and `core_map`, of references.
+
+The primitives are ``mpmd_map(*operands, jaxprs, meshes, out_avals, ...)``, which runs one program
+on each core of a mesh, or several programs on several meshes at once, and
+``core_map(*constants, jaxpr, mesh, ...)``, whose constants are the references that it works on.
+The second becomes the first where references become arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from olympus_ir.diagnostics.debug_info import DebugInfo
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.olympuspr import Olympuspr, Var, constants_as_inputs
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import trace_to_olympuspr
+from olympus_ir.references.discharge import discharge_rules
+from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import FlatFunction, function_source
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.effects import reference_effects
+from olympus_ir.types.references import AbstractRef
+
+from ..calls.pallas_call import CostEstimate, hashable_metadata, output_aval
+from .meshes import Mesh
+
+__all__ = ["core_map", "core_map_p", "kernel", "mpmd_map_p"]
+
+mpmd_map_p = Primitive("mpmd_map", multiple_results=True, cache_inference=False)
+core_map_p = Primitive("core_map", multiple_results=True, cache_inference=False)
+for _primitive in (mpmd_map_p, core_map_p):
+    _primitive.takes_refs = True
+    _primitive.spreads_varying = False
+
+
+@mpmd_map_p.def_effectful_abstract_eval
+def _mpmd_map_types(*avals: Any, out_avals: Any, jaxprs: Any, meshes: Any, **params: Any) -> Any:
+    effects = frozenset().union(*(program.effects for program in jaxprs))
+    if not any(aval.is_ref for aval in avals):
+        effects = reference_effects.filter_not_in(effects)
+    return list(out_avals), frozenset(_outside(effects, meshes))
+
+
+@core_map_p.def_effectful_abstract_eval
+def _core_map_types(*avals: Any, jaxpr: Olympuspr, mesh: Any, **params: Any) -> Any:
+    return (), frozenset(_outside(jaxpr.effects, (mesh,)))
+
+
+def _outside(effects: Any, meshes: Sequence[Any]) -> list[Any]:
+    """The effects that are somebody's concern outside of the kernel."""
+    return [
+        effect for effect in effects if not any(mesh.discharges_effect(effect) for mesh in meshes)
+    ]
+
+
+class _Aliases(dict):
+    """Which input takes the memory of which output: hashable."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self.items()))
+
+    def __repr__(self) -> str:
+        return f"FrozenDict({dict(self)!r})"
+
+
+_not_given = object()
+
+
+def kernel(
+    body: Any = _not_given,
+    out_type: object = (),
+    *,
+    mesh: Any,
+    scratch_types: Sequence[Any] | Mapping[str, Any] = (),
+    compiler_params: Any = None,
+    interpret: Any = False,
+    cost_estimate: CostEstimate | None = None,
+    debug: bool = False,
+    name: str | None = None,
+    metadata: dict[str, str] | None = None,
+) -> Any:
+    """Makes a function of arrays of a kernel that runs on each core of a mesh.
+
+    Args:
+      body: takes references to the inputs, then to the outputs, then to scratch buffers, each as a
+        whole. It returns nothing. With several meshes, one function each. Without it, a decorator
+        is returned.
+      out_type: the types of the outputs.
+      mesh: the cores, such as ``tpu.create_tensorcore_mesh("core")``, or several meshes whose
+        cores run at once. Within the kernel ``lax.axis_index("core")`` says which one it is.
+      scratch_types: buffers for each core to work with; those of a dictionary are keyword
+        arguments of the kernel.
+      compiler_params: what the compiler is told.
+      interpret: whether the kernel runs on simulated cores: True, or ``tpu.InterpretParams()``.
+      cost_estimate: what the kernel costs.
+      debug: whether to print the kernel, and what comes of it.
+      name: what the kernel is called in messages and profiles.
+      metadata: further properties that are handed on to the compiler.
+
+    Returns:
+      A function that takes the inputs and returns the outputs. References among the inputs are
+      references for the kernel too.
+
+    Raises:
+      ValueError: where the kernel returns a value or closes over arrays, or where there are not as
+        many functions as meshes.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir import ShapeDtypeStruct, lax
+      >>> from olympus_pallas import ds, kernel, tpu
+      >>> mesh = tpu.create_tensorcore_mesh("core", num_cores=2)
+      >>> def swap_halves(x_ref, o_ref):
+      ...     core = lax.axis_index("core")
+      ...     tpu.sync_copy(x_ref.at[ds(2 * core, 2)], o_ref.at[ds(2 - 2 * core, 2)])
+      >>> kernel(swap_halves, ShapeDtypeStruct((4,), "int32"), mesh=mesh, interpret=True)(
+      ...     np.arange(4))
+      Array([2, 3, 0, 1], dtype=int32)
+    """
+    if body is _not_given:
+
+        def decorate(function: Any) -> Any:
+            return kernel(
+                function,
+                out_type,
+                mesh=mesh,
+                scratch_types=scratch_types,
+                compiler_params=compiler_params,
+                interpret=interpret,
+                cost_estimate=cost_estimate,
+                debug=debug,
+                name=name,
+                metadata=metadata,
+            )
+
+        return decorate
+    meshes = tuple(mesh) if isinstance(mesh, list | tuple) else (mesh,)
+    bodies = tuple(body) if isinstance(body, list | tuple) else (body,)
+    if len(meshes) != len(bodies):
+        raise ValueError(
+            f"a kernel has one function for each mesh, got {len(bodies)} functions and "
+            f"{len(meshes)} meshes"
+        )
+    for position, one in enumerate(meshes):
+        for other in meshes[:position]:
+            one.check_is_compatible_with(other)
+    if isinstance(out_type, list):
+        out_type = tuple(out_type)
+    out_leaves, out_tree = pytrees.tree_flatten(out_type)
+    out_avals = tuple(output_aval(leaf) for leaf in out_leaves)
+
+    def wrapped(*args: Any) -> Any:
+        leaves, in_tree = pytrees.tree_flatten(args)
+        in_avals = [get_aval(leaf) for leaf in leaves]
+        programs = tuple(
+            _trace(function, one, in_avals, in_tree, out_avals, out_tree, scratch_types, debug)
+            for function, one in zip(bodies, meshes, strict=True)
+        )
+        results = mpmd_map_p.bind(
+            *leaves,
+            jaxprs=programs,
+            meshes=meshes,
+            external_meshes=(),
+            out_avals=out_avals,
+            input_output_aliases=_Aliases(),
+            compiler_params=compiler_params,
+            interpret=interpret,
+            cost_estimate=cost_estimate,
+            debug=debug,
+            name=name,
+            metadata=hashable_metadata(metadata),
+        )
+        return pytrees.tree_unflatten(out_tree, results)
+
+    return jit(wrapped, inline=True)
+
+
+def _trace(
+    function: Callable[..., Any],
+    mesh: Mesh,
+    in_avals: Sequence[Any],
+    in_tree: Any,
+    out_avals: Sequence[Any],
+    out_tree: Any,
+    scratch_types: Any,
+    debug: bool,
+) -> Olympuspr:
+    space = mesh.default_memory_space
+    inputs = [aval if aval.is_ref else AbstractRef(_plain(aval), space) for aval in in_avals]
+    outputs = [AbstractRef(aval, space) for aval in out_avals]
+    if isinstance(scratch_types, list):
+        scratch_types = tuple(scratch_types)
+    scratch_leaves, scratch_tree = pytrees.tree_flatten(scratch_types)
+    scratch = [leaf.get_ref_aval() for leaf in scratch_leaves]
+    num_inputs, num_outputs = len(inputs), len(outputs)
+    kinds = out_tree.node_data()
+    is_tuple = kinds is not None and kinds[0] is tuple
+
+    def run(*refs: Any) -> Any:
+        arguments = pytrees.tree_unflatten(in_tree, refs[:num_inputs])
+        results = pytrees.tree_unflatten(out_tree, refs[num_inputs : num_inputs + num_outputs])
+        buffers = pytrees.tree_unflatten(scratch_tree, refs[num_inputs + num_outputs :])
+        results = results if is_tuple else (results,)
+        if isinstance(buffers, Mapping):
+            return function(*arguments, *results, **buffers)
+        buffers = buffers if isinstance(buffers, tuple) else (buffers,)
+        return function(*arguments, *results, *buffers)
+
+    avals = [*inputs, *outputs, *scratch]
+    program, consts = _traced(run, avals, mesh, "mpmd_map", function)
+    if consts:
+        shown = ", ".join(get_aval(const).str_short(True) for const in consts)
+        raise ValueError(
+            f"The kernel function in mpmd_map {function_source(function)} captures constants "
+            f"[{shown}]. You should pass them as inputs."
+        )
+    if debug:
+        print(f"\nThe kernel olympuspr for mpmd_map {function_source(function)}:")
+        print(program)
+    return program
+
+
+def _plain(aval: Any) -> Any:
+    return aval.update(vma=frozenset(), weak_type=False)
+
+
+def _traced(
+    run: Callable[..., Any], avals: Sequence[Any], mesh: Mesh, what: str, function: Any
+) -> tuple[Olympuspr, Sequence[Any]]:
+    flat = FlatFunction(run, pytrees.tree_structure(((0,) * len(avals), {})))
+    with mesh.tracing_context():
+        program, consts = trace_to_olympuspr(flat, avals, DebugInfo(what, function))
+    if program.outvars or flat.out_tree != pytrees.tree_structure(None):
+        raise ValueError(
+            f"The kernel function in {what} {function_source(function)} should return None. It "
+            f"returns a PyTree: {flat.out_tree}."
+        )
+    return program, consts
+
+
+# ---- with references ----
+
+
+def core_map(
+    mesh: Any,
+    *,
+    compiler_params: Any | None = None,
+    interpret: Any = False,
+    debug: bool = False,
+    cost_estimate: CostEstimate | None = None,
+    name: str | None = None,
+    metadata: dict[str, str] | None = None,
+    scratch_shapes: Any = (),
+) -> Callable[[Callable[..., None]], None]:
+    """Runs the decorated function on each core of a mesh, on references around it.
+
+    Args:
+      mesh: the cores.
+      compiler_params: what the compiler is told.
+      interpret: whether it runs on simulated cores: True, or ``tpu.InterpretParams()``.
+      debug: whether to print the kernel, and what comes of it.
+      cost_estimate: what the kernel costs.
+      name: what the kernel is called in messages and profiles; by default as the function.
+      metadata: further properties that are handed on to the compiler.
+      scratch_shapes: buffers for each core to work with; they are arguments of the function.
+
+    Returns:
+      A decorator, which runs the function at once. It returns nothing, and reads and writes
+      references that it closes over, made by ``new_ref`` or `run_state`.
+
+    Example:
+      >>> import numpy as np
+      >>> from olympus_ir import lax
+      >>> from olympus_ir.references.primitives import new_ref
+      >>> from olympus_pallas import core_map, tpu
+      >>> ref = new_ref(np.zeros(2, np.int32))
+      >>> @core_map(tpu.create_tensorcore_mesh("core", num_cores=2), interpret=True)
+      ... def write_numbers():
+      ...     ref[lax.axis_index("core")] = lax.axis_index("core")
+      >>> ref
+      Ref([0, 1], dtype=int32)
+    """
+
+    def run_on_cores(function: Callable[..., None]) -> None:
+        shapes = tuple(scratch_shapes) if isinstance(scratch_shapes, list) else scratch_shapes
+        leaves, tree = pytrees.tree_flatten(shapes)
+        avals = [leaf.get_ref_aval() for leaf in leaves]
+
+        def run(*refs: Any) -> Any:
+            buffers = pytrees.tree_unflatten(tree, refs)
+            if isinstance(buffers, Mapping):
+                return function(**buffers)
+            return function(*(buffers if isinstance(buffers, tuple) else (buffers,)))
+
+        def bind() -> None:
+            program, consts = _traced(run, avals, mesh, "core_map", function)
+            if debug:
+                print(f"\nThe kernel olympuspr for core_map {function_source(function)}:")
+                print(program)
+            core_map_p.bind(
+                *consts,
+                jaxpr=program,
+                mesh=mesh,
+                compiler_params=compiler_params,
+                interpret=interpret,
+                debug=debug,
+                cost_estimate=cost_estimate,
+                name=name or function.__name__,
+                metadata=hashable_metadata(metadata),
+            )
+
+        jit(bind, inline=True)()
+
+    return run_on_cores
+
+
+@discharge_rules.define(core_map_p)
+def _discharge_core_map(equation: Any, operands: Sequence[Any]) -> Any:
+    params = dict(equation.params)
+    program = params.pop("jaxpr")
+    mesh = params.pop("mesh")
+    for var in program.constvars:
+        if not var.aval.is_ref:
+            raise ValueError(
+                f"a function of core_map closes over an array of type {var.aval.str_short()}; make "
+                "a reference of it with new_ref, and read that"
+            )
+    whole = constants_as_inputs(program)
+    return _with_arrays(
+        whole,
+        equation,
+        operands,
+        {**params, "meshes": (mesh,), "external_meshes": (), "out_avals": ()},
+    )
+
+
+@discharge_rules.define(mpmd_map_p)
+def _discharge_mpmd_map(equation: Any, operands: Sequence[Any]) -> Any:
+    params = dict(equation.params)
+    programs = params.pop("jaxprs")
+    if not any(atom.aval.is_ref for atom in equation.invars):
+        return [None] * len(operands), mpmd_map_p.bind(*operands, **equation.params)
+    return _with_arrays(programs, equation, operands, params)
+
+
+def _with_arrays(
+    programs: Any, equation: Any, operands: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    """The call on arrays, whose references become outputs in the memory of inputs."""
+    programs = (programs,) if isinstance(programs, Olympuspr) else programs
+    places = [place for place, atom in enumerate(equation.invars) if atom.aval.is_ref]
+    count, first = len(operands), len(params["out_avals"])
+    spaces = [mesh.default_memory_space for mesh in params["meshes"]]
+    aliases = {**params.pop("input_output_aliases", {})}
+    aliases.update({place: first + number for number, place in enumerate(places)})
+    discharged = tuple(
+        _with_outputs(program, places, count, first, space)
+        for program, space in zip(programs, spaces, strict=True)
+    )
+    avals = [equation.invars[place].aval.inner_aval for place in places]
+    results = mpmd_map_p.bind(
+        *operands,
+        jaxprs=discharged,
+        input_output_aliases=_Aliases(aliases),
+        **{**params, "out_avals": (*params["out_avals"], *map(_plain, avals))},
+    )
+    changes: list[Any] = [None] * count
+    for place, value in zip(places, results[first:], strict=True):
+        changes[place] = value
+    return changes, results[:first]
+
+
+def _with_outputs(
+    program: Olympuspr, places: Sequence[int], num_inputs: int, num_outputs: int, space: Any
+) -> Olympuspr:
+    """The program that works on outputs where it did on references among the inputs."""
+    invars = list(program.invars)
+    outputs = [invars[place] for place in places]
+    for place in places:
+        invars[place] = Var(AbstractRef(_plain(invars[place].aval.inner_aval), space))
+    end = num_inputs + num_outputs
+    return program.replace(invars=[*invars[:end], *outputs, *invars[end:]])

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Grids: TODO say what lives here and what it may import."""

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which program of the grid a kernel is: `program_id` and `num_programs`.
+
+While a kernel is traced, they record primitives that say nothing but the axis. What they are is
+known where the kernel is lowered; the interpreter turns them into inputs of the kernel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.programs.evaluation import bind_equation
+from olympus_ir.programs.olympuspr import (
+    ClosedOlympuspr,
+    Equation,
+    Literal,
+    Olympuspr,
+    close_olympuspr,
+    olympusprs_in_params,
+)
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.effects import NamedAxisEffect
+
+from .grid_specs import INDEX_DTYPE, dynamic_grid_dim, is_symbolic
+
+__all__ = [
+    "inside_grid",
+    "num_programs",
+    "num_programs_p",
+    "program_id",
+    "program_id_p",
+    "with_places_as_inputs",
+    "with_program_ids",
+]
+
+program_id_p = Primitive("program_id")
+num_programs_p = Primitive("num_programs")
+
+
+@program_id_p.def_abstract_eval
+def _program_id_type(*, axis: int) -> ShapedArray:
+    return ShapedArray((), INDEX_DTYPE)
+
+
+@num_programs_p.def_abstract_eval
+def _num_programs_type(*, axis: int) -> ShapedArray:
+    return ShapedArray((), INDEX_DTYPE)
+
+
+class _State(threading.local):
+    grid: tuple[Any, ...] | None = None
+    # The place in the grid, where it is known as values: in loops that stand for grids.
+    place: tuple[Any, ...] | None = None
+
+
+_state = _State()
+
+
+@contextlib.contextmanager
+def inside_grid(
+    grid: tuple[Any, ...] | None, place: tuple[Any, ...] | None = None
+) -> Iterator[None]:
+    """The sizes of the grid of the kernel traced meanwhile, and the place in it where known."""
+    saved = _state.grid, _state.place
+    _state.grid, _state.place = grid, place
+    try:
+        yield
+    finally:
+        _state.grid, _state.place = saved
+
+
+def _grid_with_axis(function: str, axis: int) -> tuple[tuple[Any, ...], int]:
+    grid = _state.grid
+    if grid is None:
+        raise RuntimeError(
+            f"{function} was called outside of a kernel: it is known only in functions that "
+            "pallas_call runs over a grid."
+        )
+    if not -len(grid) <= axis < len(grid):
+        raise ValueError(f"Axis {axis} is out of bounds for grid {grid}")
+    return grid, axis % len(grid)
+
+
+def program_id(axis: int) -> Any:
+    """The place of the running program along an axis of the grid.
+
+    Args:
+      axis: the axis.
+
+    Returns:
+      A 32-bit integer, from 0 to below ``num_programs(axis)``.
+
+    Example:
+      >>> from olympus_ir import ShapeDtypeStruct
+      >>> from olympus_pallas import pallas_call
+      >>> def kernel(o_ref):
+      ...     o_ref[program_id(0)] = program_id(0)
+      >>> pallas_call(kernel, ShapeDtypeStruct((4,), "int32"), grid=(4,), interpret=True)()
+      Array([0, 1, 2, 3], dtype=int32)
+    """
+    _, axis = _grid_with_axis("program_id", axis)
+    if _state.place is not None:
+        return _state.place[axis]
+    return program_id_p.bind(axis=axis)
+
+
+def num_programs(axis: int) -> Any:
+    """The number of programs along an axis of the grid.
+
+    Args:
+      axis: the axis.
+
+    Returns:
+      A Python integer where the grid is known, else a 32-bit integer.
+
+    Example:
+      >>> from olympus_ir import ShapeDtypeStruct
+      >>> from olympus_pallas import pallas_call
+      >>> def kernel(o_ref):
+      ...     o_ref[...] = num_programs(0) - 1
+      >>> pallas_call(kernel, ShapeDtypeStruct((), "int32"), grid=(4,), interpret=True)()
+      Array(3, dtype=int32)
+    """
+    grid, axis = _grid_with_axis("num_programs", axis)
+    size = grid[axis]
+    return num_programs_p.bind(axis=axis) if size is dynamic_grid_dim else size
+
+
+# ---- named axes ----
+
+
+def with_program_ids(program: Olympuspr, names: Sequence[Any]) -> Olympuspr:
+    """The program that asks for its place by number where it asked by the name of an axis.
+
+    Args:
+      program: a kernel in which ``lax.axis_index(name)`` may stand for ``program_id(axis)``.
+      names: the names of the axes of its grid.
+    """
+    own = frozenset(map(NamedAxisEffect, names))
+    if not own & program.effects:
+        return program
+    return program.replace(
+        eqns=[_by_number(equation, names, own) for equation in program.eqns],
+        effects=program.effects - own,
+    )
+
+
+def _by_number(equation: Equation, names: Sequence[Any], own: frozenset) -> Equation:
+    if not own & equation.effects:
+        return equation
+    effects = equation.effects - own
+    if equation.primitive is lax.axis_index_p:
+        params: dict[str, Any] = {"axis": names.index(equation.params["axis_name"])}
+        return equation.replace(primitive=program_id_p, params=params, effects=effects)
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, tuple | list):
+            return type(value)(map(renamed, value)) if not hasattr(value, "_fields") else value
+        if isinstance(value, ClosedOlympuspr):
+            return ClosedOlympuspr(with_program_ids(value.jaxpr, names), value.consts)
+        return with_program_ids(value, names) if isinstance(value, Olympuspr) else value
+
+    params = {name: renamed(value) for name, value in equation.params.items()}
+    return equation.replace(params=params, effects=effects)
+
+
+# ---- as inputs ----
+
+
+def asks_for_place(program: Olympuspr) -> bool:
+    """Whether a program, or one inside it, asks which program of the grid it is."""
+    return any(
+        equation.primitive in (program_id_p, num_programs_p)
+        or any(map(asks_for_place, olympusprs_in_params(equation.params)))
+        for equation in program.eqns
+    )
+
+
+def with_places_as_inputs(program: ClosedOlympuspr, rank: int) -> ClosedOlympuspr:
+    """The program that takes its place in a grid, and the grid's sizes, before its other inputs.
+
+    Args:
+      program: the program.
+      rank: the number of axes; the new inputs are twice as many 32-bit integers.
+    """
+    index = ShapedArray((), INDEX_DTYPE)
+
+    def run(*operands: Any) -> list[Any]:
+        places = operands[: 2 * rank]
+        return _evaluate(program, places, operands[2 * rank :])
+
+    return trace_to_closed(run, [index] * (2 * rank) + program.in_avals, program.debug_info)
+
+
+def _evaluate(
+    program: ClosedOlympuspr, places: Sequence[Any], operands: Sequence[Any]
+) -> list[Any]:
+    olympuspr = program.jaxpr
+    values: dict[Any, Any] = dict(zip(olympuspr.constvars, program.consts, strict=True))
+    values.update(zip(olympuspr.invars, operands, strict=True))
+
+    def value_of(atom: Any) -> Any:
+        return atom.val if atom.__class__ is Literal else values[atom]
+
+    for equation in olympuspr.eqns:
+        arguments = [value_of(atom) for atom in equation.invars]
+        results = _apply(equation, places, arguments)
+        values.update(zip(equation.outvars, results, strict=True))
+    return [value_of(atom) for atom in olympuspr.outvars]
+
+
+def _apply(equation: Equation, places: Sequence[Any], operands: Sequence[Any]) -> Sequence[Any]:
+    primitive = equation.primitive
+    if primitive is program_id_p:
+        return [places[equation.params["axis"]]]
+    if primitive is num_programs_p:
+        return [places[len(places) // 2 + equation.params["axis"]]]
+    if any(map(asks_for_place, olympusprs_in_params(equation.params))):
+        rule = _rules.get(primitive)
+        if rule is None:
+            raise ValueError(
+                f"program_id was used inside of `{primitive.name}`, where it cannot be "
+                "interpreted; call it outside and pass the number on."
+            )
+        return rule(places, operands, **equation.params)
+    return bind_equation(equation, operands)
+
+
+def _closed(program: Any) -> ClosedOlympuspr:
+    return program if isinstance(program, ClosedOlympuspr) else close_olympuspr(program)
+
+
+def _in_place(parameter: str) -> Callable[..., Any]:
+    """A call: its program is written out."""
+
+    def rule(places: Sequence[Any], operands: Sequence[Any], **params: Any) -> list[Any]:
+        return _evaluate(_closed(params[parameter]), places, operands)
+
+    return rule
+
+
+def _cond(places: Sequence[Any], operands: Any, *, branches: Any, **params: Any) -> Any:
+    branches = tuple(with_places_as_inputs(branch, len(places) // 2) for branch in branches)
+    index, *rest = operands
+    return lax.cond_p.bind(index, *places, *rest, branches=branches, **params)
+
+
+def _scan(places: Sequence[Any], operands: Any, *, jaxpr: Any, num_consts: int, **params: Any):
+    params = dict(params)
+    if "linear" in params:
+        params["linear"] = (False,) * len(places) + tuple(params["linear"])
+    return lax.scan_p.bind(
+        *places,
+        *operands,
+        jaxpr=with_places_as_inputs(jaxpr, len(places) // 2),
+        num_consts=num_consts + len(places),
+        **params,
+    )
+
+
+def _while(
+    places: Sequence[Any],
+    operands: Any,
+    *,
+    cond_jaxpr: Any,
+    cond_nconsts: int,
+    body_jaxpr: Any,
+    body_nconsts: int,
+    **params: Any,
+) -> Any:
+    rank = len(places) // 2
+    cond_consts, rest = operands[:cond_nconsts], operands[cond_nconsts:]
+    return lax.while_p.bind(
+        *places,
+        *cond_consts,
+        *places,
+        *rest,
+        cond_jaxpr=with_places_as_inputs(cond_jaxpr, rank),
+        cond_nconsts=cond_nconsts + len(places),
+        body_jaxpr=with_places_as_inputs(body_jaxpr, rank),
+        body_nconsts=body_nconsts + len(places),
+        **params,
+    )
+
+
+# What is done with programs inside programs: `rule(places, operands, **params)`.
+_rules: dict[Primitive, Callable[..., Any]] = {
+    lax.jit_p: _in_place("jaxpr"),
+    lax.closed_call_p: _in_place("call_jaxpr"),
+    lax.custom_jvp_call_p: _in_place("call_jaxpr"),
+    lax.custom_vjp_call_p: _in_place("call_jaxpr"),
+    lax.checkpoint_p: _in_place("jaxpr"),
+    lax.cond_p: _cond,
+    lax.scan_p: _scan,
+    lax.while_p: _while,
+}
+
+
+def define_place_rule(primitive: Primitive, rule: Callable[..., Any]) -> None:
+    """Says what is done with a primitive whose programs ask for their place."""
+    _rules[primitive] = rule
+
+
+def as_index(value: Any) -> Any:
+    """A number of programs as a 32-bit integer."""
+    if isinstance(value, int):
+        return np.asarray(value, INDEX_DTYPE)
+    if is_symbolic(value):
+        value = value.dimension_as_value()
+    return value if value.dtype == INDEX_DTYPE else lax.convert_element_type(value, INDEX_DTYPE)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowering of `pallas_call`, by platform: interpreted, or handed to a compiler of kernels."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from olympus_ir.programs.olympuspr import olympusprs_in_params
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.types.avals import ShapedArray
+from olympus_xla.compiling.lowering.tables import define_for_platform
+
+from ..settings import interpret_modes as config
+from ..calls.pallas_call import pallas_call_p
+from ..calls.interpreter import interpret_call
+from ..settings.interpret_params import InterpretParams
+from ..tpu.matrix_unit import matmul_acc_lhs_p, matmul_pop_p, matmul_push_rhs_p
+from ..operations.scoped import get_global_p
+from ..operations.thread_effects import ThreadEffect
+from ..tpu.vector_unit import prng_random_bits_p, prng_seed_p
+from ..operations.transfers import communicates, get_barrier_semaphore_p
+
+__all__ = ["register_lowering_rule"]
+
+# Where compiled programs can call back, to run kernels on simulated cores.
+CALLBACK_PLATFORMS = ("cpu", "cuda")
+
+# Compilers of third parties: from platform and class of the parameters to the rule.
+_registered: dict[tuple[str, type], Callable[..., Any]] = {}
+
+
+def register_lowering_rule(
+    params_cls: type, rule: Callable[..., Any], platform: str | tuple[str, ...]
+) -> None:
+    """Has kernels lowered by a rule of one's own, where they ask for it by their parameters.
+
+    Args:
+      params_cls: the class of ``compiler_params``; kernels with such parameters use the rule.
+      rule: `(context, *operands, **params) -> results`, a lowering rule as those of olympus-xla;
+        the parameters are those of ``pallas_call`` equations.
+      platform: the platform, or several.
+
+    Raises:
+      ValueError: where there is a rule for the class and platform already.
+    """
+    for name in (platform,) if isinstance(platform, str) else platform:
+        if (name, params_cls) in _registered:
+            raise ValueError(
+                f"kernels with {params_cls.__name__} have a lowering rule for {name} already"
+            )
+        _registered[name, params_cls] = rule
+
+
+def _interpreted(context: Any, *operands: Any, **params: Any) -> list[Any]:
+    # Over which devices values vary has been settled; memory that the kernel writes does not know.
+    avals = [ShapedArray(aval.shape, aval.dtype) for aval in context.avals_in]
+    closed = trace_to_closed(lambda *args: interpret_call(*args, **params), avals)
+    return context.lower(closed, operands)
+
+
+# What array programs cannot show: other devices, and what a core keeps for itself.
+_MACHINE_ONLY = frozenset(
+    {
+        get_barrier_semaphore_p,
+        get_global_p,
+        matmul_acc_lhs_p,
+        matmul_pop_p,
+        matmul_push_rhs_p,
+        prng_random_bits_p,
+        prng_seed_p,
+    }
+)
+
+
+def _needs_machine(program: Any) -> bool:
+    return (
+        communicates(program)
+        or any(isinstance(effect, ThreadEffect) for effect in program.effects)
+        or _uses_any(program, _MACHINE_ONLY)
+    )
+
+
+def _uses_any(program: Any, primitives: frozenset) -> bool:
+    return any(
+        equation.primitive in primitives
+        or any(_is_of_core(atom.aval) for atom in equation.invars)
+        or any(_uses_any(each, primitives) for each in olympusprs_in_params(equation.params))
+        for equation in program.eqns
+    )
+
+
+def _is_of_core(aval: Any) -> bool:
+    """Whether a value is a key whose bits a core makes."""
+    implementation = getattr(getattr(aval, "dtype", None), "implementation", None)
+    return implementation is not None and implementation.name in ("pallas_tpu", "_pallas_stateful")
+
+
+def _settings(params: Any) -> Any:
+    """How a kernel is run on simulated cores; None where it is run as an array program."""
+    settings = params["interpret"] or config.interpret_params()
+    if settings is True:
+        return InterpretParams() if _needs_machine(params["jaxpr"]) else None
+    return settings
+
+
+def _simulated(context: Any, operands: Any, settings: Any, params: Any) -> list[Any]:
+    # What is simulated is few programs' concern.
+    from ..machine.calls import emit_simulation, parallel_orders, run_call
+
+    orders = parallel_orders(
+        params["grid_mapping"], params["compiler_params"], settings.random_seed
+    )
+    run = functools.partial(run_call, settings=settings, orders=orders, **params)
+    return emit_simulation(context, operands, run)
+
+
+def _rule(platform: str, compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """The rule of a platform whose own compiler of kernels is ``compiled``."""
+
+    def rule(context: Any, *operands: Any, **params: Any) -> Any:
+        if params["interpret"] or config.interpret_params() is not None:
+            settings = _settings(params)
+            if settings is not None and platform in CALLBACK_PLATFORMS:
+                return _simulated(context, operands, settings, params)
+            return _interpreted(context, *operands, **params)
+        chosen = _registered.get((platform, type(params["compiler_params"])), compiled)
+        return chosen(context, *operands, **params)
+
+    return rule
+
+
+def _refused(context: Any, *operands: Any, **params: Any) -> Any:
+    raise ValueError("Only interpret mode is supported on CPU backend.")
+
+
+def _with_triton(context: Any, *operands: Any, **params: Any) -> Any:
+    # Kernels for GPUs are few programs' concern.
+    from .triton.module import lower_call
+
+    return lower_call(context, *operands, **params)
+
+
+def _with_mosaic(context: Any, *operands: Any, **params: Any) -> Any:
+    # Kernels for TPUs are few programs' concern.
+    from .mosaic.module import lower_call
+
+    return lower_call(context, *operands, **params)
+
+
+define_for_platform(pallas_call_p, "cpu", _rule("cpu", _refused))
+define_for_platform(pallas_call_p, "cuda", _rule("cuda", _with_triton))
+define_for_platform(pallas_call_p, "tpu", _rule("tpu", _with_mosaic))

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels over meshes of cores in Mosaic: grids, whose programs are cores."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from olympus_ir.programs.olympuspr import Olympuspr
+from olympus_ir.trees import pytrees
+from olympus_ir.types.avals import ShapedArray
+
+from ...tpu import parameters as tpu_parameters
+from ...grids.block_specs import BlockSpec
+from ...grids.grid_specs import INDEX_DTYPE, GridMapping, block_mapping
+from ...mlir.building import KernelLoweringError
+from ...core_maps.meshes import Mesh, TensorCoreMesh
+from .module import lower_call
+
+__all__ = ["lower_map"]
+
+
+def lower_map(
+    context: Any,
+    *operands: Any,
+    jaxprs: Sequence[Olympuspr],
+    meshes: Sequence[Mesh],
+    out_avals: Sequence[Any],
+    input_output_aliases: Mapping[int, int],
+    compiler_params: Any,
+    **params: Any,
+) -> list[Any]:
+    """Builds the kernel of one mesh, checks it, and calls it."""
+    if len(meshes) != 1:
+        raise KernelLoweringError(
+            f"a kernel for a TPU runs on one mesh of cores, got {len(meshes)} meshes"
+        )
+    (mesh,), (program,) = meshes, jaxprs
+    if not isinstance(mesh, TensorCoreMesh):
+        raise KernelLoweringError(
+            f"the Mosaic lowering of kernels knows meshes of tensor cores, got {mesh}"
+        )
+    chosen = compiler_params or tpu_parameters.CompilerParams()
+    if isinstance(chosen, tpu_parameters.CompilerParams) and chosen.dimension_semantics is None:
+        chosen = dataclasses.replace(chosen, dimension_semantics=mesh.dimension_semantics)
+    return lower_call(
+        context,
+        *operands,
+        jaxpr=program,
+        grid_mapping=grid_of(program, mesh, context.avals_in, out_avals),
+        input_output_aliases=tuple(input_output_aliases.items()),
+        out_avals=out_avals,
+        compiler_params=chosen,
+        **params,
+    )
+
+
+def grid_of(
+    program: Olympuspr, mesh: Mesh, in_avals: Sequence[Any], out_avals: Sequence[Any]
+) -> GridMapping:
+    """The grid whose programs are the cores of a mesh, and see all of the operands."""
+    names, sizes = zip(*mesh.shape.items(), strict=True)
+    index = ShapedArray((), INDEX_DTYPE)
+    index_avals = (index,) * len(sizes)
+    tree = pytrees.tree_structure(((0,) * len(sizes), {}))
+    whole = BlockSpec(memory_space=mesh.default_memory_space)
+    count = len(in_avals) + len(out_avals)
+    blocks = [
+        block_mapping(whole, f"operand {number}", aval, index_avals, tree)
+        for number, aval in enumerate([*in_avals, *out_avals])
+    ]
+    return GridMapping(
+        grid=tuple(sizes),
+        grid_names=tuple(names),
+        block_mappings=tuple(blocks),
+        index_map_tree=tree,
+        index_map_avals=index_avals,
+        vmapped_dims=(),
+        scratch_avals=tuple(var.aval for var in program.invars[count:]),
+        num_index_operands=0,
+        num_inputs=len(in_avals),
+        num_outputs=len(out_avals),
+    )

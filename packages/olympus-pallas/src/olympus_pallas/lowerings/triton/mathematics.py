@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mathematical functions in Triton: those of NVIDIA's library for devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.programs.primitives import Primitive
+from olympus_xla.compiling.lowering import mlir
+
+from ...mlir.building import INT32, KernelLoweringError, element_type, is_float
+from ...mlir.elementwise import cast, divide
+from ...mlir.tables import triton_rules
+from .builder import TritonBuilder
+
+_FLOAT32 = np.dtype(np.float32)
+_FLOAT64 = np.dtype(np.float64)
+
+
+def call_library(builder: TritonBuilder, symbol: str, result_type: Any, operands: Any) -> Any:
+    """A call of a function of the library, for each element."""
+    attributes = {
+        "libname": mlir.string(""),
+        "libpath": mlir.string(""),
+        "symbol": mlir.string(symbol),
+        "pure": mlir.boolean(True),
+    }
+    return builder.create("tt.extern_elementwise", result_type, operands, attributes)
+
+
+def library(name: str) -> Callable[..., Any]:
+    """The rule of a function that the library has in single and double precision.
+
+    Narrower numbers are computed in single precision.
+    """
+
+    def rule(builder: TritonBuilder, *operands: Any, **params: Any) -> Any:
+        aval = builder.aval_out
+        dtype = aval.dtype
+        if not is_float(dtype):
+            raise KernelLoweringError(
+                f"`{builder.equation.primitive.name}` of {dtype} has no Triton form; convert the "
+                "operand to a floating-point dtype"
+            )
+        operands = tuple(builder.full_operands(operands, aval.shape))
+        wide = _FLOAT64 if dtype == _FLOAT64 else _FLOAT32
+        operands = tuple(cast(builder, operand, dtype, wide) for operand in operands)
+        symbol = f"__nv_{name}" if wide == _FLOAT64 else f"__nv_{name}f"
+        result = call_library(
+            builder, symbol, builder.like(operands[0], element_type(wide)), operands
+        )
+        return cast(builder, result, wide, dtype)
+
+    return rule
+
+
+def _define(primitive: Primitive, name: str) -> None:
+    triton_rules.define(primitive, library(name))
+
+
+_define(lax.exp_p, "exp")
+_define(lax.exp2_p, "exp2")
+_define(lax.expm1_p, "expm1")
+_define(lax.log_p, "log")
+_define(lax.log1p_p, "log1p")
+_define(lax.sqrt_p, "sqrt")
+_define(lax.rsqrt_p, "rsqrt")
+_define(lax.cbrt_p, "cbrt")
+_define(lax.sin_p, "sin")
+_define(lax.cos_p, "cos")
+_define(lax.tan_p, "tan")
+_define(lax.asin_p, "asin")
+_define(lax.acos_p, "acos")
+_define(lax.atan_p, "atan")
+_define(lax.atan2_p, "atan2")
+_define(lax.sinh_p, "sinh")
+_define(lax.cosh_p, "cosh")
+_define(lax.tanh_p, "tanh")
+_define(lax.asinh_p, "asinh")
+_define(lax.acosh_p, "acosh")
+_define(lax.atanh_p, "atanh")
+_define(lax.erf_p, "erf")
+_define(lax.erfc_p, "erfc")
+_define(lax.erf_inv_p, "erfinv")
+_define(lax.lgamma_p, "lgamma")
+_define(lax.nextafter_p, "nextafter")
+_define(lax.floor_p, "floor")
+_define(lax.ceil_p, "ceil")
+
+_fmod = library("fmod")
+_float_power = library("pow")
+_round_away = library("round")
+_round_to_even = library("rint")
+_exp = library("exp")
+
+
+@triton_rules.define(lax.rem_p)
+def _remainder(builder: TritonBuilder, x: Any, y: Any) -> Any:
+    aval = builder.aval_out
+    if is_float(aval.dtype):
+        return _fmod(builder, x, y)
+    x, y = builder.full_operands((x, y), aval.shape)
+    name = "arith.remui" if np.dtype(aval.dtype).kind == "u" else "arith.remsi"
+    return builder.binary(name, x, y)
+
+
+@triton_rules.define(lax.pow_p)
+def _power(builder: TritonBuilder, x: Any, y: Any) -> Any:
+    dtype = builder.avals_in[1].dtype
+    return _float_power(builder, x, cast(builder, y, dtype, builder.aval_out.dtype))
+
+
+@triton_rules.define(lax.round_p)
+def _round(builder: TritonBuilder, x: Any, *, rounding_method: Any) -> Any:
+    to_even = rounding_method is lax.RoundingMethod.TO_NEAREST_EVEN
+    return (_round_to_even if to_even else _round_away)(builder, x)
+
+
+@triton_rules.define(lax.logistic_p)
+def _logistic(builder: TritonBuilder, x: Any, **params: Any) -> Any:
+    aval = builder.aval_out
+    one = builder.full(1, aval.shape, aval.dtype)
+    decay = _exp(builder, builder.create("arith.negf", x.type, (x,)))
+    return divide(builder, one, builder.binary("arith.addf", one, decay), aval.dtype)
+
+
+def _bit_count(name: str) -> Callable[..., Any]:
+    def rule(builder: TritonBuilder, x: Any) -> Any:
+        dtype = np.dtype(builder.aval_out.dtype)
+        if dtype.itemsize < 4:
+            raise KernelLoweringError(
+                f"`{builder.equation.primitive.name}` in Triton counts bits of 32 and 64-bit "
+                f"integers, got {dtype}"
+            )
+        symbol = f"__nv_{name}ll" if dtype.itemsize == 8 else f"__nv_{name}"
+        count = call_library(builder, symbol, builder.like(x, element_type(INT32)), (x,))
+        return cast(builder, count, INT32, np.dtype(f"i{dtype.itemsize}"))
+
+    return rule
+
+
+triton_rules.define(lax.population_count_p, _bit_count("popc"))
+triton_rules.define(lax.clz_p, _bit_count("clz"))
+
+
+@triton_rules.define(lax.bitcast_convert_type_p)
+def _bitcast(builder: TritonBuilder, x: Any, *, new_dtype: Any) -> Any:
+    old = builder.avals_in[0].dtype
+    if np.dtype(old).itemsize != np.dtype(new_dtype).itemsize:
+        raise KernelLoweringError(
+            f"a bitcast in Triton keeps the size of elements, got {old} to {new_dtype}"
+        )
+    kind = builder.like(x, element_type(new_dtype))
+    return x if kind == x.type else builder.create("tt.bitcast", kind, (x,))

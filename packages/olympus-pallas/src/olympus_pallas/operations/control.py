@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Choices and loops in kernels, as decorators of functions that work on references."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+
+from ..grids.sizes import cdiv
+
+__all__ = ["loop", "when"]
+
+
+def when(condition: Any, /) -> Callable[[Callable[[], Any]], None]:
+    """Runs the decorated function where a condition holds.
+
+    Args:
+      condition: a boolean scalar, which may be computed.
+
+    Returns:
+      A decorator, which calls the function at once; it takes no arguments and returns nothing.
+
+    Example:
+      >>> from olympus_ir import ShapeDtypeStruct
+      >>> from olympus_pallas import pallas_call, program_id
+      >>> def kernel(o_ref):
+      ...     @when(program_id(0) == 2)
+      ...     def _():
+      ...         o_ref[...] = 7
+      >>> pallas_call(kernel, ShapeDtypeStruct((), "int32"), grid=(4,), interpret=True)()
+      Array(7, dtype=int32)
+    """
+
+    def run_when(function: Callable[[], Any]) -> None:
+        if isinstance(condition, bool | np.bool_):
+            if condition:
+                function()
+            return
+        lax.cond(condition, function, lambda: None)
+
+    return run_when
+
+
+def loop(
+    lower: Any,
+    upper: Any,
+    *,
+    init_carry: Any = None,
+    step: Any = 1,
+    unroll: int | bool | None = None,
+) -> Callable[[Callable[..., Any]], Any]:
+    """Runs the decorated function for each number of a range.
+
+    Args:
+      lower: the first number.
+      upper: the number before which it ends.
+      init_carry: what is passed on from one run to the next, at first. With it, the function takes
+        the number and the carry and returns the next carry, else it takes the number alone.
+      step: the distance between the numbers.
+      unroll: how many runs are written out in one step of the loop.
+
+    Returns:
+      A decorator that runs the loop at once, and gives the last carry.
+
+    Raises:
+      TypeError: where the function returns something, and there is no carry.
+
+    Example:
+      >>> from olympus_ir import ShapeDtypeStruct
+      >>> from olympus_pallas import pallas_call
+      >>> def kernel(o_ref):
+      ...     @loop(0, 4)
+      ...     def _(i):
+      ...         o_ref[i] = i * i
+      >>> pallas_call(kernel, ShapeDtypeStruct((4,), "int32"), interpret=True)()
+      Array([0, 1, 4, 9], dtype=int32)
+    """
+
+    def run_loop(body: Callable[..., Any]) -> Any:
+        def one(number: Any, carry: Any) -> Any:
+            index = lower + number * step
+            if init_carry is not None:
+                return body(index, carry)
+            result = body(index)
+            if result is not None:
+                raise TypeError(
+                    "a function that pl.loop runs without init_carry returns nothing, got "
+                    f"{result!r}: the carry output has another structure than the carry input"
+                )
+            return None
+
+        return lax.fori_loop(0, cdiv(upper - lower, step), one, init_carry, unroll=unroll)
+
+    return run_loop

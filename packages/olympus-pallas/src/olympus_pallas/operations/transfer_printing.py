@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How semaphores and copies are shown in programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_ir.diagnostics.documents import Concatenation, Document, Text
+from olympus_ir.programs.olympuspr import Equation
+from olympus_ir.trees import pytrees
+
+from ..memory.access import shown_view
+from .transfers import (
+    dma_start_p,
+    dma_wait_p,
+    is_remote,
+    semaphore_signal_p,
+    semaphore_wait_p,
+)
+
+
+def _shown_device(device_id: Any, printer: Any) -> Document:
+    if isinstance(device_id, dict):
+        parts: list[Document] = [Text("{")]
+        for number, (name, index) in enumerate(device_id.items()):
+            parts += [Text(f"{', ' if number else ''}{name}: "), printer.atom(index)]
+        return Concatenation([*parts, Text("}")])
+    if isinstance(device_id, tuple | list):
+        parts = [Text("(")]
+        for number, index in enumerate(device_id):
+            parts += [Text(", " if number else ""), printer.atom(index)]
+        return Concatenation([*parts, Text(",)" if len(device_id) == 1 else ")")])
+    return printer.atom(device_id)
+
+
+def _print_semaphore(suffix: str = "") -> Any:
+    def rule(equation: Equation, printer: Any) -> Document:
+        ref, transforms, value, *rest = pytrees.tree_unflatten(
+            equation.params["args_tree"], equation.invars
+        )
+        device = []
+        if equation.primitive is semaphore_signal_p and rest[0] is not None:
+            device = [Text(" "), _shown_device(rest[0], printer)]
+        name = Text(
+            f"{equation.primitive.name}{suffix} ", annotations=printer.annotations(equation)
+        )
+        return Concatenation(
+            [name, shown_view(printer, ref, transforms), Text(" "), printer.atom(value), *device]
+        )
+
+    return rule
+
+
+def _print_start(equation: Equation, printer: Any) -> Any:
+    params = equation.params
+    if is_remote(equation):
+        return _remote_params(equation)
+    source, source_view, target, target_view, semaphore, place = pytrees.tree_unflatten(
+        params["tree"], equation.invars
+    )
+    mark = " +=" if params["add"] else " ->"
+    return Concatenation(
+        [
+            Text(f"dma_start(p{params['priority']}) ", annotations=printer.annotations(equation)),
+            shown_view(printer, source, source_view),
+            Text(f"{mark} "),
+            shown_view(printer, target, target_view),
+            Text(" "),
+            shown_view(printer, semaphore, place),
+        ]
+    )
+
+
+def _remote_params(equation: Equation) -> list[tuple[str, Any]]:
+    """The parameters of a copy to another device, whose operands are shown one by one."""
+    parts = pytrees.tree_unflatten(equation.params["tree"], equation.invars)
+    structure = pytrees.tree_structure((0, 0, 0, 0, pytrees.tree_map(lambda _: 0, parts[8])))
+    return sorted({**equation.params, "tree": structure}.items())
+
+
+def _print_wait(equation: Equation, printer: Any) -> Document:
+    _, _, target, target_view, semaphore, place, *_ = pytrees.tree_unflatten(
+        equation.params["tree"], equation.invars
+    )
+    return Concatenation(
+        [
+            Text("dma_wait ", annotations=printer.annotations(equation)),
+            shown_view(printer, target, target_view),
+            Text(" "),
+            shown_view(printer, semaphore, place),
+        ]
+    )
+
+
+semaphore_signal_p.print_rule = _print_semaphore()
+semaphore_wait_p.print_rule = _print_semaphore("[dec]")
+dma_start_p.print_rule = _print_start
+dma_wait_p.print_rule = _print_wait

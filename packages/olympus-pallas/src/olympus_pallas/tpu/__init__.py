@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What kernels for TPUs have besides: memories, prefetched scalars, the compiler's parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_xla.platforms.backends import default_backend
+
+from .buffered_refs import BufferedRef as BufferedRef
+from .buffered_refs import BufferedRefBase as BufferedRefBase
+from .buffered_refs import BufferType as BufferType
+from ..settings.interpret_modes import force_interpret_mode, set_interpret_mode
+from .cores import core_barrier as core_barrier
+from .cores import run_on_first_core as run_on_first_core
+from ..grids.grid_specs import PrefetchScalarGridSpec as PrefetchScalarGridSpec
+from ..settings.interpret_params import InterpretParams as InterpretParams
+from ..mlir.building import KernelLoweringError as LoweringException
+from .matrix_unit import matmul_acc_lhs as matmul_acc_lhs
+from .matrix_unit import matmul_pop as matmul_pop
+from .matrix_unit import matmul_push_rhs as matmul_push_rhs
+from ..memory.spaces import SemaphoreType as SemaphoreType
+from ..memory.spaces import TpuMemorySpace as MemorySpace
+from ..memory.spaces import dma_semaphore as dma_semaphore
+from ..memory.access import load as _load
+from ..memory.access import store as _store
+from ..memory.constraints import with_memory_space_constraint as with_memory_space_constraint
+from ..core_maps.meshes import create_tensorcore_mesh as create_tensorcore_mesh
+from .packing import einshape as einshape
+from .packing import pack_elementwise as pack_elementwise
+from .packing import stochastic_round as stochastic_round
+from .packing import trace_value as trace_value
+from .packing import unpack_elementwise as unpack_elementwise
+from .pipelines import emit_pipeline as emit_pipeline
+from .pipelines import emit_pipeline_with_allocations as emit_pipeline_with_allocations
+from .random_numbers import sample_block as sample_block
+from .random_numbers import stateful_bernoulli as stateful_bernoulli
+from .random_numbers import stateful_bits as stateful_bits
+from .random_numbers import stateful_normal as stateful_normal
+from .random_numbers import stateful_uniform as stateful_uniform
+from .random_numbers import to_pallas_key as to_pallas_key
+from .info import ChipVersion as ChipVersion
+from .info import Tiling as Tiling
+from .info import TpuInfo as TpuInfo
+from .info import get_tpu_info as get_tpu_info
+from .info import get_tpu_info_for_chip as get_tpu_info_for_chip
+from .parameters import CompilerParams as CompilerParams
+from .parameters import CoreType as CoreType
+from .parameters import GridDimensionSemantics as GridDimensionSemantics
+from .parameters import SideEffectType as SideEffectType
+from .vector_unit import bitcast as bitcast
+from .vector_unit import prng_random_bits as prng_random_bits
+from .vector_unit import prng_seed as prng_seed
+from .vector_unit import roll as roll
+from .vector_unit import touch as touch
+from ..operations.transfers import async_copy as async_copy
+from ..operations.transfers import async_remote_copy as async_remote_copy
+from ..operations.transfers import get_barrier_semaphore as get_barrier_semaphore
+from ..operations.transfers import make_async_copy as make_async_copy
+from ..operations.transfers import make_async_remote_copy as make_async_remote_copy
+from ..operations.transfers import sync_copy as sync_copy
+
+__all__ = [
+    "ARBITRARY",
+    "CMEM",
+    "CORE_PARALLEL",
+    "HBM",
+    "PARALLEL",
+    "SEMAPHORE",
+    "SMEM",
+    "SUBCORE_PARALLEL",
+    "VMEM",
+    "VMEM_SHARED",
+    "BufferType",
+    "BufferedRef",
+    "BufferedRefBase",
+    "ChipVersion",
+    "CompilerParams",
+    "CoreType",
+    "GridDimensionSemantics",
+    "InterpretParams",
+    "LoweringException",
+    "MemorySpace",
+    "PrefetchScalarGridSpec",
+    "SemaphoreType",
+    "SideEffectType",
+    "Tiling",
+    "TpuInfo",
+    "async_copy",
+    "async_remote_copy",
+    "bitcast",
+    "core_barrier",
+    "create_tensorcore_mesh",
+    "dma_semaphore",
+    "einshape",
+    "emit_pipeline",
+    "emit_pipeline_with_allocations",
+    "force_tpu_interpret_mode",
+    "get_barrier_semaphore",
+    "get_tpu_info",
+    "get_tpu_info_for_chip",
+    "is_tpu_device",
+    "load",
+    "make_async_copy",
+    "make_async_remote_copy",
+    "matmul_acc_lhs",
+    "matmul_pop",
+    "matmul_push_rhs",
+    "pack_elementwise",
+    "prng_random_bits",
+    "prng_seed",
+    "reset_tpu_interpret_mode_state",
+    "roll",
+    "run_on_first_core",
+    "sample_block",
+    "set_tpu_interpret_mode",
+    "stateful_bernoulli",
+    "stateful_bits",
+    "stateful_normal",
+    "stateful_uniform",
+    "stochastic_round",
+    "store",
+    "sync_copy",
+    "to_pallas_key",
+    "touch",
+    "trace_value",
+    "unpack_elementwise",
+    "with_memory_space_constraint",
+]
+
+CMEM = MemorySpace.CMEM
+HBM = MemorySpace.HBM
+SEMAPHORE = MemorySpace.SEMAPHORE
+SMEM = MemorySpace.SMEM
+VMEM = MemorySpace.VMEM
+VMEM_SHARED = MemorySpace.VMEM_SHARED
+
+
+ARBITRARY = GridDimensionSemantics.ARBITRARY
+CORE_PARALLEL = GridDimensionSemantics.CORE_PARALLEL
+PARALLEL = GridDimensionSemantics.PARALLEL
+SUBCORE_PARALLEL = GridDimensionSemantics.SUBCORE_PARALLEL
+
+
+def load(ref: Any, *, mask: Any = None) -> Any:
+    """Reads a reference, or a view of one, where a mask is true.
+
+    Args:
+      ref: the reference, or ``ref.at[...]``.
+      mask: booleans of the shape of what is read.
+    """
+    return _load(ref, mask=mask)
+
+
+def store(ref: Any, val: Any, *, mask: Any = None) -> None:
+    """Writes a reference, or a view of one, where a mask is true.
+
+    Args:
+      ref: the reference, or ``ref.at[...]``.
+      val: an array of the shape and dtype of what is written.
+      mask: booleans of that shape.
+    """
+    _store(ref, val, mask=mask)
+
+
+def set_tpu_interpret_mode(params: InterpretParams | None = None) -> None:
+    """Interprets all kernels that are lowered from now on.
+
+    Args:
+      params: how; None for the default.
+    """
+    set_interpret_mode(InterpretParams() if params is None else params)
+
+
+def reset_tpu_interpret_mode_state() -> None:
+    """Interprets those kernels again that ask for it."""
+    set_interpret_mode(None)
+
+
+def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Any:
+    """A context manager: all kernels that are lowered meanwhile are interpreted.
+
+    Args:
+      params: how; None for the default.
+    """
+    return force_interpret_mode(InterpretParams() if params is None else params)
+
+
+def is_tpu_device() -> bool:
+    """Whether programs run on a TPU where nothing else is said.
+
+    Example:
+      >>> is_tpu_device()
+      False
+    """
+    return default_backend() == "tpu"

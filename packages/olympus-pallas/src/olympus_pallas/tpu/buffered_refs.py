@@ -1,0 +1,534 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operands of pipelines: references in the large memory, with several buffers beside the core."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.references.indexing import ds
+from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
+
+from ..grids.block_specs import Blocked, BlockSpec, Buffered, Element, Indirect, Squeezed
+from ..memory.spaces import MemorySpace, SemaphoreType, TpuMemorySpace
+from .info import Tiling
+from ..operations.transfers import make_async_copy
+
+__all__ = ["BufferType", "BufferedRef", "BufferedRefBase"]
+
+_INT32 = np.dtype(np.int32)
+
+
+class BufferType(enum.Enum):
+    """What a pipeline does with an operand."""
+
+    INPUT = 1
+    OUTPUT = 2
+    INPUT_OUTPUT = 3
+    MANUAL = 4
+
+    @property
+    def is_input(self) -> bool:
+        """Whether its blocks are brought."""
+        return self in (BufferType.INPUT, BufferType.INPUT_OUTPUT)
+
+    @property
+    def is_output(self) -> bool:
+        """Whether its blocks are taken away."""
+        return self in (BufferType.OUTPUT, BufferType.INPUT_OUTPUT)
+
+
+def _size(dim: Any) -> int:
+    if dim is None or isinstance(dim, Squeezed):
+        return 1
+    if isinstance(dim, Blocked | Element | Indirect):
+        return dim.block_size
+    if isinstance(dim, int | np.integer):
+        return int(dim)
+    raise ValueError(f"the blocks of a pipeline have known sizes, got the dimension {dim!r}")
+
+
+class BufferedRefBase:
+    """What pipelines ask of their operands."""
+
+    is_trivial_windowing: bool = False
+    has_allocated_buffer: bool = False
+
+    @property
+    def spec(self) -> BlockSpec:
+        """Which blocks there are."""
+        raise TypeError(f"{type(self).__name__} must say which blocks it has")
+
+    @property
+    def buffer_type(self) -> BufferType:
+        """What the pipeline does with it."""
+        raise TypeError(f"{type(self).__name__} must say what it is for")
+
+    @property
+    def is_input(self) -> bool:
+        """Whether its blocks are brought."""
+        return self.buffer_type.is_input
+
+    @property
+    def is_output(self) -> bool:
+        """Whether its blocks are taken away."""
+        return self.buffer_type.is_output
+
+    @property
+    def is_input_output(self) -> bool:
+        """Whether its blocks are brought and taken away."""
+        return self.buffer_type is BufferType.INPUT_OUTPUT
+
+    @property
+    def is_manual(self) -> bool:
+        """Whether the kernel moves its blocks itself."""
+        return self.buffer_type is BufferType.MANUAL
+
+    @property
+    def is_buffered(self) -> bool:
+        """Whether it has buffers."""
+        return True
+
+    @property
+    def block_shape(self) -> Sequence[Any] | None:
+        """The shape of a block."""
+        return self.spec.block_shape
+
+    @property
+    def compute_index(self) -> Callable[..., Any]:
+        """From a place in the grid to that of the block."""
+        index_map = self.spec.index_map
+        rank = len(self.block_shape or ())
+        return (lambda *place: (0,) * rank) if index_map is None else index_map
+
+    @property
+    def has_indirect(self) -> bool:
+        """Whether elements of a dimension are at indices that the index map gives."""
+        return any(isinstance(dim, Indirect) for dim in self.block_shape or ())
+
+    def get_dma_slice(self, src_ty: Any, grid_indices: Sequence[Any]) -> tuple[Any, ...]:
+        """The part of an array that is the block of a place in the grid.
+
+        Args:
+          src_ty: the type of the array.
+          grid_indices: the place.
+
+        Raises:
+          ValueError: where blocks do not cover the array evenly.
+        """
+        shape = src_ty.shape
+        block = self.compute_index(*grid_indices)
+        block = tuple(block) if isinstance(block, tuple | list) else (block,)
+        dims = self.block_shape or shape
+        parts = []
+        for dim, index, whole in zip(dims, block, shape, strict=True):
+            size = _size(dim)
+            if not isinstance(dim, Element) and whole % size:
+                raise ValueError(
+                    f"the blocks of a pipeline must cover arrays evenly, got blocks of shape "
+                    f"{tuple(dims)} of an array of shape {shape}; pad the array."
+                )
+            start = index if isinstance(dim, Element) else _number(index) * size
+            parts.append(ds(_number(start), size))
+        return tuple(parts)
+
+    def bind_existing_ref(self, window_ref: Any, indices: Any) -> Any:
+        """The same for an array that lies beside the core already: it is its own buffer."""
+        return self
+
+    def unbind_refs(self) -> Any:
+        """The same without the array that it was bound to."""
+        return self
+
+    def initialize_slots(self) -> Any:
+        """The same with all buffers free."""
+        return self
+
+    def with_spec(self, spec: BlockSpec) -> Any:
+        """The same with other blocks."""
+        raise TypeError(f"{type(self).__name__} cannot have other blocks")
+
+    def advance_copy_in_slot(self, predicate: Any = True) -> Any:
+        """The same with the next buffer to be filled."""
+        return self
+
+    def advance_wait_in_slot(self, predicate: Any = True) -> Any:
+        """The same with the next buffer to be read."""
+        return self
+
+    def advance_copy_out_slot(self, predicate: Any = True) -> Any:
+        """The same with the next buffer to be emptied."""
+        return self
+
+    def advance_wait_out_slot(self, predicate: Any = True) -> Any:
+        """The same with the next buffer to be waited for."""
+        return self
+
+
+def _number(value: Any) -> Any:
+    return np.int32(value) if isinstance(value, int) else lax.convert_element_type(value, _INT32)
+
+
+@dataclasses.dataclass(frozen=True)
+class BufferedRef(BufferedRefBase):
+    """An operand of a pipeline that has several buffers in vector memory.
+
+    It is a pytree, whose leaves are buffers to be made, or references to them, and the numbers of
+    the buffers that are in use: counts, which are taken modulo the number of buffers.
+
+    Attributes:
+      window_ref: the buffers.
+      copy_in_slot: how many blocks have been asked for.
+      wait_in_slot: how many have been waited for.
+      copy_out_slot: how many have been sent.
+      wait_out_slot: how many of these have been waited for.
+      next_fetch: the place in the grid of the next block to ask for, with lookahead.
+      sem_recvs: what learns of blocks that arrive, one semaphore a buffer.
+      sem_sends: what learns of blocks that have been taken away.
+      tiling: how blocks are laid out.
+      is_trivial_windowing: whether there is one block, the whole array.
+      has_allocated_buffer: whether the buffers are its own.
+
+    Example:
+      >>> BufferedRef.input(BlockSpec((8, 128), lambda i: (i, 0)), "float32").window_ref.shape
+      (2, 8, 128)
+    """
+
+    _spec: BlockSpec
+    _buffer_type: BufferType
+    _buffer_count: int
+    _grid_rank: int | None
+    window_ref: Any
+    copy_in_slot: Any
+    wait_in_slot: Any
+    copy_out_slot: Any
+    wait_out_slot: Any
+    next_fetch: Sequence[Any] | None
+    sem_recvs: Any
+    sem_sends: Any
+    tiling: Tiling | None
+    is_trivial_windowing: bool = False
+    has_allocated_buffer: bool = False
+
+    @classmethod
+    def create(
+        cls,
+        spec: BlockSpec,
+        dtype_or_type: Any,
+        buffer_type: BufferType,
+        buffer_count: int,
+        grid_rank: int | None = None,
+        use_lookahead: bool = False,
+        source_memory_space: Any = MemorySpace.ANY,
+        tiling: Tiling | None = None,
+        is_trivial_windowing: bool = False,
+    ) -> BufferedRef:
+        """An operand whose buffers are to be made.
+
+        Args:
+          spec: which blocks it has.
+          dtype_or_type: the dtype of its elements, or the array's type.
+          buffer_type: what the pipeline does with it.
+          buffer_count: the number of buffers.
+          grid_rank: the rank of the pipeline's grid, for lookahead.
+          use_lookahead: whether blocks are asked for as soon as a buffer is free.
+          source_memory_space: where the array lies; beside the core it needs no buffers.
+          tiling: how blocks are laid out.
+          is_trivial_windowing: whether there is one block, the whole array.
+        """
+        dtype = getattr(dtype_or_type, "dtype", dtype_or_type)
+        if use_lookahead and grid_rank is None:
+            raise ValueError("grid_rank must be given with use_lookahead")
+        if use_lookahead:
+            mode = spec.pipeline_mode or Buffered(buffer_count)
+            spec = spec.replace(pipeline_mode=dataclasses.replace(mode, use_lookahead=True))
+        beside = source_memory_space is TpuMemorySpace.VMEM
+        block = tuple(map(_size, spec.block_shape or ()))
+        window = None
+        if not beside:
+            space = spec.memory_space or TpuMemorySpace.VMEM
+            window = space((buffer_count, *block), dtypes.dtype(dtype))
+        semaphores = None if beside else SemaphoreType.DMA((buffer_count,))
+        return cls(
+            _spec=spec,
+            _buffer_type=buffer_type,
+            _buffer_count=buffer_count,
+            _grid_rank=grid_rank,
+            window_ref=window,
+            copy_in_slot=None,
+            wait_in_slot=None,
+            copy_out_slot=None,
+            wait_out_slot=None,
+            next_fetch=None,
+            sem_recvs=semaphores if buffer_type.is_input else None,
+            sem_sends=semaphores if buffer_type.is_output else None,
+            tiling=tiling,
+            is_trivial_windowing=is_trivial_windowing,
+            has_allocated_buffer=not beside,
+        )
+
+    @classmethod
+    def input(cls, spec: Any, dtype_or_type: Any, buffer_count: int = 2, **kwargs: Any) -> Any:
+        """An operand whose blocks are brought."""
+        return cls.create(spec, dtype_or_type, BufferType.INPUT, buffer_count, **kwargs)
+
+    @classmethod
+    def output(cls, spec: Any, dtype_or_type: Any, buffer_count: int = 2, **kwargs: Any) -> Any:
+        """An operand whose blocks are taken away."""
+        return cls.create(spec, dtype_or_type, BufferType.OUTPUT, buffer_count, **kwargs)
+
+    @classmethod
+    def input_output(
+        cls, spec: Any, dtype_or_type: Any, buffer_count: int = 2, **kwargs: Any
+    ) -> Any:
+        """An operand whose blocks are brought and taken away."""
+        return cls.create(spec, dtype_or_type, BufferType.INPUT_OUTPUT, buffer_count, **kwargs)
+
+    # ---- what it is ----
+
+    @property
+    def spec(self) -> BlockSpec:
+        """Which blocks there are."""
+        return self._spec
+
+    @property
+    def buffer_type(self) -> BufferType:
+        """What the pipeline does with it."""
+        return self._buffer_type
+
+    @property
+    def buffer_count(self) -> int:
+        """The number of buffers."""
+        return self._buffer_count
+
+    @property
+    def is_buffered(self) -> bool:
+        """Whether there are buffers."""
+        return self.has_allocated_buffer
+
+    @property
+    def use_lookahead(self) -> bool:
+        """Whether blocks are asked for as soon as a buffer is free."""
+        mode = self._spec.pipeline_mode
+        return mode is not None and mode.use_lookahead
+
+    @property
+    def next_fetch_indices(self) -> Sequence[Any]:
+        """The place in the grid of the next block to ask for.
+
+        Raises:
+          ValueError: where there is no lookahead.
+        """
+        if self.next_fetch is None:
+            raise ValueError("only operands with lookahead know what they fetch next")
+        return self.next_fetch
+
+    # ---- slots ----
+
+    def _count(self, name: str) -> Any:
+        value = getattr(self, name)
+        if value is None:
+            raise ValueError(f"{name} has no value yet: call initialize_slots() first")
+        return value
+
+    def _slot(self, name: str) -> Any:
+        return lax.rem(self._count(name), np.int32(self._buffer_count))
+
+    @property
+    def cumulative_copy_in(self) -> Any:
+        """How many blocks have been asked for."""
+        return self._count("copy_in_slot")
+
+    @property
+    def cumulative_wait_in(self) -> Any:
+        """How many blocks have been waited for."""
+        return self._count("wait_in_slot")
+
+    @property
+    def cumulative_copy_out(self) -> Any:
+        """How many blocks have been sent."""
+        return self._count("copy_out_slot")
+
+    @property
+    def cumulative_wait_out(self) -> Any:
+        """How many blocks that were sent have been waited for."""
+        return self._count("wait_out_slot")
+
+    @property
+    def current_copy_in_slot(self) -> Any:
+        """The buffer that is filled next."""
+        return self._slot("copy_in_slot")
+
+    @property
+    def current_wait_in_slot(self) -> Any:
+        """The buffer that is read next."""
+        return self._slot("wait_in_slot")
+
+    @property
+    def current_copy_out_slot(self) -> Any:
+        """The buffer that is emptied next."""
+        return self._slot("copy_out_slot")
+
+    @property
+    def current_wait_out_slot(self) -> Any:
+        """The buffer whose emptying is waited for next."""
+        return self._slot("wait_out_slot")
+
+    def initialize_slots(self) -> BufferedRef:
+        """The same with all buffers free."""
+        into = np.int32(0) if self.is_input else None
+        out = np.int32(0) if self.is_output else None
+        return self.with_slot_index(into, out, into, out)
+
+    def with_slot_index(
+        self,
+        copy_in_slot: Any = None,
+        copy_out_slot: Any = None,
+        wait_in_slot: Any = None,
+        wait_out_slot: Any = None,
+    ) -> BufferedRef:
+        """The same with other counts, where they are given."""
+        given = {
+            "copy_in_slot": copy_in_slot,
+            "copy_out_slot": copy_out_slot,
+            "wait_in_slot": wait_in_slot,
+            "wait_out_slot": wait_out_slot,
+        }
+        changes = {name: value for name, value in given.items() if value is not None}
+        return dataclasses.replace(self, **changes)
+
+    def _advanced(self, name: str, predicate: Any) -> BufferedRef:
+        value = getattr(self, name)
+        if value is None:
+            return self
+        step = lax.convert_element_type(predicate, _INT32)
+        return dataclasses.replace(self, **{name: lax.add(value, step)})
+
+    def advance_copy_in_slot(self, predicate: Any = True) -> BufferedRef:
+        """The same with the next buffer to be filled, where a predicate holds."""
+        return self._advanced("copy_in_slot", predicate)
+
+    def advance_wait_in_slot(self, predicate: Any = True) -> BufferedRef:
+        """The same with the next buffer to be read, where a predicate holds."""
+        return self._advanced("wait_in_slot", predicate)
+
+    def advance_copy_out_slot(self, predicate: Any = True) -> BufferedRef:
+        """The same with the next buffer to be emptied, where a predicate holds."""
+        return self._advanced("copy_out_slot", predicate)
+
+    def advance_wait_out_slot(self, predicate: Any = True) -> BufferedRef:
+        """The same with the next buffer to be waited for, where a predicate holds."""
+        return self._advanced("wait_out_slot", predicate)
+
+    def with_spec(self, spec: BlockSpec) -> BufferedRef:
+        """The same with other blocks, of the same shape."""
+        return dataclasses.replace(self, _spec=spec)
+
+    def with_next_fetch(self, next_fetch: Sequence[Any] | None = None) -> BufferedRef:
+        """The same with another place to fetch next."""
+        return dataclasses.replace(self, next_fetch=next_fetch)
+
+    # ---- references ----
+
+    def bind_existing_ref(self, window_ref: Any, indices: Any) -> BufferedRef:
+        """The same for an array that lies beside the core already, where it has no buffers."""
+        if self.has_allocated_buffer:
+            return self
+        part = window_ref.at[self.compute_slice(indices)]
+        return dataclasses.replace(self, window_ref=part)
+
+    def unbind_refs(self) -> BufferedRef:
+        """The same without the array that it was bound to."""
+        return self if self.has_allocated_buffer else dataclasses.replace(self, window_ref=None)
+
+    @property
+    def current_ref(self) -> Any:
+        """The block that the body sees."""
+        index = [
+            0 if dim is None or isinstance(dim, Squeezed) else slice(None)
+            for dim in self.block_shape or ()
+        ]
+        if not self.has_allocated_buffer:
+            return self.window_ref.at[tuple(index)]
+        slot = self.current_wait_in_slot if self.is_input else self.current_copy_out_slot
+        return self.window_ref.at[(slot, *index)]
+
+    def compute_slice(self, grid_indices: Sequence[Any]) -> tuple[Any, ...]:
+        """The part of the array that is the block of a place in the grid."""
+        block = self.compute_index(*grid_indices)
+        block = tuple(block) if isinstance(block, tuple | list) else (block,)
+        return tuple(
+            ds(_number(index) * _size(dim), _size(dim))
+            for index, dim in zip(block, self.block_shape or (), strict=True)
+        )
+
+    # ---- copies ----
+
+    def _part(self, ref: Any, grid_indices: Sequence[Any]) -> Any:
+        return ref.at[self.get_dma_slice(ref, grid_indices)]
+
+    def copy_in(self, src_ref: Any, grid_indices: Sequence[Any]) -> None:
+        """Begins to bring a block."""
+        slot = self.current_copy_in_slot
+        part = self._part(src_ref, grid_indices)
+        make_async_copy(part, self.window_ref.at[slot], self.sem_recvs.at[slot]).start()
+
+    def wait_in(self, src_ref: Any, grid_indices: Sequence[Any]) -> None:
+        """Waits for a block."""
+        slot = self.current_wait_in_slot
+        part = self._part(src_ref, grid_indices)
+        make_async_copy(part, self.window_ref.at[slot], self.sem_recvs.at[slot]).wait()
+
+    def copy_out(self, dst_ref: Any, grid_indices: Sequence[Any]) -> None:
+        """Begins to take a block away."""
+        slot = self.current_copy_out_slot
+        part = self._part(dst_ref, grid_indices)
+        make_async_copy(self.window_ref.at[slot], part, self.sem_sends.at[slot]).start()
+
+    def wait_out(self, dst_ref: Any, grid_indices: Sequence[Any]) -> None:
+        """Waits until a block has been taken away."""
+        slot = self.current_wait_out_slot
+        part = self._part(dst_ref, grid_indices)
+        make_async_copy(self.window_ref.at[slot], part, self.sem_sends.at[slot]).wait()
+
+
+_CHILDREN = (
+    "window_ref",
+    "copy_in_slot",
+    "wait_in_slot",
+    "copy_out_slot",
+    "wait_out_slot",
+    "next_fetch",
+    "sem_recvs",
+    "sem_sends",
+)
+_SETTINGS = tuple(
+    field.name for field in dataclasses.fields(BufferedRef) if field.name not in _CHILDREN
+)
+
+
+class _Settings(tuple):
+    """What belongs to the structure: specifications are compared as objects."""
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self)))
+
+
+def _flatten(ref: BufferedRef) -> tuple[list[Any], Any]:
+    children = [getattr(ref, name) for name in _CHILDREN]
+    return children, _Settings(getattr(ref, name) for name in _SETTINGS)
+
+
+def _unflatten(settings: Any, children: Sequence[Any]) -> BufferedRef:
+    fields = {**dict(zip(_SETTINGS, settings, strict=True))}
+    fields.update(zip(_CHILDREN, children, strict=True))
+    return BufferedRef(**fields)
+
+
+pytrees.register_pytree_node(BufferedRef, _flatten, _unflatten)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Mosaic is told of kernels for TPUs."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..calls import pallas_call as calls
+
+__all__ = ["CompilerParams", "CoreType", "GridDimensionSemantics", "SideEffectType"]
+
+
+class GridDimensionSemantics(enum.Enum):
+    """Whether the programs along an axis of the grid may run in any order, and where."""
+
+    PARALLEL = "parallel"
+    CORE_PARALLEL = "core_parallel"
+    SUBCORE_PARALLEL = "subcore_parallel"
+    ARBITRARY = "arbitrary"
+
+
+class CoreType(enum.Enum):
+    """The cores of a TPU: for matrices and vectors, and those for sparse data."""
+
+    TC = 0
+    SC_SCALAR_SUBCORE = 1
+    SC_VECTOR_SUBCORE = 2
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+class SideEffectType(enum.Enum):
+    """What a kernel does besides computing its outputs, as far as the compiler must know."""
+
+    PURE = "pure"
+    DATAFLOW_SIDE_EFFECTING = "dataflow_side_effecting"
+    SIDE_EFFECTING = "side_effecting"
+
+
+@dataclasses.dataclass(frozen=True)
+class CompilerParams(calls.CompilerParams):
+    """What Mosaic is told of a kernel.
+
+    Args:
+      dimension_semantics: for each axis of the grid whether its programs depend on each other:
+        ``"parallel"`` or ``"arbitrary"``.
+      allow_input_fusion: for each input, whether what computes it may become part of the kernel.
+      vmem_limit_bytes: how much vector memory the kernel may use.
+      collective_id: what kernels on other devices that it meets have in common.
+      has_side_effects: whether it runs even if nobody uses its outputs.
+      flags: flags of the compiler.
+      internal_scratch_in_bytes: how much memory the compiler may use for itself.
+      serialization_format: the version of the form in which the kernel is handed on.
+      disable_bounds_checks: whether accesses are trusted.
+      disable_semaphore_checks: whether the state of semaphores at the end is trusted.
+      skip_device_barrier: whether the barrier before the kernel is left out.
+      allow_collective_id_without_custom_barrier: whether an identity is accepted without need.
+      shape_invariant_numerics: whether results do not depend on how blocks are cut.
+      use_tc_tiling_on_sc: whether sparse cores see the tiling of tensor cores.
+      needs_layout_passes: whether the compiler works out layouts.
+      fuse_transposed_lhs_in_matmul: whether transposed left factors are read as they lie.
+
+    Example:
+      >>> CompilerParams(dimension_semantics=("parallel",)).dimension_semantics
+      ('parallel',)
+    """
+
+    dimension_semantics: Sequence[str | GridDimensionSemantics] | None = None
+    allow_input_fusion: Sequence[bool] | None = None
+    vmem_limit_bytes: int | None = None
+    collective_id: int | None = None
+    has_side_effects: bool | SideEffectType = False
+    flags: Mapping[str, Any] | None = None
+    internal_scratch_in_bytes: int | None = None
+    serialization_format: int = 1
+    disable_bounds_checks: bool = False
+    disable_semaphore_checks: bool = False
+    skip_device_barrier: bool = False
+    allow_collective_id_without_custom_barrier: bool = False
+    shape_invariant_numerics: bool = True
+    use_tc_tiling_on_sc: bool | None = None
+    needs_layout_passes: bool | None = True
+    fuse_transposed_lhs_in_matmul: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("dimension_semantics", "allow_input_fusion"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, tuple(value))
+
+    def replace(self, **changes: Any) -> CompilerParams:
+        """The same parameters with some changed."""
+        return dataclasses.replace(self, **changes)
