@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layer normalization."""
 
-from olympus_pallas.ops.gpu.layer_norm import *  # noqa: F403
-from olympus_pallas.ops.gpu.layer_norm import __all__ as __all__
+from olympus_kernels.gpu.layer_norm import *  # noqa: F403
+from olympus_kernels.gpu.layer_norm import __all__ as __all__

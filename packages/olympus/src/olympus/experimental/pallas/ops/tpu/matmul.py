@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The product of two matrices."""
 
-from olympus_pallas.ops.tpu.matmul import *  # noqa: F403
-from olympus_pallas.ops.tpu.matmul import __all__ as __all__
+from olympus_kernels.tpu.matmul import *  # noqa: F403
+from olympus_kernels.tpu.matmul import __all__ as __all__

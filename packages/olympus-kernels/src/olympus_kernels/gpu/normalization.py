@@ -15,8 +15,8 @@ import olympus_numpy as jnp
 from olympus_autodiff import vjp
 from olympus_ir import ShapeDtypeStruct, lax
 
-from ... import BlockSpec, cdiv, next_power_of_2, pallas_call, program_id
-from ...triton import CompilerParams
+from olympus_pallas import BlockSpec, cdiv, next_power_of_2, pallas_call, program_id
+from olympus_pallas.triton import CompilerParams
 
 _ROWS = 4  # of each program
 

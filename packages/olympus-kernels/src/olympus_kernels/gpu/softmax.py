@@ -9,8 +9,8 @@ import olympus_numpy as jnp
 from olympus_ir import ShapeDtypeStruct
 from olympus_ir.programs.jit import jit
 
-from ... import BlockSpec, next_power_of_2, pallas_call
-from ...triton import CompilerParams
+from olympus_pallas import BlockSpec, next_power_of_2, pallas_call
+from olympus_pallas.triton import CompilerParams
 
 __all__ = ["softmax"]
 

@@ -11,8 +11,8 @@ import olympus_numpy as jnp
 from olympus_ir import ShapeDtypeStruct, lax
 from olympus_ir.programs.jit import jit
 
-from ... import BlockSpec, num_programs, pallas_call, program_id, when
-from ...tpu import VMEM, CompilerParams
+from olympus_pallas import BlockSpec, num_programs, pallas_call, program_id, when
+from olympus_pallas.tpu import VMEM, CompilerParams
 
 __all__ = ["matmul", "matmul_kernel"]
 

@@ -22,8 +22,8 @@ from olympus_autodiff import custom_vjp, vjp
 from olympus_ir import ShapeDtypeStruct, lax
 from olympus_ir.programs.jit import jit
 
-from ... import BlockSpec, cdiv, ds, next_power_of_2, pallas_call, program_id
-from ...triton import CompilerParams
+from olympus_pallas import BlockSpec, cdiv, ds, next_power_of_2, pallas_call, program_id
+from olympus_pallas.triton import CompilerParams
 
 __all__ = ["BlockSizes", "mha", "mha_reference", "segment_mask"]
 
