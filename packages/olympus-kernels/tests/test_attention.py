@@ -10,10 +10,17 @@ import olympus_numpy as jnp
 from olympus_autodiff import grad
 from olympus_batching import vmap
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
-from olympus_pallas import tpu
 from olympus_kernels.tpu.attention import flash, masks, splash
 from olympus_kernels.tpu.attention.mask_blocks import FULL, NONE, PARTIAL, mask_blocks
-from olympus_kernels.tpu.attention.masks import (CausalMask, ChunkedCausalMask, FullMask, LocalMask, MultiHeadMask, NumpyMask)
+from olympus_kernels.tpu.attention.masks import (
+    CausalMask,
+    ChunkedCausalMask,
+    FullMask,
+    LocalMask,
+    MultiHeadMask,
+    NumpyMask,
+)
+from olympus_pallas import tpu
 from olympus_xla import jit
 from olympus_xla.export import DisabledSafetyCheck, export
 

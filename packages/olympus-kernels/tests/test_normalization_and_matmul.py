@@ -8,9 +8,9 @@ import pytest
 
 import olympus_numpy as jnp
 from olympus_autodiff import grad
-from olympus_pallas import tpu
 from olympus_kernels.gpu import attention, layer_norm, rms_norm, softmax
 from olympus_kernels.tpu import matmul
+from olympus_pallas import tpu
 from olympus_xla import jit
 
 F32 = np.dtype(np.float32)

@@ -11,8 +11,15 @@ from olympus_ir import lax, make_olympuspr
 from olympus_ir.programs.jit import jit
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_pallas import BlockSpec, Element, ds, num_programs, pallas_call, program_id, when
+from olympus_pallas.memory.access import (
+    atomic_add,
+    atomic_cas,
+    atomic_max,
+    atomic_xchg,
+    load,
+    store,
+)
 from olympus_pallas.memory.spaces import TpuMemorySpace
-from olympus_pallas.memory.access import (atomic_add, atomic_cas, atomic_max, atomic_xchg, load, store)
 
 F32 = np.dtype(np.float32)
 

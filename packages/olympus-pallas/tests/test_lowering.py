@@ -20,8 +20,8 @@ import olympus_random as random
 from olympus_batching import vmap
 from olympus_ir import ShapeDtypeStruct, lax
 from olympus_pallas import tpu, triton
-from olympus_pallas.mlir.building import KernelLoweringError
 from olympus_pallas.lowerings.mosaic.mathematics import _nextafter
+from olympus_pallas.mlir.building import KernelLoweringError
 from olympus_xla import jit
 
 DATA = pathlib.Path(__file__).parent / "data"

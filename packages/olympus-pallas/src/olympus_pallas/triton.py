@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kernels for GPUs have besides: loads and stores with masks, atomic updates, hints."""
+"""Kernels for GPUs: the parameters of Triton, masked loads and stores, atomic updates, hints."""
 
 from __future__ import annotations
 
@@ -10,10 +10,6 @@ from olympus_ir import lax
 from olympus_ir.types.avals import get_aval
 
 from .calls import pallas_call as calls
-from .operations.hints import approx_tanh as approx_tanh
-from .operations.hints import debug_barrier as debug_barrier
-from .operations.hints import elementwise_inline_asm as elementwise_inline_asm
-from .operations.hints import max_contiguous as max_contiguous
 from .memory.access import atomic_add as atomic_add
 from .memory.access import atomic_and as atomic_and
 from .memory.access import atomic_cas as atomic_cas
@@ -24,6 +20,10 @@ from .memory.access import atomic_xchg as atomic_xchg
 from .memory.access import atomic_xor as atomic_xor
 from .memory.access import load as load
 from .memory.access import store as store
+from .operations.hints import approx_tanh as approx_tanh
+from .operations.hints import debug_barrier as debug_barrier
+from .operations.hints import elementwise_inline_asm as elementwise_inline_asm
+from .operations.hints import max_contiguous as max_contiguous
 
 __all__ = [
     "CompilerParams",

@@ -21,7 +21,6 @@ import olympus_numpy as jnp
 from olympus_autodiff import custom_vjp, vjp
 from olympus_ir import ShapeDtypeStruct, lax
 from olympus_ir.programs.jit import jit
-
 from olympus_pallas import BlockSpec, cdiv, ds, next_power_of_2, pallas_call, program_id
 from olympus_pallas.triton import CompilerParams
 

@@ -14,7 +14,6 @@ from typing import Any
 import olympus_numpy as jnp
 from olympus_autodiff import vjp
 from olympus_ir import ShapeDtypeStruct, lax
-
 from olympus_pallas import BlockSpec, cdiv, next_power_of_2, pallas_call, program_id
 from olympus_pallas.triton import CompilerParams
 

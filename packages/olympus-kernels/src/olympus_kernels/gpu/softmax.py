@@ -8,7 +8,6 @@ from typing import Any
 import olympus_numpy as jnp
 from olympus_ir import ShapeDtypeStruct
 from olympus_ir.programs.jit import jit
-
 from olympus_pallas import BlockSpec, next_power_of_2, pallas_call
 from olympus_pallas.triton import CompilerParams
 

@@ -10,7 +10,6 @@ import numpy as np
 import olympus_numpy as jnp
 from olympus_ir import ShapeDtypeStruct, lax
 from olympus_ir.programs.jit import jit
-
 from olympus_pallas import BlockSpec, num_programs, pallas_call, program_id, when
 from olympus_pallas.tpu import VMEM, CompilerParams
 

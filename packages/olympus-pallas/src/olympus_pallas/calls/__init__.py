@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls: TODO say what lives here and what it may import."""
+"""`pallas_call`: the primitive, batching, derivatives, interpretation as an array program.
+
+The folder may import `operations` and what lies below it. `lowerings` has the rules of the
+platforms.
+"""

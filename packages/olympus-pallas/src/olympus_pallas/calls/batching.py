@@ -15,9 +15,10 @@ from olympus_ir.programs.primitives import Primitive
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import ShapedArray
 
-from ..grids.block_specs import Squeezed
+from ..grids.block_dims import Squeezed
+from ..grids.block_mappings import BlockMapping
+from ..grids.grid_mappings import INDEX_DTYPE, GridMapping
 from .pallas_call import pallas_call_p
-from ..grids.grid_specs import INDEX_DTYPE, BlockMapping, GridMapping
 
 _INDEX = ShapedArray((), INDEX_DTYPE)
 

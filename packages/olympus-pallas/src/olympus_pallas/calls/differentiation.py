@@ -22,8 +22,9 @@ from olympus_ir.references.discharge import discharge_closed
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.references import AbstractRef
 
+from ..grids.block_mappings import BlockMapping
+from ..grids.grid_mappings import GridMapping
 from .pallas_call import pallas_call_p
-from ..grids.grid_specs import BlockMapping, GridMapping
 
 
 @jvp_rules.define(pallas_call_p)

@@ -23,12 +23,13 @@ from olympus_ir.references import discharge_rules as discharge_rules  # they are
 from olympus_ir.references.discharge import discharge_closed
 from olympus_ir.types.avals import ShapedArray
 
-from ..grids.block_specs import Blocked, BoundedSlice, Element, Indirect
+from ..grids.block_dims import Blocked, BoundedSlice, Element, Indirect
+from ..grids.block_mappings import BlockMapping
+from ..grids.grid_mappings import INDEX_DTYPE, GridMapping, dynamic_grid_dim
+from ..grids.program_ids import with_places_as_inputs
+from ..memory.spaces import SemaphoreDType
 from ..memory.uninitialized import empty_buffer, interpreted_aval, uninitialized, unset_value
 from .pallas_call import pallas_call_p
-from ..grids.grid_specs import INDEX_DTYPE, BlockMapping, GridMapping, dynamic_grid_dim
-from ..memory.spaces import SemaphoreDType
-from ..grids.program_ids import with_places_as_inputs
 
 __all__ = ["interpret_call"]
 

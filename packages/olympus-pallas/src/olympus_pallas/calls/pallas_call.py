@@ -24,10 +24,11 @@ from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.effects import reference_effects
 from olympus_ir.types.references import AbstractRef
 
-from ..grids.block_specs import BlockSpec, NoBlockSpec, no_block_spec
-from ..grids.grid_specs import (INDEX_DTYPE, GridMapping, GridSpec, block_mapping, dynamic_grid_dim)
-from ..memory.spaces import MemoryRef, TpuMemorySpace
+from ..grids.block_specs import BlockSpec, NoBlockSpec, block_mapping, no_block_spec
+from ..grids.grid_mappings import INDEX_DTYPE, GridMapping, dynamic_grid_dim
+from ..grids.grid_specs import GridSpec
 from ..grids.program_ids import as_index, inside_grid, with_program_ids
+from ..memory.spaces import MemoryRef, TpuMemorySpace
 
 __all__ = ["CompilerParams", "CostEstimate", "pallas_call", "pallas_call_p"]
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fusion of what surrounds a kernel into it: its inputs and outputs as functions of blocks.
+"""Fusion of the operations around a kernel into the kernel.
 
 A function marked as `fusible` is called with its inputs as functions (`Fusion`), which compute
-them, and with a function of its outputs. It makes a kernel of all of them: `get_fusion_values`
-tells which arrays they are computed from, `pull_block_spec` and `push_block_spec` which blocks of
-these arrays belong to a block of the result.
+them, and with a function of its outputs. It makes one kernel of all of them: `get_fusion_values`
+returns the arrays that they are computed from, `pull_block_spec` and `push_block_spec` the blocks
+of these arrays that belong to a block of the result. The folder may import `calls`, `grids` and
+what lies below them.
 """
 
 from .block_specs import BlockIndexTransform as BlockIndexTransform

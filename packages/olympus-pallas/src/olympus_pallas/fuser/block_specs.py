@@ -12,7 +12,8 @@ from olympus_ir.programs.evaluation import bind_equation
 from olympus_ir.programs.olympuspr import Literal, Olympuspr
 from olympus_ir.trees import pytrees
 
-from ..grids.block_specs import Blocked, BlockSpec, NoBlockSpec, Squeezed, no_block_spec
+from ..grids.block_dims import Blocked, Squeezed
+from ..grids.block_specs import BlockSpec, NoBlockSpec, no_block_spec
 from .customized import custom_fusion_p
 from .inlining import inlined, traced
 from .rules import Block, rules_of

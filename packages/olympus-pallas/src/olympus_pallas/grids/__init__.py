@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grids: TODO say what lives here and what it may import."""
+"""Grids of programs: block specifications, the grid mapping of a call, `program_id`.
+
+The folder may import `memory` and what lies below it.
+"""

@@ -1,104 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the arrays of a kernel are cut into blocks, one for each program of the grid."""
+"""Block specifications: the block of an array that each program of the grid sees."""
 
 from __future__ import annotations
 
 import dataclasses
-import enum
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
-__all__ = [
-    "BlockDim",
-    "BlockSpec",
-    "Blocked",
-    "BoundedSlice",
-    "Buffered",
-    "Element",
-    "Indirect",
-    "NoBlockSpec",
-    "RevisitMode",
-    "Squeezed",
-    "no_block_spec",
-    "squeezed",
-]
+from olympus_ir.types.avals import ShapedArray
 
+from .block_dims import BlockDim, Buffered
+from .block_mappings import BlockMapping, map_blocks
 
-@dataclasses.dataclass(frozen=True)
-class Blocked:
-    """A dimension in blocks of one size; the index map counts blocks.
-
-    Args:
-      block_size: how many elements a block has along the dimension.
-    """
-
-    block_size: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Element:
-    """A dimension in windows of one size; the index map counts elements, so windows may overlap.
-
-    Args:
-      block_size: how many elements a window has along the dimension.
-      padding: how many elements the array seems to have before its first and after its last.
-    """
-
-    block_size: int
-    padding: tuple[int, int] = (0, 0)
-
-
-@dataclasses.dataclass(frozen=True)
-class Squeezed:
-    """A dimension of which a program sees one index and that the reference does not have."""
-
-
-@dataclasses.dataclass(frozen=True)
-class BoundedSlice:
-    """A dimension of which a program sees a slice, whose size the index map says.
-
-    Args:
-      block_size: the largest size.
-    """
-
-    block_size: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Indirect:
-    """A dimension of which a program sees elements at indices that the index map gives.
-
-    Args:
-      block_size: how many there are.
-    """
-
-    block_size: int
-
-
-BlockDim: TypeAlias = Element | Squeezed | Blocked | BoundedSlice | Indirect
-squeezed = Squeezed()
-
-
-class RevisitMode(enum.Enum):
-    """When a block that the pipeline has left may be visited again."""
-
-    IMMEDIATE = "immediate"
-    ANY = "any"
-
-
-@dataclasses.dataclass(frozen=True)
-class Buffered:
-    """How many buffers the pipeline has for an operand.
-
-    Args:
-      buffer_count: the number of buffers.
-      use_lookahead: whether blocks are fetched as soon as a buffer is free.
-      revisit: when a block may be visited again.
-    """
-
-    buffer_count: int
-    use_lookahead: bool = False
-    revisit: RevisitMode | None = None
+__all__ = ["BlockSpec", "NoBlockSpec", "block_mapping", "no_block_spec"]
 
 
 class NoBlockSpec:
@@ -158,13 +72,40 @@ class BlockSpec:
     def to_block_mapping(
         self,
         origin: str,
-        array_aval: Any,
+        array_aval: ShapedArray,
         *,
         index_map_avals: Sequence[Any],
         index_map_tree: Any,
         debug: bool = False,
-    ) -> Any:
-        """The specification for one array, checked and with its index map traced."""
-        from .grid_specs import block_mapping  # it is made of specifications
+    ) -> BlockMapping:
+        """Returns the specification for one array, checked and with its index map traced."""
+        return map_blocks(self, origin, array_aval, index_map_avals, index_map_tree, debug)
 
-        return block_mapping(self, origin, array_aval, index_map_avals, index_map_tree, debug)
+
+def block_mapping(
+    spec: BlockSpec | NoBlockSpec | None,
+    origin: str,
+    array_aval: ShapedArray,
+    index_map_avals: Sequence[Any],
+    index_map_tree: Any,
+    debug: bool = False,
+) -> BlockMapping:
+    """Returns the block mapping of one operand, also where no specification is given.
+
+    Args:
+      spec: the specification; without one, every program sees the whole array.
+      origin: the operand's name, for messages.
+      array_aval: the array's type.
+      index_map_avals: the types of the index map's arguments.
+      index_map_tree: their structure, that of ``(args, kwargs)``.
+      debug: whether to print the mapping.
+
+    Raises:
+      TypeError: ``spec`` is no block specification, or its block shape is no sequence.
+      ValueError: the block shape does not fit the array, or the index map the block shape.
+    """
+    if isinstance(spec, NoBlockSpec) or spec is None:
+        spec = BlockSpec()
+    if not isinstance(spec, BlockSpec):
+        raise TypeError(f"The block specification for {origin} must be a BlockSpec, got {spec!r}")
+    return map_blocks(spec, origin, array_aval, index_map_avals, index_map_tree, debug)

@@ -29,7 +29,8 @@ from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.effects import NamedAxisEffect
 
-from .grid_specs import INDEX_DTYPE, dynamic_grid_dim, is_symbolic
+from .grid_mappings import INDEX_DTYPE, dynamic_grid_dim
+from .sizes import is_symbolic
 
 __all__ = [
     "inside_grid",

@@ -50,3 +50,8 @@ def strides_from_shape(shape: Sequence[int]) -> tuple[int, ...]:
       (12, 4, 1)
     """
     return tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
+
+
+def is_symbolic(size: Any) -> bool:
+    """Whether a size is an expression in variables, whose value is known at run time."""
+    return hasattr(size, "dimension_as_value") and not hasattr(size, "dtype")

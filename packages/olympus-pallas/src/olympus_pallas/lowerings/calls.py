@@ -7,20 +7,15 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from olympus_ir.programs.olympuspr import olympusprs_in_params
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.types.avals import ShapedArray
 from olympus_xla.compiling.lowering.tables import define_for_platform
 
-from ..settings import interpret_modes as config
-from ..calls.pallas_call import pallas_call_p
 from ..calls.interpreter import interpret_call
+from ..calls.pallas_call import pallas_call_p
+from ..operations.simulated import needs_simulation
+from ..settings import interpret_modes
 from ..settings.interpret_params import InterpretParams
-from ..tpu.matrix_unit import matmul_acc_lhs_p, matmul_pop_p, matmul_push_rhs_p
-from ..operations.scoped import get_global_p
-from ..operations.thread_effects import ThreadEffect
-from ..tpu.vector_unit import prng_random_bits_p, prng_seed_p
-from ..operations.transfers import communicates, get_barrier_semaphore_p
 
 __all__ = ["register_lowering_rule"]
 
@@ -60,48 +55,11 @@ def _interpreted(context: Any, *operands: Any, **params: Any) -> list[Any]:
     return context.lower(closed, operands)
 
 
-# What array programs cannot show: other devices, and what a core keeps for itself.
-_MACHINE_ONLY = frozenset(
-    {
-        get_barrier_semaphore_p,
-        get_global_p,
-        matmul_acc_lhs_p,
-        matmul_pop_p,
-        matmul_push_rhs_p,
-        prng_random_bits_p,
-        prng_seed_p,
-    }
-)
-
-
-def _needs_machine(program: Any) -> bool:
-    return (
-        communicates(program)
-        or any(isinstance(effect, ThreadEffect) for effect in program.effects)
-        or _uses_any(program, _MACHINE_ONLY)
-    )
-
-
-def _uses_any(program: Any, primitives: frozenset) -> bool:
-    return any(
-        equation.primitive in primitives
-        or any(_is_of_core(atom.aval) for atom in equation.invars)
-        or any(_uses_any(each, primitives) for each in olympusprs_in_params(equation.params))
-        for equation in program.eqns
-    )
-
-
-def _is_of_core(aval: Any) -> bool:
-    """Whether a value is a key whose bits a core makes."""
-    implementation = getattr(getattr(aval, "dtype", None), "implementation", None)
-    return implementation is not None and implementation.name in ("pallas_tpu", "_pallas_stateful")
-
-
 def _settings(params: Any) -> Any:
     """How a kernel is run on simulated cores; None where it is run as an array program."""
-    settings = params["interpret"] or config.interpret_params()
+    settings = params["interpret"] or interpret_modes.interpret_params()
     if settings is True:
-        return InterpretParams() if _needs_machine(params["jaxpr"]) else None
+        return InterpretParams() if needs_simulation(params["jaxpr"]) else None
     return settings
 
 
@@ -120,7 +78,7 @@ def _rule(platform: str, compiled: Callable[..., Any]) -> Callable[..., Any]:
     """The rule of a platform whose own compiler of kernels is ``compiled``."""
 
     def rule(context: Any, *operands: Any, **params: Any) -> Any:
-        if params["interpret"] or config.interpret_params() is not None:
+        if params["interpret"] or interpret_modes.interpret_params() is not None:
             settings = _settings(params)
             if settings is not None and platform in CALLBACK_PLATFORMS:
                 return _simulated(context, operands, settings, params)

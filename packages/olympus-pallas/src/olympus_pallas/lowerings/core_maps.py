@@ -11,18 +11,18 @@ from olympus_batching.tables import batching_rules
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_xla.compiling.lowering.tables import define_for_platform
 
-from ..settings import interpret_modes as config
 from ..calls.batching import one_by_one
 from ..core_maps.kernels import core_map_p, mpmd_map_p
-from ..settings.interpret_params import InterpretParams
 from ..mlir.building import KernelLoweringError
+from ..settings import interpret_modes
+from ..settings.interpret_params import InterpretParams
 
 _CALLBACK_PLATFORMS = ("cpu", "cuda")
 
 
 def _rule(platform: str, compiled: Callable[..., Any]) -> Callable[..., Any]:
     def rule(context: Any, *operands: Any, **params: Any) -> Any:
-        settings = params["interpret"] or config.interpret_params()
+        settings = params["interpret"] or interpret_modes.interpret_params()
         if not settings:
             return compiled(context, *operands, **params)
         if platform not in _CALLBACK_PLATFORMS:

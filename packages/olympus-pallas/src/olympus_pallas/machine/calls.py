@@ -19,8 +19,9 @@ from olympus_ir.types.avals import ShapedArray
 from olympus_xla.compiling.lowering.rules.callbacks import emit_callback
 from olympus_xla.compiling.lowering.rules.collectives import axis_index
 
-from ..grids.block_specs import Blocked, BoundedSlice, Element, Indirect
-from ..grids.grid_specs import BlockMapping, GridMapping, dynamic_grid_dim
+from ..grids.block_dims import Blocked, BoundedSlice, Element, Indirect
+from ..grids.block_mappings import BlockMapping
+from ..grids.grid_mappings import GridMapping, dynamic_grid_dim
 from ..memory.spaces import MemorySpace, TpuMemorySpace
 from ..operations.transfers import communicates
 from . import communication as communication  # its rules

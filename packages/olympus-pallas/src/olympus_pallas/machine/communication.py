@@ -11,7 +11,15 @@ import numpy as np
 from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.trees import pytrees
 
-from ..operations.transfers import (DeviceIdType, dma_start_p, dma_wait_p, get_barrier_semaphore_p, semaphore_read_p, semaphore_signal_p, semaphore_wait_p)
+from ..operations.transfers import (
+    DeviceIdType,
+    dma_start_p,
+    dma_wait_p,
+    get_barrier_semaphore_p,
+    semaphore_read_p,
+    semaphore_signal_p,
+    semaphore_wait_p,
+)
 from .evaluation import Core, machine_rules
 from .operations import viewed
 from .runs import Buffer, Site, Transfer

@@ -15,9 +15,9 @@ from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.references import primitives as references
 from olympus_ir.trees import pytrees
 
-from ..operations.debugging import debug_check_p
-from ..memory.access import AtomicOpType, atomic_cas_p, atomic_rmw_p, load_p, swap_p
 from ..grids.program_ids import num_programs_p, program_id_p
+from ..memory.access import AtomicOpType, atomic_cas_p, atomic_rmw_p, load_p, swap_p
+from ..operations.debugging import debug_check_p
 from ..operations.scoped import get_global_p, run_scoped_p
 from ..tpu.vector_unit import prng_random_bits_p, prng_seed_p, touch_p
 from .evaluation import Core, machine_rules

@@ -10,7 +10,8 @@ import numpy as np
 
 from olympus_ir.programs.olympuspr import Equation
 
-from ..tpu_sc import VectorSubcoreMesh, fetch_and_add_p, subcore_barrier_p
+from ..tpu_sc.meshes import VectorSubcoreMesh
+from ..tpu_sc.subcores import fetch_and_add_p, subcore_barrier_p
 from .evaluation import Core, machine_rules
 from .runs import Site
 

@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory: TODO say what lives here and what it may import."""
+"""Memory of kernels: memory spaces, scratch buffers, loads, stores and atomic updates.
+
+The folder may import `settings`.
+"""

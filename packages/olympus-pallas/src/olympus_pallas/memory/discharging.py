@@ -15,8 +15,8 @@ from olympus_ir.references.indexing import NDIndexer, Slice
 from olympus_ir.references.transforms import accumulated, read_view, written
 from olympus_ir.trees import pytrees
 
-from .uninitialized import unset_value
 from .access import AtomicOpType, atomic_cas_p, atomic_rmw_p, load_p, swap_p
+from .uninitialized import unset_value
 
 
 def _changes(operands: Sequence[Any], array: Any) -> list[Any]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels for GPUs that say what each warpgroup does: copies, barriers, products of tensor cores.
+"""Kernels for GPUs that name warpgroups, barriers, asynchronous copies and tensor cores.
 
-They run on simulated threads. What is about the hardware alone, such as layouts of registers, is
-accepted and has no effect there.
+They run on simulated threads. Settings of the hardware, such as layouts of registers, are accepted
+and have no effect there. The folder may import `machine`, `core_maps` and what lies below them.
 """
 
 from . import simulation as simulation

@@ -13,7 +13,8 @@ from olympus_ir import lax
 from olympus_ir.references.indexing import ds
 from olympus_ir.trees import pytrees
 
-from ..grids.block_specs import BlockSpec, Squeezed
+from ..grids.block_dims import Squeezed
+from ..grids.block_specs import BlockSpec
 from ..operations.control import when
 from ..operations.scoped import run_scoped
 from .loops import _unraveled

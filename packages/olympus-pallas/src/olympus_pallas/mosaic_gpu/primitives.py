@@ -12,9 +12,9 @@ from olympus_ir import lax
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
 
+from ..core_maps.kernels import core_map
 from ..memory import access as memory_access
 from ..operations import transfers
-from ..core_maps.kernels import core_map
 from .layouts import Layout
 from .meshes import WarpMesh
 from .operations import aval_of_view, bind_operation, operation

@@ -14,8 +14,8 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.references import AbstractRef
 
-from ..grids import block_specs
 from ..calls import pallas_call as calls
+from ..grids import block_specs
 from ..memory import spaces as memory
 from .layouts import Layout, TMEMLayout
 

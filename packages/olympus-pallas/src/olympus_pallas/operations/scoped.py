@@ -24,10 +24,10 @@ from olympus_ir.trees.flattening import FlatFunction
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import get_aval
 
+from ..grids.program_ids import define_place_rule, with_places_as_inputs
+from ..memory.spaces import MemorySpace
 from ..memory.uninitialized import empty_buffer, interpreted_aval, unset_value
 from .debugging import enable_poison_buffers
-from ..memory.spaces import MemorySpace
-from ..grids.program_ids import define_place_rule, with_places_as_inputs
 
 __all__ = ["get_global", "get_global_p", "run_scoped", "run_scoped_p", "with_scoped"]
 

@@ -38,10 +38,10 @@ from olympus_ir.types.effects import (
     write_effect,
 )
 
-from ..memory.spaces import SemaphoreType
 from ..memory.access import ref_and_transforms
-from .scoped import run_scoped
 from ..memory.selection import with_selected
+from ..memory.spaces import SemaphoreType
+from .scoped import run_scoped
 
 __all__ = [
     "AsyncCopy",

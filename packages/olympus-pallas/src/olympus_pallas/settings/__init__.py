@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings: TODO say what lives here and what it may import."""
+"""Settings of kernels: interpret modes, and the parameters of simulated cores.
+
+The lowest folder. It imports nothing of the package.
+"""

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kernels for TPUs have besides: memories, prefetched scalars, the compiler's parameters."""
+"""Kernels for TPUs: memory spaces, the parameters of Mosaic, pipelines, the units of a core.
+
+The folder may import `core_maps`, `calls` and what lies below them.
+"""
 
 from __future__ import annotations
 
@@ -7,30 +10,45 @@ from typing import Any
 
 from olympus_xla.platforms.backends import default_backend
 
-from .buffered_refs import BufferedRef as BufferedRef
-from .buffered_refs import BufferedRefBase as BufferedRefBase
-from .buffered_refs import BufferType as BufferType
-from ..settings.interpret_modes import force_interpret_mode, set_interpret_mode
-from .cores import core_barrier as core_barrier
-from .cores import run_on_first_core as run_on_first_core
 from ..grids.grid_specs import PrefetchScalarGridSpec as PrefetchScalarGridSpec
-from ..settings.interpret_params import InterpretParams as InterpretParams
-from ..mlir.building import KernelLoweringError as LoweringException
-from .matrix_unit import matmul_acc_lhs as matmul_acc_lhs
-from .matrix_unit import matmul_pop as matmul_pop
-from .matrix_unit import matmul_push_rhs as matmul_push_rhs
-from ..memory.spaces import SemaphoreType as SemaphoreType
-from ..memory.spaces import TpuMemorySpace as MemorySpace
-from ..memory.spaces import dma_semaphore as dma_semaphore
 from ..memory.access import load as _load
 from ..memory.access import store as _store
 from ..memory.constraints import with_memory_space_constraint as with_memory_space_constraint
-from ..core_maps.meshes import create_tensorcore_mesh as create_tensorcore_mesh
+from ..memory.spaces import SemaphoreType as SemaphoreType
+from ..memory.spaces import TpuMemorySpace as MemorySpace
+from ..memory.spaces import dma_semaphore as dma_semaphore
+from ..mlir.building import KernelLoweringError as LoweringException
+from ..operations.transfers import async_copy as async_copy
+from ..operations.transfers import async_remote_copy as async_remote_copy
+from ..operations.transfers import get_barrier_semaphore as get_barrier_semaphore
+from ..operations.transfers import make_async_copy as make_async_copy
+from ..operations.transfers import make_async_remote_copy as make_async_remote_copy
+from ..operations.transfers import sync_copy as sync_copy
+from ..settings.interpret_modes import force_interpret_mode, set_interpret_mode
+from ..settings.interpret_params import InterpretParams as InterpretParams
+from .buffered_refs import BufferedRef as BufferedRef
+from .buffered_refs import BufferedRefBase as BufferedRefBase
+from .buffered_refs import BufferType as BufferType
+from .cores import core_barrier as core_barrier
+from .cores import run_on_first_core as run_on_first_core
+from .info import ChipVersion as ChipVersion
+from .info import Tiling as Tiling
+from .info import TpuInfo as TpuInfo
+from .info import get_tpu_info as get_tpu_info
+from .info import get_tpu_info_for_chip as get_tpu_info_for_chip
+from .matrix_unit import matmul_acc_lhs as matmul_acc_lhs
+from .matrix_unit import matmul_pop as matmul_pop
+from .matrix_unit import matmul_push_rhs as matmul_push_rhs
+from .meshes import create_tensorcore_mesh as create_tensorcore_mesh
 from .packing import einshape as einshape
 from .packing import pack_elementwise as pack_elementwise
 from .packing import stochastic_round as stochastic_round
 from .packing import trace_value as trace_value
 from .packing import unpack_elementwise as unpack_elementwise
+from .parameters import CompilerParams as CompilerParams
+from .parameters import CoreType as CoreType
+from .parameters import GridDimensionSemantics as GridDimensionSemantics
+from .parameters import SideEffectType as SideEffectType
 from .pipelines import emit_pipeline as emit_pipeline
 from .pipelines import emit_pipeline_with_allocations as emit_pipeline_with_allocations
 from .random_numbers import sample_block as sample_block
@@ -39,26 +57,11 @@ from .random_numbers import stateful_bits as stateful_bits
 from .random_numbers import stateful_normal as stateful_normal
 from .random_numbers import stateful_uniform as stateful_uniform
 from .random_numbers import to_pallas_key as to_pallas_key
-from .info import ChipVersion as ChipVersion
-from .info import Tiling as Tiling
-from .info import TpuInfo as TpuInfo
-from .info import get_tpu_info as get_tpu_info
-from .info import get_tpu_info_for_chip as get_tpu_info_for_chip
-from .parameters import CompilerParams as CompilerParams
-from .parameters import CoreType as CoreType
-from .parameters import GridDimensionSemantics as GridDimensionSemantics
-from .parameters import SideEffectType as SideEffectType
 from .vector_unit import bitcast as bitcast
 from .vector_unit import prng_random_bits as prng_random_bits
 from .vector_unit import prng_seed as prng_seed
 from .vector_unit import roll as roll
 from .vector_unit import touch as touch
-from ..operations.transfers import async_copy as async_copy
-from ..operations.transfers import async_remote_copy as async_remote_copy
-from ..operations.transfers import get_barrier_semaphore as get_barrier_semaphore
-from ..operations.transfers import make_async_copy as make_async_copy
-from ..operations.transfers import make_async_remote_copy as make_async_remote_copy
-from ..operations.transfers import sync_copy as sync_copy
 
 __all__ = [
     "ARBITRARY",

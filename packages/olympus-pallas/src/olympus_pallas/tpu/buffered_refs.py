@@ -15,10 +15,11 @@ from olympus_ir.references.indexing import ds
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 
-from ..grids.block_specs import Blocked, BlockSpec, Buffered, Element, Indirect, Squeezed
+from ..grids.block_dims import Blocked, Buffered, Element, Indirect, Squeezed
+from ..grids.block_specs import BlockSpec
 from ..memory.spaces import MemorySpace, SemaphoreType, TpuMemorySpace
-from .info import Tiling
 from ..operations.transfers import make_async_copy
+from .info import Tiling
 
 __all__ = ["BufferType", "BufferedRef", "BufferedRefBase"]
 

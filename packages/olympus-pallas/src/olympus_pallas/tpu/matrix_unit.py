@@ -12,6 +12,8 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.effects import Effect, control_flow_allowed_effects, lowerable_effects
 
+from ..operations.simulated import simulated_primitives
+
 __all__ = [
     "matmul_acc_lhs",
     "matmul_acc_lhs_p",
@@ -24,6 +26,7 @@ __all__ = [
 matmul_push_rhs_p = Primitive("matmul_push_rhs", multiple_results=True)
 matmul_acc_lhs_p = Primitive("matmul_acc_lhs", multiple_results=True)
 matmul_pop_p = Primitive("matmul_pop")
+simulated_primitives.update((matmul_push_rhs_p, matmul_acc_lhs_p, matmul_pop_p))
 
 
 class _MatrixUnitEffect(Effect):

@@ -17,12 +17,13 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.references.indexing import ds
 
-from ..grids.block_specs import Blocked, BlockSpec, Squeezed
-from .buffered_refs import BufferedRef, BufferType
-from ..operations.control import when
+from ..grids.block_dims import Blocked, Squeezed
+from ..grids.block_specs import BlockSpec
 from ..grids.program_ids import inside_grid
+from ..operations.control import when
 from ..operations.scoped import run_scoped
 from ..operations.transfers import make_async_copy
+from .buffered_refs import BufferedRef, BufferType
 
 __all__ = ["emit_pipeline", "emit_pipeline_with_allocations"]
 

@@ -24,6 +24,7 @@ from olympus_ir.types.effects import (
 )
 
 from ..memory.access import ref_and_transforms
+from ..operations.simulated import simulated_primitives
 
 __all__ = [
     "bitcast",
@@ -45,6 +46,7 @@ prng_random_bits_p = Primitive("prng_random_bits")
 touch_p = Primitive("add_dependency", multiple_results=True)
 touch_p.takes_refs = True
 touch_p.spreads_varying = False
+simulated_primitives.update((prng_seed_p, prng_random_bits_p))
 
 
 class _RandomEffect(Effect):

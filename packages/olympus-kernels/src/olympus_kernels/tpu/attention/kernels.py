@@ -17,14 +17,14 @@ import numpy as np
 import olympus_numpy as jnp
 from olympus_ir import lax
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
-
-from olympus_pallas.grids.block_specs import BlockSpec
 from olympus_pallas.calls.pallas_call import pallas_call
-from olympus_pallas.operations.control import when
+from olympus_pallas.grids.block_specs import BlockSpec
 from olympus_pallas.grids.grid_specs import PrefetchScalarGridSpec
-from olympus_pallas.memory.spaces import TpuMemorySpace
 from olympus_pallas.grids.program_ids import num_programs, program_id
+from olympus_pallas.memory.spaces import TpuMemorySpace
+from olympus_pallas.operations.control import when
 from olympus_pallas.tpu.parameters import CompilerParams
+
 from .mask_blocks import FULL, NONE, MaskBlocks
 
 __all__ = [

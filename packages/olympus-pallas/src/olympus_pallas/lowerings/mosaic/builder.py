@@ -15,11 +15,11 @@ from olympus_ir.types.avals import ShapedArray
 from olympus_xla.compiling.lowering import mlir
 from olympus_xla.compiling.lowering.mlir import ir
 
+from ...memory.spaces import MemorySpace, SemaphoreDType, SemaphoreType, TpuMemorySpace
 from ...mlir.attributes import index_type, parsed_type
 from ...mlir.building import BOOL, INT32, KernelBuilder, element_type
 from ...mlir.elementwise import cast
 from ...mlir.tables import mosaic_rules
-from ...memory.spaces import MemorySpace, SemaphoreDType, SemaphoreType, TpuMemorySpace
 
 __all__ = ["MosaicBuilder", "MosaicKernel", "memory_name", "memref_type", "storage_dtype"]
 

@@ -9,12 +9,12 @@ from typing import Any
 from olympus_ir import lax
 from olympus_xla.compiling.lowering import mlir
 
-from ...operations.debugging import debug_check_p
-from ...operations.hints import broadcast_to_p, delay_p, empty_p, multiple_of_p, reciprocal_p
+from ...grids.program_ids import num_programs_p, program_id_p
 from ...mlir.building import element_type
 from ...mlir.elementwise import cast
 from ...mlir.tables import mosaic_rules
-from ...grids.program_ids import num_programs_p, program_id_p
+from ...operations.debugging import debug_check_p
+from ...operations.hints import broadcast_to_p, delay_p, empty_p, multiple_of_p, reciprocal_p
 from ...tpu.vector_unit import bitcast_p, prng_random_bits_p, prng_seed_p, roll_p, touch_p
 from .builder import MosaicBuilder
 from .mathematics import _FLOAT32

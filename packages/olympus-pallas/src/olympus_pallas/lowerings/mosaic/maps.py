@@ -11,11 +11,12 @@ from olympus_ir.programs.olympuspr import Olympuspr
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import ShapedArray
 
-from ...tpu import parameters as tpu_parameters
-from ...grids.block_specs import BlockSpec
-from ...grids.grid_specs import INDEX_DTYPE, GridMapping, block_mapping
+from ...core_maps.meshes import Mesh
+from ...grids.block_specs import BlockSpec, block_mapping
+from ...grids.grid_mappings import INDEX_DTYPE, GridMapping
 from ...mlir.building import KernelLoweringError
-from ...core_maps.meshes import Mesh, TensorCoreMesh
+from ...tpu import parameters as tpu_parameters
+from ...tpu.meshes import TensorCoreMesh
 from .module import lower_call
 
 __all__ = ["lower_map"]

@@ -16,11 +16,11 @@ from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
 
+from ...memory.access import load_p, swap_p
 from ...mlir.attributes import i32_array
 from ...mlir.building import INT32, KernelLoweringError, element_type, is_float
 from ...mlir.elementwise import cast
 from ...mlir.tables import mosaic_rules
-from ...memory.access import load_p, swap_p
 from .builder import MosaicBuilder, memref_type, storage_dtype
 
 __all__ = [

@@ -18,8 +18,9 @@ from olympus_xla.compiling.lowering import mlir
 from olympus_xla.compiling.lowering.mlir import ir
 
 from ... import tpu
-from ...grids.block_specs import BoundedSlice, Element, Indirect
-from ...grids.grid_specs import BlockMapping, GridMapping, dynamic_grid_dim
+from ...grids.block_dims import BoundedSlice, Element, Indirect
+from ...grids.block_mappings import BlockMapping
+from ...grids.grid_mappings import GridMapping, dynamic_grid_dim
 from ...mlir.attributes import bytecode, parsed_type, type_attribute, use_dialect
 from ...mlir.building import BOOL, INT32, KernelLoweringError
 from ...mlir.elementwise import cast

@@ -12,7 +12,12 @@ from ...mlir.attributes import type_attribute
 from ...mlir.building import element_type
 from ...mlir.tables import mosaic_rules
 from ...tpu.matrix_unit import matmul_acc_lhs_p, matmul_pop_p, matmul_push_rhs_p
-from ...tpu.packing import (pack_elementwise_p, stochastic_round_p, trace_value_p, unpack_elementwise_p)
+from ...tpu.packing import (
+    pack_elementwise_p,
+    stochastic_round_p,
+    trace_value_p,
+    unpack_elementwise_p,
+)
 from .builder import MosaicBuilder
 
 

@@ -12,12 +12,20 @@ from olympus_ir.programs.olympuspr import Olympuspr, close_olympuspr, constants_
 from olympus_ir.trees import pytrees
 from olympus_xla.compiling.lowering import mlir
 
+from ...memory.spaces import SemaphoreDType, SemaphoreType
 from ...mlir.attributes import i32_array
 from ...mlir.building import INT32, KernelLoweringError, element_type
 from ...mlir.tables import mosaic_rules
-from ...memory.spaces import SemaphoreDType, SemaphoreType
 from ...operations.scoped import run_scoped_p
-from ...operations.transfers import (DeviceIdType, dma_start_p, dma_wait_p, get_barrier_semaphore_p, semaphore_read_p, semaphore_signal_p, semaphore_wait_p)
+from ...operations.transfers import (
+    DeviceIdType,
+    dma_start_p,
+    dma_wait_p,
+    get_barrier_semaphore_p,
+    semaphore_read_p,
+    semaphore_signal_p,
+    semaphore_wait_p,
+)
 from .builder import MosaicBuilder, memory_name, memref_type
 from .memory import MosaicRef, memref_of, ref_of, viewed
 

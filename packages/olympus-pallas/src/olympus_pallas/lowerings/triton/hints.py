@@ -11,13 +11,21 @@ import numpy as np
 from olympus_ir import lax
 from olympus_xla.compiling.lowering import mlir
 
-from ...operations.debugging import debug_check_p
-from ...operations.hints import (broadcast_to_p, debug_barrier_p, elementwise_inline_asm_p, empty_p, max_contiguous_p, multiple_of_p, reciprocal_p)
+from ...grids.program_ids import num_programs_p, program_id_p
 from ...mlir.attributes import i32_array
 from ...mlir.building import element_type, is_unsigned
 from ...mlir.elementwise import divide
 from ...mlir.tables import triton_rules
-from ...grids.program_ids import num_programs_p, program_id_p
+from ...operations.debugging import debug_check_p
+from ...operations.hints import (
+    broadcast_to_p,
+    debug_barrier_p,
+    elementwise_inline_asm_p,
+    empty_p,
+    max_contiguous_p,
+    multiple_of_p,
+    reciprocal_p,
+)
 from .builder import TritonBuilder
 
 

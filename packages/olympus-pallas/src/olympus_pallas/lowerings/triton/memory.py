@@ -12,11 +12,11 @@ from olympus_ir.references import primitives as references
 from olympus_ir.trees import pytrees
 from olympus_xla.compiling.lowering import mlir
 
+from ...memory.access import AtomicOpType, atomic_cas_p, atomic_rmw_p, load_p, swap_p
 from ...mlir.attributes import i32_array
 from ...mlir.building import KernelLoweringError, element_type, is_float, is_unsigned
 from ...mlir.elementwise import cast
 from ...mlir.tables import triton_rules
-from ...memory.access import AtomicOpType, atomic_cas_p, atomic_rmw_p, load_p, swap_p
 from .builder import TritonBuilder, pointer_type
 from .views import Places, TritonRef, place, storage_dtype
 

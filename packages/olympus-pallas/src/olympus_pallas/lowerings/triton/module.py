@@ -12,8 +12,9 @@ from olympus_xla.compiling.lowering import mlir
 from olympus_xla.compiling.lowering.mlir import ir
 
 from ... import triton
-from ...grids.block_specs import Blocked, BoundedSlice, Indirect
-from ...grids.grid_specs import BlockMapping, GridMapping
+from ...grids.block_dims import Blocked, BoundedSlice, Indirect
+from ...grids.block_mappings import BlockMapping
+from ...grids.grid_mappings import GridMapping
 from ...mlir.attributes import bytecode, parsed_type, type_attribute, use_dialect
 from ...mlir.building import INT32, KernelLoweringError
 from ...mlir.elementwise import cast

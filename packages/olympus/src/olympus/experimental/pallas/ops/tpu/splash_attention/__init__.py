@@ -1,8 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention with sparse masks."""
 
-from olympus_kernels.tpu.attention.masks import (CausalMask, FullMask, LocalMask, Mask, MultiHeadMask, NumpyMask, make_causal_mask, make_local_attention_mask, make_random_mask)
-from olympus_kernels.tpu.attention.splash import (BlockSizes, QKVLayout, SegmentIds, make_masked_mha_reference, make_masked_mqa_reference, make_splash_mha, make_splash_mha_single_device, make_splash_mqa, make_splash_mqa_single_device)
+from olympus_kernels.tpu.attention.masks import (
+    CausalMask,
+    FullMask,
+    LocalMask,
+    Mask,
+    MultiHeadMask,
+    NumpyMask,
+    make_causal_mask,
+    make_local_attention_mask,
+    make_random_mask,
+)
+from olympus_kernels.tpu.attention.splash import (
+    BlockSizes,
+    QKVLayout,
+    SegmentIds,
+    make_masked_mha_reference,
+    make_masked_mqa_reference,
+    make_splash_mha,
+    make_splash_mha_single_device,
+    make_splash_mqa,
+    make_splash_mqa_single_device,
+)
 
 __all__ = [
     "BlockSizes",

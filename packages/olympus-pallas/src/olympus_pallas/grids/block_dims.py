@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dimensions of blocks, and the number of buffers of an operand."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import TypeAlias
+
+__all__ = [
+    "BlockDim",
+    "Blocked",
+    "BoundedSlice",
+    "Buffered",
+    "Element",
+    "Indirect",
+    "RevisitMode",
+    "Squeezed",
+    "block_size",
+    "squeezed",
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Blocked:
+    """A dimension in blocks of one size; the index map counts blocks.
+
+    Args:
+      block_size: how many elements a block has along the dimension.
+    """
+
+    block_size: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Element:
+    """A dimension in windows of one size; the index map counts elements, so windows may overlap.
+
+    Args:
+      block_size: how many elements a window has along the dimension.
+      padding: how many elements the array seems to have before its first and after its last.
+    """
+
+    block_size: int
+    padding: tuple[int, int] = (0, 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Squeezed:
+    """A dimension of which a program sees one index and that the reference does not have."""
+
+
+@dataclasses.dataclass(frozen=True)
+class BoundedSlice:
+    """A dimension of which a program sees a slice, whose size the index map says.
+
+    Args:
+      block_size: the largest size.
+    """
+
+    block_size: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Indirect:
+    """A dimension of which a program sees elements at indices that the index map gives.
+
+    Args:
+      block_size: how many there are.
+    """
+
+    block_size: int
+
+
+BlockDim: TypeAlias = Element | Squeezed | Blocked | BoundedSlice | Indirect
+squeezed = Squeezed()
+
+
+class RevisitMode(enum.Enum):
+    """When a block that the pipeline has left may be visited again."""
+
+    IMMEDIATE = "immediate"
+    ANY = "any"
+
+
+@dataclasses.dataclass(frozen=True)
+class Buffered:
+    """How many buffers the pipeline has for an operand.
+
+    Args:
+      buffer_count: the number of buffers.
+      use_lookahead: whether blocks are fetched as soon as a buffer is free.
+      revisit: when a block may be visited again.
+    """
+
+    buffer_count: int
+    use_lookahead: bool = False
+    revisit: RevisitMode | None = None
+
+
+def block_size(dim: BlockDim) -> int:
+    """How many elements of a dimension a block has."""
+    return 1 if isinstance(dim, Squeezed) else dim.block_size

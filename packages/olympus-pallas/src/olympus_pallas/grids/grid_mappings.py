@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Grids for operands of given types: the parameter ``grid_mapping`` of ``pallas_call``."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.references.types import AbstractRef
+from olympus_ir.types.avals import ShapedArray
+
+from .block_mappings import BlockMapping
+
+__all__ = ["INDEX_DTYPE", "GridMapping", "dynamic_grid_dim"]
+
+
+INDEX_DTYPE = np.dtype(np.int32)
+
+
+class DynamicGridDim:
+    """Stands for the size of a dimension of the grid that is an operand."""
+
+    def __repr__(self) -> str:
+        return "DynamicGridDim"
+
+
+dynamic_grid_dim = DynamicGridDim()
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class GridMapping:
+    """A grid of programs and the blocks that they see, for operands of given types.
+
+    Attributes:
+      grid: the sizes; `dynamic_grid_dim` for those that are operands.
+      grid_names: names of the dimensions, where they have some.
+      block_mappings: one for each input that is cut, then one for each output.
+      index_map_tree: the structure of the arguments of index maps.
+      index_map_avals: their types: indices, then references to prefetched scalars.
+      vmapped_dims: the dimensions that `vmap` has added, which `program_id` does not count.
+      scratch_avals: the types of the references to scratch buffers.
+      num_index_operands: how many operands are prefetched scalars.
+      num_inputs: how many inputs are cut into blocks.
+      num_outputs: how many outputs there are.
+      get_grid_indices: how index maps get their indices, where not from the grid.
+      local_grid_env: what `program_id` sees, where not the grid.
+      debug: whether to print what comes of it.
+    """
+
+    grid: tuple[Any, ...]
+    grid_names: tuple[Any, ...] | None
+    block_mappings: tuple[BlockMapping, ...]
+    index_map_tree: Any
+    index_map_avals: tuple[Any, ...]
+    vmapped_dims: tuple[int, ...]
+    scratch_avals: tuple[Any, ...]
+    num_index_operands: int
+    num_inputs: int
+    num_outputs: int
+    get_grid_indices: Callable[..., Any] | None = None
+    local_grid_env: Callable[..., Any] | None = None
+    debug: bool = False
+
+    def __repr__(self) -> str:
+        return f"GridMapping(grid={self.grid}, block_mappings={self.block_mappings})"
+
+    def replace(self, **changes: Any) -> GridMapping:
+        """The same with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+    @property
+    def static_grid(self) -> tuple[int, ...]:
+        """The sizes, all of which must be known.
+
+        Raises:
+          ValueError: where some are operands.
+        """
+        if self.num_dynamic_grid_bounds:
+            raise ValueError(f"Expected a grid with fully static bounds, got {self.grid}")
+        return self.grid
+
+    @property
+    def num_dynamic_grid_bounds(self) -> int:
+        return sum(size is dynamic_grid_dim for size in self.grid)
+
+    @property
+    def num_scratch_operands(self) -> int:
+        return len(self.scratch_avals)
+
+    @property
+    def own_dims(self) -> tuple[int, ...]:
+        """The dimensions of the grid that the user asked for."""
+        return tuple(dim for dim in range(len(self.grid)) if dim not in self.vmapped_dims)
+
+    @property
+    def block_mappings_output(self) -> tuple[BlockMapping, ...]:
+        return self.block_mappings[self.num_inputs :]
+
+    @property
+    def in_shapes(self) -> list[ShapedArray]:
+        """The types of the inputs, those that are prefetched first."""
+        prefetched = [
+            aval.inner_aval for aval in self.index_map_avals if isinstance(aval, AbstractRef)
+        ]
+        return [*prefetched, *(m.array_aval for m in self.block_mappings[: self.num_inputs])]
+
+    @property
+    def out_shapes(self) -> list[ShapedArray]:
+        """The types of the outputs."""
+        return [mapping.array_aval for mapping in self.block_mappings_output]
+
+    # The kernel's operands: prefetched scalars, inputs and outputs, scratch buffers.
+
+    @property
+    def slice_index_ops(self) -> slice:
+        return slice(0, self.num_index_operands)
+
+    @property
+    def slice_block_ops(self) -> slice:
+        start = self.num_index_operands
+        return slice(start, start + self.num_inputs + self.num_outputs)
+
+    @property
+    def slice_scratch_ops(self) -> slice:
+        start = self.num_index_operands + self.num_inputs + self.num_outputs
+        return slice(start, start + self.num_scratch_operands)
+
+    def check_invariants(self) -> None:
+        """Checks that the numbers of operands fit together; an error is ours."""
+        assert len(self.block_mappings) == self.num_inputs + self.num_outputs, self
+        assert len(self.index_map_avals) == len(self.grid) + self.num_index_operands, self
+        for mapping in self.block_mappings:
+            assert len(mapping.block_shape) == mapping.array_aval.ndim, mapping
+            assert len(mapping.index_map_jaxpr.in_avals) == len(self.index_map_avals), mapping

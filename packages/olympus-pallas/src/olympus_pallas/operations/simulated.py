@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that run on simulated cores, since array programs cannot interpret them.
+
+An array program runs the programs of a grid one after another on one device. It has no other
+devices, no threads that run side by side, and no state of a core that outlives an operation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_ir.programs.olympuspr import Olympuspr, olympusprs_in_params
+from olympus_ir.programs.primitives import Primitive
+
+from .scoped import get_global_p
+from .thread_effects import ThreadEffect
+from .transfers import communicates, get_barrier_semaphore_p
+
+__all__ = ["needs_simulation", "simulated_primitives"]
+
+#: Primitives that work on the state of a core; the module that defines a primitive adds it.
+simulated_primitives: set[Primitive] = {get_barrier_semaphore_p, get_global_p}
+
+_KEYS_OF_CORES = ("pallas_tpu", "_pallas_stateful")
+
+
+def needs_simulation(program: Olympuspr) -> bool:
+    """Returns whether a kernel runs on simulated cores only."""
+    return (
+        communicates(program)
+        or any(isinstance(effect, ThreadEffect) for effect in program.effects)
+        or _uses_cores(program)
+    )
+
+
+def _uses_cores(program: Olympuspr) -> bool:
+    return any(
+        equation.primitive in simulated_primitives
+        or any(_is_key_of_core(atom.aval) for atom in equation.invars)
+        or any(map(_uses_cores, olympusprs_in_params(equation.params)))
+        for equation in program.eqns
+    )
+
+
+def _is_key_of_core(aval: Any) -> bool:
+    """Returns whether a value is a random key whose bits the generator of a core makes."""
+    implementation = getattr(getattr(aval, "dtype", None), "implementation", None)
+    return implementation is not None and implementation.name in _KEYS_OF_CORES

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops whose iterations run in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from olympus_ir import lax
+
+from ..grids.sizes import cdiv
+
+__all__ = ["parallel_loop"]
+
+
+def parallel_loop(
+    lower: Any, upper: Any, step: Any = 1, *, unroll: int = 1, carry: Any = None
+) -> Callable[[Callable[..., Any]], Any]:
+    """Runs the decorated function for numbers of a range, in an order that does not matter.
+
+    Args:
+      lower: the first number.
+      upper: the number before which it ends.
+      step: the distance between the numbers.
+      unroll: how many runs are written out in one step of the loop.
+      carry: what is passed on from run to run, at first. With it, the function takes the number and
+        the carry, and returns the next one.
+
+    Returns:
+      A decorator that runs the loop at once, and gives the last carry.
+    """
+
+    def run(body: Callable[..., Any]) -> Any:
+        def one(number: Any, value: Any) -> Any:
+            index = lower + number * step
+            if carry is None:
+                body(index)
+                return None
+            return body(index, value)
+
+        return lax.fori_loop(0, cdiv(upper - lower, step), one, carry, unroll=unroll)
+
+    return run

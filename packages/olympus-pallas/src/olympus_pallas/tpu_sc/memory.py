@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gathers, scatters and atomic additions in the memory of a subcore."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as jnp
+from olympus_ir import lax
+
+from ..memory import access
+
+__all__ = [
+    "addupdate",
+    "addupdate_compressed",
+    "addupdate_scatter",
+    "load_expanded",
+    "load_gather",
+    "store_compressed",
+    "store_scatter",
+]
+
+
+def load_gather(ref: Any, indices: Sequence[Any], *, mask: Any | None = None) -> Any:
+    """Reads elements at indices.
+
+    Args:
+      ref: the reference.
+      indices: for each dimension an array of indices, all of one shape.
+      mask: which of them are read; the others are what memory holds that nobody has written.
+    """
+    return access.load(ref.at[tuple(indices)], mask=mask)
+
+
+def store_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any | None = None) -> None:
+    """Writes elements at indices, of which none stands twice.
+
+    Args:
+      ref: the reference.
+      indices: for each dimension an array of indices, all of one shape.
+      x: the values.
+      mask: which of them are written.
+    """
+    if mask is None:
+        ref[tuple(indices)] = x
+    else:
+        access.store(ref.at[tuple(indices)], x, mask=mask)
+
+
+def addupdate(ref: Any, x: Any) -> None:
+    """Adds to a reference, in one step.
+
+    Args:
+      ref: the reference.
+      x: an array of its shape.
+    """
+    access.atomic_add(ref, (), x)
+
+
+def addupdate_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any | None = None) -> None:
+    """Adds to elements at indices, as often as they stand there, in one step.
+
+    Args:
+      ref: the reference.
+      indices: for each dimension an array of indices, all of one shape.
+      x: the values.
+      mask: which of them are added.
+    """
+    access.atomic_add(ref, tuple(indices), x, mask=mask)
+
+
+def _compressed(mask: Any) -> Any:
+    """Where elements go when those under a mask come first."""
+    chosen = lax.convert_element_type(mask, np.int32)
+    others = lax.sub(np.int32(1), chosen)
+    before = lax.sub(lax.cumsum(chosen), np.int32(1))
+    after = lax.sub(lax.add(jnp.sum(chosen, dtype=np.int32), lax.cumsum(others)), np.int32(1))
+    return lax.select_n(mask, after, before)
+
+
+def load_expanded(ref: Any, *, mask: Any) -> Any:
+    """Reads as many elements as a mask has places, in order, and puts them there.
+
+    Args:
+      ref: the reference, of one dimension.
+      mask: the places.
+
+    Returns:
+      An array of the mask's shape; elsewhere is what memory holds that nobody has written.
+    """
+    return access.load(ref.at[_compressed(mask)], mask=mask)
+
+
+def store_compressed(ref: Any, x: Any, *, mask: Any) -> None:
+    """Writes the elements under a mask, one after the other, from the beginning.
+
+    Args:
+      ref: the reference, of one dimension.
+      x: the values.
+      mask: which of them are written.
+    """
+    access.store(ref.at[_compressed(mask)], x, mask=mask)
+
+
+def addupdate_compressed(ref: Any, x: Any, *, mask: Any) -> None:
+    """Adds the elements under a mask, one after the other, from the beginning, in one step.
+
+    Args:
+      ref: the reference, of one dimension.
+      x: the values.
+      mask: which of them are added.
+    """
+    access.atomic_add(ref, (_compressed(mask),), x, mask=mask)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations between the subcores of a sparse core: barriers, and atomic addition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.effects import read_effect, write_effect
+
+from ..memory.access import ref_and_transforms
+from ..operations.thread_effects import thread_effect
+
+__all__ = ["fetch_and_add", "fetch_and_add_p", "subcore_barrier", "subcore_barrier_p"]
+
+subcore_barrier_p = Primitive("subcore_barrier", multiple_results=True)
+fetch_and_add_p = Primitive("fetch_and_add")
+fetch_and_add_p.takes_refs = True
+fetch_and_add_p.spreads_varying = False
+
+
+@subcore_barrier_p.def_effectful_abstract_eval
+def _barrier_types() -> Any:
+    return (), frozenset({thread_effect})
+
+
+@fetch_and_add_p.def_effectful_abstract_eval
+def _fetch_types(ref: Any, value: Any, subcore: Any) -> Any:
+    if ref.inner_aval.shape not in ((), (1,)):
+        raise ValueError(f"fetch_and_add works on one number, got {ref}")
+    return (
+        ShapedArray(ref.inner_aval.shape, ref.inner_aval.dtype),
+        frozenset({thread_effect, read_effect, write_effect}),
+    )
+
+
+def subcore_barrier() -> None:
+    """Waits until all subcores of the same core have come here."""
+    subcore_barrier_p.bind()
+
+
+def fetch_and_add(x_ref: Any, value: Any, *, subcore_id: Any) -> Any:
+    """Adds to a number in another subcore's memory, in one step.
+
+    Args:
+      x_ref: a reference to one number in scalar memory, whole.
+      value: what is added.
+      subcore_id: the other subcore, of the same core.
+
+    Returns:
+      What was there.
+
+    Raises:
+      ValueError: where ``x_ref`` is a view of a larger one.
+    """
+    ref, transforms = ref_and_transforms("fetch_and_add", x_ref)
+    if transforms:
+        raise ValueError("fetch_and_add works on whole references, not on views")
+    value = lax.convert_element_type(value, ref.dtype)
+    subcore = lax.convert_element_type(subcore_id, np.int32)
+    return fetch_and_add_p.bind(ref, value, subcore)
