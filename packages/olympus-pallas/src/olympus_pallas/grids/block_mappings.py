@@ -14,10 +14,10 @@ import numpy as np
 
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, DebugInfo
 from olympus_ir.programs.staging import trace_to_olympuspr
-from olympus_ir.references.types import AbstractRef
 from olympus_ir.trees.flattening import FlatFunction, function_source
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.references import AbstractRef
 
 from ..memory.spaces import MemorySpace
 from .block_dims import (

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.references.types import AbstractRef
 from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.references import AbstractRef
 
 from .block_mappings import BlockMapping
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_xla import backends
+from olympus_xla.platforms import backends
 
 from ..core_maps.meshes import Mesh
 from ..memory.spaces import TpuMemorySpace
