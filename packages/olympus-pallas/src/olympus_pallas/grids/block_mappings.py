@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from olympus_ir.programs.olympuspr import ClosedOlympuspr, DebugInfo
+from olympus_ir.diagnostics.debug_info import DebugInfo
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.trees.flattening import FlatFunction, function_source
 from olympus_ir.types import dtypes
