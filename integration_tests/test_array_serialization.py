@@ -15,15 +15,15 @@ import pytest
 
 import olympus
 from olympus.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
-from olympus_ir.trees import pytrees
-from olympus_xla.array_serialization.specs import (
+from olympus_export.array_serialization.specs import (
     get_tensorstore_spec,
     is_remote_storage,
     merge_nested_ts_specs,
     verify_tensorstore_spec,
 )
-from olympus_xla.array_serialization.stores import async_serialize
-from olympus_xla.array_serialization.trees import tree_from_bytes, tree_to_bytes
+from olympus_export.array_serialization.stores import async_serialize
+from olympus_export.array_serialization.trees import tree_from_bytes, tree_to_bytes
+from olympus_ir.trees import pytrees
 
 # ---- specs: what JAX 0.10.2 gives ----
 

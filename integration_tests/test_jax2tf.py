@@ -10,7 +10,7 @@ import pytest
 
 import olympus
 import olympus.numpy as jnp
-from olympus_xla.jax2tf import convert
+from olympus_export.jax2tf import convert
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 import olympus_numpy as jnp
 from olympus_autodiff import grad
 from olympus_batching import vmap
+from olympus_export import DisabledSafetyCheck, export
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_kernels.tpu.attention import flash, masks, splash
 from olympus_kernels.tpu.attention.mask_blocks import FULL, NONE, PARTIAL, mask_blocks
@@ -22,7 +23,6 @@ from olympus_kernels.tpu.attention.masks import (
 )
 from olympus_pallas import tpu
 from olympus_xla import jit
-from olympus_xla.export import DisabledSafetyCheck, export
 
 SHAPE = (32, 48)
 

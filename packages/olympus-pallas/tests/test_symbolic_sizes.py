@@ -6,11 +6,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from olympus_export import export
 from olympus_ir import ShapeDtypeStruct
 from olympus_ir.symbolic import symbolic_shape
 from olympus_pallas import BlockSpec, cdiv, num_programs, pallas_call, program_id
 from olympus_xla import jit
-from olympus_xla.export import export
 
 F32 = np.dtype(np.float32)
 

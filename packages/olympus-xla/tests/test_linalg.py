@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from olympus_ir.lax import linalg
 from olympus_ir.settings import config
-from olympus_xla import export, jit
+from olympus_xla import jit
 
 
 def draw(shape, dtype=np.float32):
@@ -145,27 +143,6 @@ def test_singular_values_on_tpus():
 def test_several_platforms():
     lowered = jit(linalg.eigh).lower(draw((3, 3)), lowering_platforms=("cpu", "cuda", "tpu"))
     assert lowered.compiler_ir().operation.verify()
-
-
-_EXPORTED_ELSEWHERE = """
-import sys
-import numpy as np
-from olympus_xla import export
-x = np.array([[2, 1], [1, 2]], np.float32)
-exported = export.deserialize(open(sys.argv[1], "rb").read())
-print(np.asarray(exported.call(x)).round(3).tolist())
-"""
-
-
-def test_exported_programs_bring_routines_with_them(tmp_path):
-    # In a process that has compiled no linear algebra of its own.
-    x = np.array([[2, 1], [1, 2]], np.float32)
-    serialized = export.export(jit(lambda x: linalg.eigh(x)[1]))(x).serialize()
-    path = tmp_path / "exported"
-    path.write_bytes(serialized)
-    command = [sys.executable, "-c", _EXPORTED_ELSEWHERE, str(path)]
-    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    assert found.stdout.strip() == "[1.0, 3.0]"
 
 
 def test_batches_stay_on_their_devices():

@@ -2,7 +2,7 @@
 """Export of functions as StableHLO, to be called in another process or by another runtime."""
 
 import olympus_random as _random  # noqa: F401 - exported functions may have typed keys
-from olympus_xla.export import (
+from olympus_export import (
     DisabledSafetyCheck,
     Exported,
     SymbolicScope,

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from olympus_export import export
 from olympus_xla.calls.jit import jit
-from olympus_xla.export import export
 
 __all__ = ["lower_as_mlir"]
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions for TensorFlow's programs, and TensorFlow's functions in programs of ours."""
 
-from olympus_xla.exported import DisabledSafetyCheck
-from olympus_xla.jax2tf import (
+from olympus_export import DisabledSafetyCheck
+from olympus_export.jax2tf import (
     PolyShape,
     call_tf,
     convert,

@@ -3,7 +3,7 @@
 
 import sys
 
-from olympus_xla.ir_files import (
+from olympus_export.ir_files import (
     main,
     olympus_to_hlo,
     olympus_to_ir,

@@ -23,7 +23,7 @@ LoweringRule = Callable[..., Any]
 lowering_rules: RuleTable[LoweringRule] = RuleTable(
     "lowering",
     package="olympus_xla",
-    folder="compiling/lowering/rules",
+    folder="compiling.lowering.rules",
     missing="MLIR translation rule for primitive '{}' not found",
 )
 
@@ -36,7 +36,6 @@ _RULES_ON_DEMAND = (
     "constraints",
     "custom_partitioning",
     "convolution",
-    "export",
     "ffi",
     "fft",
     "inspection",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pytrees of arrays in folders."""
 
-from olympus_xla.array_serialization.pytree import (
+from olympus_export.array_serialization.pytree import (
     load,
     load_pytreedef,
     nonblocking_load,

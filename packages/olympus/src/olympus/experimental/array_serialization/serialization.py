@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of many devices and processes in files, written while the program goes on."""
 
-from olympus_xla.array_serialization.manager import (
+from olympus_export.array_serialization.manager import (
     AsyncManager,
     BarrierTimeoutError,
     GlobalAsyncCheckpointManager,

@@ -3,13 +3,13 @@
 
 from typing import Any
 
-from olympus_xla.array_serialization.specs import (
+from olympus_export.array_serialization.specs import (
     get_tensorstore_spec,
     is_remote_storage,
     merge_nested_ts_specs,
     verify_tensorstore_spec,
 )
-from olympus_xla.array_serialization.stores import (
+from olympus_export.array_serialization.stores import (
     async_deserialize,
     async_serialize,
     combine_kvstores,

@@ -6,13 +6,19 @@ import pickle
 import numpy as np
 import pytest
 
+from olympus_export.executables import deserialize_and_load, serialize
+from olympus_export.ir_files import (
+    main,
+    olympus_to_hlo,
+    olympus_to_ir,
+    olympus_to_tf,
+    parse_shape_str,
+)
 from olympus_ir import lax
 from olympus_ir.lax.callbacks import pure_callback
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_sharding import NamedSharding, PartitionSpec
 from olympus_xla import device_put, jit
-from olympus_xla.executable_files import deserialize_and_load, serialize
-from olympus_xla.ir_files import main, olympus_to_hlo, olympus_to_ir, olympus_to_tf, parse_shape_str
 
 F32 = np.float32
 X = np.arange(3, dtype=F32)
@@ -62,7 +68,7 @@ def test_in_another_process(tmp_path, run_python):
     printed = run_python(
         "import os, pickle\n"
         "import numpy as np\n"
-        "from olympus_xla.executable_files import deserialize_and_load\n"
+        "from olympus_export.executables import deserialize_and_load\n"
         "loaded = deserialize_and_load(*pickle.load(open(os.environ['FILE'], 'rb')))\n"
         "print(loaded(np.zeros(3, np.float32)).tolist())\n",
         FILE=str(path),

@@ -20,44 +20,26 @@ from typing import Any
 
 from olympus_autodiff import vjp
 from olympus_ir.settings import config_flags
-from olympus_ir.symbolic import (
-    SymbolicScope,
-    is_symbolic_dim,
-    symbolic_args_specs,
-    symbolic_shape,
-)
+from olympus_ir.symbolic import is_symbolic_dim
 from olympus_ir.trees import pytrees
 from olympus_ir.types.dtypes import tangent_dtype
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
+from olympus_xla.calls import stages
+from olympus_xla.calls.jit import jit
+from olympus_xla.compiling import compilation
+from olympus_xla.compiling.lowering import mlir
+from olympus_xla.compiling.placement import Placement, resolve_placement
+from olympus_xla.platforms.backends import default_device
 
-from .calls import stages
-from .calls.jit import jit
-from .compiling import compilation
-from .compiling.lowering import mlir
-from .compiling.placement import Placement, resolve_placement
-from .export_serialization import (
-    deserialize,
-    register_namedtuple_serialization,
-    register_pytree_node_serialization,
-)
-from .exported import DisabledSafetyCheck, Exported, path_of
-from .platforms.backends import default_device
+from .exported import Exported, path_of
+from .safety_checks import DisabledSafetyCheck
 from .stable_targets import check_custom_calls
 
 __all__ = [
-    "DisabledSafetyCheck",
-    "Exported",
-    "SymbolicScope",
     "default_export_platform",
-    "deserialize",
     "export",
-    "is_symbolic_dim",
     "maximum_supported_calling_convention_version",
     "minimum_supported_calling_convention_version",
-    "register_namedtuple_serialization",
-    "register_pytree_node_serialization",
-    "symbolic_args_specs",
-    "symbolic_shape",
 ]
 
 minimum_supported_calling_convention_version = 9

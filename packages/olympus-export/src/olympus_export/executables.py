@@ -10,14 +10,13 @@ from typing import Any
 
 from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr, Var
-
-from ._jaxlib import deserialize_executable, is_description, serialize_executable
-from .arrays.transfer import put_leaf
-from .calls import stages
-from .calls.dispatch import Executable, compile_options
-from .compiling import compilation
-from .compiling.placement import Placement
-from .platforms import backends
+from olympus_xla._jaxlib import deserialize_executable, is_description, serialize_executable
+from olympus_xla.arrays.transfer import put_leaf
+from olympus_xla.calls import stages
+from olympus_xla.calls.dispatch import Executable, compile_options
+from olympus_xla.compiling import compilation
+from olympus_xla.compiling.placement import Placement
+from olympus_xla.platforms import backends
 
 __all__ = ["deserialize_and_load", "serialize"]
 

@@ -10,8 +10,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..platforms import backends
-from ..processes.distributed import wait_at_barrier
+from olympus_xla.platforms import backends
+from olympus_xla.processes.distributed import wait_at_barrier
+
 from .specs import get_tensorstore_spec as spec_of_path
 from .specs import is_remote_storage
 from .stores import async_serialize, run_deserialization

@@ -16,9 +16,11 @@ from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
+from olympus_xla.calls.jit import jit
 
-from ..calls.jit import jit
-from ..export import DisabledSafetyCheck, Exported, export
+from ..functions.exported import Exported
+from ..functions.exporting import export
+from ..functions.safety_checks import DisabledSafetyCheck
 from ._tensorflow import tf, xla_operations, xla_sharding
 from .shapes import PolyShape, as_text
 

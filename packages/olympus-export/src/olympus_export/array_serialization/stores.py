@@ -12,11 +12,11 @@ import numpy as np
 
 from olympus_ir.types import dtypes
 from olympus_sharding.shardings.behavior import Sharding
+from olympus_xla.arrays.assembly import make_array_from_single_device_arrays
+from olympus_xla.arrays.layouts import Format
+from olympus_xla.arrays.transfer import device_put
+from olympus_xla.platforms import backends
 
-from ..arrays.assembly import make_array_from_single_device_arrays
-from ..arrays.layouts import Format
-from ..arrays.transfer import device_put
-from ..platforms import backends
 from ._tensorstore import ts
 from .specs import chunk_metadata, merge_nested_ts_specs
 

@@ -25,10 +25,10 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.pytree_prefix import broadcast_prefix
 from olympus_ir.types import dtypes
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
+from olympus_xla.arrays.transfer import device_put
+from olympus_xla.platforms import backends
+from olympus_xla.processes import multihost
 
-from ..arrays.transfer import device_put
-from ..platforms import backends
-from ..processes import multihost
 from .specs import get_tensorstore_spec, is_remote_storage, merge_nested_ts_specs
 from .stores import ByteLimiter, async_deserialize, async_serialize, combine_kvstores
 from .trees import tree_from_bytes, tree_to_bytes

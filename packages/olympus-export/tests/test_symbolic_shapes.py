@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from olympus_autodiff import grad, vjp
+from olympus_export import deserialize, export
 from olympus_ir import lax
 from olympus_ir.programs.make import eval_shape, make_olympuspr
 from olympus_ir.symbolic import max_dim, symbolic_args_specs, symbolic_shape
@@ -12,7 +13,6 @@ from olympus_ir.symbolic.solving import UnexpectedDimVar
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_xla import jit
-from olympus_xla.export import deserialize, export
 
 F32 = np.float32
 RNG = np.random.default_rng(0)

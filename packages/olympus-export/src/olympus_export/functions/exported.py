@@ -12,50 +12,18 @@ from olympus_autodiff.tables import jvp_rules
 from olympus_batching.tables import batching_rules
 from olympus_ir.programs.primitives import instruction
 from olympus_ir.reference import reference_rules
+from olympus_ir.symbolic.expressions import evaluate
+from olympus_ir.symbolic.solving import solve
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import get_aval
 from olympus_sharding import NamedSharding
+from olympus_xla._jaxlib import GSPMDSharding
+from olympus_xla.compiling.lowering import mlir
 
-from ._jaxlib import GSPMDSharding
+from .safety_checks import DisabledSafetyCheck
+from .writing import serialize
 
-__all__ = ["DisabledSafetyCheck", "Exported", "call_exported_p"]
-
-
-class DisabledSafetyCheck:
-    """A check of exported functions that shall not be made."""
-
-    __slots__ = ("_impl",)
-
-    def __init__(self, _impl: str) -> None:
-        self._impl = _impl
-
-    @classmethod
-    def platform(cls) -> DisabledSafetyCheck:
-        """Allows a call on platforms other than those the function was exported for."""
-        return cls("platform")
-
-    @classmethod
-    def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
-        """Allows a custom call whose target gives no guarantee to stay as it is.
-
-        Args:
-          target_name: the name of the foreign function.
-        """
-        return cls(f"custom_call:{target_name}")
-
-    def is_custom_call(self) -> str | None:
-        """The name of the foreign function that is allowed; None for other checks."""
-        kind, _, target = self._impl.partition(":")
-        return target if kind == "custom_call" else None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DisabledSafetyCheck) and self._impl == other._impl
-
-    def __hash__(self) -> int:
-        return hash(self._impl)
-
-    def __repr__(self) -> str:
-        return self._impl
+__all__ = ["Exported", "call_exported_p"]
 
 
 class Exported:
@@ -164,16 +132,12 @@ class Exported:
     def solution(self) -> Any:
         """How the dimension variables follow from the shapes of the arguments."""
         if self._solution is None:
-            from olympus_ir.symbolic.solving import solve  # only where shapes are symbolic
-
             shapes = [aval.shape for aval in self.in_avals]
             self._solution = solve(shapes, functools.partial(path_of, self.in_tree))
         return self._solution
 
     def mlir_module(self) -> str:
         """The StableHLO module as text."""
-        from .compiling.lowering import mlir  # loads MLIR, which deserializing does not need
-
         return str(mlir.portable_module(self.mlir_module_serialized))
 
     def in_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
@@ -237,8 +201,6 @@ class Exported:
         Args:
           vjp_order: how often it can be differentiated in reverse mode after deserializing.
         """
-        from .export_serialization import serialize  # not needed by calls
-
         return serialize(self, vjp_order)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
@@ -347,7 +309,6 @@ def _types(*avals: Any, exported: Exported) -> tuple[Any, frozenset]:
     effects = frozenset((*exported.ordered_effects, *exported.unordered_effects))
     if not exported.is_symbolic:
         return exported.out_avals, effects
-    from olympus_ir.symbolic.expressions import evaluate  # only where shapes are symbolic
 
     values = exported.solution().values_for([aval.shape for aval in avals])
     out_avals = [

@@ -26,9 +26,9 @@ import numpy as np
 
 from olympus_ir.types import dtypes
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
+from olympus_xla.calls.jit import jit
 
-from .calls.jit import jit
-from .export import export
+from .functions.exporting import export
 
 __all__ = [
     "main",

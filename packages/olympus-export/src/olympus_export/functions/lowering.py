@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from ...._jaxlib import register_called_routines
-from ....arrays.spec_search import spec_of_hlo
-from ....exported import DisabledSafetyCheck, Exported, call_exported_p
-from .. import mlir
-from ..context import LoweringContext, ModuleLowering
-from ..mlir import ir
-from ..platforms import by_platform, index_type
-from ..shardings import spec_attribute
-from ..tables import lowering_rules
+from olympus_xla._jaxlib import register_called_routines
+from olympus_xla.arrays.spec_search import spec_of_hlo
+from olympus_xla.compiling.lowering import mlir
+from olympus_xla.compiling.lowering.context import LoweringContext, ModuleLowering
+from olympus_xla.compiling.lowering.mlir import ir
+from olympus_xla.compiling.lowering.platforms import by_platform, index_type
+from olympus_xla.compiling.lowering.shardings import spec_attribute
+from olympus_xla.compiling.lowering.tables import lowering_rules
+
+from .exported import Exported, call_exported_p
+from .safety_checks import DisabledSafetyCheck
 
 # Attributes of a module's operands and results that only mean something at its boundary.
 _BOUNDARY_ATTRIBUTES = ("tf.aliasing_output", "jax.buffer_donor", "sdy.sharding", "mhlo.sharding")

@@ -3,13 +3,18 @@
 
 import collections
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
+import olympus_export as export
 from olympus_autodiff import grad, jvp, vjp
 from olympus_batching import vmap
+from olympus_export import DisabledSafetyCheck, deserialize
 from olympus_ir import lax
+from olympus_ir.lax import linalg
 from olympus_ir.lax.callbacks import pure_callback
 from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.programs.primitives import Primitive
@@ -19,9 +24,8 @@ from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.placement import AbstractMesh
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_sharding import AxisType, Mesh, NamedSharding, PartitionSpec, make_mesh
-from olympus_xla import device_put, devices, export, jit
+from olympus_xla import device_put, devices, jit
 from olympus_xla.compiling.lowering.tables import define_for_platform, lowering_rules, nary
-from olympus_xla.export import DisabledSafetyCheck, deserialize
 from olympus_xla.foreign import ffi
 
 F32 = np.float32
@@ -403,7 +407,7 @@ def test_in_another_process(exported, run_python, tmp_path):
     path.write_bytes(exported.serialize(vjp_order=1))
     code = f"""
 import numpy as np
-from olympus_xla import export
+import olympus_export as export
 from olympus_autodiff import grad
 from olympus_ir import lax
 with open({os.fspath(path)!r}, "rb") as file:
@@ -441,3 +445,26 @@ def test_shapes_that_differ_are_shown_with_their_place():
     )
     with pytest.raises(ValueError, match=r"Shape mismatch for kwargs\['y'\].shape\[0\]"):
         exported.call(np.ones(3, np.float32), y=np.ones(4, np.float32))
+
+
+# ---- linear algebra ----
+
+_EXPORTED_ELSEWHERE = """
+import sys
+import numpy as np
+from olympus_export import deserialize
+x = np.array([[2, 1], [1, 2]], np.float32)
+exported = deserialize(open(sys.argv[1], "rb").read())
+print(np.asarray(exported.call(x)).round(3).tolist())
+"""
+
+
+def test_exported_programs_bring_routines_with_them(tmp_path):
+    # In a process that has compiled no linear algebra of its own.
+    x = np.array([[2, 1], [1, 2]], np.float32)
+    serialized = export.export(jit(lambda x: linalg.eigh(x)[1]))(x).serialize()
+    path = tmp_path / "exported"
+    path.write_bytes(serialized)
+    command = [sys.executable, "-c", _EXPORTED_ELSEWHERE, str(path)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert found.stdout.strip() == "[1.0, 3.0]"

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .exported import DisabledSafetyCheck
+from .safety_checks import DisabledSafetyCheck
 
 # Calls that XLA itself replaces, and those of its kernel languages.
 _OF_THE_COMPILER = frozenset(

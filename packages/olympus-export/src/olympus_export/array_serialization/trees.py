@@ -12,7 +12,7 @@ import json
 import struct
 from typing import Any
 
-from ..export_trees import tree_from_json, tree_to_json
+from ..trees import tree_from_json, tree_to_json
 
 __all__ = ["tree_from_bytes", "tree_to_bytes"]
 

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exported functions read from bytes; `format` describes them."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir.symbolic import SymbolicScope, symbolic_shape
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.effects import Effect
+from olympus_ir.types.extended_dtypes import ExtendedDType
+from olympus_ir.types.placement import AbstractMesh, AxisType, PartitionSpec
+from olympus_sharding import NamedSharding
+from olympus_xla._jaxlib import HloSharding, OpSharding
+
+from ..trees import tree_from_json
+from .exported import Exported
+from .format import EFFECTS, FORMAT_VERSION, LENGTHS, MAGIC
+from .safety_checks import DisabledSafetyCheck
+
+__all__ = ["deserialize"]
+
+
+def deserialize(blob: bytes | bytearray) -> Exported:
+    """The exported function that `Exported.serialize` wrote.
+
+    Args:
+      blob: the bytes.
+
+    Raises:
+      ValueError: where they are not an exported function, or of a version that cannot be read.
+    """
+    blob = bytes(blob)
+    if not blob.startswith(MAGIC):
+        raise ValueError(
+            "deserialize: these bytes are not an exported function of OLYMPUS. It reads what "
+            f"Exported.serialize returned; this begins with {blob[:16]!r}."
+        )
+    start = len(MAGIC) + LENGTHS.size
+    if len(blob) < start:
+        raise ValueError(f"deserialize: the exported function is cut off after {len(blob)} bytes")
+    version, checksum, header_length = LENGTHS.unpack_from(blob, len(MAGIC))
+    if version != FORMAT_VERSION:
+        raise ValueError(
+            f"deserialize: the exported function is in version {version} of the format, and this "
+            f"version of OLYMPUS reads {FORMAT_VERSION}"
+        )
+    body = memoryview(blob)[start:]
+    if zlib.crc32(body) != checksum:
+        raise ValueError(
+            "deserialize: the exported function is damaged or cut off: its checksum differs"
+        )
+    header = json.loads(bytes(body[:header_length]))
+    pieces, position = [], header_length
+    for length in header["lengths"]:
+        pieces.append(bytes(body[position : position + length]))
+        position += length
+    return _from_json(header["exported"], pieces)
+
+
+def _from_json(data: dict[str, Any], pieces: Sequence[bytes]) -> Exported:
+    vjp = None if data["vjp"] is None else _from_json(data["vjp"], pieces)
+    scope = _scope_from_json(data.get("constraints"))
+    return Exported(
+        fun_name=data["fun_name"],
+        in_tree=tree_from_json(data["in_tree"]),
+        in_avals=tuple(_aval_from_json(aval, scope) for aval in data["in_avals"]),
+        out_tree=tree_from_json(data["out_tree"]),
+        out_avals=tuple(_aval_from_json(aval, scope) for aval in data["out_avals"]),
+        _has_named_shardings=True,
+        _in_named_shardings=tuple(map(_named_from_json, data["in_named_shardings"])),
+        _out_named_shardings=tuple(map(_named_from_json, data["out_named_shardings"])),
+        in_shardings_hlo=tuple(_hlo_from_json(e, pieces) for e in data["in_shardings_hlo"]),
+        out_shardings_hlo=tuple(_hlo_from_json(e, pieces) for e in data["out_shardings_hlo"]),
+        nr_devices=data["nr_devices"],
+        platforms=tuple(data["platforms"]),
+        ordered_effects=_effects_from_json(data["ordered_effects"]),
+        unordered_effects=_effects_from_json(data["unordered_effects"]),
+        disabled_safety_checks=list(map(DisabledSafetyCheck, data["disabled_safety_checks"])),
+        mlir_module_serialized=pieces[data["module"]],
+        calling_convention_version=data["calling_convention_version"],
+        module_kept_var_idx=tuple(data["module_kept_var_idx"]),
+        uses_global_constants=data["uses_global_constants"],
+        _get_vjp=None if vjp is None else lambda exported: vjp,
+    )
+
+
+def _aval_from_json(data: list[Any], scope: Any) -> ShapedArray:
+    shape, dtype, weak_type = data
+    sizes = tuple(_size_from_json(size, scope) if type(size) is str else size for size in shape)
+    return ShapedArray(sizes, _dtype_of_name(dtype), weak_type)
+
+
+def _size_from_json(text: str, scope: Any) -> Any:
+    return symbolic_shape(text, scope=scope)[0]
+
+
+def _scope_from_json(constraints: list[str] | None) -> Any:
+    if constraints is None:
+        return None
+    return SymbolicScope(constraints)
+
+
+def _dtype_of_name(name: str) -> Any:
+    if name == "float0":
+        return dtypes.float0
+    for kind in ExtendedDType.__subclasses__():
+        found = kind.from_name(name)
+        if found is not None:
+            return found
+    try:
+        return dtypes.dtype(name)
+    except TypeError:
+        raise ValueError(
+            f"deserialize: the exported function has arrays of dtype {name}, which is not known "
+            "here. Import the package that defines it first."
+        ) from None
+
+
+def _named_from_json(data: Any) -> Any:
+    if data is None:
+        return None
+    mesh = AbstractMesh(
+        tuple(data["axis_sizes"]),
+        tuple(data["axis_names"]),
+        axis_types=tuple(AxisType[name] for name in data["axis_types"]),
+    )
+    entries = [
+        PartitionSpec.UNCONSTRAINED
+        if isinstance(entry, dict)
+        else tuple(entry)
+        if isinstance(entry, list)
+        else entry
+        for entry in data["spec"]
+    ]
+    return NamedSharding(mesh, PartitionSpec(*entries))
+
+
+def _hlo_from_json(data: int | None, pieces: Sequence[bytes]) -> Any:
+    if data is None:
+        return None
+    proto = OpSharding()
+    proto.ParseFromString(pieces[data])
+    return HloSharding.from_proto(proto)
+
+
+def _effects_from_json(names: Sequence[str]) -> tuple[Effect, ...]:
+    return tuple(EFFECTS[name]() for name in names)

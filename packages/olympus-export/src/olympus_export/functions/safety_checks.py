@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of exported functions that can be switched off."""
+
+from __future__ import annotations
+
+__all__ = ["DisabledSafetyCheck"]
+
+
+class DisabledSafetyCheck:
+    """Record of a check of exported functions that is not made."""
+
+    __slots__ = ("_impl",)
+
+    def __init__(self, _impl: str) -> None:
+        self._impl = _impl
+
+    @classmethod
+    def platform(cls) -> DisabledSafetyCheck:
+        """Allows a call on platforms other than those the function was exported for."""
+        return cls("platform")
+
+    @classmethod
+    def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
+        """Allows a custom call whose target gives no guarantee to stay as it is.
+
+        Args:
+          target_name: the name of the foreign function.
+        """
+        return cls(f"custom_call:{target_name}")
+
+    def is_custom_call(self) -> str | None:
+        """Returns the name of the foreign function that is allowed; None for other checks."""
+        kind, _, target = self._impl.partition(":")
+        return target if kind == "custom_call" else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DisabledSafetyCheck) and self._impl == other._impl
+
+    def __hash__(self) -> int:
+        return hash(self._impl)
+
+    def __repr__(self) -> str:
+        return self._impl
