@@ -18,7 +18,7 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.wrapping import update_wrapper
 from olympus_ir.types import dtypes
 
-from ..forward.jvp import tangent_aval_of
+from ..forward.checks import tangent_aval_of
 from ..zeros import SymbolicZero, Zero, aval_of, instantiate
 from .calling import (
     OutTree,

@@ -8,231 +8,156 @@ is linear in the tangents; run forward it is the jvp at this point, run backward
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import Olympuspr
-from olympus_ir.programs.primitives import Primitive
-from olympus_ir.programs.staging import StagingTracer, varying_alike
-from olympus_ir.programs.tracing import (
-    Trace,
-    closed_over,
-    current,
-    register_tracer_type,
-    set_current_trace,
-    transforming,
-)
+from olympus_ir.programs.staging import StagingTracer
+from olympus_ir.programs.tracing import Trace, current, register_tracer_type
 from olympus_ir.trees import pytrees
 
-from ..tables import concerns_refs, jvp_rules, linearize_rules, load_rules
-from ..zeros import SymbolicZero, Zero, as_result, aval_of, can_move
-from .custom_linear import custom_lin_p
-from .jvp import (
-    JVP,
-    check_constants,
-    check_no_reference,
-    check_results_are_arrays,
-    custom_linear_part,
-    expand,
-    is_float0,
-    split_aux,
-    tangent_aval_of,
-    tangents_for_rule,
-)
+from ..tables import linearize_rules
+from ..zeros import Zero, as_result, aval_of, can_move
+from .checks import check_no_reference, check_results_are_arrays, tangent_aval_of
+from .dual_trace import DualTrace, DualTracer, call_differentiated
 from .tangent_trace import TangentTrace
-from .tracers import PrimalTracer
 
-__all__ = ["LinearizeTrace", "LinearizeTracer", "linearize"]
+__all__ = ["Linearization", "LinearizeTrace", "LinearizeTracer", "linearize", "linearize_at"]
 
 
 @register_tracer_type
-class LinearizeTracer(PrimalTracer):
-    """A value of the primal computation together with its tangent in the linear program."""
+class LinearizeTracer(DualTracer):
+    """A primal value together with its tangent in the linear program."""
 
-    __slots__ = ("tangent",)
-
-    def __init__(self, trace: LinearizeTrace, primal: Any, tangent: Any) -> None:
-        self._trace = trace
-        self.primal = primal
-        self.tangent = tangent
+    __slots__ = ()
 
     def __repr__(self) -> str:
         tangent = aval_of(self.tangent).str_short(short_dtypes=True)
         return f"GradTracer(primal={self.primal}, typeof(tangent)={tangent})"
 
 
-class LinearizeTrace(Trace):
+class LinearizeTrace(DualTrace):
     """Evaluates primitives in the parent trace and records their derivatives.
 
     Args:
-      parent: where the primal computation goes.
+      parent: the trace that primal computations go to.
 
     Attributes:
-      tangent_trace: the record of the linear program.
+      tangent_trace: the record of the linear program, under which rules run.
     """
 
     __slots__ = ("tangent_trace",)
 
-    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride] - never None here
+    tracer = LinearizeTracer
+    split_rules = linearize_rules.rules
 
     def __init__(self, parent: Trace) -> None:
-        super().__init__(parent)
         self.tangent_trace = TangentTrace(parent)
-        load_rules()
+        super().__init__(parent, rule_trace=self.tangent_trace)
 
     def new_input(self, primal: Any) -> Any:
-        """A tracer of a value to differentiate by; the value itself if it has no tangents."""
+        """Returns a tracer of a value to differentiate by; the value if it has no tangents."""
         aval = aval_of(primal)
-        check_no_reference(aval)
+        if aval.is_ref:
+            return primal
         tangent_aval = aval.to_tangent_aval()
         if tangent_aval is not aval and not can_move(tangent_aval):
             return primal
         return LinearizeTracer(self, primal, self.tangent_trace.new_input(tangent_aval))
 
-    def process_primitive(
-        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
-    ) -> Any:
-        if primitive.takes_refs and concerns_refs(primitive, args):
-            from .held_references import apply_to_refs  # most programs have no references
-
-            result = apply_to_refs(self, primitive, args, params)
-            if result is not NotImplemented:
-                return result
-        if len(args) > 1 and current.axes.varying and primitive.spreads_varying:
-            # Before the rule, so that tangents vary over the mesh axes that values vary over.
-            with set_current_trace(self):
-                args = varying_alike(args)
-        primals = []
-        tangents: list[Any] = []
-        moving = False
-        for arg in args:
-            if arg.__class__ is LinearizeTracer and arg._trace is self:
-                primals.append(arg.primal)
-                tangents.append(arg.tangent)
-                moving = True
-            else:
-                primals.append(arg)
-                tangents.append(Zero.of(arg))
-        if not moving:
-            return primitive.bind_with_trace(self.parent, args, params)
-        rule = jvp_rules.rules.get(primitive)
-        if rule is None:
-            return expand(self, primitive, args, params)
-        previous = current.trace
-        current.trace = self.tangent_trace
-        try:
-            if primitive in linearize_rules.rules:
-                results, tangents_out = linearize_rules.rules[primitive](
-                    self, primals, tangents, **params
-                )
-            else:
-                results, tangents_out = rule(primals, tangents, **params)
-        finally:
-            current.trace = previous
-        if primitive.multiple_results:
-            return list(map(self.pair, results, tangents_out))
-        if tangents_out.__class__ is Zero:
-            return results
-        return LinearizeTracer(self, results, tangents_out)
-
-    def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
-        """The operands' values and tangents, and whether any tangent is not zero."""
-        primals = []
-        tangents: list[Any] = []
-        moving = False
-        for arg in args:
-            if arg.__class__ is LinearizeTracer and arg._trace is self:
-                primals.append(arg.primal)
-                tangents.append(arg.tangent)
-                moving = True
-            else:
-                primals.append(arg)
-                tangents.append(Zero.of(arg))
-        return primals, tangents, moving
-
     def pair(self, primal: Any, tangent: Any) -> Any:
-        """A value with its tangent; the value alone where the tangent is zero."""
-        if tangent.__class__ is StagingTracer:
+        if tangent.__class__ is StagingTracer:  # no check of its dtype: records have no float0
             return LinearizeTracer(self, primal, tangent)
-        if tangent.__class__ in (Zero, SymbolicZero) or is_float0(tangent):
-            return primal
-        return LinearizeTracer(self, primal, tangent)
+        return super().pair(primal, tangent)
 
-    def unpair(self, value: Any) -> tuple[Any, Any]:
-        """A result's value and tangent, which may be a symbolic zero."""
-        if value.__class__ is LinearizeTracer and value._trace is self:
-            return value.primal, value.tangent
-        return value, Zero.of(value)
+    def finish(self) -> None:
+        self.finished = self.tangent_trace.finished = True
 
-    def primal_of(self, value: Any) -> Any:
-        """A result's value."""
-        if value.__class__ is LinearizeTracer and value._trace is self:
-            return value.primal
-        return value
 
-    def process_custom_jvp_call(
-        self,
-        primitive: Any,
-        fun: Any,
-        jvp: Any,
-        args: Any,
-        *,
-        symbolic_zeros: bool,
-        num_consts: int = 0,
-    ) -> Sequence[Any]:
-        primals, tangents, moving = self.split(args)
-        check_constants("custom_jvp", tangents[:num_consts])
-        if not moving:
-            with set_current_trace(self.parent) as parent:
-                return parent.process_custom_jvp_call(
-                    primitive,
-                    fun,
-                    jvp,
-                    args,
-                    symbolic_zeros=symbolic_zeros,
-                    **closed_over(num_consts),
-                )
-        with set_current_trace(self.tangent_trace):
-            results = jvp(*primals, *tangents_for_rule(tangents, symbolic_zeros))
-        half = len(results) // 2
-        return list(map(self.pair, results[:half], results[half:]))
+# ---- the driver of `linearize`, `vjp` and `grad` ----
 
-    def process_custom_vjp_call(
-        self,
-        primitive: Any,
-        fun: Any,
-        fwd: Any,
-        bwd: Any,
-        args: Any,
-        *,
-        out_trees: Any,
-        symbolic_zeros: bool,
-        num_consts: int = 0,
-    ) -> Sequence[Any]:
-        primals, tangents, moving = self.split(args)
-        check_constants("custom_vjp", tangents[:num_consts])
-        with set_current_trace(self.parent) as parent:
-            if not moving:
-                return parent.process_custom_vjp_call(
-                    primitive,
-                    fun,
-                    fwd,
-                    bwd,
-                    args,
-                    out_trees=out_trees,
-                    symbolic_zeros=symbolic_zeros,
-                    **closed_over(num_consts),
-                )
-            results, operands, params = custom_linear_part(
-                fwd, bwd, out_trees, primals, tangents, symbolic_zeros
-            )
-        tangents_out = self.tangent_trace.record(custom_lin_p, operands, params)
-        return [
-            self.pair(result, tangent if can_move(aval_of(result)) else Zero.of(result))
-            for result, tangent in zip(results, tangents_out, strict=True)
-        ]
+
+class Linearization(NamedTuple):
+    """A function evaluated at a point, with the record of its derivative there.
+
+    Attributes:
+      trace: the trace, which has ended. Its ``tangent_trace`` holds the linear program.
+      inputs: the leaves of the arguments as the function took them: tracers, or plain values where
+        they have no tangents.
+      in_tree: the structure of the arguments.
+      result: the function's result, a pytree whose leaves are tracers or constants.
+      aux: the second part of the function's result, or None.
+    """
+
+    trace: LinearizeTrace
+    inputs: list[Any]
+    in_tree: Any
+    result: Any
+    aux: Any
+
+    def outputs(self) -> tuple[list[Any], list[Any], Any]:
+        """Returns the leaves of the result, their tangents, and the structure of the result.
+
+        A tangent is a recorded value, or a `Zero` where the leaf does not depend on the arguments.
+
+        Raises:
+          TypeError: a leaf is not an array.
+        """
+        leaves, tree = pytrees.tree_flatten(self.result)
+        pairs = [self.trace.unpair(leaf) for leaf in leaves]
+        primals = [primal for primal, _ in pairs]
+        check_results_are_arrays(primals)
+        return primals, [tangent for _, tangent in pairs], tree
+
+    def has_tangent(self, value: Any) -> bool:
+        """Returns whether an input is a tracer of this linearization."""
+        return value.__class__ is LinearizeTracer and value._trace is self.trace
+
+    def as_arguments(self, cotangents: Iterable[Any]) -> Any:
+        """Returns cotangents, one for each input with tangents, in the structure of the arguments.
+
+        Inputs without tangents get zeros.
+        """
+        given = iter(cotangents)
+        return pytrees.tree_unflatten(
+            self.in_tree,
+            [
+                as_result(next(given) if self.has_tangent(value) else Zero.of(value))
+                for value in self.inputs
+            ],
+        )
+
+
+def linearize_at(
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    has_aux: bool,
+    check: Callable[[Any], None] | None = None,
+) -> Linearization:
+    """Evaluates a function and records its derivative.
+
+    References among the arguments are passed on as they are, without tangents.
+
+    Args:
+      fun: the function.
+      primals: its arguments, arrays or pytrees of arrays.
+      has_aux: whether the function returns a pair of which only the first part is differentiated.
+      check: a function that is called with each leaf of the arguments, and raises to reject it.
+
+    Returns:
+      The record, whose trace has ended.
+    """
+    leaves, in_tree = pytrees.tree_flatten(primals)
+    if check is not None:
+        for leaf in leaves:
+            check(leaf)
+    trace = LinearizeTrace(current.trace)
+    inputs = list(map(trace.new_input, leaves))
+    arguments = pytrees.tree_unflatten(in_tree, inputs)
+    result, aux = call_differentiated(trace, fun, arguments, has_aux)
+    return Linearization(trace, inputs, in_tree, result, aux)
 
 
 # ---- the transformation ----
@@ -332,32 +257,23 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun).__name__}")
-    leaves, tree = pytrees.tree_flatten(primals)
-    trace = LinearizeTrace(current.trace)
-    inputs = [trace.new_input(leaf) for leaf in leaves]
-    aux = None
-    try:
-        with set_current_trace(trace), transforming(JVP):
-            result = fun(*pytrees.tree_unflatten(tree, inputs))
-        if has_aux:
-            result, aux = split_aux(result)
-            aux = pytrees.tree_map(trace.primal_of, aux)
-        out_leaves, out_tree = pytrees.tree_flatten(result)
-        pairs = [trace.unpair(leaf) for leaf in out_leaves]
-    finally:
-        trace.finished = trace.tangent_trace.finished = True
-    check_results_are_arrays(primal for primal, _ in pairs)
-    olympuspr, coefficients = trace.tangent_trace.to_olympuspr(
-        [tangent for _, tangent in pairs if tangent.__class__ is not Zero]
+    point = linearize_at(fun, primals, has_aux, check=_check_differentiable)
+    results, tangents, out_tree = point.outputs()
+    olympuspr, coefficients = point.trace.tangent_trace.to_olympuspr(
+        [tangent for tangent in tangents if tangent.__class__ is not Zero]
     )
     function = LinearFunction(
         olympuspr,
-        tuple(isinstance(value, LinearizeTracer) and value._trace is trace for value in inputs),
-        tuple(map(aval_of, leaves)),
-        tree,
-        tuple(tangent.aval if tangent.__class__ is Zero else None for _, tangent in pairs),
+        tuple(map(point.has_tangent, point.inputs)),
+        tuple(map(aval_of, point.inputs)),
+        point.in_tree,
+        tuple(tangent.aval if tangent.__class__ is Zero else None for tangent in tangents),
         out_tree,
     )
     derivative = pytrees.Partial(function, coefficients)
-    primals_out = pytrees.tree_unflatten(out_tree, [primal for primal, _ in pairs])
-    return (primals_out, derivative, aux) if has_aux else (primals_out, derivative)
+    primals_out = pytrees.tree_unflatten(out_tree, results)
+    return (primals_out, derivative, point.aux) if has_aux else (primals_out, derivative)
+
+
+def _check_differentiable(leaf: Any) -> None:
+    check_no_reference(aval_of(leaf))

@@ -26,7 +26,7 @@ from olympus_ir.programs.tracing import Tracer, current, set_current_trace
 
 from ..memoization import memoized
 from ..zeros import Zero, can_move, explicit_layout, scalar
-from .jvp import check_no_tracers, closed_over_error
+from .checks import check_no_tracers, closed_over_error
 from .linearize import LinearizeTrace, LinearizeTracer
 from .tangent_trace import TangentTrace, is_scalar_constant, lift_constants, live_equations
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_ir.diagnostics.debug_info import unknown_debug_info
 from olympus_ir.diagnostics.source_info import SourceInfo, capture, unknown_source
+from olympus_ir.loading import deferred
 from olympus_ir.programs.dead_code import dead_code_rules
 from olympus_ir.programs.olympuspr import Atom, Equation, Literal, Olympuspr, Var
 from olympus_ir.programs.primitives import Primitive
@@ -24,6 +25,11 @@ from olympus_ir.programs.tracing import Trace, current, evaluation_trace, set_cu
 
 from ..tables import concerns_refs
 from ..zeros import aval_of
+
+if TYPE_CHECKING:
+    from . import held_references
+else:
+    held_references = deferred(".held_references", milliseconds=20)
 
 __all__ = ["TangentTrace", "lift_constants", "live_equations"]
 
@@ -49,9 +55,7 @@ class TangentTrace(StagingTrace):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
         if primitive.takes_refs and concerns_refs(primitive, args):
-            from .held_references import apply_to_refs  # most programs have no references
-
-            result = apply_to_refs(self, primitive, args, params)
+            result = held_references.apply_to_refs(self, primitive, args, params)
             if result is not NotImplemented:
                 return result
         for arg in args:

@@ -1,28 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taylor mode: truncated power series are pushed through a function, for higher derivatives."""
+"""Taylor mode: pushes truncated power series through functions, for derivatives of higher order.
+
+From the ground: `series` (arithmetic of series), `tables` (the rule table), `trace`, then
+`definitions`, `series_programs`, `rules` and `transformation`. The modules import `forward` and,
+below `rules`, the rules of first derivatives.
+"""
 
 from . import rules
+from .definitions import def_comp, def_deriv, deflinear, defzero, deriv_prop
 from .series import ZeroSeries, ZeroTerm, fact, zero_series, zero_term
-from .tables import (
-    call_param_updaters,
-    def_comp,
-    def_deriv,
-    deflinear,
-    defzero,
-    deriv_prop,
-    jet_rules,
-    linear_prop,
-    zero_prop,
-)
-from .trace import (
-    JetTrace,
-    JetTracer,
-    jet,
-    jet2,
-    jet_fun,
-    jet_subtrace,
-    traceable,
-)
+from .tables import call_param_updaters, jet_rules, linear_prop, zero_prop
+from .trace import JetTrace, JetTracer
+from .transformation import jet, jet2, jet_fun, jet_subtrace, traceable
 
 __all__ = [
     "JetTrace",

@@ -11,10 +11,11 @@ from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.types.avals import ShapedArray
 
-from ..forward.jvp import check_no_tracers
+from ..forward.checks import check_no_tracers
 from ..memoization import memoized
 from ..zeros import has_tangents
 from .series import terms_or_zeros, zero_series
+from .trace import jet_flat
 
 __all__ = ["flags_of", "flat_terms", "grouped", "jet_olympuspr"]
 
@@ -74,8 +75,6 @@ def _jet_olympuspr(
     term_avals: tuple[ShapedArray, ...],
     wanted: tuple[bool, ...],
 ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
-    from .trace import jet_flat  # applies rules that are made of this module's programs
-
     count = len(moving_in)
     moving_out: tuple[bool, ...] = ()
 

@@ -9,14 +9,12 @@ from typing import Any
 
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.programs.olympuspr import Equation
-from olympus_ir.programs.tracing import current, set_current_trace, transforming
-from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
 from olympus_ir.trees.wrapping import update_wrapper
 
-from ..forward.jvp import JVP, split_aux
-from ..forward.linearize import LinearizeTrace, LinearizeTracer
-from ..zeros import Zero, as_result, aval_of, ones_like_aval
+from ..forward.linearize import linearize_at
+from ..forward.tangent_trace import TangentTrace
+from ..zeros import Zero, aval_of, ones_like_aval
 from .arguments import (
     argument_numbers,
     check_function,
@@ -141,54 +139,31 @@ def _value_and_grad(
     else:
         wanted = operator.index(argnums)  # type: ignore[arg-type]
 
+    def check(leaf: Any) -> None:
+        check_input(leaf, holomorphic, allow_int, "grad")
+
     def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         numbers = argument_numbers(wanted, len(args))
-        full = list(args)
-        trace = LinearizeTrace(current.trace)
-        inputs: list[tuple[list[Any], Any]] = []
-        for number in numbers:
-            leaves, tree = pytrees.tree_flatten(args[number])
-            for leaf in leaves:
-                check_input(leaf, holomorphic, allow_int, "grad")
-            tracers = [trace.new_input(leaf) for leaf in leaves]
-            full[number] = pytrees.tree_unflatten(tree, tracers)
-            inputs.append((tracers, tree))
-        value, tangent, aux = _evaluate(trace, fun, full, kwargs, has_aux, holomorphic)
-        cotangents = iter(_pulled_back(trace, value, tangent))
-        gradients = tuple([_gradient(trace, tracers, tree, cotangents) for tracers, tree in inputs])
+
+        def of_chosen(*chosen: Any) -> Any:
+            every = list(args)
+            for number, value in zip(numbers, chosen, strict=True):
+                every[number] = value
+            return fun(*every, **kwargs)
+
+        point = linearize_at(of_chosen, tuple([args[n] for n in numbers]), has_aux, check)
+        check_scalar(point.result)
+        value, tangent = point.trace.unpair(point.result)
+        check_output(aval_of(value).dtype, holomorphic, "grad")
+        gradients = point.as_arguments(_pull_back_one(point.trace.tangent_trace, value, tangent))
         gradient = gradients[0] if single else gradients
-        return ((value, aux) if has_aux else value), gradient
+        return ((value, point.aux) if has_aux else value), gradient
 
     return value_and_gradient
 
 
-def _evaluate(
-    trace: LinearizeTrace,
-    fun: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: dict[str, Any],
-    has_aux: bool,
-    holomorphic: bool,
-) -> tuple[Any, Any, Any]:
-    """Runs the function and ends the trace; returns value and tangent of the scalar, and aux."""
-    aux = None
-    try:
-        with set_current_trace(trace), transforming(JVP):
-            result = fun(*args, **kwargs)
-        if has_aux:
-            result, aux = split_aux(result)
-            aux = pytrees.tree_map(trace.primal_of, aux)
-        check_scalar(result)
-        value, tangent = trace.unpair(result)
-        check_output(aval_of(value).dtype, holomorphic, "grad")
-    finally:
-        trace.finished = trace.tangent_trace.finished = True
-    return value, tangent, aux
-
-
-def _pulled_back(trace: LinearizeTrace, value: Any, tangent: Any) -> Sequence[Any]:
-    """The cotangents of all inputs, the scalar's being one."""
-    tangent_trace = trace.tangent_trace
+def _pull_back_one(tangent_trace: TangentTrace, value: Any, tangent: Any) -> Sequence[Any]:
+    """Returns the cotangents of all inputs for the cotangent one of a scalar result."""
     if tangent.__class__ is Zero:
         return [Zero(var.aval) for var in tangent_trace.invars]
     return backward_pass(
@@ -200,25 +175,8 @@ def _pulled_back(trace: LinearizeTrace, value: Any, tangent: Any) -> Sequence[An
     )
 
 
-def _gradient(
-    trace: LinearizeTrace, tracers: Sequence[Any], tree: Any, cotangents: Iterator[Any]
-) -> Any:
-    """The gradient by one argument, whose leaves take the next cotangents where they have any."""
-    return pytrees.tree_unflatten(
-        tree,
-        [
-            as_result(
-                next(cotangents)
-                if tracer.__class__ is LinearizeTracer and tracer._trace is trace
-                else Zero.of(tracer)
-            )
-            for tracer in tracers
-        ],
-    )
-
-
-def _consumed(equations: list[Equation]) -> Any:
-    """The equations from the last to the first, each given up, with its residuals, when used."""
+def _consumed(equations: list[Equation]) -> Iterator[Equation]:
+    """Yields the equations from the last to the first, and frees each with its residuals."""
     while equations:
         yield equations.pop()
 

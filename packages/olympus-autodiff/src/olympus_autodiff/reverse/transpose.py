@@ -22,7 +22,7 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree
 from olympus_ir.types.avals import ShapedArray
 
-from ..forward.jvp import check_no_tracers
+from ..forward.checks import check_no_tracers
 from ..forward.tangent_trace import live_equations
 from ..memoization import memoized
 from ..tables import load_rules, transpose_rules

@@ -9,14 +9,13 @@ from typing import Any
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.olympuspr import Atom, Equation, Literal, Olympuspr, Var
-from olympus_ir.programs.tracing import current, set_current_trace, transforming
 from olympus_ir.settings.naming import naming
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
 from olympus_ir.types import dtypes, known_types
 
-from ..forward.jvp import JVP, check_results_are_arrays, split_aux, tangent_aval_of
-from ..forward.linearize import LinearizeTrace
+from ..forward.checks import tangent_aval_of
+from ..forward.linearize import linearize_at
 from ..forward.tangent_trace import is_scalar_constant, lift_constants, live_equations
 from ..zeros import Zero, as_result, aval_of, laid_out_as
 from .arguments import argument_numbers, check_function, check_reduce_axes, function_of_chosen
@@ -237,8 +236,11 @@ def _checked_cotangent(cotangent: Any, expected: Any) -> Any:
     return cotangent
 
 
-def _without_tangents(aval: Any) -> Any:
-    return aval.inner_aval.update(dtype=dtypes.float0, weak_type=False)
+def _tangent_aval(aval: Any) -> Any:
+    """Returns the type of an argument's cotangent; that of a reference is a zero of ``float0``."""
+    if aval.is_ref:
+        return aval.inner_aval.update(dtype=dtypes.float0, weak_type=False)
+    return aval.to_tangent_aval()
 
 
 @api_boundary
@@ -273,43 +275,24 @@ def vjp(
     """
     check_function(fun)
     check_reduce_axes("vjp", reduce_axes)
-    leaves, tree = pytrees.tree_flatten(primals)
-    trace = LinearizeTrace(current.trace)
-    tangent_trace = trace.tangent_trace
-    avals = list(map(aval_of, leaves))
-    # A reference is read and written as it is: its cotangent is that of a value without tangents.
-    inputs = [
-        leaf if aval.is_ref else trace.new_input(leaf)
-        for leaf, aval in zip(leaves, avals, strict=True)
-    ]
-    aux = None
-    try:
-        with set_current_trace(trace), transforming(JVP):
-            result = fun(*pytrees.tree_unflatten(tree, inputs))
-        if has_aux:
-            result, aux = split_aux(result)
-            aux = pytrees.tree_map(trace.primal_of, aux)
-        out_leaves, out_tree = pytrees.tree_flatten(result)
-        pairs = [trace.unpair(leaf) for leaf in out_leaves]
-    finally:
-        trace.finished = tangent_trace.finished = True
-    results = [primal for primal, _ in pairs]
-    check_results_are_arrays(results)
+    point = linearize_at(fun, primals, has_aux)
+    results, tangents, out_tree = point.outputs()
+    tangent_trace = point.trace.tangent_trace
     outvars = [
-        None if tangent.__class__ is Zero else tangent_trace.atom(tangent) for _, tangent in pairs
+        None if tangent.__class__ is Zero else tangent_trace.atom(tangent) for tangent in tangents
     ]
     function = VJP(
         live_equations(tangent_trace.equations, [var for var in outvars if var is not None]),
         tangent_trace.invars,
         outvars,
-        [_without_tangents(aval) if aval.is_ref else aval.to_tangent_aval() for aval in avals],
+        [_tangent_aval(aval_of(value)) for value in point.inputs],
         [aval_of(result).to_tangent_aval() for result in results],
-        tree,
+        point.in_tree,
         out_tree,
         fun,
     )
     primals_out = pytrees.tree_unflatten(out_tree, results)
-    return (primals_out, function, aux) if has_aux else (primals_out, function)
+    return (primals_out, function, point.aux) if has_aux else (primals_out, function)
 
 
 def fwd_and_bwd(

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from olympus_autodiff import linearize as linearize
-from olympus_autodiff.forward.jvp import JVP as _JVP
+from olympus_autodiff.forward.dual_trace import JVP as _JVP
 from olympus_autodiff.forward.jvp import JVPTrace as JVPTrace
 from olympus_autodiff.forward.jvp import JVPTracer as JVPTracer
 from olympus_autodiff.forward.jvp import jvp_flat as _jvp_flat

@@ -15,6 +15,7 @@ from olympus_ir.types import dtypes
 from ...rules.elementwise import OF_INTEGERS, STEPS
 from ...tables import broadcast_to, constant, shape_of
 from ...zeros import aval_of
+from ..definitions import def_deriv
 from ..series import (
     Series,
     convolution,
@@ -35,7 +36,8 @@ from ..series import (
     velocity,
     zero_series,
 )
-from ..tables import by_jvp_rule, def_deriv, jet_rules, linear_prop, termwise, zero_prop
+from ..tables import jet_rules, linear_prop, termwise, zero_prop
+from ..trace import by_jvp_rule
 
 Terms = Sequence[Any]
 LOG_2 = float(np.log(2.0))

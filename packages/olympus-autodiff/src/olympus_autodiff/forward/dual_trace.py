@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces of derivatives, whose tracers pair a primal value with its derivative.
+
+`DerivativeTrace` is the base of all of them, Taylor mode included: it separates primal values from
+derivatives, and sends primitives whose operands are all constant to the parent trace. `DualTrace`
+is the base of `jvp` and `linearize`. Its derivatives are tangents, by the rules of `jvp_rules`. Its
+two subclasses differ in the trace that operations on tangents go to: the parent trace, which
+computes them, or a `TangentTrace`, which records them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from olympus_ir.diagnostics.name_stacks import TransformationName
+from olympus_ir.loading import deferred
+from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.staging import varying_alike
+from olympus_ir.programs.tracing import (
+    Trace,
+    Tracer,
+    closed_over,
+    current,
+    needs_a_value,
+    set_current_trace,
+    transforming,
+)
+from olympus_ir.trees import pytrees
+
+from ..tables import concerns_refs, jvp_rules, load_rules
+from ..zeros import SymbolicZero, Zero, aval_of, can_move, instantiate
+from .checks import check_constants, is_float0, split_aux
+from .custom_linear import custom_lin_p
+
+if TYPE_CHECKING:
+    from . import held_references
+else:
+    held_references = deferred(".held_references", milliseconds=20)
+
+__all__ = [
+    "JVP",
+    "DerivativeTrace",
+    "DualTrace",
+    "DualTracer",
+    "PrimalTracer",
+    "call_differentiated",
+    "custom_linear_part",
+    "expand",
+    "tangents_for_rule",
+]
+
+#: The name that equations of `jvp` and `linearize` carry in their name stacks.
+JVP = TransformationName("jvp")
+
+
+# ---- tracers ----
+
+
+class PrimalTracer(Tracer):
+    """A value as the user's function sees it; subclasses add its derivatives.
+
+    Attributes:
+      primal: the value.
+    """
+
+    __slots__ = ("primal",)
+
+    primal: Any
+
+    @property
+    def aval(self) -> Any:
+        return aval_of(self.primal)
+
+    def concrete_or_none(self) -> Any:
+        primal = self.primal
+        return primal.concrete_or_none() if isinstance(primal, Tracer) else primal
+
+    # As with NumPy's functions: a Python number would have no derivative.
+    def __float__(self) -> NoReturn:
+        self._check_scalar()
+        raise needs_a_value("float() was called on", "`x.astype(float)`")(self)
+
+    def __complex__(self) -> NoReturn:
+        self._check_scalar()
+        raise needs_a_value("complex() was called on", "`x.astype(complex)`")(self)
+
+    def _origin_message(self) -> str:
+        primal = self.primal
+        return primal._origin_message() if isinstance(primal, Tracer) else ""
+
+
+class DualTracer(PrimalTracer):
+    """A primal value with its tangent, which is never a symbolic zero."""
+
+    __slots__ = ("tangent",)
+
+    def __init__(self, trace: DualTrace, primal: Any, tangent: Any) -> None:
+        self._trace = trace
+        self.primal = primal
+        self.tangent = tangent
+
+
+# ---- traces ----
+
+
+class DerivativeTrace(Trace):
+    """Base of the traces that differentiate.
+
+    Subclasses define `split`, which separates primal values from derivatives, and `differentiate`.
+    """
+
+    __slots__ = ()
+
+    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride] - never None here
+
+    def __init__(self, parent: Trace) -> None:
+        super().__init__(parent)
+        load_rules()
+
+    def process_primitive(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
+        if primitive.takes_refs and concerns_refs(primitive, args):
+            result = held_references.apply_to_refs(self, primitive, args, params)
+            if result is not NotImplemented:
+                return result
+        if len(args) > 1 and current.axes.varying and primitive.spreads_varying:
+            # Before the rule, so that derivatives vary over the mesh axes that values vary over.
+            with set_current_trace(self):
+                args = varying_alike(args)
+        primals, derivatives, moving = self.split(args)
+        if not moving:
+            return primitive.bind_with_trace(self.parent, args, params)
+        return self.differentiate(primitive, primals, derivatives, args, params)
+
+    def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
+        """Separates operands.
+
+        Returns:
+          The operands' primal values, their derivatives, and whether any derivative is not zero.
+        """
+        raise NotImplementedError
+
+    def differentiate(
+        self,
+        primitive: Primitive,
+        primals: Sequence[Any],
+        derivatives: Sequence[Any],
+        args: Sequence[Any],
+        params: dict[str, Any],
+    ) -> Any:
+        """Applies a primitive's rule to operands of which at least one has a derivative."""
+        raise NotImplementedError
+
+
+class DualTrace(DerivativeTrace):
+    """Applies primitives to primal values and tangents by the rules of `jvp_rules`.
+
+    Args:
+      parent: the trace that primal computations go to.
+      rule_trace: the trace under which rules run, which operations on tangents go to.
+    """
+
+    __slots__ = ("rule_trace",)
+
+    #: The class of the trace's tracers.
+    tracer: ClassVar[type[DualTracer]]
+    #: Rules that are preferred to `jvp_rules`: ``rule(trace, primals, tangents, **params)``.
+    split_rules: ClassVar[Mapping[Primitive, Callable[..., Any]]] = {}
+
+    def __init__(self, parent: Trace, rule_trace: Trace) -> None:
+        super().__init__(parent)
+        self.rule_trace = rule_trace
+
+    def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
+        tracer = self.tracer
+        primals = []
+        tangents: list[Any] = []
+        moving = False
+        for arg in args:
+            if arg.__class__ is tracer and arg._trace is self:
+                primals.append(arg.primal)
+                tangents.append(arg.tangent)
+                moving = True
+            else:
+                primals.append(arg)
+                tangents.append(Zero.of(arg))
+        return primals, tangents, moving
+
+    def differentiate(
+        self,
+        primitive: Primitive,
+        primals: Sequence[Any],
+        derivatives: Sequence[Any],
+        args: Sequence[Any],
+        params: dict[str, Any],
+    ) -> Any:
+        rule = jvp_rules.rules.get(primitive)
+        if rule is None:
+            return expand(self, primitive, args, params)
+        split_rule = self.split_rules.get(primitive)
+        previous = current.trace
+        current.trace = self.rule_trace
+        try:
+            if split_rule is None:
+                results, tangents = rule(primals, derivatives, **params)
+            else:
+                results, tangents = split_rule(self, primals, derivatives, **params)
+        finally:
+            current.trace = previous
+        if primitive.multiple_results:
+            return list(map(self.pair, results, tangents))
+        if tangents.__class__ is Zero:
+            return results
+        return self.tracer(self, results, tangents)
+
+    # ---- tracers ----
+
+    def pair(self, primal: Any, tangent: Any) -> Any:
+        """Returns a value with its tangent; the value alone if the tangent is zero."""
+        if tangent.__class__ in (Zero, SymbolicZero) or is_float0(tangent):
+            return primal
+        return self.tracer(self, primal, tangent)
+
+    def unpair(self, value: Any) -> tuple[Any, Any]:
+        """Returns a value's primal and its tangent, which may be a symbolic zero."""
+        if value.__class__ is self.tracer and value._trace is self:
+            return value.primal, value.tangent
+        return value, Zero.of(value)
+
+    def primal_of(self, value: Any) -> Any:
+        """Returns a value's primal."""
+        return self.unpair(value)[0]
+
+    def finish(self) -> None:
+        """Ends the trace: its tracers must not be used any more."""
+        self.finished = True
+
+    # ---- functions with custom rules ----
+
+    def process_custom_jvp_call(
+        self,
+        primitive: Any,
+        fun: Any,
+        jvp: Any,
+        args: Any,
+        *,
+        symbolic_zeros: bool,
+        num_consts: int = 0,
+    ) -> Sequence[Any]:
+        primals, tangents, moving = self.split(args)
+        check_constants("custom_jvp", tangents[:num_consts])
+        if not moving:
+            with set_current_trace(self.parent) as parent:
+                return parent.process_custom_jvp_call(
+                    primitive,
+                    fun,
+                    jvp,
+                    args,
+                    symbolic_zeros=symbolic_zeros,
+                    **closed_over(num_consts),
+                )
+        with set_current_trace(self.rule_trace):
+            results = jvp(*primals, *tangents_for_rule(tangents, symbolic_zeros))
+        half = len(results) // 2
+        return list(map(self.pair, results[:half], results[half:]))
+
+    def process_custom_vjp_call(
+        self,
+        primitive: Any,
+        fun: Any,
+        fwd: Any,
+        bwd: Any,
+        args: Any,
+        *,
+        out_trees: Any,
+        symbolic_zeros: bool,
+        num_consts: int = 0,
+    ) -> Sequence[Any]:
+        primals, tangents, moving = self.split(args)
+        check_constants("custom_vjp", tangents[:num_consts])
+        with set_current_trace(self.parent) as parent:
+            if not moving:
+                return parent.process_custom_vjp_call(
+                    primitive,
+                    fun,
+                    fwd,
+                    bwd,
+                    args,
+                    out_trees=out_trees,
+                    symbolic_zeros=symbolic_zeros,
+                    **closed_over(num_consts),
+                )
+            results, operands, params = custom_linear_part(
+                fwd, bwd, out_trees, primals, tangents, symbolic_zeros
+            )
+        with set_current_trace(self.rule_trace):
+            tangents_out = custom_lin_p.bind(*operands, **params)
+        return [
+            self.pair(result, tangent if can_move(aval_of(result)) else Zero.of(result))
+            for result, tangent in zip(results, tangents_out, strict=True)
+        ]
+
+
+def expand(trace: Trace, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Applies the expansion of a primitive that has no derivative rule.
+
+    Raises:
+      MissingRuleError: the primitive has neither a rule nor an expansion.
+    """
+    expansion = expansion_rules.rules.get(primitive)
+    if expansion is None:
+        raise jvp_rules.missing(primitive)
+    with set_current_trace(trace):
+        return expansion(*args, **params)
+
+
+def tangents_for_rule(tangents: Sequence[Any], symbolic_zeros: bool) -> list[Any]:
+    """Returns tangents as a custom rule expects them: with symbolic zeros, or all as arrays."""
+    if symbolic_zeros:
+        return [SymbolicZero(t.aval) if t.__class__ is Zero else t for t in tangents]
+    return [instantiate(tangent) for tangent in tangents]
+
+
+def custom_linear_part(
+    fwd: Callable[..., Sequence[Any]],
+    bwd: Callable[..., Sequence[Any]],
+    out_trees: Callable[[], tuple[Any, Any]],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    symbolic_zeros: bool,
+) -> tuple[list[Any], list[Any], dict[str, Any]]:
+    """Runs the forward pass of a `custom_vjp` rule.
+
+    Returns:
+      The results, and the operands and parameters of the `custom_lin` that gives their tangents.
+    """
+    in_zeros = tuple([tangent.__class__ is Zero for tangent in tangents])
+    if symbolic_zeros:
+        flat = fwd(*primals, *[not zero for zero in in_zeros])
+    else:
+        flat = fwd(*primals)
+    _, residual_tree = out_trees()
+    count = residual_tree.num_leaves
+    residuals, results = list(flat[:count]), list(flat[count:])
+    params = {
+        "num_res": count,
+        "bwd": bwd,
+        "in_zeros": in_zeros,
+        "out_avals": tuple([aval_of(result).to_tangent_aval() for result in results]),
+        "symbolic_zeros": symbolic_zeros,
+    }
+    moving = [tangent for tangent in tangents if tangent.__class__ is not Zero]
+    return results, [*residuals, *moving], params
+
+
+# ---- the call of a differentiated function ----
+
+
+def call_differentiated(
+    trace: DualTrace,
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    has_aux: bool,
+) -> tuple[Any, Any]:
+    """Calls a function under a trace, and ends the trace.
+
+    Args:
+      trace: the trace of the arguments' tracers.
+      fun: the function.
+      args: its arguments, pytrees with tracers among their leaves.
+      has_aux: whether the function returns a pair of which only the first part is differentiated.
+
+    Returns:
+      The function's result, with tracers, and its second part without; None where it has none.
+
+    Raises:
+      TypeError: ``has_aux`` is set and the function does not return a pair.
+    """
+    try:
+        with set_current_trace(trace), transforming(JVP):
+            result = fun(*args)
+        if not has_aux:
+            return result, None
+        result, aux = split_aux(result)
+        return result, pytrees.tree_map(trace.primal_of, aux)
+    finally:
+        trace.finish()
