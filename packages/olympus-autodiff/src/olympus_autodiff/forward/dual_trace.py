@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces of derivatives, whose tracers pair a primal value with its derivative.
 
-`DerivativeTrace` is the base of all of them, Taylor mode included: it separates primal values from
-derivatives, and sends primitives whose operands are all constant to the parent trace. `DualTrace`
-is the base of `jvp` and `linearize`. Its derivatives are tangents, by the rules of `jvp_rules`. Its
-two subclasses differ in the trace that operations on tangents go to: the parent trace, which
-computes them, or a `TangentTrace`, which records them.
+`DerivativeTrace` is the base of all of them, Taylor mode included. `DualTrace` is the base of `jvp`
+and `linearize`: its derivatives are tangents, by the rules of `jvp_rules`. Its two subclasses
+differ in the trace that operations on tangents go to: the parent trace, which computes them, or a
+`TangentTrace`, which records them.
 """
 
 from __future__ import annotations
@@ -106,10 +105,7 @@ class DualTracer(PrimalTracer):
 
 
 class DerivativeTrace(Trace):
-    """Base of the traces that differentiate.
-
-    Subclasses define `split`, which separates primal values from derivatives, and `differentiate`.
-    """
+    """Base of the traces that differentiate: references and mesh axes are the same for all."""
 
     __slots__ = ()
 
@@ -130,28 +126,12 @@ class DerivativeTrace(Trace):
             # Before the rule, so that derivatives vary over the mesh axes that values vary over.
             with set_current_trace(self):
                 args = varying_alike(args)
-        primals, derivatives, moving = self.split(args)
-        if not moving:
-            return primitive.bind_with_trace(self.parent, args, params)
-        return self.differentiate(primitive, primals, derivatives, args, params)
-
-    def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
-        """Separates operands.
-
-        Returns:
-          The operands' primal values, their derivatives, and whether any derivative is not zero.
-        """
-        raise NotImplementedError
+        return self.differentiate(primitive, args, params)
 
     def differentiate(
-        self,
-        primitive: Primitive,
-        primals: Sequence[Any],
-        derivatives: Sequence[Any],
-        args: Sequence[Any],
-        params: dict[str, Any],
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
-        """Applies a primitive's rule to operands of which at least one has a derivative."""
+        """Applies a primitive to operands, and its derivative where an operand is not constant."""
         raise NotImplementedError
 
 
@@ -175,6 +155,7 @@ class DualTrace(DerivativeTrace):
         self.rule_trace = rule_trace
 
     def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
+        """Returns the operands' primals and tangents, and whether any tangent is not zero."""
         tracer = self.tracer
         primals = []
         tangents: list[Any] = []
@@ -190,31 +171,29 @@ class DualTrace(DerivativeTrace):
         return primals, tangents, moving
 
     def differentiate(
-        self,
-        primitive: Primitive,
-        primals: Sequence[Any],
-        derivatives: Sequence[Any],
-        args: Sequence[Any],
-        params: dict[str, Any],
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
+        primals, tangents, moving = self.split(args)
+        if not moving:
+            return primitive.bind_with_trace(self.parent, args, params)
         rule = jvp_rules.rules.get(primitive)
         if rule is None:
             return expand(self, primitive, args, params)
-        split_rule = self.split_rules.get(primitive)
         previous = current.trace
         current.trace = self.rule_trace
         try:
-            if split_rule is None:
-                results, tangents = rule(primals, derivatives, **params)
+            if primitive in self.split_rules:
+                rule = self.split_rules[primitive]
+                results, tangents_out = rule(self, primals, tangents, **params)
             else:
-                results, tangents = split_rule(self, primals, derivatives, **params)
+                results, tangents_out = rule(primals, tangents, **params)
         finally:
             current.trace = previous
         if primitive.multiple_results:
-            return list(map(self.pair, results, tangents))
-        if tangents.__class__ is Zero:
+            return list(map(self.pair, results, tangents_out))
+        if tangents_out.__class__ is Zero:
             return results
-        return self.tracer(self, results, tangents)
+        return self.tracer(self, results, tangents_out)
 
     # ---- tracers ----
 

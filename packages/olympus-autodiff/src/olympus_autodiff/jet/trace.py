@@ -66,25 +66,24 @@ class JetTrace(DerivativeTrace):
         self.order = order
 
     def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
+        """Returns the operands' values and terms, and whether any operand is not constant."""
         pairs = [self.to_primal_terms_pair(arg) for arg in args]
         series = [terms for _, terms in pairs]
         return [x for x, _ in pairs], series, any(each is not zero_series for each in series)
 
     def differentiate(
-        self,
-        primitive: Primitive,
-        primals: Sequence[Any],
-        derivatives: Sequence[Any],
-        args: Sequence[Any],
-        params: dict[str, Any],
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
+        primals, series, moving = self.split(args)
+        if not moving:
+            return primitive.bind_with_trace(self.parent, args, params)
         rule = jet_rules.rules.get(primitive)
         if rule is None:
             if primitive not in jvp_rules:
                 return expand(self, primitive, args, params)
             rule = functools.partial(by_jvp_rule, primitive)
         with set_current_trace(self.parent):
-            results, terms = rule(primals, derivatives, **params)
+            results, terms = rule(primals, series, **params)
         if primitive.multiple_results:
             return list(map(self.pair, results, terms))
         return self.pair(results, terms)

@@ -32,13 +32,13 @@ from ..tables import (
     zero_derivative,
 )
 from ..zeros import (
+    UndefinedPrimal,
     Zero,
     add_tangents,
     as_factor,
     aval_of,
     has_tangents,
     instantiate,
-    is_undefined_primal,
     zeros_like_aval,
 )
 
@@ -240,16 +240,16 @@ def _conj_transpose(cotangent: Any, x: Any, *, input_dtype: Any) -> list[Any]:
 @transpose_rules.define(lax.complex_p)
 def _complex_transpose(cotangent: Any, x: Any, y: Any) -> list[Any]:
     return [
-        unbroadcast(real(cotangent), x) if is_undefined_primal(x) else None,
-        unbroadcast(imag(neg(cotangent)), y) if is_undefined_primal(y) else None,
+        unbroadcast(real(cotangent), x) if x.__class__ is UndefinedPrimal else None,
+        unbroadcast(imag(neg(cotangent)), y) if y.__class__ is UndefinedPrimal else None,
     ]
 
 
 @transpose_rules.define(lax.add_p)
 def _add_transpose(cotangent: Any, x: Any, y: Any) -> list[Any]:
     return [
-        unbroadcast(cotangent, x) if is_undefined_primal(x) else None,
-        unbroadcast(cotangent, y) if is_undefined_primal(y) else None,
+        unbroadcast(cotangent, x) if x.__class__ is UndefinedPrimal else None,
+        unbroadcast(cotangent, y) if y.__class__ is UndefinedPrimal else None,
     ]
 
 
@@ -259,8 +259,8 @@ transpose_rules.define(lax.add_any_p, _add_transpose)
 @transpose_rules.define(lax.sub_p)
 def _sub_transpose(cotangent: Any, x: Any, y: Any) -> list[Any]:
     return [
-        unbroadcast(cotangent, x) if is_undefined_primal(x) else None,
-        neg(unbroadcast(cotangent, y)) if is_undefined_primal(y) else None,
+        unbroadcast(cotangent, x) if x.__class__ is UndefinedPrimal else None,
+        neg(unbroadcast(cotangent, y)) if y.__class__ is UndefinedPrimal else None,
     ]
 
 
@@ -431,7 +431,7 @@ def _select_n_transpose(cotangent: Any, which: Any, *cases: Any) -> list[Any]:
     zeros = None
     results: list[Any] = [None]
     for position, case in enumerate(cases):
-        if not is_undefined_primal(case):
+        if case.__class__ is not UndefinedPrimal:
             results.append(None)
             continue
         if zeros is None:
