@@ -6,6 +6,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 # In a process of its own, in which nothing has been used yet.
 PROGRAM = """
 import concurrent.futures
@@ -54,9 +56,63 @@ print("done")
 """
 
 
-def test_first_uses_from_many_threads():
+# One thread compiles for seconds; once XLA has its program, another compiles small ones.
+COMPILATIONS = """
+import threading
+
+import olympus
+import olympus.numpy as jnp
+
+lowered = threading.Event()
+
+
+def note(event, duration, **keywords):
+    if "mlir_module" in event and keywords.get("fun_name") == "jit(large)":
+        lowered.set()
+
+
+def blocks(x):
+    for width in range(60, 68):  # of different shapes: none repeats
+        x = jnp.tanh(jnp.ones((width, x.size)) @ x) * jnp.sum(jnp.sin(x))
+    return x.sum()
+
+
+def large(x):
+    y = olympus.hessian(blocks)(x)
+    return olympus.pure_callback(lambda y: y, olympus.typeof(y), y) if CALLBACK else y
+
+
+def small(x):
+    return jnp.sin(x) + count
+
+
+olympus.monitoring.register_event_duration_secs_listener(note)
+thread = threading.Thread(target=lambda: olympus.jit(large)(jnp.ones(4)))
+thread.start()
+lowered.wait()
+count = 0
+while thread.is_alive():
+    olympus.jit(lambda x: small(x))(1.0)
+    count += thread.is_alive()
+thread.join()
+print(count)
+"""
+
+
+def run(program):
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=300
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["done"]
+    return done.stdout.split()
+
+
+def test_first_uses_from_many_threads():
+    assert run(PROGRAM) == ["done"]
+
+
+@pytest.mark.parametrize("callback", [False, True])
+def test_compilations_run_side_by_side(callback):
+    (count,) = run(f"CALLBACK = {callback}\n{COMPILATIONS}")
+    # One after the other would be none, or one that came before.
+    assert int(count) >= 3

@@ -218,21 +218,15 @@ def compile_module(
         return CompileOnlyExecutable(executable)
 
     def compile_with(options: Any) -> Any:
-        from ..compiling.lowering import mlir  # compiles when first needed
+        from ..compiling.lowering import isolation  # compiles when first needed
 
+        client, order = devices[0].client, DeviceList(tuple(devices))
         try:
-            client, order = devices[0].client, DeviceList(tuple(devices))
-            as_bytes, lock = mlir.way_to_compiler()
-            is_bytes = isinstance(module, bytes)
-            if is_bytes or (as_bytes and not host_callbacks):
-                program = module if is_bytes else mlir.bytecode(module)
+            with isolation.isolated(module) as program:
                 if is_description(devices[0]):
                     return compile_only(client.compile(program, order, options))
-                return client.compile_and_load(program, order, options)
-            with lock:
-                if is_description(devices[0]):
-                    return compile_only(client.compile(module, order, options))
-                return client.compile_and_load(module, order, options, list(host_callbacks))
+                callbacks = [list(host_callbacks)] if host_callbacks else []
+                return client.compile_and_load(program, order, options, *callbacks)
         except JaxRuntimeError as error:
             raise_clear_error(error, devices[0].platform)
             raise

@@ -7,7 +7,6 @@ dictionary. The context is made with the first program that is lowered.
 
 from __future__ import annotations
 
-import contextlib
 import io
 import re
 import threading
@@ -75,28 +74,6 @@ class OlympusIrContext(_RawContext):
 _context: Any = None
 # Building MLIR is not thread-safe in one context, and one context is what makes caches possible.
 lowering_lock = threading.RLock()
-_compiling_threads: set[int] = set()
-_compiler_calls_python = False
-
-
-def expect_calls_from_compiler() -> None:
-    """Says that from now on programs ask the compiler for calls, from threads of its own."""
-    global _compiler_calls_python
-    _compiler_calls_python = True
-
-
-def way_to_compiler() -> tuple[bool, Any]:
-    """How XLA is given a module, so that no other thread changes its context meanwhile.
-
-    Returns:
-      Whether as bytes, which it reads in a context of its own: where several threads compile. And
-      what to hold while it works on a module: the lock, where there are other threads at all,
-      unless it calls Python, which builds programs, from threads of its own.
-    """
-    _compiling_threads.add(threading.get_ident())
-    if _compiler_calls_python or threading.active_count() == 1:
-        return False, contextlib.nullcontext()
-    return len(_compiling_threads) > 1, lowering_lock
 
 
 def context() -> Any:

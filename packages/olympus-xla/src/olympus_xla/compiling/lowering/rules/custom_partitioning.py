@@ -18,7 +18,7 @@ from olympus_sharding import NamedSharding
 from ...._jaxlib import GSPMDSharding, HloSharding, OpSharding, register_custom_call_partitioner
 from ....arrays.spec_search import spec_of_hlo
 from ....foreign.custom_partitioning import custom_partitioning_p
-from .. import mlir
+from .. import isolation, mlir
 from ..context import LoweringContext, ModuleLowering
 from ..tables import lowering_rules
 from .collectives import AxisContext
@@ -114,7 +114,7 @@ def _rule_text(context: LoweringContext, rule: Any, operands: Sequence[Any], mes
 
 @functools.cache
 def _register() -> None:
-    mlir.expect_calls_from_compiler()
+    isolation.expect_calls_from_compiler()
     register_custom_call_partitioner(_TARGET, _propagate, _partition, _infer, True)
 
 

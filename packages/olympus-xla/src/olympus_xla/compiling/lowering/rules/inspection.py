@@ -12,7 +12,7 @@ from ...._jaxlib import GSPMDSharding, NamedSharding, encode_inspect_sharding_ca
 from ....arrays.spec_search import spec_of_hlo
 from ....foreign.callback_errors import remember
 from ....platforms.backends import default_sharding
-from .. import mlir
+from .. import isolation, mlir
 from ..context import LoweringContext
 from ..tables import lowering_rules
 
@@ -43,7 +43,7 @@ def _inspect_sharding(
 
     # The configuration holds the function's address, so it must live as long as the module.
     module.keep_alive.append(callback_of_hlo)
-    mlir.expect_calls_from_compiler()
+    isolation.expect_calls_from_compiler()
     context.operation(
         "stablehlo.custom_call",
         [mlir.aval_type(aval)],
