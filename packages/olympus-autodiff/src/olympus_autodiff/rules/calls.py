@@ -32,6 +32,15 @@ def moving(values: Sequence[Any]) -> list[Any]:
     return [value for value in values if value.__class__ is not Zero]
 
 
+def partitioned(values: Sequence[Any], flags: Sequence[bool]) -> tuple[list[Any], list[Any]]:
+    """Returns the values whose flag is set, and the others."""
+    chosen: list[Any] = []
+    others: list[Any] = []
+    for value, flag in zip(values, flags, strict=True):
+        (chosen if flag else others).append(value)
+    return chosen, others
+
+
 def positions(flags: Sequence[bool]) -> list[int]:
     return [position for position, flag in enumerate(flags) if flag]
 

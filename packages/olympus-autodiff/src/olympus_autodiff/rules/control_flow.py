@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from olympus_ir import lax
+from olympus_ir.lax.control_flow.operands import WhileLayout, WhileOperands
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr, Var, close_olympuspr
 
 from ..forward.jvp import jvp_olympuspr
@@ -15,9 +16,10 @@ from ..forward.linearized_programs import LinearizedProgram, join_nonzero, linea
 from ..memoization import memoized
 from ..reverse.transpose import transpose_olympuspr
 from ..tables import jvp_rules, linearize_rules, transpose_rules
-from ..zeros import Zero, instantiate, is_undefined_primal
+from ..zeros import Zero, is_undefined_primal
 from . import scan, scan_transpose
 from .calls import moving, with_zeros
+from .scan import instantiated, paired
 from .subprograms import rearranged, staged_zeros
 
 __all__ = ["scan", "scan_transpose"]
@@ -298,19 +300,8 @@ def _jvp_loop(
         if nonzero_out == nonzero_carry:
             break
         nonzero_carry = join_nonzero(nonzero_carry, nonzero_out)
-    num_consts, num_carry = len(nonzero_consts), len(nonzero_carry)
-    num_const_tangents = sum(nonzero_consts)
-    # [consts, carry, tangents of consts, tangents of carry] -> constants first
-    first_tangent = num_consts + num_carry
-    olympuspr = rearranged(
-        derived,
-        inputs=[
-            *range(num_consts),
-            *range(first_tangent, first_tangent + num_const_tangents),
-            *range(num_consts, first_tangent),
-            *range(first_tangent + num_const_tangents, len(derived.in_avals)),
-        ],
-    )
+    num_consts, num_const_tangents = len(nonzero_consts), sum(nonzero_consts)
+    inputs = paired((num_consts, num_const_tangents), (len(nonzero_carry), sum(nonzero_carry)))
     carry_tangents = [
         Var(aval.to_tangent_aval())
         for aval, nonzero in zip(condition.in_avals[cond_nconsts:], nonzero_carry, strict=True)
@@ -323,7 +314,7 @@ def _jvp_loop(
         "cond_nconsts": cond_nconsts,
         "cond_jaxpr": ClosedOlympuspr(condition_olympuspr, condition.consts),
         "body_nconsts": len(derived.consts) + num_consts + num_const_tangents,
-        "body_jaxpr": olympuspr,
+        "body_jaxpr": rearranged(derived, inputs),
     }
     return _WhilePlan(params, derived.consts, nonzero_consts, nonzero_carry)
 
@@ -337,22 +328,16 @@ def _jvp_loop_operands(
     body_jaxpr: ClosedOlympuspr,
 ) -> tuple[_WhilePlan, list[Any]]:
     """The loop that pushes the tangents along, and its operands."""
-    split = cond_nconsts + body_nconsts
-    flags = tuple([t.__class__ is not Zero for t in tangents])
-    plan = _jvp_loop(body_jaxpr, cond_jaxpr, cond_nconsts, flags[cond_nconsts:split], flags[split:])
-    carry_tangents = [
-        instantiate(tangent)
-        for tangent, nonzero in zip(tangents[split:], plan.nonzero_carry, strict=True)
-        if nonzero
-    ]
-    return plan, [
-        *primals[:cond_nconsts],
-        *plan.consts,
-        *primals[cond_nconsts:split],
-        *moving(tangents[cond_nconsts:split]),
-        *primals[split:],
-        *carry_tangents,
-    ]
+    layout = WhileLayout(cond_nconsts, body_nconsts)
+    primal, tangent = layout.operands(primals), layout.operands(tangents)
+    nonzero = layout.operands(tuple([t.__class__ is not Zero for t in tangents]))
+    plan = _jvp_loop(body_jaxpr, cond_jaxpr, cond_nconsts, nonzero.body_consts, nonzero.carry)
+    operands = WhileOperands(
+        cond_consts=primal.cond_consts,
+        body_consts=[*plan.consts, *primal.body_consts, *moving(tangent.body_consts)],
+        carry=[*primal.carry, *instantiated(tangent.carry, plan.nonzero_carry)],
+    )
+    return plan, operands.flat
 
 
 @jvp_rules.define(lax.while_p)

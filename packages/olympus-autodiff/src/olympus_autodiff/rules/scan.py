@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from olympus_ir import lax
+from olympus_ir.lax.control_flow.operands import ScanLayout, ScanOperands
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
@@ -60,29 +61,20 @@ def _jvp_scan(
     nonzero_carry: tuple[bool, ...],
     nonzero_xs: tuple[bool, ...],
 ) -> _JvpPlan:
-    num_carry = len(nonzero_carry)
-    num_ys = len(body.out_avals) - num_carry
+    nonzero = ScanOperands(nonzero_consts, nonzero_carry, nonzero_xs)
+    layout = nonzero.layout
+    num_ys = len(body.out_avals) - layout.num_carry
     while True:
         derived, nonzero_out = jvp_olympuspr(
-            body,
-            (*nonzero_consts, *nonzero_carry, *nonzero_xs),
-            (*nonzero_carry, *(False,) * num_ys),
+            body, tuple(nonzero.flat), (*nonzero.carry, *(False,) * num_ys)
         )
-        if nonzero_out[:num_carry] == nonzero_carry:
+        after, nonzero_ys = layout.results(nonzero_out)
+        if after == nonzero.carry:
             break
-        nonzero_carry = join_nonzero(nonzero_carry, nonzero_out[:num_carry])
-    inputs = paired(
-        (len(nonzero_consts), sum(nonzero_consts)),
-        (num_carry, sum(nonzero_carry)),
-        (len(nonzero_xs), sum(nonzero_xs)),
-    )
-    results = paired((num_carry, sum(nonzero_carry)), (num_ys, sum(nonzero_out[num_carry:])))
-    return _JvpPlan(
-        rearranged(derived, inputs, results),
-        derived.consts,
-        nonzero_carry,
-        nonzero_out[num_carry:],
-    )
+        nonzero = nonzero._replace(carry=join_nonzero(nonzero.carry, after))
+    inputs = paired(*((len(flags), sum(flags)) for flags in nonzero))
+    results = paired(*((len(flags), sum(flags)) for flags in (nonzero.carry, nonzero_ys)))
+    return _JvpPlan(rearranged(derived, inputs, results), derived.consts, nonzero.carry, nonzero_ys)
 
 
 def paired(*sizes: tuple[int, int]) -> list[int]:
@@ -110,23 +102,18 @@ def _scan_jvp(
     num_carry: int,
     **params: Any,
 ) -> Any:
-    flags = tuple([t.__class__ is not Zero for t in tangents])
-    split = num_consts + num_carry
-    plan = _jvp_scan(jaxpr, flags[:num_consts], flags[num_consts:split], flags[split:])
-    results = lax.scan_p.bind(
-        *plan.consts,
-        *primals[:num_consts],
-        *moving(tangents[:num_consts]),
-        *primals[num_consts:split],
-        *instantiated(tangents[num_consts:split], plan.nonzero_carry),
-        *primals[split:],
-        *moving(tangents[split:]),
-        jaxpr=plan.body,
-        num_consts=len(plan.consts) + num_consts + sum(flags[:num_consts]),
-        num_carry=num_carry + sum(plan.nonzero_carry),
-        **params,
+    layout = ScanLayout(num_consts, num_carry)
+    nonzero = layout.operands(tuple([t.__class__ is not Zero for t in tangents]))
+    plan = _jvp_scan(jaxpr, *nonzero)
+    primal, tangent = layout.operands(primals), layout.operands(tangents)
+    operands = ScanOperands(
+        consts=[*plan.consts, *primal.consts, *moving(tangent.consts)],
+        carry=[*primal.carry, *instantiated(tangent.carry, plan.nonzero_carry)],
+        xs=[*primal.xs, *moving(tangent.xs)],
     )
-    results = iter(results)
+    results = iter(
+        lax.scan_p.bind(*operands.flat, jaxpr=plan.body, **operands.layout.params, **params)
+    )
     carry = [next(results) for _ in plan.nonzero_carry]
     carry_tangents = [next(results) for nonzero in plan.nonzero_carry if nonzero]
     ys = [next(results) for _ in plan.nonzero_ys]
@@ -181,20 +168,16 @@ def _linearized_scan(
     nonzero_carry: tuple[bool, ...],
     nonzero_xs: tuple[bool, ...],
 ) -> _ScanPlan:
-    num_carry = len(nonzero_carry)
-    num_ys = len(body.out_avals) - num_carry
+    nonzero = ScanOperands(nonzero_consts, nonzero_carry, nonzero_xs)
+    layout = nonzero.layout
+    num_ys = len(body.out_avals) - layout.num_carry
     while True:
-        split = linearize_olympuspr(
-            body,
-            (*nonzero_consts, *nonzero_carry, *nonzero_xs),
-            (*nonzero_carry, *(False,) * num_ys),
-        )
-        if split.nonzero_out[:num_carry] == nonzero_carry:
+        split = linearize_olympuspr(body, tuple(nonzero.flat), (*nonzero.carry, *(False,) * num_ys))
+        after, nonzero_ys = layout.results(split.nonzero_out)
+        if after == nonzero.carry:
             break
-        nonzero_carry = join_nonzero(nonzero_carry, split.nonzero_out[:num_carry])
-    return _ScanSplitter(split, len(nonzero_consts), num_carry, num_ys, sum(nonzero_consts)).plan(
-        nonzero_carry, split.nonzero_out[num_carry:]
-    )
+        nonzero = nonzero._replace(carry=join_nonzero(nonzero.carry, after))
+    return _ScanSplitter(split, layout, num_ys, sum(nonzero_consts)).plan(nonzero.carry, nonzero_ys)
 
 
 class _ScanSplitter:
@@ -203,8 +186,7 @@ class _ScanSplitter:
     def __init__(
         self,
         split: LinearizedProgram,
-        num_consts: int,
-        num_carry: int,
+        layout: ScanLayout,
         num_ys: int,
         num_const_tangents: int,
     ) -> None:
@@ -213,10 +195,8 @@ class _ScanSplitter:
         self.num_const_tangents = num_const_tangents
         olympuspr = split.primal.jaxpr
         self.olympuspr = olympuspr
-        self.const_vars = olympuspr.invars[:num_consts]
-        self.carry_vars = olympuspr.invars[num_consts : num_consts + num_carry]
-        self.x_vars = olympuspr.invars[num_consts + num_carry :]
-        self.num_carry = num_carry
+        self.const_vars, self.carry_vars, self.x_vars = layout.operands(olympuspr.invars)
+        self.num_carry = layout.num_carry
 
     def plan(self, nonzero_carry: tuple[bool, ...], nonzero_ys: tuple[bool, ...]) -> _ScanPlan:
         split, olympuspr = self.split, self.olympuspr
@@ -344,40 +324,29 @@ def _scan_linearize(
     num_carry: int,
     **params: Any,
 ) -> Any:
-    flags = tuple([t.__class__ is not Zero for t in tangents])
-    split = num_consts + num_carry
-    plan = _linearized_scan(jaxpr, flags[:num_consts], flags[num_consts:split], flags[split:])
-    consts, xs = primals[:num_consts], primals[split:]
+    layout = ScanLayout(num_consts, num_carry)
+    plan = _linearized_scan(
+        jaxpr, *layout.operands(tuple([t.__class__ is not Zero for t in tangents]))
+    )
+    primal, tangent = layout.operands(primals), layout.operands(tangents)
     with set_current_trace(trace.parent):
-        hoisted = eval_olympuspr(plan.prelude, (), *consts)
-        pool = [*consts, *hoisted, *plan.values]
-        outs = lax.scan_p.bind(
-            *(pool[place] for place in plan.body_consts),
-            *primals[num_consts:],
-            jaxpr=plan.body,
-            num_consts=len(plan.body_consts),
-            num_carry=num_carry,
-            **params,
-        )
+        hoisted = eval_olympuspr(plan.prelude, (), *primal.consts)
+        pool = [*primal.consts, *hoisted, *plan.values]
+        operands = primal._replace(consts=[pool[place] for place in plan.body_consts])
+        outs = lax.scan_p.bind(*operands.flat, jaxpr=plan.body, **operands.layout.params, **params)
     results = outs[: num_carry + len(plan.nonzero_ys)]
     nonzero_out = (*plan.nonzero_carry, *plan.nonzero_ys)
     if not any(nonzero_out):
         return results, [Zero.of(result) for result in results]
-    stacked = [*xs, *outs[num_carry:]]
+    stacked = [*primal.xs, *layout.results(outs).ys]
+    operands = ScanOperands(
+        consts=[*(pool[place] for place in plan.linear_consts), *moving(tangent.consts)],
+        carry=instantiated(tangent.carry, plan.nonzero_carry),
+        xs=[*(stacked[place] for place in plan.linear_xs), *moving(tangent.xs)],
+    )
     tangents_out = trace.tangent_trace.record(
         lax.scan_p,
-        [
-            *(pool[place] for place in plan.linear_consts),
-            *moving(tangents[:num_consts]),
-            *instantiated(tangents[num_consts:split], plan.nonzero_carry),
-            *(stacked[place] for place in plan.linear_xs),
-            *moving(tangents[split:]),
-        ],
-        {
-            **params,
-            "jaxpr": plan.linear_body,
-            "num_consts": len(plan.linear_consts) + sum(flags[:num_consts]),
-            "num_carry": sum(plan.nonzero_carry),
-        },
+        operands.flat,
+        {**params, "jaxpr": plan.linear_body, **operands.layout.params},
     )
     return results, with_zeros(tangents_out, nonzero_out, results)

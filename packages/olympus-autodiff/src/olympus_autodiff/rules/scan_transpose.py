@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from olympus_ir import lax
+from olympus_ir.lax.control_flow.operands import ScanLayout, ScanOperands
 from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
     Equation,
@@ -22,7 +23,7 @@ from ..memoization import memoized
 from ..reverse.transpose import transpose_olympuspr
 from ..tables import transpose_rules
 from ..zeros import Zero, instantiate, is_undefined_primal
-from .calls import moving
+from .calls import moving, partitioned
 from .scan import instantiated
 
 
@@ -48,33 +49,31 @@ class _TransposedScan(NamedTuple):
 @memoized
 def _transposed_scan(
     body: ClosedOlympuspr,
-    num_carry: int,
     linear_consts: tuple[bool, ...],
     linear_xs: tuple[bool, ...],
     carried: tuple[bool, ...],
     nonzero_ys: tuple[bool, ...],
 ) -> _TransposedScan:
-    """The carry is linear as a whole."""
-    num_linear_consts = sum(linear_consts)
-    linear_in = (*linear_consts, *(True,) * num_carry, *linear_xs)
+    """Transposes the body of a scan whose carry is linear as a whole."""
+    num_linear_consts, num_linear_xs = sum(linear_consts), sum(linear_xs)
+    linear_in = (*linear_consts, *(True,) * len(carried), *linear_xs)
+    linear_layout = ScanLayout(num_linear_consts, len(carried))
     while True:
-        wanted = (*(False,) * num_linear_consts, *carried, *(False,) * sum(linear_xs))
+        wanted = (*(False,) * num_linear_consts, *carried, *(False,) * num_linear_xs)
         transposed, nonzero_out = transpose_olympuspr(
             body, linear_in, (*carried, *nonzero_ys), wanted
         )
-        arrived = nonzero_out[num_linear_consts : num_linear_consts + num_carry]
+        summed, arrived, sliced = linear_layout.operands(nonzero_out)
         if arrived == carried:
             break
         carried = join_nonzero(carried, arrived)
-    summed = nonzero_out[:num_linear_consts]
-    sliced = nonzero_out[num_linear_consts + num_carry :]
     # [known consts, known xs, carry cotangents, ys cotangents] becomes
     # [known consts | sums, carry cotangents | ys cotangents, known xs]
     olympuspr = transposed.jaxpr
-    num_known_consts, num_known_xs = linear_consts.count(False), linear_xs.count(False)
+    num_known_consts, num_known = linear_consts.count(False), linear_in.count(False)
     known_consts = olympuspr.invars[:num_known_consts]
-    known_xs = olympuspr.invars[num_known_consts : num_known_consts + num_known_xs]
-    cotangents = olympuspr.invars[num_known_consts + num_known_xs :]
+    known_xs = olympuspr.invars[num_known_consts:num_known]
+    cotangents = olympuspr.invars[num_known:]
     by_consts = olympuspr.outvars[: sum(summed)]
     sums = [Var(atom.aval) for atom in by_consts]
     equations = list(olympuspr.eqns)
@@ -109,68 +108,62 @@ def _scan_transpose(
     reverse: bool,
     **params: Any,
 ) -> list[Any]:
-    linear = tuple([is_undefined_primal(operand) for operand in operands])
-    split = num_consts + num_carry
-    linear_carry = _linear_carry(jaxpr, num_consts, num_carry, linear)
+    layout = ScanLayout(num_consts, num_carry)
+    given = layout.operands(operands)
+    linear = layout.operands(tuple([is_undefined_primal(operand) for operand in operands]))
+    linear_carry = _linear_carry(jaxpr, linear)
     if not all(linear_carry):
         return _transpose_mixed_scan(
-            cotangents,
-            operands,
-            linear_carry,
-            jaxpr=jaxpr,
-            num_consts=num_consts,
-            num_carry=num_carry,
-            reverse=reverse,
-            **params,
+            cotangents, given, linear._replace(carry=linear_carry), jaxpr, reverse, params
         )
-    nonzero = tuple([ct.__class__ is not Zero for ct in cotangents])
-    plan = _transposed_scan(
-        jaxpr,
-        num_carry,
-        linear[:num_consts],
-        linear[split:],
-        nonzero[:num_carry],
-        nonzero[num_carry:],
-    )
-    consts, xs = operands[:num_consts], operands[split:]
-    linear_consts = [operand for operand in consts if is_undefined_primal(operand)]
+    by_carry, by_ys = layout.results(cotangents)
+    plan = _transposed_scan(jaxpr, linear.consts, linear.xs, _nonzero(by_carry), _nonzero(by_ys))
+    linear_consts = [operand for operand in given.consts if is_undefined_primal(operand)]
     sums = [
         instantiate(Zero(operand.aval))
         for operand, flag in zip(linear_consts, plan.summed, strict=True)
         if flag
     ]
-    known_consts = [operand for operand in consts if not is_undefined_primal(operand)]
+    backward = ScanOperands(
+        consts=[*plan.consts, *_known(given.consts)],
+        carry=[*sums, *instantiated(by_carry, plan.carried)],
+        xs=[*moving(by_ys), *_known(given.xs)],
+    )
     results = iter(
         lax.scan_p.bind(
-            *plan.consts,
-            *known_consts,
-            *sums,
-            *instantiated(cotangents[:num_carry], plan.carried),
-            *moving(cotangents[num_carry:]),
-            *(operand for operand in xs if not is_undefined_primal(operand)),
+            *backward.flat,
             jaxpr=plan.body,
-            num_consts=len(plan.consts) + len(known_consts),
-            num_carry=len(sums) + sum(plan.carried),
             reverse=not reverse,
+            **backward.layout.params,
             **params,
         )
     )
     summed, carried, sliced = iter(plan.summed), iter(plan.carried), iter(plan.sliced)
-    by_consts = [next(results) if flag and next(summed) else None for flag in linear[:num_consts]]
-    by_carry = [next(results) if next(carried) else None for _ in range(num_carry)]
-    by_xs = [next(results) if flag and next(sliced) else None for flag in linear[split:]]
-    return [*by_consts, *by_carry, *by_xs]
+    to_consts = [next(results) if flag and next(summed) else None for flag in linear.consts]
+    to_carry = [next(results) if next(carried) else None for _ in given.carry]
+    to_xs = [next(results) if flag and next(sliced) else None for flag in linear.xs]
+    return [*to_consts, *to_carry, *to_xs]
 
 
-def _linear_carry(
-    jaxpr: ClosedOlympuspr, num_consts: int, num_carry: int, linear: Sequence[bool]
-) -> tuple[bool, ...]:
-    """Which components of the carry depend on linear operands, at the start or after iterations."""
-    split = num_consts + num_carry
+def _known(operands: Sequence[Any]) -> list[Any]:
+    """The operands that are not linear."""
+    return [operand for operand in operands if not is_undefined_primal(operand)]
+
+
+def _nonzero(cotangents: Sequence[Any]) -> tuple[bool, ...]:
+    return tuple([ct.__class__ is not Zero for ct in cotangents])
+
+
+def _linear_carry(jaxpr: ClosedOlympuspr, linear: ScanOperands[bool]) -> tuple[bool, ...]:
+    """Returns which components of the carry depend on linear operands.
+
+    They may do so at the start or only after some iterations.
+    """
     olympuspr = jaxpr.jaxpr
-    carry = tuple(linear[num_consts:split])
+    results = linear.layout.results(olympuspr.outvars).carry
+    carry = tuple(linear.carry)
     while True:
-        flags = (*linear[:num_consts], *carry, *linear[split:])
+        flags = linear._replace(carry=carry).flat
         dependent = {var for var, flag in zip(olympuspr.invars, flags, strict=True) if flag}
         for equation in olympuspr.eqns:
             if not dependent.isdisjoint(
@@ -179,10 +172,7 @@ def _linear_carry(
                 dependent.update(equation.outvars)
         found = join_nonzero(
             carry,
-            [
-                atom.__class__ is not Literal and atom in dependent
-                for atom in olympuspr.outvars[:num_carry]
-            ],
+            [atom.__class__ is not Literal and atom in dependent for atom in results],
         )
         if found == carry:
             return carry
@@ -190,106 +180,83 @@ def _linear_carry(
 
 
 @memoized
-def _forward_body(
-    jaxpr: ClosedOlympuspr, num_consts: int, linear: tuple[bool, ...], carry: tuple[bool, ...]
+def _split_body(
+    jaxpr: ClosedOlympuspr, linear: ScanOperands[bool]
 ) -> tuple[ClosedOlympuspr, ClosedOlympuspr]:
     """Splits off the part of a body's carry that is not linear.
+
+    Args:
+      jaxpr: the body.
+      linear: for each of its inputs, whether it is linear.
 
     Returns:
       The body that carries this part and returns it as it was before each iteration; and the body
       that takes it as slices in place of carrying it.
     """
     olympuspr = jaxpr.jaxpr
-    num_carry = len(carry)
-    carry_vars = olympuspr.invars[num_consts : num_consts + num_carry]
-    x_vars = olympuspr.invars[num_consts + num_carry :]
-    known_places = [place for place, flag in enumerate(carry) if not flag]
-    known_vars = [carry_vars[place] for place in known_places]
-    known_results = [olympuspr.outvars[place] for place in known_places]
+    inputs, results = (
+        linear.layout.operands(olympuspr.invars),
+        linear.layout.results(olympuspr.outvars),
+    )
+    linear_vars, known_vars = partitioned(inputs.carry, linear.carry)
+    linear_results, known_results = partitioned(results.carry, linear.carry)
     forward_equations = live_equations(olympuspr.eqns, known_results, keep_effects=False)
-    x_flags = linear[num_consts + num_carry :]
     forward = olympuspr.replace(
         invars=[
-            *(
-                v
-                for v, flag in zip(olympuspr.invars, linear[:num_consts], strict=False)
-                if not flag
-            ),
+            *partitioned(inputs.consts, linear.consts)[1],
             *known_vars,
-            *(var for var, flag in zip(x_vars, x_flags, strict=True) if not flag),
+            *partitioned(inputs.xs, linear.xs)[1],
         ],
         outvars=[*known_results, *known_vars],
         eqns=forward_equations,
         effects=joined_effects(forward_equations),
     )
     linear_part = olympuspr.replace(
-        invars=[
-            *olympuspr.invars[:num_consts],
-            *(var for var, flag in zip(carry_vars, carry, strict=True) if flag),
-            *known_vars,
-            *x_vars,
-        ],
-        outvars=[
-            *(
-                atom
-                for atom, flag in zip(olympuspr.outvars[:num_carry], carry, strict=True)
-                if flag
-            ),
-            *olympuspr.outvars[num_carry:],
-        ],
+        invars=[*inputs.consts, *linear_vars, *known_vars, *inputs.xs],
+        outvars=[*linear_results, *results.ys],
     )
     return ClosedOlympuspr(forward, jaxpr.consts), ClosedOlympuspr(linear_part, jaxpr.consts)
 
 
 def _transpose_mixed_scan(
     cotangents: Sequence[Any],
-    operands: Sequence[Any],
-    linear_carry: tuple[bool, ...],
-    *,
+    operands: ScanOperands[Any],
+    linear: ScanOperands[bool],
     jaxpr: ClosedOlympuspr,
-    num_consts: int,
-    num_carry: int,
     reverse: bool,
-    **params: Any,
+    params: dict[str, Any],
 ) -> list[Any]:
-    """Transposes a loop of whose carry a part is not linear: that part is run forward first."""
-    linear = tuple([is_undefined_primal(operand) for operand in operands])
-    split = num_consts + num_carry
-    forward, linear_body = _forward_body(jaxpr, num_consts, linear, linear_carry)
-    known_consts = [
-        operand for operand in operands[:num_consts] if not is_undefined_primal(operand)
-    ]
-    carry = operands[num_consts:split]
-    known = [value for value, flag in zip(carry, linear_carry, strict=True) if not flag]
+    """Transposes a loop whose carry is only partly linear: the other part is run forward first.
+
+    Args:
+      cotangents: those of the results.
+      operands: the operands of the loop.
+      linear: for each of them, whether it is linear; in the carry also after iterations.
+      jaxpr: the body.
+      reverse: whether the loop goes from the last slice to the first.
+      params: the other parameters of the equation.
+    """
+    forward_body, linear_body = _split_body(jaxpr, linear)
+    linear_carry, known_carry = partitioned(operands.carry, linear.carry)
+    forward = ScanOperands(_known(operands.consts), known_carry, _known(operands.xs))
     results = lax.scan_p.bind(
-        *known_consts,
-        *known,
-        *(operand for operand in operands[split:] if not is_undefined_primal(operand)),
-        jaxpr=forward,
-        num_consts=len(known_consts),
-        num_carry=len(known),
-        reverse=reverse,
-        **params,
+        *forward.flat, jaxpr=forward_body, reverse=reverse, **forward.layout.params, **params
     )
-    moving_carry = [value for value, flag in zip(carry, linear_carry, strict=True) if flag]
-    carry_cotangents = [
-        ct for ct, flag in zip(cotangents[:num_carry], linear_carry, strict=True) if flag
-    ]
+    known_before_each = forward.layout.results(results).ys
+    backward = ScanOperands(operands.consts, linear_carry, [*known_before_each, *operands.xs])
+    by_carry, by_ys = linear.layout.results(cotangents)
     transposed = _scan_transpose(
-        [*carry_cotangents, *cotangents[num_carry:]],
-        *operands[:num_consts],
-        *moving_carry,
-        *results[len(known) :],
-        *operands[split:],
+        [*partitioned(by_carry, linear.carry)[0], *by_ys],
+        *backward.flat,
         jaxpr=linear_body,
-        num_consts=num_consts,
-        num_carry=len(moving_carry),
         reverse=reverse,
+        **backward.layout.params,
         **params,
     )
-    by_carry = iter(transposed[num_consts : num_consts + len(moving_carry)])
+    to_consts, to_linear_carry, to_xs = backward.layout.operands(transposed)
+    to_carry = iter(to_linear_carry)
     return [
-        *transposed[:num_consts],
-        *(next(by_carry) if flag else None for flag in linear_carry),
-        *transposed[num_consts + len(moving_carry) + len(known) :],
+        *to_consts,
+        *(next(to_carry) if flag else None for flag in linear.carry),
+        *to_xs[len(known_before_each) :],
     ]

@@ -14,6 +14,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.lax.control_flow.linear_solves import LinearSolveParts, split_operands
+from olympus_ir.lax.control_flow.operands import ScanLayout, ScanOperands, WhileLayout
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.types import dtypes
@@ -163,61 +164,38 @@ def _while(
     body_nconsts: int,
     body_jaxpr: ClosedOlympuspr,
 ) -> Any:
-    split = cond_nconsts + body_nconsts
-    params = {
-        "cond_nconsts": cond_nconsts,
-        "cond_jaxpr": cond_jaxpr,
-        "body_nconsts": body_nconsts,
-        "body_jaxpr": body_jaxpr,
-    }
+    layout = WhileLayout(cond_nconsts, body_nconsts)
+    params = {"cond_jaxpr": cond_jaxpr, "body_jaxpr": body_jaxpr, **layout.params}
     if _has_refs(args, batch_dims, 0):
         return apply_to_arrays(axis, lax.while_p, args, batch_dims, params)
-    operands = _fronted(args, batch_dims)
-    batched = [dim is not None for dim in batch_dims]
-    cond_consts, body_consts, carry = (
-        operands[:cond_nconsts],
-        operands[cond_nconsts:split],
-        operands[split:],
-    )
-    cond_batched, body_batched, carry_batched = (
-        batched[:cond_nconsts],
-        batched[cond_nconsts:split],
-        batched[split:],
-    )
+    operands = layout.operands(_fronted(args, batch_dims))
+    initially_batched = layout.operands([dim is not None for dim in batch_dims])
     # What differs after an iteration differs before the next one.
+    batched = initially_batched
     while True:
-        _, after = batch_olympuspr(body_jaxpr, axis, [*body_batched, *carry_batched], carry_batched)
-        if list(after) == carry_batched:
+        batched_body, after = batch_olympuspr(body_jaxpr, axis, batched.of_body, batched.carry)
+        if list(after) == batched.carry:
             break
-        carry_batched = list(after)
-    _, (condition_batched,) = batch_olympuspr(cond_jaxpr, axis, [*cond_batched, *carry_batched])
+        batched = batched._replace(carry=list(after))
+    batched_cond, (condition_batched,) = batch_olympuspr(cond_jaxpr, axis, batched.of_cond)
     # A condition for each example of another axis already gets one for each of this one, too.
-    if condition_batched or (any(carry_batched) and cond_jaxpr.out_avals[0].shape):
+    if condition_batched or (any(batched.carry) and cond_jaxpr.out_avals[0].shape):
         _check_unordered("while", (cond_jaxpr, body_jaxpr))
-        if _has_refs(operands):
+        if _has_refs(operands.flat):
             return apply_to_arrays(axis, lax.while_p, args, batch_dims, params)
-        return _while_for_each(
-            axis,
-            cond_jaxpr,
-            body_jaxpr,
-            (cond_consts, body_consts, carry),
-            (cond_batched, body_batched, carry_batched, batched[split:]),
-        )
-    batched_cond, _ = batch_olympuspr(cond_jaxpr, axis, [*cond_batched, *carry_batched])
-    batched_body, _ = batch_olympuspr(
-        body_jaxpr, axis, [*body_batched, *carry_batched], carry_batched
-    )
-    carry = _instantiated(axis, carry, batched[split:], carry_batched)
+        # Each example leaves the loop in its own time: the condition gives a boolean for each, and
+        # the primitive keeps the values of those that have left.
+        batched = batched._replace(carry=[True] * len(batched.carry))
+        batched_cond, _ = batch_olympuspr(cond_jaxpr, axis, batched.of_cond, True)
+        batched_body, _ = batch_olympuspr(body_jaxpr, axis, batched.of_body, batched.carry)
+    carry = _instantiated(axis, operands.carry, initially_batched.carry, batched.carry)
     outs = lax.while_p.bind(
-        *cond_consts,
-        *body_consts,
-        *carry,
-        cond_nconsts=cond_nconsts,
+        *operands._replace(carry=carry).flat,
         cond_jaxpr=batched_cond,
-        body_nconsts=body_nconsts,
         body_jaxpr=batched_body,
+        **layout.params,
     )
-    return outs, _with_dims(carry_batched)
+    return outs, _with_dims(batched.carry)
 
 
 def _instantiated(
@@ -228,35 +206,6 @@ def _instantiated(
         materialize(value, axis.size, None) if want and not has else value
         for value, has, want in zip(values, batched, wanted, strict=True)
     ]
-
-
-def _while_for_each(
-    axis: BatchAxis,
-    cond_jaxpr: ClosedOlympuspr,
-    body_jaxpr: ClosedOlympuspr,
-    operands: tuple[list[Any], list[Any], list[Any]],
-    flags: tuple[list[bool], list[bool], list[bool], list[bool]],
-) -> Any:
-    """A loop that each example leaves in its own time.
-
-    Its condition gives a boolean for each; the primitive keeps the values of those that have left.
-    """
-    cond_consts, body_consts, carry = operands
-    cond_batched, body_batched, _, initially_batched = flags
-    everywhere = [True] * len(carry)
-    batched_cond, _ = batch_olympuspr(cond_jaxpr, axis, [*cond_batched, *everywhere], True)
-    batched_body, _ = batch_olympuspr(body_jaxpr, axis, [*body_batched, *everywhere], everywhere)
-    carry = _instantiated(axis, carry, initially_batched, everywhere)
-    outs = lax.while_p.bind(
-        *cond_consts,
-        *body_consts,
-        *carry,
-        cond_nconsts=len(cond_consts),
-        cond_jaxpr=batched_cond,
-        body_nconsts=len(body_consts),
-        body_jaxpr=batched_body,
-    )
-    return outs, [0] * len(outs)
 
 
 # ---- scan ----
@@ -273,45 +222,39 @@ def _scan(
     num_carry: int,
     **params: Any,
 ) -> Any:
-    split = num_consts + num_carry
-    consts_or_xs = (args[:split], batch_dims[:split], 0), (args[split:], batch_dims[split:], 1)
-    if any(_has_refs(*operands) for operands in consts_or_xs):
-        all_params = {"jaxpr": jaxpr, "num_consts": num_consts, "num_carry": num_carry, **params}
+    layout = ScanLayout(num_consts, num_carry)
+    operands, dims = layout.operands(args), layout.operands(batch_dims)
+    if (
+        _has_refs(operands.consts, dims.consts, 0)
+        or _has_refs(operands.carry, dims.carry, 0)
+        or _has_refs(operands.xs, dims.xs, 1)
+    ):
+        all_params = {"jaxpr": jaxpr, **layout.params, **params}
         return apply_to_arrays(axis, lax.scan_p, args, batch_dims, all_params)
-    batched = [dim is not None for dim in batch_dims]
-    consts_batched, carry_batched, xs_batched = (
-        batched[:num_consts],
-        batched[num_consts:split],
-        batched[split:],
-    )
+    initially_batched = layout.operands([dim is not None for dim in batch_dims])
+    num_ys = len(jaxpr.out_avals) - num_carry
     # What differs after an iteration differs before the next one.
+    batched = initially_batched
     while True:
-        instantiate = [*carry_batched, *[False] * (len(jaxpr.out_avals) - num_carry)]
-        batched_program, batched_out = batch_olympuspr(
-            jaxpr, axis, [*consts_batched, *carry_batched, *xs_batched], instantiate
+        batched_body, batched_out = batch_olympuspr(
+            jaxpr, axis, batched.flat, [*batched.carry, *[False] * num_ys]
         )
-        if list(batched_out[:num_carry]) == carry_batched:
+        after, ys_batched = layout.results(batched_out)
+        if list(after) == batched.carry:
             break
-        carry_batched = list(batched_out[:num_carry])
-    consts = _fronted(args[:num_consts], batch_dims[:num_consts])
-    carry = _fronted(args[num_consts:split], batch_dims[num_consts:split])
-    carry = _instantiated(axis, carry, batched[num_consts:split], carry_batched)
-    # The first dimension is that of the iterations, the examples come second.
-    xs = [
-        x if dim is None else materialize(x, axis.size, dim, 1)
-        for x, dim in zip(args[split:], batch_dims[split:], strict=True)
-    ]
-    outs = lax.scan_p.bind(
-        *consts,
-        *carry,
-        *xs,
-        jaxpr=batched_program,
-        num_consts=num_consts,
-        num_carry=num_carry,
-        **params,
+        batched = batched._replace(carry=list(after))
+    carry = _fronted(operands.carry, dims.carry)
+    batched_operands = ScanOperands(
+        consts=_fronted(operands.consts, dims.consts),
+        carry=_instantiated(axis, carry, initially_batched.carry, batched.carry),
+        # The first dimension is that of the iterations, the examples come second.
+        xs=[
+            x if dim is None else materialize(x, axis.size, dim, 1)
+            for x, dim in zip(operands.xs, dims.xs, strict=True)
+        ],
     )
-    ys_dims = [1 if each else None for each in batched_out[num_carry:]]
-    return outs, [*_with_dims(carry_batched), *ys_dims]
+    outs = lax.scan_p.bind(*batched_operands.flat, jaxpr=batched_body, **layout.params, **params)
+    return outs, [*_with_dims(batched.carry), *(1 if each else None for each in ys_batched)]
 
 
 # ---- linear solves ----

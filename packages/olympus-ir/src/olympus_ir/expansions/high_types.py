@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import lax
+from ..lax.control_flow.operands import ScanLayout, WhileLayout
 from ..programs.evaluation import bind_equation
 from ..programs.expansion import expansion_rules
 from ..programs.jit import JitOptions, TracedProgram, jit, register_high_type_check
@@ -215,18 +216,15 @@ def _scan(
     unroll: Any,
     **params: Any,
 ) -> list[Any]:
-    split = num_consts + num_carry
-    consts = lowered(operands[:num_consts])
+    consts, carry, xs = map(lowered, ScanLayout(num_consts, num_carry).operands(operands))
     run = of_arrays(jaxpr)
-    carry = lowered(operands[num_consts:split])
+    # The numbers in the parameters are those of values of high types, which may be several arrays.
+    layout = ScanLayout(len(consts), len(carry))
 
-    def body(carry: list[Any], slices: list[Any]) -> tuple[list[Any], list[Any]]:
-        results = run(*consts, *carry, *slices)
-        return results[: len(carry)], results[len(carry) :]
+    def body(carry: list[Any], slices: list[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        return layout.results(run(*consts, *carry, *slices))
 
-    carry, stacked = lax.scan(
-        body, carry, lowered(operands[split:]), length=length, reverse=reverse, unroll=unroll
-    )
+    carry, stacked = lax.scan(body, carry, xs, length=length, reverse=reverse, unroll=unroll)
     return raised(jaxpr.out_avals, [*carry, *stacked])
 
 
@@ -238,14 +236,13 @@ def _while(
     body_nconsts: int,
     body_jaxpr: ClosedOlympuspr,
 ) -> list[Any]:
-    split = cond_nconsts + body_nconsts
-    cond_consts = lowered(operands[:cond_nconsts])
-    body_consts = lowered(operands[cond_nconsts:split])
+    layout = WhileLayout(cond_nconsts, body_nconsts)
+    cond_consts, body_consts, init = map(lowered, layout.operands(operands))
     condition, body = of_arrays(cond_jaxpr), of_arrays(body_jaxpr)
     carry = lax.while_loop(
         lambda carry: condition(*cond_consts, *carry)[0],
         lambda carry: body(*body_consts, *carry),
-        lowered(operands[split:]),
+        init,
     )
     return raised(body_jaxpr.out_avals, carry)
 

@@ -16,6 +16,7 @@ from .. import lax
 from ..diagnostics.errors import OlympusprTypeError
 from ..diagnostics.source_info import summarize
 from ..lax.control_flow.linear_solves import split_operands
+from ..lax.control_flow.operands import ScanLayout, WhileLayout
 from ..lax.control_flow.primitives import sliced_aval
 from ..types.avals import AbstractValue, ShapedArray, get_aval, typematch
 from .olympuspr import (
@@ -237,28 +238,25 @@ def _cond(operands: Sequence, results: Sequence, params: dict[str, Any]) -> None
 @checking_rules.define(lax.while_p)
 def _while(operands: Sequence, results: Sequence, params: dict[str, Any]) -> None:
     condition, body = params["cond_jaxpr"], params["body_jaxpr"]
-    num_cond, num_body = params["cond_nconsts"], params["body_nconsts"]
-    cond_consts, rest = operands[:num_cond], operands[num_cond:]
-    body_consts, carry = rest[:num_body], rest[num_body:]
-    _check_types("operands of `cond_jaxpr`", [*cond_consts, *carry], condition.in_avals)
-    _check_types("operands of `body_jaxpr`", [*body_consts, *carry], body.in_avals)
+    given = WhileLayout.of(params).operands(operands)
+    _check_types("operands of `cond_jaxpr`", given.of_cond, condition.in_avals)
+    _check_types("operands of `body_jaxpr`", given.of_body, body.in_avals)
     # One boolean, or one for each of many examples, whose dimensions are the first of all values.
     (goes_on,) = condition.out_avals
     _check_types("results of `cond_jaxpr`", [goes_on], [ShapedArray(goes_on.shape, np.bool_)])
-    for place, aval in enumerate(carry):
+    for place, aval in enumerate(given.carry):
         if aval.shape[: goes_on.ndim] != goes_on.shape:
             raise Misfit(
                 f"part {place} of the carry has type {_short(aval)}, but the condition gives "
                 f"{_short(goes_on)}, whose dimensions must be the first ones of all values carried"
             )
-    _check_types("results of `body_jaxpr`", body.out_avals, carry)
+    _check_types("results of `body_jaxpr`", body.out_avals, given.carry)
 
 
 @checking_rules.define(lax.scan_p)
 def _scan(operands: Sequence, results: Sequence, params: dict[str, Any]) -> None:
-    body, num_consts, num_carry = params["jaxpr"], params["num_consts"], params["num_carry"]
-    consts, rest = operands[:num_consts], operands[num_consts:]
-    carry, xs = rest[:num_carry], rest[num_carry:]
+    body, layout = params["jaxpr"], ScanLayout.of(params)
+    consts, carry, xs = layout.operands(operands)
     for place, aval in enumerate(xs):
         if not aval.shape or aval.shape[0] != params["length"]:
             raise Misfit(
@@ -267,7 +265,7 @@ def _scan(operands: Sequence, results: Sequence, params: dict[str, Any]) -> None
             )
     slices = [sliced_aval(aval) for aval in xs]
     _check_types("operands of `jaxpr`", [*consts, *carry, *slices], body.in_avals)
-    _check_types("carry that `jaxpr` returns", body.out_avals[:num_carry], carry)
+    _check_types("carry that `jaxpr` returns", layout.results(body.out_avals).carry, carry)
 
 
 @checking_rules.define(lax.linear_solve_p)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from .. import lax
+from ..lax.control_flow.operands import ScanLayout, ScanOperands, WhileLayout, WhileOperands
 from ..types.effects import AccumEffect, NamedAxisEffect, RefEffect, WriteEffect
 from .olympuspr import (
     ClosedOlympuspr,
@@ -267,21 +268,20 @@ def _cond(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[
 
 
 def _used_in_loop(
-    body: ClosedOlympuspr, num_consts: int, used_carry: list[bool], used_others: list[bool]
-) -> tuple[list[bool], list[bool]]:
-    """Which parts of the carry are used, each iteration's use counted; and which inputs.
+    body: ClosedOlympuspr, layout: ScanLayout, used_carry: list[bool], used_ys: list[bool]
+) -> tuple[list[bool], ScanOperands[bool]]:
+    """Returns which parts of the carry any iteration uses, and which inputs of the body are used.
 
     Args:
-      body: from constants, carry and further inputs to carry and further results.
-      num_consts: the number of constants.
+      body: the body of a scan, or of a loop without slices.
+      layout: the layout of its inputs.
       used_carry: which parts of the last carry are used.
-      used_others: which of the further results are used.
+      used_ys: which of the other results are used.
     """
-    num_carry = len(used_carry)
     while True:
-        _, used_inputs = dce_closed(body, [*used_carry, *used_others])
-        used_by_next = used_inputs[num_consts : num_consts + num_carry]
-        widened = [a or b for a, b in zip(used_carry, used_by_next, strict=True)]
+        _, flags = dce_closed(body, [*used_carry, *used_ys])
+        used_inputs = layout.operands(flags)
+        widened = [a or b for a, b in zip(used_carry, used_inputs.carry, strict=True)]
         if widened == used_carry:
             return used_carry, used_inputs
         used_carry = widened
@@ -291,41 +291,39 @@ def _used_in_loop(
 def _while(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:
     params = equation.params
     condition, body = params["cond_jaxpr"], params["body_jaxpr"]
-    num_cond, num_body = params["cond_nconsts"], params["body_nconsts"]
+    layout = WhileLayout.of(params)
     _, used_by_condition = dce_closed(condition, [True])
-    used_cond_consts = used_by_condition[:num_cond]
-    used_carry = [a or b for a, b in zip(used_results, used_by_condition[num_cond:], strict=True)]
-    used_carry, used_inputs = _used_in_loop(body, num_body, used_carry, [])
-    used_body_consts = used_inputs[:num_body]
-    condition, _ = dce_closed(condition, [True], instantiate=[*used_cond_consts, *used_carry])
-    body, _ = dce_closed(body, used_carry, instantiate=[*used_body_consts, *used_carry])
+    used_cond_consts = used_by_condition[: layout.cond_nconsts]
+    tested = used_by_condition[layout.cond_nconsts :]
+    used_carry = [a or b for a, b in zip(used_results, tested, strict=True)]
+    of_body = ScanLayout(layout.body_nconsts, len(used_carry))
+    used_carry, used_by_body = _used_in_loop(body, of_body, used_carry, [])
+    used = WhileOperands(used_cond_consts, used_by_body.consts, used_carry)
+    condition, _ = dce_closed(condition, [True], instantiate=used.of_cond)
+    body, _ = dce_closed(body, used_carry, instantiate=used.of_body)
     changed = {
         **params,
         "cond_jaxpr": condition,
-        "cond_nconsts": sum(used_cond_consts),
+        "cond_nconsts": sum(used.cond_consts),
         "body_jaxpr": body,
-        "body_nconsts": sum(used_body_consts),
+        "body_nconsts": sum(used.body_consts),
     }
-    used_operands = [*used_cond_consts, *used_body_consts, *used_carry]
-    return _reduced(equation, used_operands, used_carry, changed, condition.effects | body.effects)
+    return _reduced(equation, used.flat, used_carry, changed, condition.effects | body.effects)
 
 
 @dead_code_rules.define(lax.scan_p)
 def _scan(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:
     params = equation.params
-    body, num_consts, num_carry = params["jaxpr"], params["num_consts"], params["num_carry"]
-    used_ys = used_results[num_carry:]
-    used_carry, used_inputs = _used_in_loop(body, num_consts, used_results[:num_carry], used_ys)
-    used_operands = [
-        *used_inputs[:num_consts],
-        *used_carry,
-        *used_inputs[num_consts + num_carry :],
-    ]
-    body, _ = dce_closed(body, [*used_carry, *used_ys], instantiate=used_operands)
+    layout = ScanLayout.of(params)
+    used_carry, used_ys = layout.results(used_results)
+    used_carry, used = _used_in_loop(params["jaxpr"], layout, used_carry, used_ys)
+    used_operands = [*used.consts, *used_carry, *used.xs]
+    used_results = [*used_carry, *used_ys]
+    body, _ = dce_closed(params["jaxpr"], used_results, instantiate=used_operands)
     changed = {
         **params,
         "jaxpr": body,
-        "num_consts": sum(used_inputs[:num_consts]),
+        "num_consts": sum(used.consts),
         "num_carry": sum(used_carry),
     }
-    return _reduced(equation, used_operands, [*used_carry, *used_ys], changed, body.effects)
+    return _reduced(equation, used_operands, used_results, changed, body.effects)

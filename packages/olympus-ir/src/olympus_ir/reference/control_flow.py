@@ -10,6 +10,7 @@ import numpy as np
 
 from ..lax.broadcasting import expand_dims
 from ..lax.control_flow.linear_solves import LinearSolveParts, linear_solve_p, split_operands
+from ..lax.control_flow.operands import ScanLayout, WhileLayout
 from ..lax.control_flow.platforms import index_of_platform, platform_index_p
 from ..lax.control_flow.predicates import with_scalar_condition
 from ..lax.control_flow.primitives import cond_p, scan_p, stacked_aval, while_p
@@ -53,10 +54,8 @@ def while_loop(*operands: Any, **params: Any) -> list[Any]:
 
 
 def _while_loop(operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    cond_jaxpr, cond_nconsts = params["cond_jaxpr"], params["cond_nconsts"]
-    body_jaxpr, body_nconsts = params["body_jaxpr"], params["body_nconsts"]
-    cond_consts, rest = operands[:cond_nconsts], operands[cond_nconsts:]
-    body_consts, carry = rest[:body_nconsts], list(rest[body_nconsts:])
+    cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
+    cond_consts, body_consts, carry = WhileLayout.of(params).operands(operands)
     while True:
         (go_on,) = eval_olympuspr(cond_jaxpr.jaxpr, cond_jaxpr.consts, *cond_consts, *carry)
         if not go_on:
@@ -75,69 +74,39 @@ def scan(
     num_carry: int,
     unroll: int,
 ) -> list[Any]:
-    consts, rest = operands[:num_consts], operands[num_consts:]
-    carry, xs = list(rest[:num_carry]), rest[num_carry:]
-    if any(get_aval(x).is_ref for x in xs):
-        return _scan_over_references(consts, carry, xs, jaxpr, length, reverse, unroll)
-    stacks: list[list[Any]] = [[] for _ in jaxpr.out_avals[num_carry:]]
-    for place in reversed(range(length)) if reverse else range(length):
-        slices = [index_in_dim(x, place, keepdims=False) for x in xs]
-        results = run(jaxpr, [*consts, *carry, *slices])
-        carry = results[:num_carry]
-        for stack, result in zip(stacks, results[num_carry:], strict=True):
-            stack.append(expand_dims(result, (0,)))
-    carry_avals, y_avals = jaxpr.out_avals[:num_carry], jaxpr.out_avals[num_carry:]
-    ys = []
-    for stack, aval in zip(stacks, y_avals, strict=True):
-        stacked = stacked_aval(aval, length)
-        if reverse:
-            stack.reverse()
-        joined = concatenate(stack, 0) if stack else empty(stacked.shape, stacked.dtype)
-        ys.append(typed(joined, stacked))
-    return [*(typed(v, aval) for v, aval in zip(carry, carry_avals, strict=True)), *ys]
-
-
-@reference_rules.define(platform_index_p)
-def platform_index(*, platforms: Any) -> np.ndarray:
-    return np.asarray(index_of_platform(platforms, "cpu"), np.int32)
-
-
-def _scan_over_references(
-    consts: Sequence[Any],
-    carry: list[Any],
-    xs: Sequence[Any],
-    jaxpr: ClosedOlympuspr,
-    length: int,
-    reverse: bool,
-    unroll: int,
-) -> list[Any]:
-    """Each iteration has references to its slices: they are read before it and written after it."""
-    from ..references.primitives import new_ref  # loaded already where there are references
-
-    arrays = [x._current() if get_aval(x).is_ref else x for x in xs]
-    stacks: list[list[Any]] = [[] for _ in jaxpr.out_avals[len(carry) :]]
+    layout = ScanLayout(num_consts, num_carry)
+    consts, carry, xs = layout.operands(operands)
+    avals = layout.results(jaxpr.out_avals)
+    refs = [get_aval(x).is_ref for x in xs]
+    # An iteration gets references to its slices of references; what it leaves there is stacked.
+    arrays = [x._current() if is_ref else x for x, is_ref in zip(xs, refs, strict=True)]
+    stacks: list[list[Any]] = [[] for _ in avals.ys]
     written: list[list[Any]] = [[] for _ in xs]
     for place in reversed(range(length)) if reverse else range(length):
         slices = [index_in_dim(array, place, keepdims=False) for array in arrays]
-        inputs = [
-            new_ref(part) if get_aval(x).is_ref else part
-            for x, part in zip(xs, slices, strict=True)
-        ]
-        results = run(jaxpr, [*consts, *carry, *inputs])
-        carry = results[: len(carry)]
-        for stack, result in zip(stacks, results[len(carry) :], strict=True):
-            stack.append(result)
-        for stack, x, part in zip(written, xs, inputs, strict=True):
-            if get_aval(x).is_ref:
+        inputs = _with_references(slices, refs) if any(refs) else slices
+        carry, ys = layout.results(run(jaxpr, [*consts, *carry, *inputs]))
+        for stack, y in zip(stacks, ys, strict=True):
+            stack.append(y)
+        for stack, is_ref, part in zip(written, refs, inputs, strict=True):
+            if is_ref:
                 stack.append(part._current())
     for stack, x in zip(written, xs, strict=True):
         if stack:
             x._replace(_stacked(stack, reverse, get_aval(x).inner_aval))
-    ys = [
-        _stacked(stack, reverse, stacked_aval(aval, length))
-        for stack, aval in zip(stacks, jaxpr.out_avals[len(carry) :], strict=True)
+    return [
+        *(typed(value, aval) for value, aval in zip(carry, avals.carry, strict=True)),
+        *(
+            _stacked(stack, reverse, stacked_aval(aval, length))
+            for stack, aval in zip(stacks, avals.ys, strict=True)
+        ),
     ]
-    return [*carry, *ys]
+
+
+def _with_references(slices: Sequence[Any], refs: Sequence[bool]) -> list[Any]:
+    from ..references.primitives import new_ref  # loaded already where there are references
+
+    return [new_ref(part) if is_ref else part for part, is_ref in zip(slices, refs, strict=True)]
 
 
 def _stacked(slices: list[Any], reverse: bool, aval: Any) -> Any:
@@ -145,6 +114,11 @@ def _stacked(slices: list[Any], reverse: bool, aval: Any) -> Any:
         return typed(empty(aval.shape, aval.dtype), aval)
     parts = [expand_dims(part, (0,)) for part in (reversed(slices) if reverse else slices)]
     return typed(concatenate(parts, 0), aval)
+
+
+@reference_rules.define(platform_index_p)
+def platform_index(*, platforms: Any) -> np.ndarray:
+    return np.asarray(index_of_platform(platforms, "cpu"), np.int32)
 
 
 @reference_rules.define(linear_solve_p)

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import lax
 from ..lax.control_flow.linear_solves import linear_solve_p
+from ..lax.control_flow.operands import ScanLayout, ScanOperands, WhileLayout, WhileOperands
 from ..lax.control_flow.predicates import with_scalar_condition
 from ..programs.evaluation import eval_olympuspr
 from ..programs.olympuspr import ClosedOlympuspr, Equation, Olympuspr, Var, close_olympuspr
@@ -258,19 +259,20 @@ def _cond(equation: Equation, operands: Operands) -> Changes:
 @discharge_rules.define(lax.scan_p)
 def _scan(equation: Equation, operands: Operands) -> Changes:
     params = equation.params
-    body, num_consts, num_carry = params["jaxpr"], params["num_consts"], params["num_carry"]
-    groups = _same_refs(equation, 0, num_consts)
+    body, layout = params["jaxpr"], ScanLayout.of(params)
+    groups = _same_refs(equation, 0, layout.num_consts)
     if groups:
         body = body.map_jaxpr(lambda program: _merged(program, groups))
     discharged = _discharged(equation, operands, body)
     closed = discharged.closed
     olympuspr = closed.jaxpr
-    first_x = num_consts + num_carry
-    # Constants that are written are carried on; slices that are written are results.
-    carried = [place for place in discharged.written if place < num_consts]
-    sliced = [place for place in discharged.written if place >= first_x]
-    consts = [place for place in range(num_consts) if place not in carried]
-    order = [*consts, *carried, *range(num_consts, len(operands))]
+    # Constants that are written join the carry; slices that are written become results.
+    places = layout.operands(range(len(operands)))
+    carried = [place for place in discharged.written if place in places.consts]
+    sliced = [place for place in discharged.written if place in places.xs]
+    consts = [place for place in places.consts if place not in carried]
+    rearranged = ScanOperands(consts, [*carried, *places.carry], places.xs)
+    order = rearranged.flat
     results = olympuspr.outvars[: discharged.num_results]
     program = _with(
         closed,
@@ -281,12 +283,7 @@ def _scan(equation: Equation, operands: Operands) -> Changes:
             *[discharged.last_value(place) for place in sliced],
         ],
     )
-    changed = {
-        **params,
-        "jaxpr": program,
-        "num_consts": len(consts),
-        "num_carry": len(carried) + num_carry,
-    }
+    changed = {**params, "jaxpr": program, **rearranged.layout.params}
     outs = _apply(lax.scan_p, [operands[place] for place in order], changed)
     values = _unchanged(equation)
     end = len(carried) + discharged.num_results
@@ -299,18 +296,19 @@ def _scan(equation: Equation, operands: Operands) -> Changes:
 
 @discharge_rules.define(lax.while_p)
 def _while(equation: Equation, operands: Operands) -> Changes:
-    count = equation.params["cond_nconsts"]
     if equation.params["cond_jaxpr"].out_avals[0].shape:
         operands, params = with_scalar_condition(operands, equation.params)
+        # The new loop takes the constants of the condition a second time.
+        count = equation.params["cond_nconsts"]
         repeated = [*equation.invars[:count], *equation.invars]
         values, results = _while(equation.replace(invars=repeated, params=params), operands)
         return values[count:], results
     params = equation.params
-    condition, body = params["cond_jaxpr"], params["body_jaxpr"]
-    num_cond, num_body = params["cond_nconsts"], params["body_nconsts"]
-    num_carry = len(operands) - num_cond - num_body
-    cond_places = [*range(num_cond), *range(num_cond + num_body, len(operands))]
-    body_places = list(range(num_cond, len(operands)))
+    condition, body, layout = params["cond_jaxpr"], params["body_jaxpr"], WhileLayout.of(params)
+    given = layout.operands(operands)
+    all_places = layout.operands(range(len(operands)))
+    cond_places, body_places = all_places.of_cond, all_places.of_body
+    num_carry = len(given.carry)
     test = _of_loop(equation, operands, condition, cond_places)
     step = _of_loop(equation, operands, body, body_places)
     # One place a reference, though both programs may have it among their constants.
@@ -335,11 +333,8 @@ def _while(equation: Equation, operands: Operands) -> Changes:
             held[refs.index(equation.invars[places[number]])] = value
         return outs[: discharged.num_results], held
 
-    first_carry = num_cond + num_body
-    known = list(operands)
-
     def values_with(carry: Sequence[Any]) -> list[Any]:
-        return [*known[:first_carry], *carry]
+        return WhileOperands(given.cond_consts, given.body_consts, carry).flat
 
     def new_body(state: Any) -> Any:
         carry, held = state[:num_carry], state[num_carry:]
@@ -350,7 +345,7 @@ def _while(equation: Equation, operands: Operands) -> Changes:
         (go_on,), held = run(test, cond_places, values_with(state[:num_carry]), state[num_carry:])
         return go_on, held
 
-    start = [*operands[first_carry:], *holds]
+    start = [*given.carry, *holds]
     if not test.written:
         state = lax.while_loop(lambda state: new_condition(state)[0], new_body, start)
         held = state[num_carry:]

@@ -7,6 +7,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from olympus_ir import lax
+from olympus_ir.lax.control_flow.operands import (
+    ScanLayout,
+    ScanOperands,
+    WhileLayout,
+    WhileOperands,
+)
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Var
 from olympus_ir.types.avals import ShapedArray
 
@@ -110,26 +116,25 @@ def _derived_scan(
     moving_carry: tuple[bool, ...],
     moving_xs: tuple[bool, ...],
 ) -> _Scan:
-    num_carry = len(moving_carry)
-    num_ys = len(body.out_avals) - num_carry
+    moving = ScanOperands(moving_consts, moving_carry, moving_xs)
+    layout = moving.layout
+    num_ys = len(body.out_avals) - layout.num_carry
     while True:
-        moving_in = (*moving_consts, *moving_carry, *moving_xs)
+        moving_in = tuple(moving.flat)
         derived, moving_out = jet_olympuspr(
             body,
             order,
             moving_in,
             _terms_of(body.in_avals, moving_in, order),
-            (*moving_carry, *(False,) * num_ys),
+            (*moving.carry, *(False,) * num_ys),
         )
-        if moving_out[:num_carry] == moving_carry:
+        after, moving_ys = layout.results(moving_out)
+        if after == moving.carry:
             break
-        moving_carry = join_nonzero(moving_carry, moving_out[:num_carry])
-    moving_ys = moving_out[num_carry:]
-    inputs = paired(
-        *((len(flags), order * sum(flags)) for flags in (moving_consts, moving_carry, moving_xs))
-    )
-    results = paired(*((len(flags), order * sum(flags)) for flags in (moving_carry, moving_ys)))
-    return _Scan(rearranged(derived, inputs, results), derived.consts, moving_carry, moving_ys)
+        moving = moving._replace(carry=join_nonzero(moving.carry, after))
+    inputs = paired(*((len(flags), order * sum(flags)) for flags in moving))
+    results = paired(*((len(flags), order * sum(flags)) for flags in (moving.carry, moving_ys)))
+    return _Scan(rearranged(derived, inputs, results), derived.consts, moving.carry, moving_ys)
 
 
 @jet_rules.define(lax.scan_p)
@@ -142,27 +147,25 @@ def _scan_jet(
     num_carry: int,
     **params: Any,
 ) -> Any:
-    order, flags, split = order_of(series), flags_of(series), num_consts + num_carry
-    plan = _derived_scan(jaxpr, order, flags[:num_consts], flags[num_consts:split], flags[split:])
-    consts, carry, xs = primals[:num_consts], primals[num_consts:split], primals[split:]
-    results = lax.scan_p.bind(
-        *plan.consts,
-        *consts,
-        *flat_terms(consts, series[:num_consts], flags[:num_consts], order),
-        *carry,
-        *flat_terms(carry, series[num_consts:split], plan.moving_carry, order),
-        *xs,
-        *flat_terms(xs, series[split:], flags[split:], order),
-        jaxpr=plan.body,
-        num_consts=len(plan.consts) + num_consts + order * sum(flags[:num_consts]),
-        num_carry=num_carry + order * sum(plan.moving_carry),
-        **params,
+    order, layout = order_of(series), ScanLayout(num_consts, num_carry)
+    primal, terms = layout.operands(primals), layout.operands(series)
+    moving = layout.operands(flags_of(series))
+    plan = _derived_scan(jaxpr, order, *moving)
+    operands = ScanOperands(
+        consts=[
+            *plan.consts,
+            *primal.consts,
+            *flat_terms(primal.consts, terms.consts, moving.consts, order),
+        ],
+        carry=[*primal.carry, *flat_terms(primal.carry, terms.carry, plan.moving_carry, order)],
+        xs=[*primal.xs, *flat_terms(primal.xs, terms.xs, moving.xs, order)],
     )
-    end = num_carry + order * sum(plan.moving_carry)
-    carry_out, ys = results[:num_carry], results[end : end + len(plan.moving_ys)]
-    return [*carry_out, *ys], [
-        *grouped(results[num_carry:end], plan.moving_carry, order),
-        *grouped(results[end + len(ys) :], plan.moving_ys, order),
+    results = lax.scan_p.bind(*operands.flat, jaxpr=plan.body, **operands.layout.params, **params)
+    carry, ys = operands.layout.results(results)
+    num_ys = len(plan.moving_ys)
+    return [*carry[:num_carry], *ys[:num_ys]], [
+        *grouped(carry[num_carry:], plan.moving_carry, order),
+        *grouped(ys[num_ys:], plan.moving_ys, order),
     ]
 
 
@@ -220,18 +223,22 @@ def _while_jet(
     body_nconsts: int,
     body_jaxpr: ClosedOlympuspr,
 ) -> Any:
-    order, flags, split = order_of(series), flags_of(series), cond_nconsts + body_nconsts
-    moving_consts = flags[cond_nconsts:split]
-    plan = _derived_loop(body_jaxpr, cond_jaxpr, cond_nconsts, order, moving_consts, flags[split:])
-    consts, carry = primals[cond_nconsts:split], primals[split:]
-    results = lax.while_p.bind(
-        *primals[:cond_nconsts],
-        *plan.consts,
-        *consts,
-        *flat_terms(consts, series[cond_nconsts:split], moving_consts, order),
-        *carry,
-        *flat_terms(carry, series[split:], plan.moving_carry, order),
-        **plan.params,
+    order, layout = order_of(series), WhileLayout(cond_nconsts, body_nconsts)
+    primal, terms = layout.operands(primals), layout.operands(series)
+    moving = layout.operands(flags_of(series))
+    plan = _derived_loop(
+        body_jaxpr, cond_jaxpr, cond_nconsts, order, moving.body_consts, moving.carry
     )
+    consts, carry = primal.body_consts, primal.carry
+    operands = WhileOperands(
+        cond_consts=primal.cond_consts,
+        body_consts=[
+            *plan.consts,
+            *consts,
+            *flat_terms(consts, terms.body_consts, moving.body_consts, order),
+        ],
+        carry=[*carry, *flat_terms(carry, terms.carry, plan.moving_carry, order)],
+    )
+    results = lax.while_p.bind(*operands.flat, **plan.params)
     count = len(carry)
     return results[:count], grouped(results[count:], plan.moving_carry, order)

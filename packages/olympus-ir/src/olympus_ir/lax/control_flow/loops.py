@@ -21,6 +21,7 @@ from ..elementwise import add
 from ..logic import lt
 from ..values import as_array
 from .carries import promote_carry, promoted_carry_avals, unchanged_result
+from .operands import WhileLayout
 from .primitives import while_p
 from .scanning import scan
 from .subprograms import (
@@ -161,11 +162,11 @@ class _WhileProgram:
                 outvars=[body_olympuspr.outvars[i] for i in self.kept],
             )
         check_returned_references(body_olympuspr)
+        layout = WhileLayout(len(condition.consts), len(self.moved) + len(body.consts))
         self.params = {
-            "cond_nconsts": len(condition.consts),
             "cond_jaxpr": close_olympuspr(cond_olympuspr),
-            "body_nconsts": len(self.moved) + len(body.consts),
             "body_jaxpr": close_olympuspr(body_olympuspr),
+            **layout.params,
         }
 
 

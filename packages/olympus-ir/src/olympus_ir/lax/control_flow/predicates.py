@@ -16,6 +16,7 @@ from ...programs.tracing import current, set_current_trace
 from ..broadcasting import broadcast_in_dim
 from ..logic import select_n
 from ..reductions import reduce_or
+from .operands import WhileLayout, WhileOperands
 
 __all__ = ["with_scalar_condition"]
 
@@ -27,20 +28,23 @@ def with_scalar_condition(
 
     Loops whose condition gives one boolean are returned as they are.
     """
-    condition, count = params["cond_jaxpr"], params["cond_nconsts"]
+    condition = params["cond_jaxpr"]
     if not condition.out_avals[0].shape:
         return operands, params
-    key = ("scalar condition", params["body_jaxpr"], count, params["body_nconsts"])
+    layout = WhileLayout.of(params)
+    cond_consts, body_consts, carry = layout.operands(operands)
+    # The body computes the condition of each example anew, so it takes those constants as well.
+    selecting = WhileOperands(cond_consts, [*cond_consts, *body_consts], carry)
+    key = ("scalar condition", params["body_jaxpr"], layout)
     scalar = condition.memo.get(key)
     if scalar is None:
-        body, body_count = params["body_jaxpr"], params["body_nconsts"]
         scalar = condition.memo[key] = {
             **params,
             "cond_jaxpr": _any_goes_on(condition),
-            "body_jaxpr": _advance_those(condition, count, body, body_count),
-            "body_nconsts": count + body_count,
+            "body_jaxpr": _advance_those(condition, params["body_jaxpr"], layout),
+            **selecting.layout.params,
         }
-    return [*operands[:count], *operands], scalar
+    return selecting.flat, scalar
 
 
 def _any_goes_on(condition: ClosedOlympuspr) -> ClosedOlympuspr:
@@ -50,13 +54,14 @@ def _any_goes_on(condition: ClosedOlympuspr) -> ClosedOlympuspr:
 
 
 def _advance_those(
-    condition: ClosedOlympuspr, num_cond: int, body: ClosedOlympuspr, num_body: int
+    condition: ClosedOlympuspr, body: ClosedOlympuspr, layout: WhileLayout
 ) -> ClosedOlympuspr:
-    cond_vars, body_vars = condition.jaxpr.invars, body.jaxpr.invars
-    carry = body_vars[num_body:]
+    body_vars = body.jaxpr.invars
+    cond_consts = condition.jaxpr.invars[: layout.cond_nconsts]
+    carry = body_vars[layout.body_nconsts :]
     trace = _Copy(condition, body)
-    trace.invars = [*cond_vars[:num_cond], *body_vars]
-    (goes_on,) = trace.copy(condition.jaxpr, [*cond_vars[:num_cond], *carry])
+    trace.invars = [*cond_consts, *body_vars]
+    (goes_on,) = trace.copy(condition.jaxpr, [*cond_consts, *carry])
     advanced = trace.copy(body.jaxpr, body_vars)
 
     def chosen(new: Any, var: Var) -> Any:

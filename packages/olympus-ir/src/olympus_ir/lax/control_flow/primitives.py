@@ -15,6 +15,7 @@ from ...types import known_types
 from ...types.avals import AbstractValue, ShapedArray
 from ...types.effects import no_effects
 from ...types.layouts import with_dimension, without_dimension
+from .operands import ScanLayout
 
 # Runs one of several programs, chosen by an index:
 #   outs = cond[branches] index *operands
@@ -65,11 +66,15 @@ def _while_types(
 
 @scan_p.def_effectful_abstract_eval
 def _scan_types(
-    *operands: AbstractValue, jaxpr: ClosedOlympuspr, length: int, num_carry: int, **params: Any
+    *operands: AbstractValue,
+    jaxpr: ClosedOlympuspr,
+    length: int,
+    num_consts: int,
+    num_carry: int,
+    **params: Any,
 ) -> tuple[list[AbstractValue], frozenset]:
-    results = jaxpr.out_avals
-    carry, slices = results[:num_carry], results[num_carry:]
-    return [*carry, *(stacked_aval(aval, length) for aval in slices)], jaxpr.effects
+    carry, ys = ScanLayout(num_consts, num_carry).results(jaxpr.out_avals)
+    return [*carry, *(stacked_aval(aval, length) for aval in ys)], jaxpr.effects
 
 
 def stacked_aval(aval: Any, length: int) -> Any:

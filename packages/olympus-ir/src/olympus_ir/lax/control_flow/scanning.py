@@ -21,6 +21,7 @@ from ..indexing import index_in_dim, slice
 from ..shaping import concatenate, reshape
 from ..values import as_array
 from .carries import promote_carry, promoted_carry_avals, unchanged_result
+from .operands import ScanLayout, ScanOperands
 from .primitives import scan_p, sliced_aval
 from .subprograms import (
     Subprogram,
@@ -112,9 +113,8 @@ def scan(
         reverse=bool(reverse),
         length=length,
         jaxpr=loop.closed,
-        num_consts=len(loop.moved) + len(loop.consts),
-        num_carry=len(loop.kept),
         unroll=unroll,
+        **loop.layout.params,
     )
     if loop.is_rearranged:
         results = loop.all_results(results, carry, xs_leaves)
@@ -224,7 +224,8 @@ class _ScanProgram:
       consts: what the body closes over.
       moved: the places in the carry that have become constants, the first ones.
       kept: the places in the carry that are carried.
-      forwarded: for each result of the body, the slice that it is, or None.
+      layout: the numbers of constants and of carried values.
+      forwarded: for each result of the body, the position of the slice that it is, or None.
       out_tree: the structure of ``(carry, results)``.
     """
 
@@ -236,6 +237,7 @@ class _ScanProgram:
         "has_refs",
         "is_rearranged",
         "kept",
+        "layout",
         "moved",
         "out_tree",
     )
@@ -245,24 +247,25 @@ class _ScanProgram:
         self.consts = body.consts
         self.has_refs = any(var.aval.is_ref for var in body.closed.jaxpr.invars)
         self.out_tree = body.out_tree
-        num_carry = len(carry_avals)
         olympuspr = body.closed.jaxpr
-        carry_vars, x_vars = body.operand_vars[:num_carry], body.operand_vars[num_carry:]
-        carry_atoms, y_atoms = olympuspr.outvars[:num_carry], olympuspr.outvars[num_carry:]
+        layout = ScanLayout(len(body.consts), len(carry_avals))
+        const_vars, carry_vars, x_vars = layout.operands(olympuspr.invars)
+        carry_atoms, y_atoms = layout.results(olympuspr.outvars)
         unchanged = [atom is var for var, atom in zip(carry_vars, carry_atoms, strict=True)]
         self.moved = [place for place, same in enumerate(unchanged) if same]
         self.kept = [place for place, same in enumerate(unchanged) if not same]
         slices = {id(var): place for place, var in enumerate(x_vars)}
         self.forwarded = [slices.get(id(atom)) for atom in y_atoms]
         self.is_rearranged = bool(self.moved) or any(place is not None for place in self.forwarded)
+        inputs = ScanOperands(
+            [*(carry_vars[place] for place in self.moved), *const_vars],
+            [carry_vars[place] for place in self.kept],
+            x_vars,
+        )
+        self.layout = inputs.layout
         if self.is_rearranged:
             olympuspr = olympuspr.replace(
-                invars=[
-                    *(carry_vars[place] for place in self.moved),
-                    *body.const_vars,
-                    *(carry_vars[place] for place in self.kept),
-                    *x_vars,
-                ],
+                invars=inputs.flat,
                 outvars=[
                     *(carry_atoms[place] for place in self.kept),
                     *(
@@ -278,11 +281,10 @@ class _ScanProgram:
 
     def all_results(self, results: list[Any], carry: list[Any], xs: list[Any]) -> list[Any]:
         """The results of the loop as written, from those of the equation and its operands."""
-        num_kept = len(self.kept)
+        changed, computed = map(iter, self.layout.results(results))
         last_carry = [unchanged_result(value) for value in carry]
-        for place, value in zip(self.kept, results[:num_kept], strict=True):
+        for place, value in zip(self.kept, changed, strict=True):
             last_carry[place] = value
-        computed = iter(results[num_kept:])
         ys = [next(computed) if place is None else as_array(xs[place]) for place in self.forwarded]
         return [*last_carry, *ys]
 

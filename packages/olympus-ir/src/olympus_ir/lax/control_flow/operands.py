@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operands and results of `scan` and `while`, by role.
+
+An equation lists its operands one after the other and says in two parameters how many there are of
+each role. `ScanLayout` and `WhileLayout` read these parameters and split operands, or flags and
+types of operands, into named parts. `ScanOperands` and `WhileOperands` hold the parts; rules that
+make a new loop build them and take operands and parameters from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+__all__ = ["ScanLayout", "ScanOperands", "ScanResults", "WhileLayout", "WhileOperands"]
+
+T = TypeVar("T")
+
+
+class ScanOperands(NamedTuple, Generic[T]):
+    """The operands of a `scan`, or one value for each of them.
+
+    Attributes:
+      consts: those that every iteration takes as they are.
+      carry: the first values of the carry.
+      xs: those that are scanned over: each iteration takes a slice of them.
+    """
+
+    consts: Sequence[T]
+    carry: Sequence[T]
+    xs: Sequence[T]
+
+    @property
+    def flat(self) -> list[T]:
+        """The operands in the order of the equation, which is also that of the body's inputs."""
+        return [*self.consts, *self.carry, *self.xs]
+
+    @property
+    def layout(self) -> ScanLayout:
+        return ScanLayout(len(self.consts), len(self.carry))
+
+
+class ScanResults(NamedTuple, Generic[T]):
+    """The results of a `scan` or of its body, or one value for each of them.
+
+    Attributes:
+      carry: the last values of the carry; of the body, the next ones.
+      ys: the stacked results; of the body, the results of one iteration.
+    """
+
+    carry: Sequence[T]
+    ys: Sequence[T]
+
+
+class ScanLayout(NamedTuple):
+    """The numbers of operands of a `scan` by role; those that remain are ``xs``.
+
+    Example:
+      >>> ScanLayout(num_consts=1, num_carry=2).operands("abcde")
+      ScanOperands(consts='a', carry='bc', xs='de')
+      >>> ScanLayout(num_consts=1, num_carry=2).results("xyz")
+      ScanResults(carry='xy', ys='z')
+    """
+
+    num_consts: int
+    num_carry: int
+
+    @classmethod
+    def of(cls, params: Mapping[str, Any]) -> ScanLayout:
+        """Returns the layout that the parameters of an equation state."""
+        return cls(params["num_consts"], params["num_carry"])
+
+    @property
+    def params(self) -> dict[str, int]:
+        """The parameters of an equation of this layout."""
+        return {"num_consts": self.num_consts, "num_carry": self.num_carry}
+
+    def operands(self, values: Sequence[T]) -> ScanOperands[T]:
+        """Splits operands, or one value for each, by role."""
+        first_x = self.num_consts + self.num_carry
+        return ScanOperands(
+            values[: self.num_consts], values[self.num_consts : first_x], values[first_x:]
+        )
+
+    def results(self, values: Sequence[T]) -> ScanResults[T]:
+        """Splits results, or one value for each, by role."""
+        return ScanResults(values[: self.num_carry], values[self.num_carry :])
+
+
+class WhileOperands(NamedTuple, Generic[T]):
+    """The operands of a `while`, or one value for each of them.
+
+    Attributes:
+      cond_consts: those that the condition alone takes.
+      body_consts: those that the body alone takes.
+      carry: the first values of the carry. The results of the equation have the same order.
+    """
+
+    cond_consts: Sequence[T]
+    body_consts: Sequence[T]
+    carry: Sequence[T]
+
+    @property
+    def flat(self) -> list[T]:
+        """The operands in the order of the equation."""
+        return [*self.cond_consts, *self.body_consts, *self.carry]
+
+    @property
+    def of_cond(self) -> list[T]:
+        """The inputs of the condition."""
+        return [*self.cond_consts, *self.carry]
+
+    @property
+    def of_body(self) -> list[T]:
+        """The inputs of the body."""
+        return [*self.body_consts, *self.carry]
+
+    @property
+    def layout(self) -> WhileLayout:
+        return WhileLayout(len(self.cond_consts), len(self.body_consts))
+
+
+class WhileLayout(NamedTuple):
+    """The numbers of operands of a `while` by role; those that remain are the carry."""
+
+    cond_nconsts: int
+    body_nconsts: int
+
+    @classmethod
+    def of(cls, params: Mapping[str, Any]) -> WhileLayout:
+        """Returns the layout that the parameters of an equation state."""
+        return cls(params["cond_nconsts"], params["body_nconsts"])
+
+    @property
+    def params(self) -> dict[str, int]:
+        """The parameters of an equation of this layout."""
+        return {"cond_nconsts": self.cond_nconsts, "body_nconsts": self.body_nconsts}
+
+    def operands(self, values: Sequence[T]) -> WhileOperands[T]:
+        """Splits operands, or one value for each, by role."""
+        first_carry = self.cond_nconsts + self.body_nconsts
+        return WhileOperands(
+            values[: self.cond_nconsts],
+            values[self.cond_nconsts : first_carry],
+            values[first_carry:],
+        )
