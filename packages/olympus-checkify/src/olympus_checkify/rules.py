@@ -12,6 +12,7 @@ import numpy as np
 from olympus_autodiff import checkpoint
 from olympus_ir import lax
 from olympus_ir.lax import calls
+from olympus_ir.lax.control_flow.operands import ScanLayout, WhileLayout
 from olympus_ir.lax.control_flow.predicates import with_scalar_condition
 from olympus_ir.lax.control_flow.primitives import cond_p, scan_p, while_p
 from olympus_ir.programs.evaluation import bind_equation
@@ -284,20 +285,20 @@ def _scan(equation: Equation, enabled: Enabled, error: Error, operands: Sequence
     fun, metadata = call_with_errors(closed, enabled, effects)
     error = _known(error.with_effects(effects), metadata)
     leaves = error.leaves(effects)
-    num_consts, num_carry = params["num_consts"], params["num_carry"]
-    consts = operands[:num_consts]
-    init = operands[num_consts : num_consts + num_carry]
+    layout = ScanLayout.of(params)
+    consts, init, xs = layout.operands(operands)
     count = len(leaves)
 
     def body(carry: Any, slices: Any) -> Any:
         before, values = carry
         out = fun(*before, *consts, *values, *slices)
-        return (out[:count], out[count : count + num_carry]), out[count + num_carry :]
+        carry, ys = layout.results(out[count:])
+        return (out[:count], carry), ys
 
     (after, values), stacked = lax.scan(
         body,
         (leaves, list(init)),
-        list(operands[num_consts + num_carry :]),
+        list(xs),
         length=params["length"],
         reverse=params["reverse"],
         unroll=params["unroll"],
@@ -312,9 +313,7 @@ def _while(equation: Equation, enabled: Enabled, error: Error, operands: Sequenc
     cond_fun, cond_metadata = call_with_errors(cond, enabled, effects)
     body_fun, body_metadata = call_with_errors(body, enabled, effects)
     error = _known(_known(error.with_effects(effects), cond_metadata), body_metadata)
-    cond_count = params["cond_nconsts"]
-    carry_start = cond_count + params["body_nconsts"]
-    cond_consts, body_consts = operands[:cond_count], operands[cond_count:carry_start]
+    cond_consts, body_consts, init = WhileLayout.of(params).operands(operands)
     leaves = error.leaves(effects)
     count = len(leaves)
 
@@ -329,9 +328,8 @@ def _while(equation: Equation, enabled: Enabled, error: Error, operands: Sequenc
         pred, after = condition(out[:count], out[count:])
         return pred, after, out[count:]
 
-    init = list(operands[carry_start:])
     pred, before = condition(leaves, init)
-    _, after, values = lax.while_loop(lambda carry: carry[0], step, (pred, before, init))
+    _, after, values = lax.while_loop(lambda carry: carry[0], step, (pred, before, list(init)))
     return error.with_leaves(effects, after), values
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.lax.control_flow.operands import WhileLayout, WhileOperands
 from olympus_ir.programs.evaluation import bind_equation
 from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
@@ -278,16 +279,15 @@ def _while(
     **params: Any,
 ) -> Any:
     rank = len(places) // 2
-    cond_consts, rest = operands[:cond_nconsts], operands[cond_nconsts:]
+    given = WhileLayout(cond_nconsts, body_nconsts).operands(operands)
+    inputs = WhileOperands(
+        [*places, *given.cond_consts], [*places, *given.body_consts], given.carry
+    )
     return lax.while_p.bind(
-        *places,
-        *cond_consts,
-        *places,
-        *rest,
+        *inputs.flat,
         cond_jaxpr=with_places_as_inputs(cond_jaxpr, rank),
-        cond_nconsts=cond_nconsts + len(places),
         body_jaxpr=with_places_as_inputs(body_jaxpr, rank),
-        body_nconsts=body_nconsts + len(places),
+        **inputs.layout.params,
         **params,
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.source_info import summarize
+from olympus_ir.lax.control_flow.operands import ScanLayout, WhileLayout
 from olympus_ir.lax.control_flow.predicates import with_scalar_condition
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr
@@ -231,26 +232,23 @@ def _cond(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
 @machine_rules.define(lax.while_p)
 def _while(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
     given, params = with_scalar_condition(operands, equation.params)
-    cond_count, body_count = params["cond_nconsts"], params["body_nconsts"]
-    cond_consts = given[:cond_count]
-    body_consts = given[cond_count : cond_count + body_count]
-    carry = list(given[cond_count + body_count :])
+    cond_consts, body_consts, carry = WhileLayout.of(params).operands(given)
     while core.evaluate(params["cond_jaxpr"], [*cond_consts, *carry])[0]:
         carry = core.evaluate(params["body_jaxpr"], [*body_consts, *carry])
-    return carry
+    return list(carry)
 
 
 @machine_rules.define(lax.scan_p)
 def _scan(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
     params = equation.params
-    num_consts, num_carry, length = params["num_consts"], params["num_carry"], params["length"]
-    consts, rest = operands[:num_consts], operands[num_consts:]
-    carry, xs = list(rest[:num_carry]), rest[num_carry:]
-    ys = [np.empty(var.aval.shape, var.aval.dtype) for var in equation.outvars[num_carry:]]
+    length, layout = params["length"], ScanLayout.of(params)
+    consts, carry, xs = layout.operands(operands)
+    stacks = layout.results(equation.outvars).ys
+    ys = [np.empty(var.aval.shape, var.aval.dtype) for var in stacks]
     for place in reversed(range(length)) if params["reverse"] else range(length):
         results = core.evaluate(params["jaxpr"], [*consts, *carry, *(x[place] for x in xs)])
-        carry = results[:num_carry]
-        for stack, result in zip(ys, results[num_carry:], strict=True):
+        carry, slices = layout.results(results)
+        for stack, result in zip(ys, slices, strict=True):
             stack[place] = result
     return [*carry, *ys]
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.lax.control_flow.operands import ScanLayout, WhileLayout
 from olympus_ir.lax.control_flow.predicates import with_scalar_condition
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr
 
@@ -61,13 +62,14 @@ def _scan(
     unroll: int = 1,
     **params: Any,
 ) -> list[Any]:
-    if len(operands) > num_consts + num_carry or len(jaxpr.out_avals) > num_carry:
+    layout = ScanLayout(num_consts, num_carry)
+    consts, carry, xs = map(list, layout.operands(operands))
+    if xs or len(jaxpr.out_avals) > num_carry:
         raise KernelLoweringError(
             f"the {builder.language} lowering of kernels knows loops that carry values, but not "
             "scans over arrays. Use lax.fori_loop, and references for what is read and written."
         )
-    consts, carry = list(operands[:num_consts]), list(operands[num_consts:])
-    counter = _counter_position(jaxpr.jaxpr, num_consts, builder.equation.invars)
+    counter = _counter_position(jaxpr.jaxpr, layout)
     if length <= max(unroll, 1) and length <= 16:
         for _ in range(length):
             carry = builder.lower(jaxpr, [*consts, *carry])
@@ -104,12 +106,12 @@ def for_loop(
     return list(loop.results)
 
 
-def _counter_position(program: Olympuspr, num_consts: int, invars: Sequence[Any]) -> int | None:
+def _counter_position(program: Olympuspr, layout: ScanLayout) -> int | None:
     """Which carried value counts the iterations, if any: the loop itself can count instead."""
     producers: dict[Any, Any] = {
         var: equation for equation in program.eqns for var in equation.outvars
     }
-    for position, var in enumerate(program.invars[num_consts:]):
+    for position, var in enumerate(layout.operands(program.invars).carry):
         equation = producers.get(program.outvars[position])
         if (
             equation is not None
@@ -127,11 +129,8 @@ def _counter_position(program: Olympuspr, num_consts: int, invars: Sequence[Any]
 @define_for_both(lax.while_p)
 def _while(builder: KernelBuilder, *given: Any, **given_params: Any) -> list[Any]:
     operands, params = with_scalar_condition(given, given_params)
-    cond_jaxpr, cond_nconsts = params["cond_jaxpr"], params["cond_nconsts"]
-    body_jaxpr, body_nconsts = params["body_jaxpr"], params["body_nconsts"]
-    cond_consts = operands[:cond_nconsts]
-    body_consts = operands[cond_nconsts : cond_nconsts + body_nconsts]
-    carry = operands[cond_nconsts + body_nconsts :]
+    cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
+    cond_consts, body_consts, carry = WhileLayout.of(params).operands(operands)
     types = [value.type for value in carry]
     loop = builder.operation("scf.while", types, carry, regions=2)
     before = builder.region(loop, 0, types)

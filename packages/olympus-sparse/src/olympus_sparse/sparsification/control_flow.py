@@ -17,6 +17,7 @@ import olympus_numpy as jnp
 from olympus_autodiff import checkpoint, custom_jvp
 from olympus_ir import lax
 from olympus_ir.lax import calls
+from olympus_ir.lax.control_flow.operands import ScanLayout, WhileLayout
 from olympus_ir.lax.control_flow.primitives import cond_p, scan_p, while_p
 from olympus_ir.programs.make import eval_shape
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, close_olympuspr
@@ -183,9 +184,8 @@ def _while(
     body_nconsts: int,
     **params: Any,
 ) -> list[Any]:
-    cond_consts = operands[:cond_nconsts]
-    body_consts = operands[cond_nconsts : cond_nconsts + body_nconsts]
-    init = operands[cond_nconsts + body_nconsts :]
+    layout = WhileLayout(cond_nconsts, body_nconsts)
+    cond_consts, body_consts, init = layout.operands(operands)
 
     def step(carry: Sequence[Any]) -> list[Any]:
         return run(body_jaxpr, [*body_consts, *carry])
@@ -210,15 +210,14 @@ def _scan(
     unroll: int,
     **params: Any,
 ) -> list[Any]:
-    consts = operands[:num_consts]
-    init = operands[num_consts : num_consts + num_carry]
-    rows = [_Rows(each) for each in operands[num_consts + num_carry :]]
+    layout = ScanLayout(num_consts, num_carry)
+    consts, init, xs = layout.operands(operands)
+    rows = [_Rows(each) for each in xs]
     slices = [each.buffers for each in rows]
 
     def body(carry: Sequence[Any], buffers: Sequence[Any]) -> Any:
         parts = [each.row(buffer) for each, buffer in zip(rows, buffers, strict=True)]
-        out = run(jaxpr, [*consts, *carry, *parts])
-        return out[:num_carry], out[num_carry:]
+        return layout.results(run(jaxpr, [*consts, *carry, *parts]))
 
     def first(buffers: Any) -> Any:
         return pytrees.tree_map(lambda each: each[0], buffers)

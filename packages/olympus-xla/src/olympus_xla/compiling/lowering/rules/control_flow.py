@@ -14,6 +14,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.lax.control_flow.linear_solves import split_operands
+from olympus_ir.lax.control_flow.operands import ScanLayout, WhileLayout
 from olympus_ir.lax.control_flow.platforms import index_of_platform
 from olympus_ir.lax.control_flow.predicates import with_scalar_condition
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
@@ -134,11 +135,8 @@ def while_loop(
 @lowering_rules.define(lax.while_p)
 def _while(context: LoweringContext, *given: Any, **params: Any) -> list[Any]:
     operands, params = with_scalar_condition(given, params)
-    cond_jaxpr, cond_nconsts = params["cond_jaxpr"], params["cond_nconsts"]
-    body_jaxpr, body_nconsts = params["body_jaxpr"], params["body_nconsts"]
-    cond_consts = operands[:cond_nconsts]
-    body_consts = operands[cond_nconsts : cond_nconsts + body_nconsts]
-    initial = operands[cond_nconsts + body_nconsts :]
+    cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
+    cond_consts, body_consts, initial = WhileLayout.of(params).operands(operands)
     effects = _ordered([cond_jaxpr, body_jaxpr])
     prefix = scope_of(context, "while")
 
@@ -191,11 +189,10 @@ def _scan(
     unroll: int = 1,
     **params: Any,
 ) -> list[Any]:
-    consts = list(operands[:num_consts])
-    carry = list(operands[num_consts : num_consts + num_carry])
-    xs = list(operands[num_consts + num_carry :])
-    xs_avals = [mlir.physical_aval(a) for a in context.avals_in[num_consts + num_carry :]]
-    ys_avals = [mlir.physical_aval(a) for a in context.avals_out[num_carry:]]
+    layout = ScanLayout(num_consts, num_carry)
+    consts, carry, xs = layout.operands(operands)
+    xs_avals = [mlir.physical_aval(aval) for aval in layout.operands(context.avals_in).xs]
+    ys_avals = [mlir.physical_aval(aval) for aval in layout.results(context.avals_out).ys]
     effects = _ordered([jaxpr])
     ys = [context.full(0, aval.shape, aval.dtype) for aval in ys_avals]
     prefix = scope_of(context, "while/body")
@@ -220,11 +217,12 @@ def _scan(
             results = inner.lower(outlined_in(inner, jaxpr), arguments)
         else:
             results = call_program(inner, "body", jaxpr, arguments)
+        carry, slices = layout.results(results)
         new_ys = [
             _index_update(inner, y, aval, value, index)
-            for y, aval, value in zip(ys, ys_avals, results[num_carry:], strict=True)
+            for y, aval, value in zip(ys, ys_avals, slices, strict=True)
         ]
-        return results[:num_carry], new_ys
+        return carry, new_ys
 
     def advance(inner: LoweringContext, counter: Any, by: int) -> Any:
         return inner.create(
@@ -240,7 +238,7 @@ def _scan(
     def body(inner: LoweringContext, values: Sequence[Any]) -> list[Any]:
         inner.name_prefix = prefix
         counter = values[0]
-        carry, ys = list(values[1 : 1 + num_carry]), list(values[1 + num_carry :])
+        carry, ys = layout.results(values[1:])
         for offset in range(unroll):
             at = counter if offset == 0 else advance(inner, counter, offset)
             carry, ys = step(inner, at, carry, ys)
@@ -250,7 +248,7 @@ def _scan(
         types = [mlir.tensor_type((), _INT32), *context.result_types]
         initial = [context.scalar(0, _INT32), *carry, *ys]
         results = while_loop(context, initial, types, condition, body, effects)
-        carry, ys = results[1 : 1 + num_carry], results[1 + num_carry :]
+        carry, ys = layout.results(results[1:])
     elif steps == 1:
         rest += unroll
     for offset in range(0 if is_symbolic else length - rest, 0 if is_symbolic else length):
