@@ -281,10 +281,11 @@ class _ScanProgram:
 
     def all_results(self, results: list[Any], carry: list[Any], xs: list[Any]) -> list[Any]:
         """The results of the loop as written, from those of the equation and its operands."""
-        changed, computed = map(iter, self.layout.results(results))
+        changed, stacked = self.layout.results(results)
         last_carry = [unchanged_result(value) for value in carry]
         for place, value in zip(self.kept, changed, strict=True):
             last_carry[place] = value
+        computed = iter(stacked)
         ys = [next(computed) if place is None else as_array(xs[place]) for place in self.forwarded]
         return [*last_carry, *ys]
 
