@@ -202,6 +202,9 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
       axis: the dimension.
       norm: "backward" does not scale, "forward" divides by the length, "ortho" by its root.
 
+    Returns:
+      An array of a complex dtype, of the shape of ``a`` but for the lengths given.
+
     Example:
       >>> import olympus_numpy as jnp
       >>> jnp.fft.fft(jnp.ones(2))
@@ -218,6 +221,9 @@ def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
       n: how many elements to transform: more are cut off, missing ones are zeros.
       axis: the dimension.
       norm: "backward" divides by the length, "forward" does not, "ortho" divides by its root.
+
+    Returns:
+      An array of a complex dtype, of the shape of ``a`` but for the lengths given.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -238,6 +244,9 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
       axis: the dimension.
       norm: as in `fft`.
 
+    Returns:
+      An array of a complex dtype whose size along the axis is ``n // 2 + 1``.
+
     Example:
       >>> import olympus_numpy as jnp
       >>> jnp.fft.rfft(jnp.ones(4))
@@ -255,6 +264,9 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
       axis: the dimension.
       norm: as in `ifft`.
 
+    Returns:
+      An array of a floating dtype whose size along the axis is ``n``.
+
     Example:
       >>> import olympus_numpy as jnp
       >>> jnp.fft.irfft(jnp.array([4.0, 0.0, 0.0]))
@@ -271,6 +283,9 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
       n: the length of the result; twice the length of the input less one where it is None.
       axis: the dimension.
       norm: as in `fft`.
+
+    Returns:
+      An array of a floating dtype whose size along the axis is ``n``.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -290,6 +305,9 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
       n: how many elements to transform: more are cut off, missing ones are zeros.
       axis: the dimension.
       norm: as in `ifft`.
+
+    Returns:
+      An array of a complex dtype whose size along the axis is ``n // 2 + 1``.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -320,6 +338,9 @@ def fftn(
       axes: the dimensions; the last ones, as many as ``s`` has, or all where both are None.
       norm: as in `fft`.
 
+    Returns:
+      An array of a complex dtype, of the shape of ``a`` but for the lengths given.
+
     Example:
       >>> import olympus_numpy as jnp
       >>> jnp.fft.fftn(jnp.ones((1, 2)))
@@ -341,6 +362,9 @@ def ifftn(
       s: as in `fftn`.
       axes: as in `fftn`.
       norm: as in `ifft`.
+
+    Returns:
+      An array of a complex dtype, of the shape of ``a`` but for the lengths given.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -364,6 +388,9 @@ def rfftn(
       axes: as in `fftn`.
       norm: as in `fft`.
 
+    Returns:
+      An array of a complex dtype; of the last axis, half of the frequencies and one are kept.
+
     Example:
       >>> import olympus_numpy as jnp
       >>> jnp.fft.rfftn(jnp.ones((1, 2)))
@@ -386,6 +413,9 @@ def irfftn(
       axes: as in `fftn`.
       norm: as in `ifft`.
 
+    Returns:
+      An array of a floating dtype, of the shape of ``a`` but for the lengths given.
+
     Example:
       >>> import olympus_numpy as jnp
       >>> jnp.fft.irfftn(jnp.array([[2.0, 0.0]]))
@@ -400,7 +430,16 @@ def fft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Returns the discrete Fourier transform along two dimensions; see `fftn`.
+    """Returns the discrete Fourier transform along two dimensions.
+
+    Args:
+      a: an array of numbers.
+      s: how many elements to transform along each dimension; all of them where it is None.
+      axes: the dimensions; the last ones, as many as ``s`` has, or all where both are None.
+      norm: as in `fft`.
+
+    Returns:
+      An array of a complex dtype, of the shape of ``a`` but for the lengths given.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -416,7 +455,16 @@ def ifft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Returns the inverse of the transform along two dimensions; see `ifftn`.
+    """Returns the inverse of the transform along two dimensions.
+
+    Args:
+      a: an array of numbers.
+      s: as in `fftn`.
+      axes: as in `fftn`.
+      norm: as in `ifft`.
+
+    Returns:
+      An array of a complex dtype, of the shape of ``a`` but for the lengths given.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -432,7 +480,16 @@ def rfft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Returns the transform of real numbers along two dimensions; see `rfftn`.
+    """Returns the transform of real numbers along two dimensions.
+
+    Args:
+      a: an array of real numbers.
+      s: as in `fftn`.
+      axes: as in `fftn`.
+      norm: as in `fft`.
+
+    Returns:
+      An array of a complex dtype; of the last axis, half of the frequencies and one are kept.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -448,7 +505,16 @@ def irfft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Returns the inverse of `rfft2`, real numbers; see `irfftn`.
+    """Returns the inverse of `rfft2`, real numbers.
+
+    Args:
+      a: an array of numbers.
+      s: the shape of the result along the dimensions.
+      axes: as in `fftn`.
+      norm: as in `ifft`.
+
+    Returns:
+      An array of a floating dtype, of the shape of ``a`` but for the lengths given.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -491,6 +557,9 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
       dtype: of the result; the default float dtype where it is None.
       device: where to put the result.
 
+    Returns:
+      An array of shape ``(n,)`` and of a floating dtype.
+
     Example:
       >>> import olympus_numpy as jnp
       >>> jnp.fft.fftfreq(4)
@@ -510,6 +579,9 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
       d: the distance between samples.
       dtype: of the result; the default float dtype where it is None.
       device: where to put the result.
+
+    Returns:
+      An array of shape ``(n // 2 + 1,)`` and of a floating dtype.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -539,6 +611,9 @@ def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
       x: an array.
       axes: the dimensions; all where it is None.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     Example:
       >>> import olympus_numpy as jnp
       >>> jnp.fft.fftshift(jnp.array([0, 1, -2, -1]))
@@ -553,6 +628,9 @@ def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
     Args:
       x: an array.
       axes: the dimensions; all where it is None.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
 
     Example:
       >>> import olympus_numpy as jnp

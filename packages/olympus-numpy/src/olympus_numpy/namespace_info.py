@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the array API standard asks a namespace about itself."""
+"""The inspection interface of the array API standard: ``__array_namespace_info__``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,18 @@ class __array_namespace_info__:  # noqa: N801: the standard's name
     """
 
     def capabilities(self) -> dict[str, Any]:
-        """What functions can do under all transformations: results have known shapes there."""
+        """Returns the abilities that functions have under all transformations.
+
+        Shapes that depend on data are supported outside transformations only.
+
+        Returns:
+          A dictionary from the name of an ability to its value.
+
+        Example:
+          >>> from olympus_numpy import __array_namespace_info__
+          >>> __array_namespace_info__().capabilities()["boolean indexing"]
+          False
+        """
         return {
             "boolean indexing": False,
             "data-dependent shapes": False,
@@ -36,18 +47,43 @@ class __array_namespace_info__:  # noqa: N801: the standard's name
         }
 
     def default_device(self) -> None:
-        """None: arrays lie on the default device until they are put on another one."""
+        """Returns None: arrays lie on the default device until they are put on another one.
+
+        Returns:
+          None.
+
+        Example:
+          >>> from olympus_numpy import __array_namespace_info__
+          >>> __array_namespace_info__().default_device()
+        """
 
     def devices(self) -> list[Any]:
-        """All devices that arrays can be put on, and None for the default one."""
+        """Returns all devices that arrays can be put on, and None for the default one.
+
+        Returns:
+          A list of devices, which begins with None.
+
+        Example:
+          >>> from olympus_numpy import __array_namespace_info__
+          >>> __array_namespace_info__().devices()[0] is None
+          True
+        """
         known = getattr(evaluator(), "devices", None)
         return [None, *(() if known is None else known())]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
-        """The dtypes of arrays for which none is given.
+        """Returns the dtypes of arrays for which none is given.
 
         Args:
           device: has no effect: they are the same everywhere.
+
+        Returns:
+          A dictionary from a kind, such as ``"integral"``, to a dtype.
+
+        Example:
+          >>> from olympus_numpy import __array_namespace_info__
+          >>> __array_namespace_info__().default_dtypes()["integral"]
+          dtype('int32')
         """
         return {
             "real floating": dtypes.default_float_dtype(),
@@ -59,11 +95,19 @@ class __array_namespace_info__:  # noqa: N801: the standard's name
     def dtypes(
         self, *, device: Any = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, Any]:
-        """The standard's dtypes that arrays may have; those of 64 bits where they are enabled.
+        """Returns the standard's dtypes that arrays may have; those of 64 bits if they are enabled.
 
         Args:
           device: has no effect: they are the same everywhere.
           kind: a kind of `isdtype`, or several; all where not given.
+
+        Returns:
+          A dictionary from a name to a dtype.
+
+        Example:
+          >>> from olympus_numpy import __array_namespace_info__
+          >>> __array_namespace_info__().dtypes(kind="real floating")
+          {'float32': dtype('float32')}
         """
         wide = dtypes.default_int_dtype().itemsize == 8
         found = {name: np.dtype(name) for name in (*_NARROW, *(_WIDE if wide else ()))}

@@ -79,6 +79,10 @@ def array(
       device: the device or sharding to put the array on.
       out_sharding: how the result is laid out over the mesh.
 
+    Returns:
+      An array with the dimensions of the nesting, at least ``ndmin``; of ``dtype``, or of the
+      common dtype of the values, narrowed to 32 bits unless 64-bit types are enabled.
+
     Raises:
       TypeError: where the values are not numbers.
 
@@ -131,6 +135,15 @@ def asarray(
       copy: whether to copy an array in any case.
       device: the device or sharding to put the array on.
       out_sharding: how the result is laid out over the mesh.
+
+    Returns:
+      An array of the shape of the values; ``a`` itself if it is an array already and neither a
+      dtype, a copy nor another place is asked for.
+
+    Raises:
+      ValueError: if ``a`` is a NumPy masked array.
+      NotImplementedError: if ``order`` is neither ``"K"`` nor None.
+      TypeError: if the values are not numbers.
 
     Example:
       >>> asarray(range(3))
@@ -320,6 +333,10 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
       copy: whether to copy the array where it has that dtype already.
       device: the device or sharding to put the result on.
 
+    Returns:
+      An array of the shape of ``x`` and of ``dtype``; ``x`` itself if it has that dtype already and
+      no copy is asked for.
+
     Example:
       >>> astype(array([0.5, 2.0]), int)
       Array([0, 2], dtype=int32)
@@ -359,6 +376,9 @@ def copy(a: Any, order: str | None = None) -> Array:
     Args:
       a: an array or scalar.
       order: only ``"K"`` and None are supported.
+
+    Returns:
+      An array of the shape and dtype of ``a``.
 
     Example:
       >>> copy(array([1, 2]))
@@ -403,6 +423,9 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
       device: the device or sharding to put the array on.
       out_sharding: how the result is laid out over the mesh.
 
+    Returns:
+      An array of the given shape and dtype.
+
     Example:
       >>> zeros((2, 3), dtype=int)
       Array([[0, 0, 0],
@@ -412,7 +435,16 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """Returns an array of ones; see `zeros` for the arguments.
+    """Returns an array of ones.
+
+    Args:
+      shape: an integer or a sequence of integers.
+      dtype: the dtype, floating where not given.
+      device: the device or sharding to put the array on.
+      out_sharding: how the result is laid out over the mesh.
+
+    Returns:
+      An array of the given shape and dtype.
 
     Example:
       >>> ones(3)
@@ -422,7 +454,17 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """Returns an array without values of interest, in fact of zeros; see `zeros` for the arguments.
+    """Returns an array without values of interest, in fact of zeros.
+
+    Args:
+      shape: an integer or a sequence of integers.
+      dtype: the dtype, floating where not given.
+      device: the device or sharding to put the array on.
+      out_sharding: how the result is laid out over the mesh.
+
+    Returns:
+      An array of the given shape and dtype. Its elements are zero, where NumPy leaves them
+      undefined.
 
     Example:
       >>> empty((2, 0)).shape
@@ -469,6 +511,10 @@ def full(
       device: the device or sharding to put the array on.
       out_sharding: how the result is laid out over the mesh.
 
+    Returns:
+      An array of the given shape and dtype; of a weak dtype if ``fill_value`` is a Python scalar
+      and ``dtype`` is not given.
+
     Example:
       >>> full(3, 2.5)
       Array([2.5, 2.5, 2.5], dtype=float32, weak_type=True)
@@ -503,6 +549,9 @@ def zeros_like(
       device: the device or sharding to put the array on.
       out_sharding: how the result is laid out over the mesh.
 
+    Returns:
+      An array of the shape and dtype of ``a``, unless others are given.
+
     Example:
       >>> zeros_like(array([1, 2]))
       Array([0, 0], dtype=int32)
@@ -518,7 +567,17 @@ def ones_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Returns an array of ones with the shape and dtype of another; see `zeros_like`.
+    """Returns an array of ones with the shape and dtype of another.
+
+    Args:
+      a: an array, a scalar, or an object with ``shape`` and ``dtype``.
+      dtype: another dtype.
+      shape: another shape.
+      device: the device or sharding to put the array on.
+      out_sharding: how the result is laid out over the mesh.
+
+    Returns:
+      An array of the shape and dtype of ``a``, unless others are given.
 
     Example:
       >>> ones_like(array([0.5, 2.0]))
@@ -530,7 +589,17 @@ def ones_like(
 def empty_like(
     prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
 ) -> Array:
-    """Returns an array, in fact of zeros, with the shape and dtype of another; see `zeros_like`.
+    """Returns an array, in fact of zeros, with the shape and dtype of another.
+
+    Args:
+      prototype: an array, a scalar, or an object with ``shape`` and ``dtype``.
+      dtype: another dtype.
+      shape: another shape.
+      device: the device or sharding to put the array on.
+
+    Returns:
+      An array of the shape and dtype of ``prototype``, unless others are given. Its elements are
+      zero.
 
     Example:
       >>> empty_like(array([1, 2])).dtype
@@ -557,6 +626,9 @@ def full_like(
       shape: another shape.
       device: the device or sharding to put the array on.
       out_sharding: how the result is laid out over the mesh.
+
+    Returns:
+      An array of the shape and dtype of ``a``, unless others are given.
 
     Example:
       >>> full_like(array([1, 2]), 7)
@@ -598,6 +670,13 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
       x: an object with ``__dlpack__``.
       device: the device to put the array on.
       copy: False to refuse a copy.
+
+    Returns:
+      An array of the same shape and dtype. It shares the memory of ``x`` if the device allows it.
+
+    Raises:
+      TypeError: if ``x`` has no ``__dlpack__`` and ``__dlpack_device__``.
+      ValueError: if ``copy`` is False and a copy is needed.
 
     Example:
       >>> import numpy as np

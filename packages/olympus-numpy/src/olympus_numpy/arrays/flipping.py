@@ -33,6 +33,9 @@ def flip(m: Any, axis: Any = None) -> Array:
       m: an array.
       axis: the axis or axes; all where not given.
 
+    Returns:
+      An array of the shape and dtype of ``m``.
+
     Example:
       >>> from olympus_numpy import arange
       >>> flip(arange(3))
@@ -53,6 +56,12 @@ _flip = compiled(_flipped, ("axis",), name="_flip")
 def fliplr(m: Any) -> Array:
     """Returns an array reversed along its second axis.
 
+    Args:
+      m: an array of at least two dimensions.
+
+    Returns:
+      An array of the shape and dtype of ``m``.
+
     Example:
       >>> from olympus_numpy import array
       >>> fliplr(array([[1, 2], [3, 4]]))
@@ -65,6 +74,12 @@ def fliplr(m: Any) -> Array:
 
 def flipud(m: Any) -> Array:
     """Returns an array reversed along its first axis.
+
+    Args:
+      m: an array of at least one dimension.
+
+    Returns:
+      An array of the shape and dtype of ``m``.
 
     Example:
       >>> from olympus_numpy import array
@@ -105,6 +120,9 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
       k: how many times to turn, from the first axis towards the second.
       axes: the plane.
 
+    Returns:
+      An array of the dtype of ``m``, with the sizes of the two axes exchanged if ``k`` is odd.
+
     Example:
       >>> from olympus_numpy import array
       >>> rot90(array([[1, 2], [3, 4]]))
@@ -122,6 +140,12 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
       a: an array.
       shift: how far, for all axes or one by one; it may be traced.
       axis: the axis or axes; where not given, the array is rolled flat.
+
+    Returns:
+      An array of the shape and dtype of ``a``.
+
+    Raises:
+      ValueError: if ``shift`` or ``axis`` has more than one dimension.
 
     Example:
       >>> from olympus_numpy import arange

@@ -57,6 +57,13 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
     Args:
       *args: passed to ``numpy.set_printoptions``.
       **kwargs: likewise.
+
+    Example:
+      >>> import numpy as np
+      >>> with np.printoptions():
+      ...     set_printoptions(precision=2)
+      ...     print(asarray([0.12345]))
+      [0.12]
     """
     np.set_printoptions(*args, **kwargs)
 
@@ -68,6 +75,14 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
       file: a file or its name.
       arr: an array.
       allow_pickle: whether objects may be written by pickling.
+
+    Example:
+      >>> import io
+      >>> file = io.BytesIO()
+      >>> save(file, asarray([1, 2]))
+      >>> _ = file.seek(0)
+      >>> load(file)
+      Array([1, 2], dtype=int32)
     """
     np.save(file, np.asarray(arr), allow_pickle=allow_pickle)
 
@@ -80,6 +95,14 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
       *args: arrays, named ``arr_0`` and so on.
       allow_pickle: whether objects may be written by pickling.
       **kwds: arrays by name.
+
+    Example:
+      >>> import io
+      >>> file = io.BytesIO()
+      >>> savez(file, asarray([1, 2]), b=asarray([3]))
+      >>> _ = file.seek(0)
+      >>> sorted(load(file))
+      ['arr_0', 'b']
     """
     arrays = [np.asarray(arg) for arg in args]
     named = {name: np.asarray(value) for name, value in kwds.items()}
@@ -95,8 +118,16 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
       **kwargs: likewise.
 
     Returns:
-      An array; a NumPy array where its dtype is none that arrays have, of objects for example; of a
-      file with several, NumPy's mapping of them.
+      An array; a NumPy array if its dtype is not supported, such as that of objects; NumPy's
+      mapping from names to arrays if the file holds several.
+
+    Example:
+      >>> import io
+      >>> file = io.BytesIO()
+      >>> save(file, asarray([1, 2]))
+      >>> _ = file.seek(0)
+      >>> load(file)
+      Array([1, 2], dtype=int32)
     """
     result = np.load(file, *args, **kwargs)
     if isinstance(result, np.ndarray):
@@ -116,6 +147,9 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
       count: how many to read; all where -1.
       sep: what separates them.
 
+    Returns:
+      An array of one dimension and the given dtype.
+
     Example:
       >>> fromstring("1 2 3", dtype=int, sep=" ")
       Array([1, 2, 3], dtype=int32)
@@ -132,12 +166,42 @@ def _refuse_impure(name: str) -> NoReturn:
 
 
 def fromfile(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises NotImplementedError: reading is an effect. Use ``asarray(numpy.fromfile(...))``."""
+    """Refuses to run: reading is an effect. Use ``asarray(numpy.fromfile(...))``.
+
+    Args:
+      *args: ignored.
+      **kwargs: ignored.
+
+    Raises:
+      NotImplementedError: always.
+
+    Example:
+      >>> try:
+      ...     fromfile("data")
+      ... except NotImplementedError:
+      ...     print("refused")
+      refused
+    """
     _refuse_impure("fromfile")
 
 
 def fromiter(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises NotImplementedError: iterating is an effect. Use ``asarray(numpy.fromiter(...))``."""
+    """Refuses to run: iterating is an effect. Use ``asarray(numpy.fromiter(...))``.
+
+    Args:
+      *args: ignored.
+      **kwargs: ignored.
+
+    Raises:
+      NotImplementedError: always.
+
+    Example:
+      >>> try:
+      ...     fromiter("data")
+      ... except NotImplementedError:
+      ...     print("refused")
+      refused
+    """
     _refuse_impure("fromiter")
 
 
@@ -149,6 +213,9 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
       dtype: how the bytes are read.
       count: how many elements to read; all where -1.
       offset: how many bytes to skip.
+
+    Returns:
+      An array of one dimension and the given dtype.
 
     Example:
       >>> frombuffer(b"abc", dtype="uint8")
@@ -171,6 +238,9 @@ def array_repr(
       precision: how many digits are shown.
       suppress_small: whether numbers close to zero are shown as zero.
 
+    Returns:
+      The text, as ``numpy.array_repr`` has it: ``array(...)`` with the dtype.
+
     Example:
       >>> array_repr(asarray([1, 2]))
       'array([1, 2], dtype=int32)'
@@ -184,7 +254,16 @@ def array_str(
     precision: int | None = None,
     suppress_small: bool | None = None,
 ) -> str:
-    """Returns the elements of an array as NumPy shows them; see `array_repr`.
+    """Returns the elements of an array as NumPy shows them.
+
+    Args:
+      a: an array.
+      max_line_width: after how many characters a new line begins.
+      precision: how many digits are shown.
+      suppress_small: whether numbers close to zero are shown as zero.
+
+    Returns:
+      The text, without the name of a class and without the dtype.
 
     Example:
       >>> array_str(asarray([1, 2]))
@@ -199,6 +278,12 @@ def array_str(
 def ndim(a: Any) -> int:
     """Returns the number of dimensions.
 
+    Args:
+      a: an array or scalar.
+
+    Returns:
+      The number of dimensions.
+
     Example:
       >>> ndim(asarray([[1, 2]]))
       2
@@ -208,6 +293,12 @@ def ndim(a: Any) -> int:
 
 def shape(a: Any) -> tuple[int, ...]:
     """Returns the sizes of the dimensions.
+
+    Args:
+      a: an array or scalar.
+
+    Returns:
+      A tuple of integers.
 
     Example:
       >>> shape(asarray([[1, 2]]))
@@ -236,6 +327,9 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
       a: an array.
       axis: the dimension or dimensions; all where not given.
 
+    Returns:
+      The number of elements along the given dimensions.
+
     Example:
       >>> size(asarray([[1, 2]])), size(asarray([[1, 2]]), axis=0)
       (2, 1)
@@ -246,6 +340,12 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 
 def isscalar(element: Any) -> bool:
     """Returns whether a value is a scalar: a number, or an array without dimensions.
+
+    Args:
+      element: any value.
+
+    Returns:
+      A bool.
 
     Example:
       >>> isscalar(1.5), isscalar([1.5])
@@ -265,6 +365,13 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
       trim: ``"f"`` for the front, ``"b"`` for the back, ``"fb"`` for both.
       axis: the dimensions that are trimmed, all where not given. Of each, the slices at the ends
         go that hold zeros alone.
+
+    Returns:
+      An array of as many dimensions and of the dtype of ``filt``.
+
+    Raises:
+      ValueError: if ``trim`` is none of ``"fb"``, ``"f"`` and ``"b"``.
+      ConcretizationTypeError: if ``filt`` is traced: the shape of the result depends on its values.
 
     Example:
       >>> trim_zeros(asarray([0, 1, 2, 0]))

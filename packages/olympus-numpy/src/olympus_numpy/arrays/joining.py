@@ -53,6 +53,9 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
       axis: the dimension; None joins the flat arrays.
       dtype: the dtype of the result.
 
+    Returns:
+      An array of the common dtype, whose size along ``axis`` is the sum of the arrays' sizes.
+
     Example:
       >>> from olympus_numpy import array
       >>> concatenate([array([1, 2]), array([3.5])])
@@ -119,7 +122,14 @@ _concatenate = compiled(_joined, ("axis", "dtype"), inline=True, name="_concaten
 
 
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
-    """Returns arrays joined along one of their dimensions; see `concatenate`.
+    """Returns arrays joined along one of their dimensions.
+
+    Args:
+      arrays: a sequence of arrays, or one array, whose slices are joined.
+      axis: the dimension; None joins the flat arrays.
+
+    Returns:
+      An array of the common dtype, whose size along ``axis`` is the sum of the arrays' sizes.
 
     Example:
       >>> from olympus_numpy import array
@@ -137,6 +147,9 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
       axis: the position of the new dimension.
       out: not supported.
       dtype: the dtype of the result.
+
+    Returns:
+      An array of the common dtype with one more dimension than the arrays, of size ``len(arrays)``.
 
     Example:
       >>> from olympus_numpy import array
@@ -195,6 +208,9 @@ def vstack(tup: Any, dtype: Any = None) -> Array:
       tup: a sequence of arrays.
       dtype: the dtype of the result.
 
+    Returns:
+      An array of at least two dimensions and of the common dtype.
+
     Example:
       >>> from olympus_numpy import array
       >>> vstack([array([1, 2]), array([3, 4])])
@@ -210,6 +226,9 @@ def hstack(tup: Any, dtype: Any = None) -> Array:
     Args:
       tup: a sequence of arrays.
       dtype: the dtype of the result.
+
+    Returns:
+      An array of at least one dimension and of the common dtype.
 
     Example:
       >>> from olympus_numpy import array
@@ -230,6 +249,9 @@ def dstack(tup: Any, dtype: Any = None) -> Array:
       tup: a sequence of arrays.
       dtype: the dtype of the result.
 
+    Returns:
+      An array of at least three dimensions and of the common dtype.
+
     Example:
       >>> from olympus_numpy import array
       >>> dstack([array([1, 2]), array([3, 4])]).shape
@@ -243,6 +265,9 @@ def column_stack(tup: Any) -> Array:
 
     Args:
       tup: a sequence of arrays.
+
+    Returns:
+      An array of two dimensions, with a column for each vector, of the common dtype.
 
     Example:
       >>> from olympus_numpy import array
@@ -265,6 +290,9 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Array:
       values: an array.
       axis: the dimension to join along; where not given, both are flattened.
 
+    Returns:
+      An array of the common dtype; of one dimension if ``axis`` is not given.
+
     Example:
       >>> from olympus_numpy import array
       >>> append(array([1, 2]), 3)
@@ -281,6 +309,9 @@ def block(arrays: Any) -> Array:
     Args:
       arrays: an array, or a list of them joined along the last dimension, or a list of these joined
         along the one before, and so on.
+
+    Returns:
+      An array of the common dtype, with as many dimensions as the deepest block or the nesting has.
 
     Example:
       >>> from olympus_numpy import ones, zeros
@@ -332,6 +363,9 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
       indices_or_sections: into how many equal parts, or the places where to cut.
       axis: the dimension.
 
+    Returns:
+      A list of arrays of the dtype of ``ary``.
+
     Raises:
       ValueError: where equal parts are not possible.
 
@@ -350,6 +384,9 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array
       ary: an array.
       indices_or_sections: into how many parts, or the places where to cut.
       axis: the dimension.
+
+    Returns:
+      A list of arrays of the dtype of ``ary``.
 
     Example:
       >>> from olympus_numpy import arange
@@ -416,7 +453,14 @@ _split = compiled(_parts, ("sizes", "axis"), inline=True, name="_split")
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """Returns the parts of an array cut along its first dimension; see `split`.
+    """Returns the parts of an array cut along its first dimension.
+
+    Args:
+      ary: an array.
+      indices_or_sections: into how many equal parts, or the places where to cut.
+
+    Returns:
+      A list of arrays of the dtype of ``ary``.
 
     Example:
       >>> from olympus_numpy import ones
@@ -427,7 +471,14 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """Returns the parts of an array cut along its second dimension, or its only one; see `split`.
+    """Returns the parts of an array cut along its second dimension, or its only one.
+
+    Args:
+      ary: an array.
+      indices_or_sections: into how many equal parts, or the places where to cut.
+
+    Returns:
+      A list of arrays of the dtype of ``ary``.
 
     Example:
       >>> from olympus_numpy import ones
@@ -439,7 +490,14 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """Returns the parts of an array cut along its third dimension; see `split`.
+    """Returns the parts of an array cut along its third dimension.
+
+    Args:
+      ary: an array.
+      indices_or_sections: into how many equal parts, or the places where to cut.
+
+    Returns:
+      A list of arrays of the dtype of ``ary``.
 
     Example:
       >>> from olympus_numpy import ones
@@ -455,6 +513,12 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     Args:
       x: an array.
       axis: the dimension.
+
+    Returns:
+      A tuple of arrays of the dtype of ``x``, each without the dimension ``axis``.
+
+    Raises:
+      ValueError: if ``x`` has no dimensions.
 
     Example:
       >>> from olympus_numpy import array

@@ -32,6 +32,14 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
       fill_value: the index that fills up the result where there are fewer, one for all dimensions
         or a tuple; zero where not given.
 
+    Returns:
+      A tuple with an integer array of one dimension for each dimension of ``a``; their length is
+      ``size`` if given, and else the number of nonzero elements.
+
+    Raises:
+      ValueError: if ``a`` has no dimensions, or ``fill_value`` does not have one element for each.
+      ConcretizationTypeError: if ``a`` is traced and ``size`` is not given.
+
     Example:
       >>> from olympus_numpy import array
       >>> nonzero(array([0, 3, 0, 5]))
@@ -102,7 +110,16 @@ _nonzero = compiled(_nonzero_of_size, ("size",), inline=True, name="nonzero")
 
 
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """Returns the indices, in the flat array, of elements that are not zero; see `nonzero`.
+    """Returns the indices, in the flat array, of elements that are not zero.
+
+    Args:
+      a: an array of at least one dimension.
+      size: how many indices to return, so that the array may be traced.
+      fill_value: the index that fills up the result where there are fewer, one for all dimensions
+        or a tuple; zero where not given.
+
+    Returns:
+      An integer array of one dimension.
 
     Example:
       >>> from olympus_numpy import array
@@ -113,7 +130,17 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
 
 
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """Returns the indices of elements that are not zero, as rows of a matrix; see `nonzero`.
+    """Returns the indices of elements that are not zero, as rows of a matrix.
+
+    Args:
+      a: an array of at least one dimension.
+      size: how many indices to return, so that the array may be traced.
+      fill_value: the index that fills up the result where there are fewer, one for all dimensions
+        or a tuple; zero where not given.
+
+    Returns:
+      An integer array of shape ``(number of nonzero elements, a.ndim)``; the first size is ``size``
+      if given.
 
     Example:
       >>> from olympus_numpy import array

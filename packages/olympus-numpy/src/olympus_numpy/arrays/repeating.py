@@ -31,6 +31,10 @@ def tile(A: Any, reps: Any) -> Array:
       A: an array.
       reps: how often, for each dimension, counted from the last one.
 
+    Returns:
+      An array of the dtype of ``A``, with as many dimensions as the longer of ``A.shape`` and
+      ``reps``.
+
     Example:
       >>> from olympus_numpy import array
       >>> tile(array([1, 2]), 2)
@@ -72,6 +76,12 @@ def repeat(
       total_repeat_length: the size of the result along the dimension, needed where ``repeats`` is
         traced. The last element is repeated until it is reached, surplus ones are left out.
       out_sharding: how the result is laid out over the mesh.
+
+    Returns:
+      An array of the dtype of ``a``; of one dimension if ``axis`` is not given.
+
+    Raises:
+      ValueError: if the axis is sharded and ``out_sharding`` is not given.
 
     Example:
       >>> from olympus_numpy import array

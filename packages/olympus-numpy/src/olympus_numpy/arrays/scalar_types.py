@@ -184,6 +184,9 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
       arg1: a dtype or scalar type, maybe abstract.
       arg2: another one.
 
+    Returns:
+      A bool.
+
     Example:
       >>> issubdtype(bfloat16, floating)
       True
@@ -197,6 +200,9 @@ def result_type(*args: Any) -> Any:
     Args:
       *args: arrays, scalars, dtypes and what names them; None stands for the default floating
         dtype.
+
+    Returns:
+      The dtype that an operation on all of these has.
 
     Raises:
       TypePromotionError: there is no common dtype.
@@ -219,6 +225,9 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
       from_: a dtype, or an array that has one.
       to: a dtype.
       casting: ``"no"``, ``"equiv"``, ``"safe"``, ``"same_kind"`` or ``"unsafe"``.
+
+    Returns:
+      A bool.
 
     Example:
       >>> can_cast("int32", "float64"), can_cast("float64", "int32")

@@ -49,6 +49,14 @@ def where(
       size: with the condition alone, how many indices to return, so that it can be traced.
       fill_value: the index that fills up the result where fewer elements hold.
 
+    Returns:
+      An array of the common dtype of ``x`` and ``y``, of the shape that all three broadcast to.
+      With the condition alone, a tuple of integer arrays, one for each dimension.
+
+    Raises:
+      ValueError: if just one of ``x`` and ``y`` is given, or ``size`` or ``fill_value`` with both.
+      ConcretizationTypeError: if the condition alone is given and traced, without ``size``.
+
     Example:
       >>> where(asarray([True, False, True]), asarray([1, 2, 3]), 0)
       Array([1, 0, 3], dtype=int32)
@@ -92,6 +100,13 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
       choicelist: one array or scalar a condition.
       default: what to return where no condition holds.
 
+    Returns:
+      An array of the common dtype of the choices and the default, of the shape that everything
+      broadcasts to.
+
+    Raises:
+      ValueError: if the two sequences are empty or of unequal length.
+
     Example:
       >>> x = asarray([-1, 0, 1])
       >>> select([x < 0, x > 0], [10, 20], 5)
@@ -127,6 +142,12 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
       arr: an array of real numbers.
       min: the lower limit, an array or scalar; none where None.
       max: the upper limit, an array or scalar; none where None.
+
+    Returns:
+      An array of the common dtype, of the shape that the arguments broadcast to.
+
+    Raises:
+      ValueError: if ``arr`` is not given, or an argument is complex: complex numbers have no order.
 
     Example:
       >>> clip(asarray([-1.0, 0.5, 2.0]), 0, 1)
@@ -169,6 +190,12 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
       funclist: one function or scalar a condition, and maybe one more for all other elements.
       *args: passed to the functions.
       **kw: passed to the functions.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      ValueError: if there are neither as many functions as conditions nor one more.
 
     Example:
       >>> piecewise(asarray([-2.0, 3.0]), [asarray([True, False])], [lambda v: -v, lambda v: v * v])

@@ -60,6 +60,9 @@ def reshape(
       copy: whether to copy in any case.
       out_sharding: how the result is laid out over the mesh.
 
+    Returns:
+      An array of the given shape and of the dtype of ``a``.
+
     Example:
       >>> from olympus_numpy import arange
       >>> reshape(arange(6), (2, -1))
@@ -166,6 +169,12 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
       order: ``"C"``: the last index changes fastest, ``"F"``: the first one does.
       out_sharding: how the result is laid out over the mesh.
 
+    Returns:
+      An array of one dimension and of the dtype of ``a``.
+
+    Raises:
+      NotImplementedError: if ``order`` is ``"K"``.
+
     Example:
       >>> from olympus_numpy import array
       >>> ravel(array([[1, 2], [3, 4]]), order="F")
@@ -203,6 +212,12 @@ def resize(a: Any, new_shape: Any) -> Array:
       a: an array.
       new_shape: the shape.
 
+    Returns:
+      An array of the given shape and of the dtype of ``a``.
+
+    Raises:
+      ValueError: if a size in ``new_shape`` is negative.
+
     Example:
       >>> from olympus_numpy import array
       >>> resize(array([1, 2]), (2, 3))
@@ -228,6 +243,9 @@ def transpose(a: Any, axes: Any = None) -> Array:
     Args:
       a: an array.
       axes: for each dimension of the result, that of ``a`` which it is.
+
+    Returns:
+      An array of the dtype of ``a``, with its dimensions in the given order.
 
     Example:
       >>> from olympus_numpy import array
@@ -259,7 +277,14 @@ _transpose = compiled(transposed, ("axes",), inline=True, name="_transpose")
 
 
 def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Array:
-    """Returns an array with its dimensions in another order; see `transpose`.
+    """Returns an array with its dimensions in another order.
+
+    Args:
+      a: an array.
+      axes: for each dimension of the result, that of ``a`` which it is.
+
+    Returns:
+      An array of the dtype of ``a``, with its dimensions in the given order.
 
     Example:
       >>> from olympus_numpy import ones
@@ -275,6 +300,12 @@ def matrix_transpose(x: Any, /) -> Array:
 
     Args:
       x: an array of at least two dimensions.
+
+    Returns:
+      An array of the dtype of ``x``, with its last two sizes exchanged.
+
+    Raises:
+      ValueError: if ``x`` has less than two dimensions.
 
     Example:
       >>> from olympus_numpy import ones
@@ -299,6 +330,9 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
       axis1: a dimension.
       axis2: another one.
 
+    Returns:
+      An array of the dtype of ``a``, with two of its sizes exchanged.
+
     Example:
       >>> from olympus_numpy import ones
       >>> swapaxes(ones((2, 3, 4)), 0, 2).shape
@@ -319,6 +353,9 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Array:
       a: an array.
       source: the dimension or dimensions.
       destination: where they go.
+
+    Returns:
+      An array of the dtype of ``a``.
 
     Example:
       >>> from olympus_numpy import ones
@@ -363,6 +400,12 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
       axis: the dimension.
       start: the dimension it comes to lie before.
 
+    Returns:
+      An array of the dtype of ``a``.
+
+    Raises:
+      ValueError: if ``start`` is out of range.
+
     Example:
       >>> from olympus_numpy import ones
       >>> rollaxis(ones((2, 3, 4)), 2).shape
@@ -388,6 +431,9 @@ def expand_dims(a: Any, axis: Any) -> Array:
       a: an array.
       axis: the positions of the new dimensions in the result.
 
+    Returns:
+      An array of the dtype of ``a`` with further dimensions of size one.
+
     Example:
       >>> from olympus_numpy import ones
       >>> expand_dims(ones((2, 3)), (0, -1)).shape
@@ -410,6 +456,9 @@ def squeeze(a: Any, axis: Any = None) -> Array:
     Args:
       a: an array.
       axis: which; all of size one where not given.
+
+    Returns:
+      An array of the dtype of ``a`` with fewer dimensions.
 
     Raises:
       ValueError: where one of ``axis`` is not of size one.
@@ -474,6 +523,12 @@ _atleast_3d = compiled(_one_at_least_3d, name="atleast_3d")
 def atleast_1d(*arys: Any) -> Any:
     """Returns arrays with at least one dimension: a single one as itself, several as a list.
 
+    Args:
+      *arys: arrays or scalars.
+
+    Returns:
+      An array, or a list of arrays if several are given.
+
     Example:
       >>> atleast_1d(3)
       Array([3], dtype=int32, weak_type=True)
@@ -482,7 +537,13 @@ def atleast_1d(*arys: Any) -> Any:
 
 
 def atleast_2d(*arys: Any) -> Any:
-    """Returns arrays with at least two dimensions, new ones in front; see `atleast_1d`.
+    """Returns arrays with at least two dimensions, new ones in front.
+
+    Args:
+      *arys: arrays or scalars.
+
+    Returns:
+      An array, or a list of arrays if several are given.
 
     Example:
       >>> atleast_2d(3)
@@ -492,7 +553,13 @@ def atleast_2d(*arys: Any) -> Any:
 
 
 def atleast_3d(*arys: Any) -> Any:
-    """Returns arrays with at least three dimensions, those given in the middle; see `atleast_1d`.
+    """Returns arrays with at least three dimensions, those given in the middle.
+
+    Args:
+      *arys: arrays or scalars.
+
+    Returns:
+      An array, or a list of arrays if several are given.
 
     Example:
       >>> from olympus_numpy import ones
@@ -512,6 +579,9 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
       array: an array or scalar.
       shape: the shape.
       out_sharding: how the result is laid out over the mesh.
+
+    Returns:
+      An array of the given shape and of the dtype of ``array``.
 
     Raises:
       ValueError: where the array's shape does not fit.
@@ -553,6 +623,12 @@ _broadcast_to = compiled(_broadcast, ("shape",), inline=True, name="_broadcast_t
 
 def broadcast_arrays(*args: Any) -> list[Array]:
     """Returns the arguments broadcast against each other.
+
+    Args:
+      *args: arrays or scalars.
+
+    Returns:
+      A list of arrays of one shape, of the dtypes of the arguments.
 
     Example:
       >>> from olympus_numpy import ones

@@ -354,6 +354,9 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     Args:
       *shapes: shapes, or integers for shapes of one dimension.
 
+    Returns:
+      A tuple of integers.
+
     Raises:
       ValueError: where the shapes do not fit.
 

@@ -69,6 +69,9 @@ def _add(x: Any, y: Any, /) -> Any:
       x: an array or scalar.
       y: an array or scalar.
 
+    Returns:
+      An array of the operands' broadcast shape and common dtype.
+
     Example:
       >>> add(1, 2.5)
       Array(3.5, dtype=float32, weak_type=True)
@@ -83,6 +86,9 @@ def _multiply(x: Any, y: Any, /) -> Any:
     Args:
       x: an array or scalar.
       y: an array or scalar.
+
+    Returns:
+      An array of the operands' broadcast shape and common dtype.
 
     Example:
       >>> multiply(2, 1.5)
@@ -99,6 +105,9 @@ def _subtract(x: Any, y: Any, /) -> Any:
       x: an array or scalar.
       y: an array or scalar.
 
+    Returns:
+      An array of the operands' broadcast shape and common dtype.
+
     Example:
       >>> subtract(1, 3)
       Array(-2, dtype=int32, weak_type=True)
@@ -112,6 +121,9 @@ def _negative(x: Any, /) -> Any:
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
 
     Example:
       >>> negative(2)
@@ -205,6 +217,9 @@ def positive(x: Any, /) -> Array:
     Args:
       x: an array or scalar of numbers.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     Example:
       >>> positive(-2)
       Array(-2, dtype=int32, weak_type=True)
@@ -221,6 +236,10 @@ def absolute(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar.
+
+    Returns:
+      An array of the shape and dtype of ``x``; of the real dtype of the same precision if ``x`` is
+      complex.
 
     Example:
       >>> absolute(-1.5), absolute(3 + 4j)
@@ -242,6 +261,12 @@ def fabs(x: Any, /) -> Array:
     Args:
       x: an array or scalar of real numbers.
 
+    Returns:
+      An array of the shape of ``x`` and of a floating dtype.
+
+    Raises:
+      TypeError: if ``x`` is complex.
+
     Example:
       >>> fabs(-2)
       Array(2., dtype=float32, weak_type=True)
@@ -259,6 +284,9 @@ def sign(x: Any, /) -> Array:
     Args:
       x: an array or scalar of numbers.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     Example:
       >>> sign(-0.5)
       Array(-1., dtype=float32, weak_type=True)
@@ -273,6 +301,12 @@ def signbit(x: Any, /) -> Any:
 
     Args:
       x: an array or scalar of real numbers.
+
+    Returns:
+      A boolean array of the shape of ``x``.
+
+    Raises:
+      ValueError: if ``x`` is complex.
 
     Example:
       >>> signbit(-0.0)
@@ -299,6 +333,12 @@ def copysign(x1: Any, x2: Any, /) -> Any:
       x1: an array or scalar of real numbers.
       x2: an array or scalar of real numbers.
 
+    Returns:
+      An array of the operands' broadcast shape and common floating dtype.
+
+    Raises:
+      TypeError: if an operand is complex.
+
     Example:
       >>> copysign(2.0, -0.0)
       Array(-2., dtype=float32, weak_type=True)
@@ -320,6 +360,9 @@ def true_divide(x1: Any, x2: Any, /) -> Array:
       x1: the dividend.
       x2: the divisor.
 
+    Returns:
+      An array of the operands' broadcast shape and of their common floating or complex dtype.
+
     Example:
       >>> true_divide(1, 2)
       Array(0.5, dtype=float32, weak_type=True)
@@ -338,6 +381,12 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
     Args:
       x1: the dividend.
       x2: the divisor.
+
+    Returns:
+      An array of the operands' broadcast shape and common dtype.
+
+    Raises:
+      TypeError: if an operand is complex.
 
     Example:
       >>> floor_divide(-7, 2)
@@ -381,6 +430,9 @@ def remainder(x1: Any, x2: Any, /) -> Any:
       x1: the dividend.
       x2: the divisor; of integers divided by zero the remainder is zero.
 
+    Returns:
+      An array of the operands' broadcast shape and common dtype.
+
     Example:
       >>> remainder(-7, 3)
       Array(2, dtype=int32, weak_type=True)
@@ -407,6 +459,9 @@ def fmod(x1: Any, x2: Any, /) -> Any:
       x1: the dividend.
       x2: the divisor.
 
+    Returns:
+      An array of the operands' broadcast shape and common dtype.
+
     Example:
       >>> fmod(-7, 3)
       Array(-1, dtype=int32, weak_type=True)
@@ -424,6 +479,12 @@ def divmod(x1: Any, x2: Any, /) -> Any:
     Args:
       x1: the dividend.
       x2: the divisor.
+
+    Returns:
+      Two arrays of the operands' broadcast shape and common dtype: the quotient and the remainder.
+
+    Raises:
+      TypeError: if an operand is complex.
 
     Example:
       >>> divmod(7, 3)
@@ -447,6 +508,9 @@ def _maximum(x: Any, y: Any, /) -> Any:
       x: an array or scalar.
       y: an array or scalar.
 
+    Returns:
+      An array of the operands' broadcast shape and common dtype.
+
     Example:
       >>> maximum(1, 2.5)
       Array(2.5, dtype=float32, weak_type=True)
@@ -461,6 +525,9 @@ def _minimum(x: Any, y: Any, /) -> Any:
     Args:
       x: an array or scalar.
       y: an array or scalar.
+
+    Returns:
+      An array of the operands' broadcast shape and common dtype.
 
     Example:
       >>> minimum(1, 2.5)
@@ -498,6 +565,9 @@ def fmax(x1: Any, x2: Any) -> Any:
       x1: an array or scalar.
       x2: an array or scalar.
 
+    Returns:
+      An array of the operands' broadcast shape and common dtype.
+
     Example:
       >>> fmax(float("nan"), 1.0)
       Array(1., dtype=float32, weak_type=True)
@@ -517,6 +587,9 @@ def fmin(x1: Any, x2: Any) -> Any:
       x1: an array or scalar.
       x2: an array or scalar.
 
+    Returns:
+      An array of the operands' broadcast shape and common dtype.
+
     Example:
       >>> fmin(float("nan"), 1.0)
       Array(1., dtype=float32, weak_type=True)
@@ -535,6 +608,12 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
     Args:
       x1: an array or scalar of real numbers.
       x2: the value at zero.
+
+    Returns:
+      An array of the operands' broadcast shape and common floating dtype.
+
+    Raises:
+      TypeError: if an operand is complex.
 
     Example:
       >>> heaviside(-1.5, 0.5), heaviside(0.0, 0.5)

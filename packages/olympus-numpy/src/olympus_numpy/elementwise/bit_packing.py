@@ -58,6 +58,12 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
       axis: the axis; where not given, the array is flattened.
       bitorder: whether the first one is the highest (``"big"``) or lowest bit (``"little"``).
 
+    Returns:
+      An array of dtype uint8, with an eighth of the elements along the axis, rounded up.
+
+    Raises:
+      TypeError: if ``a`` is neither boolean nor of integers.
+
     Example:
       >>> from olympus_numpy import array
       >>> packbits(array([1, 0, 1]))
@@ -105,6 +111,12 @@ def unpackbits(
       axis: the axis; where not given, the array is flattened.
       count: how many bits to return; a negative number leaves as many out.
       bitorder: whether the first one is the highest (``"big"``) or lowest bit (``"little"``).
+
+    Returns:
+      An array of dtype uint8 of zeros and ones.
+
+    Raises:
+      TypeError: if ``a`` is not of dtype uint8.
 
     Example:
       >>> from olympus_numpy import array

@@ -35,6 +35,9 @@ def real(val: Any, /) -> Array:
     Args:
       val: an array or scalar.
 
+    Returns:
+      An array of the shape of ``val`` and of a real dtype.
+
     Example:
       >>> real(1 + 2j)
       Array(1., dtype=float32, weak_type=True)
@@ -50,6 +53,9 @@ def imag(val: Any, /) -> Array:
     Args:
       val: an array or scalar.
 
+    Returns:
+      An array of the shape of ``val`` and of a real dtype.
+
     Example:
       >>> imag(1 + 2j)
       Array(2., dtype=float32, weak_type=True)
@@ -64,6 +70,9 @@ def conjugate(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
 
     Example:
       >>> conjugate(1 + 2j)
@@ -106,6 +115,9 @@ def angle(z: Any, deg: bool = False) -> Array:
       z: an array or scalar.
       deg: whether in degrees rather than radians.
 
+    Returns:
+      An array of the shape of ``z`` and of a floating dtype.
+
     Example:
       >>> angle(1j, deg=True)
       Array(90., dtype=float32, weak_type=True)
@@ -119,6 +131,9 @@ def isreal(x: Any) -> Array:
 
     Args:
       x: an array or scalar.
+
+    Returns:
+      A boolean array of the shape of ``x``.
 
     Example:
       >>> bool(isreal(1 + 0j))
@@ -135,6 +150,9 @@ def iscomplex(x: Any) -> Array:
     Args:
       x: an array or scalar.
 
+    Returns:
+      A boolean array of the shape of ``x``.
+
     Example:
       >>> bool(iscomplex(1 + 0j))
       False
@@ -145,6 +163,12 @@ def iscomplex(x: Any) -> Array:
 
 def iscomplexobj(x: Any) -> bool:
     """Returns whether the dtype of an array or scalar is complex.
+
+    Args:
+      x: any value.
+
+    Returns:
+      A bool.
 
     Example:
       >>> iscomplexobj(1j)
@@ -158,6 +182,12 @@ def iscomplexobj(x: Any) -> bool:
 
 def isrealobj(x: Any) -> bool:
     """Returns whether the dtype of an array or scalar is not complex.
+
+    Args:
+      x: any value.
+
+    Returns:
+      A bool.
 
     Example:
       >>> isrealobj(1j)

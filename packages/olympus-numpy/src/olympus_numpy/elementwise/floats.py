@@ -77,6 +77,9 @@ def floor(x: Any, /) -> Array:
     Args:
       x: an array or scalar of real numbers.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     Example:
       >>> floor(-1.5)
       Array(-2., dtype=float32, weak_type=True)
@@ -93,6 +96,9 @@ def ceil(x: Any, /) -> Array:
     Args:
       x: an array or scalar of real numbers.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     Example:
       >>> ceil(-1.5)
       Array(-1., dtype=float32, weak_type=True)
@@ -108,6 +114,9 @@ def trunc(x: Any) -> Array:
 
     Args:
       x: an array or scalar of real numbers.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
 
     Example:
       >>> trunc(-1.5)
@@ -129,6 +138,10 @@ def rint(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
 
     Example:
       >>> rint(2.5)
@@ -184,6 +197,9 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
       decimals: how many digits after the point; before it where negative.
       out: not supported.
 
+    Returns:
+      An array of the shape and dtype of ``a``.
+
     Example:
       >>> round(11.5), round(12.5)
       (Array(12., dtype=float32, weak_type=True), Array(12., dtype=float32, weak_type=True))
@@ -205,6 +221,9 @@ def isfinite(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar.
+
+    Returns:
+      A boolean array of the shape of ``x``.
 
     Example:
       >>> bool(isfinite(float("inf")))
@@ -228,6 +247,9 @@ def isinf(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar.
+
+    Returns:
+      A boolean array of the shape of ``x``.
 
     Example:
       >>> isinf(float("inf"))
@@ -253,6 +275,9 @@ def isnan(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar.
+
+    Returns:
+      A boolean array of the shape of ``x``.
 
     Example:
       >>> bool(isnan(float("nan")))
@@ -290,6 +315,9 @@ def isposinf(x: Any, /, out: None = None) -> Array:
       x: an array or scalar of real numbers.
       out: not supported.
 
+    Returns:
+      A boolean array of the shape of ``x``.
+
     Example:
       >>> isposinf(float("inf"))
       Array(True, dtype=bool)
@@ -305,6 +333,9 @@ def isneginf(x: Any, /, out: None = None) -> Array:
     Args:
       x: an array or scalar of real numbers.
       out: not supported.
+
+    Returns:
+      A boolean array of the shape of ``x``.
 
     Example:
       >>> isneginf(float("inf"))
@@ -346,6 +377,9 @@ def nan_to_num(
       nan: what replaces NaN.
       posinf: what replaces positive infinity; the largest number where not given.
       neginf: what replaces negative infinity; the smallest number where not given.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
 
     Example:
       >>> nan_to_num(float("nan"))
@@ -409,6 +443,13 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
     Args:
       x: an array or scalar of real numbers.
 
+    Returns:
+      Two arrays of the shape of ``x``: mantissas of its floating dtype, and exponents of dtype
+      int32.
+
+    Raises:
+      TypeError: if ``x`` is complex.
+
     Example:
       >>> frexp(6.0)
       (Array(0.75, dtype=float32), Array(3, dtype=int32))
@@ -427,6 +468,12 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     Args:
       x1: an array or scalar of real numbers.
       x2: an array or scalar of integers.
+
+    Returns:
+      An array of the operands' broadcast shape and of the floating dtype of ``x1``.
+
+    Raises:
+      ValueError: if ``x2`` is not of integers, or ``x1`` is complex.
 
     Example:
       >>> ldexp(0.75, 3)
@@ -471,6 +518,10 @@ def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
       x: an array or scalar of real numbers.
       out: not supported.
 
+    Returns:
+      Two arrays of the shape of ``x`` and of a floating dtype: the fractional and the integral
+      parts.
+
     Example:
       >>> modf(-1.5)
       (Array(-0.5, dtype=float32, weak_type=True), Array(-1., dtype=float32, weak_type=True))
@@ -488,6 +539,9 @@ def nextafter(x: Any, y: Any, /) -> Array:
       x: an array or scalar of real numbers.
       y: an array or scalar of real numbers.
 
+    Returns:
+      An array of the operands' broadcast shape and common floating dtype.
+
     Example:
       >>> float(nextafter(1.0, 2.0)) - 1.0
       1.1920928955078125e-07
@@ -502,6 +556,9 @@ def spacing(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar of real numbers.
+
+    Returns:
+      An array of the shape of ``x`` and of a floating dtype.
 
     Example:
       >>> spacing(1.0)

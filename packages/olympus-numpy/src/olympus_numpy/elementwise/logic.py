@@ -70,6 +70,9 @@ def equal(x: Any, y: Any, /) -> Array:
       x: an array or scalar.
       y: an array or scalar.
 
+    Returns:
+      A boolean array of the operands' broadcast shape.
+
     Example:
       >>> bool(equal(1, 1.0))
       True
@@ -85,6 +88,9 @@ def not_equal(x: Any, y: Any, /) -> Array:
     Args:
       x: an array or scalar.
       y: an array or scalar.
+
+    Returns:
+      A boolean array of the operands' broadcast shape.
 
     Example:
       >>> bool(not_equal(1, 2))
@@ -113,6 +119,9 @@ def less(x: Any, y: Any, /) -> Array:
       x: an array or scalar.
       y: an array or scalar.
 
+    Returns:
+      A boolean array of the operands' broadcast shape.
+
     Example:
       >>> bool(less(1, 2))
       True
@@ -122,7 +131,14 @@ def less(x: Any, y: Any, /) -> Array:
 
 @inlined()
 def less_equal(x: Any, y: Any, /) -> Array:
-    """Returns whether ``x <= y``, elementwise; see `less`.
+    """Returns whether ``x <= y``, elementwise.
+
+    Args:
+      x: an array or scalar.
+      y: an array or scalar.
+
+    Returns:
+      A boolean array of the operands' broadcast shape.
 
     Example:
       >>> bool(less_equal(2, 2))
@@ -133,7 +149,14 @@ def less_equal(x: Any, y: Any, /) -> Array:
 
 @inlined()
 def greater(x: Any, y: Any, /) -> Array:
-    """Returns whether ``x > y``, elementwise; see `less`.
+    """Returns whether ``x > y``, elementwise.
+
+    Args:
+      x: an array or scalar.
+      y: an array or scalar.
+
+    Returns:
+      A boolean array of the operands' broadcast shape.
 
     Example:
       >>> bool(greater(1, 2))
@@ -144,7 +167,14 @@ def greater(x: Any, y: Any, /) -> Array:
 
 @inlined()
 def greater_equal(x: Any, y: Any, /) -> Array:
-    """Returns whether ``x >= y``, elementwise; see `less`.
+    """Returns whether ``x >= y``, elementwise.
+
+    Args:
+      x: an array or scalar.
+      y: an array or scalar.
+
+    Returns:
+      A boolean array of the operands' broadcast shape.
 
     Example:
       >>> bool(greater_equal(2, 2))
@@ -176,6 +206,9 @@ def _logical_and(x: Any, y: Any, /) -> Any:
       x: an array or scalar.
       y: an array or scalar.
 
+    Returns:
+      A boolean array of the operands' broadcast shape.
+
     Example:
       >>> bool(logical_and(1, 0))
       False
@@ -184,7 +217,14 @@ def _logical_and(x: Any, y: Any, /) -> Any:
 
 
 def _logical_or(x: Any, y: Any, /) -> Any:
-    """Returns whether one of the elements is true, or not zero; see `logical_and`.
+    """Returns whether one of the elements is true, or not zero.
+
+    Args:
+      x: an array or scalar.
+      y: an array or scalar.
+
+    Returns:
+      A boolean array of the operands' broadcast shape.
 
     Example:
       >>> bool(logical_or(1, 0))
@@ -194,7 +234,14 @@ def _logical_or(x: Any, y: Any, /) -> Any:
 
 
 def _logical_xor(x: Any, y: Any, /) -> Any:
-    """Returns whether exactly one of the elements is true, or not zero; see `logical_and`.
+    """Returns whether exactly one of the elements is true, or not zero.
+
+    Args:
+      x: an array or scalar.
+      y: an array or scalar.
+
+    Returns:
+      A boolean array of the operands' broadcast shape.
 
     Example:
       >>> bool(logical_xor(1, 2))
@@ -254,6 +301,9 @@ def logical_not(x: Any, /) -> Array:
     Args:
       x: an array or scalar.
 
+    Returns:
+      A boolean array of the shape of ``x``.
+
     Example:
       >>> bool(logical_not(0))
       True
@@ -272,6 +322,9 @@ def _bitwise_and(x: Any, y: Any, /) -> Any:
       x: an array or scalar.
       y: an array or scalar.
 
+    Returns:
+      An array of the operands' broadcast shape and common dtype.
+
     Example:
       >>> bitwise_and(6, 3)
       Array(2, dtype=int32, weak_type=True)
@@ -281,7 +334,14 @@ def _bitwise_and(x: Any, y: Any, /) -> Any:
 
 
 def _bitwise_or(x: Any, y: Any, /) -> Any:
-    """Returns the bits set in one of two integers, elementwise; see `bitwise_and`.
+    """Returns the bits set in one of two integers, elementwise.
+
+    Args:
+      x: an array or scalar.
+      y: an array or scalar.
+
+    Returns:
+      An array of the operands' broadcast shape and common dtype.
 
     Example:
       >>> bitwise_or(6, 3)
@@ -292,7 +352,14 @@ def _bitwise_or(x: Any, y: Any, /) -> Any:
 
 
 def _bitwise_xor(x: Any, y: Any, /) -> Any:
-    """Returns the bits set in exactly one of two integers, elementwise; see `bitwise_and`.
+    """Returns the bits set in exactly one of two integers, elementwise.
+
+    Args:
+      x: an array or scalar.
+      y: an array or scalar.
+
+    Returns:
+      An array of the operands' broadcast shape and common dtype.
 
     Example:
       >>> bitwise_xor(6, 3)
@@ -367,6 +434,9 @@ def bitwise_not(x: Any, /) -> Array:
     Args:
       x: an array or scalar.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     Example:
       >>> bitwise_not(0)
       Array(-1, dtype=int32, weak_type=True)
@@ -385,6 +455,9 @@ def left_shift(x: Any, y: Any, /) -> Array:
     Args:
       x: an array or scalar of integers.
       y: how far.
+
+    Returns:
+      An array of the operands' broadcast shape and common dtype.
 
     Example:
       >>> left_shift(1, 3)
@@ -405,6 +478,9 @@ def right_shift(x1: Any, x2: Any, /) -> Array:
       x1: an array or scalar of integers.
       x2: how far.
 
+    Returns:
+      An array of the operands' broadcast shape and common dtype.
+
     Example:
       >>> right_shift(-8, 1)
       Array(-4, dtype=int32, weak_type=True)
@@ -424,6 +500,9 @@ def bitwise_count(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar of integers.
+
+    Returns:
+      An array of the shape of ``x`` and of dtype uint8.
 
     Example:
       >>> bitwise_count(-7)
@@ -480,6 +559,9 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
       atol: the absolute tolerance.
       equal_nan: whether NaN is close to NaN.
 
+    Returns:
+      A boolean array of the operands' broadcast shape.
+
     Example:
       >>> isclose(1.0, 1.000001)
       Array(True, dtype=bool)
@@ -497,7 +579,17 @@ _allclose = compiled(_all_close, ("equal_nan",), name="allclose")
 def allclose(
     a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
 ) -> Array:
-    """Returns whether all elements are close; see `isclose`.
+    """Returns whether all elements are close.
+
+    Args:
+      a: an array or scalar.
+      b: an array or scalar.
+      rtol: the relative tolerance.
+      atol: the absolute tolerance.
+      equal_nan: whether NaN is close to NaN.
+
+    Returns:
+      A boolean array without dimensions.
 
     Example:
       >>> allclose(1.0, 1.000001)
@@ -513,6 +605,9 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
       a1: an array.
       a2: an array.
       equal_nan: whether NaN equals NaN.
+
+    Returns:
+      A boolean array without dimensions.
 
     Example:
       >>> from olympus_numpy import array
@@ -534,6 +629,9 @@ def array_equiv(a1: Any, a2: Any) -> Array:
     Args:
       a1: an array.
       a2: an array.
+
+    Returns:
+      A boolean array without dimensions.
 
     Example:
       >>> from olympus_numpy import array

@@ -49,6 +49,9 @@ def power(x1: Any, x2: Any, /) -> Array:
       x1: the base.
       x2: the exponent; not negative where both are integers.
 
+    Returns:
+      An array of the operands' broadcast shape and common dtype.
+
     Example:
       >>> power(2.0, 10)
       Array(1024., dtype=float32, weak_type=True)
@@ -110,6 +113,9 @@ def float_power(x: Any, y: Any, /) -> Array:
       x: the base.
       y: the exponent.
 
+    Returns:
+      An array of the operands' broadcast shape and of their common floating or complex dtype.
+
     Example:
       >>> float_power(2, -1)
       Array(0.5, dtype=float32, weak_type=True)
@@ -124,6 +130,9 @@ def square(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
 
     Example:
       >>> square(-3)
@@ -140,6 +149,10 @@ def reciprocal(x: Any, /) -> Array:
     Args:
       x: an array or scalar of numbers.
 
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
+
     Example:
       >>> reciprocal(4)
       Array(0.25, dtype=float32, weak_type=True)
@@ -155,6 +168,10 @@ def sqrt(x: Any, /) -> Array:
     Args:
       x: an array or scalar of numbers.
 
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
+
     Example:
       >>> sqrt(9)
       Array(3., dtype=float32, weak_type=True)
@@ -169,6 +186,9 @@ def cbrt(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar of real numbers.
+
+    Returns:
+      An array of the shape of ``x`` and of a floating dtype.
 
     Example:
       >>> cbrt(-8.0)
@@ -199,6 +219,9 @@ def gcd(x1: Any, x2: Any) -> Any:
       x1: an array or scalar of integers.
       x2: an array or scalar of integers.
 
+    Returns:
+      An array of the operands' broadcast shape and common dtype.
+
     Example:
       >>> gcd(12, 18)
       Array(6, dtype=int32, weak_type=True)
@@ -228,6 +251,9 @@ def lcm(x1: Any, x2: Any) -> Any:
     Args:
       x1: an array or scalar of integers.
       x2: an array or scalar of integers.
+
+    Returns:
+      An array of the operands' broadcast shape and common dtype.
 
     Example:
       >>> lcm(4, 6)

@@ -45,6 +45,10 @@ def exp(x: Any, /) -> Array:
     Args:
       x: an array or scalar of numbers.
 
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
+
     Example:
       >>> exp(0)
       Array(1., dtype=float32, weak_type=True)
@@ -59,6 +63,10 @@ def exp2(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
 
     Example:
       >>> exp2(3)
@@ -75,6 +83,10 @@ def expm1(x: Any, /) -> Array:
     Args:
       x: an array or scalar of numbers.
 
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
+
     Example:
       >>> expm1(0.0)
       Array(0., dtype=float32, weak_type=True)
@@ -89,6 +101,10 @@ def log(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
 
     Example:
       >>> log(1)
@@ -105,6 +121,10 @@ def log1p(x: Any, /) -> Array:
     Args:
       x: an array or scalar of numbers.
 
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
+
     Example:
       >>> log1p(0.0)
       Array(0., dtype=float32, weak_type=True)
@@ -119,6 +139,10 @@ def log2(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
 
     Example:
       >>> log2(8.0)
@@ -139,6 +163,10 @@ def log10(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
 
     Example:
       >>> log10(1000.0)
@@ -195,6 +223,9 @@ def _logaddexp(x1: Any, x2: Any, /) -> Any:
     Args:
       x1: an array or scalar.
       x2: an array or scalar.
+
+    Returns:
+      An array of the operands' broadcast shape and of their common floating or complex dtype.
 
     Example:
       >>> logaddexp(-1000.0, -2000.0)
@@ -253,6 +284,9 @@ def _logaddexp2(x1: Any, x2: Any, /) -> Any:
       x1: an array or scalar.
       x2: an array or scalar.
 
+    Returns:
+      An array of the operands' broadcast shape and of their common floating or complex dtype.
+
     Example:
       >>> logaddexp2(3.0, 3.0)
       Array(4., dtype=float32, weak_type=True)
@@ -290,6 +324,12 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     Args:
       x1: an array or scalar of real numbers.
       x2: an array or scalar of real numbers.
+
+    Returns:
+      An array of the operands' broadcast shape and common floating dtype.
+
+    Raises:
+      ValueError: if an operand is complex.
 
     Example:
       >>> hypot(3.0, 4.0)
@@ -345,6 +385,10 @@ def sinc(x: Any, /) -> Any:
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
 
     Example:
       >>> sinc(0.0)

@@ -49,6 +49,10 @@ def sin(x: Any, /) -> Array:
     Args:
       x: an array or scalar of numbers.
 
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
+
     Example:
       >>> sin(0.0)
       Array(0., dtype=float32, weak_type=True)
@@ -63,6 +67,10 @@ def cos(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
 
     Example:
       >>> cos(0.0)
@@ -79,6 +87,10 @@ def tan(x: Any, /) -> Array:
     Args:
       x: an array or scalar of numbers.
 
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
+
     Example:
       >>> tan(0.0)
       Array(0., dtype=float32, weak_type=True)
@@ -93,6 +105,10 @@ def arcsin(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
 
     Example:
       >>> arcsin(0.0)
@@ -112,6 +128,10 @@ def arccos(x: Any, /) -> Array:
     Args:
       x: an array or scalar of numbers.
 
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
+
     Example:
       >>> arccos(1.0)
       Array(0., dtype=float32, weak_type=True)
@@ -129,6 +149,10 @@ def arctan(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
 
     Example:
       >>> arctan(0.0)
@@ -148,6 +172,10 @@ def sinh(x: Any, /) -> Array:
     Args:
       x: an array or scalar of numbers.
 
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
+
     Example:
       >>> sinh(0.0)
       Array(0., dtype=float32, weak_type=True)
@@ -162,6 +190,10 @@ def cosh(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
 
     Example:
       >>> cosh(0.0)
@@ -178,6 +210,10 @@ def tanh(x: Any, /) -> Array:
     Args:
       x: an array or scalar of numbers.
 
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
+
     Example:
       >>> tanh(0.0)
       Array(0., dtype=float32, weak_type=True)
@@ -192,6 +228,10 @@ def arcsinh(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
 
     Example:
       >>> arcsinh(0.0)
@@ -211,6 +251,10 @@ def arccosh(x: Any, /) -> Array:
     Args:
       x: an array or scalar of numbers.
 
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
+
     Example:
       >>> arccosh(1.0)
       Array(0., dtype=float32, weak_type=True)
@@ -228,6 +272,10 @@ def arctanh(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      float dtype.
 
     Example:
       >>> arctanh(0.0)
@@ -248,6 +296,9 @@ def arctan2(x1: Any, x2: Any, /) -> Array:
       x1: an array or scalar of real numbers.
       x2: an array or scalar of real numbers.
 
+    Returns:
+      An array of the operands' broadcast shape and common floating dtype.
+
     Example:
       >>> arctan2(0.0, 1.0)
       Array(0., dtype=float32, weak_type=True)
@@ -266,6 +317,9 @@ def deg2rad(x: Any, /) -> Array:
     Args:
       x: an array or scalar of real numbers.
 
+    Returns:
+      An array of the shape of ``x`` and of a floating dtype.
+
     Example:
       >>> deg2rad(180.0)
       Array(3.1415927, dtype=float32, weak_type=True)
@@ -280,6 +334,9 @@ def rad2deg(x: Any, /) -> Array:
 
     Args:
       x: an array or scalar of real numbers.
+
+    Returns:
+      An array of the shape of ``x`` and of a floating dtype.
 
     Example:
       >>> rad2deg(0.0)

@@ -152,6 +152,19 @@ class ufunc:
           keepdims: whether the axes are kept with size one.
           initial: the value to begin with.
           where: which elements take part.
+
+        Returns:
+          An array without the reduced axes, or with size one there.
+
+        Raises:
+          NotImplementedError: if ``out`` is given.
+          ValueError: if the function is not binary with one result; if ``where`` is given for a
+            function without identity and without ``initial``, or is not boolean.
+
+        Example:
+          >>> from olympus_numpy import add, array
+          >>> add.reduce(array([[1, 2], [3, 4]]), axis=1)
+          Array([3, 7], dtype=int32)
         """
         self._check_binary("reduce")
         if out is not None:
@@ -232,6 +245,18 @@ class ufunc:
           axis: the axis.
           dtype: the dtype of the result.
           out: not supported.
+
+        Returns:
+          An array of the shape of ``a``.
+
+        Raises:
+          NotImplementedError: if ``out`` is given.
+          ValueError: if the function is not binary with one result.
+
+        Example:
+          >>> from olympus_numpy import array, multiply
+          >>> multiply.accumulate(array([1, 2, 3, 4]))
+          Array([ 1,  2,  6, 24], dtype=int32)
         """
         self._check_binary("accumulate")
         if out is not None:
@@ -271,6 +296,18 @@ class ufunc:
           indices: what would stand in brackets.
           b: the second argument of a binary function.
           inplace: must be False, to say that the caller knows that ``a`` is not changed.
+
+        Returns:
+          An array of the shape of ``a``.
+
+        Raises:
+          NotImplementedError: unless ``inplace`` is False.
+          TypeError: if ``b`` is missing for a binary function, or given for a unary one.
+
+        Example:
+          >>> from olympus_numpy import add, array
+          >>> add.at(array([1, 2, 3]), array([0, 0]), 10, inplace=False)
+          Array([21,  2,  3], dtype=int32)
         """
         if inplace:
             raise NotImplementedError(
@@ -327,6 +364,19 @@ class ufunc:
           axis: the axis.
           dtype: the dtype of the result.
           out: not supported.
+
+        Returns:
+          An array whose size along the axis is the number of indices.
+
+        Raises:
+          NotImplementedError: if ``out`` is given.
+          ValueError: if ``indices`` is not of one dimension and of integers, or ``axis`` is not one
+            integer.
+
+        Example:
+          >>> from olympus_numpy import add, array
+          >>> add.reduceat(array([1, 2, 3, 4]), array([0, 2]))
+          Array([3, 7], dtype=int32)
         """
         self._check_binary("reduceat")
         if out is not None:
@@ -379,6 +429,18 @@ class ufunc:
         Args:
           A: an array.
           B: an array.
+
+        Returns:
+          An array of shape ``A.shape + B.shape``.
+
+        Raises:
+          ValueError: if the function is not binary with one result.
+
+        Example:
+          >>> from olympus_numpy import array, multiply
+          >>> multiply.outer(array([1, 2]), array([3, 4]))
+          Array([[3, 4],
+                 [6, 8]], dtype=int32)
         """
         if self._nin != 2:
             raise ValueError("outer only supported for binary ufuncs")

@@ -93,6 +93,15 @@ def vectorize(
       signature: the core dimensions of arguments and results, such as ``"(n,m),(m)->(n)"``; scalars
         where not given.
 
+    Returns:
+      A function of arrays. Its results have the broadcast dimensions of the arguments in front of
+      those that the signature names.
+
+    Raises:
+      TypeError: if ``excluded`` holds something else than integers and strings; when called, if the
+        number of arguments does not fit the signature.
+      ValueError: if ``excluded`` holds negative numbers or numbers of arguments that are not there.
+
     Example:
       >>> from olympus_numpy import array, dot
       >>> vectorize(dot, signature="(n),(n)->()")(array([[1, 2], [3, 4]]), array([1, 1]))
@@ -209,6 +218,9 @@ def apply_along_axis(
       *args: passed to the function.
       **kwargs: passed to the function.
 
+    Returns:
+      An array in which the dimensions of the function's result take the place of the axis.
+
     Example:
       >>> from olympus_numpy import array, sum
       >>> apply_along_axis(sum, 0, array([[1, 2], [3, 4]]))
@@ -235,6 +247,13 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int])
       func: called with an array and an axis.
       a: an array.
       axes: the axes.
+
+    Returns:
+      An array of as many dimensions as ``a``.
+
+    Raises:
+      ValueError: if the function returns an array of another number of dimensions than ``a`` or one
+        less.
 
     Example:
       >>> from olympus_numpy import ones, sum
@@ -263,6 +282,12 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
       nin: the number of arguments.
       nout: the number of results.
       identity: the result of a reduction of nothing.
+
+    Returns:
+      A `ufunc`.
+
+    Raises:
+      TypeError: if ``func`` is not callable.
 
     Example:
       >>> from olympus_numpy import arange

@@ -35,6 +35,14 @@ def delete(
       axis: the axis; where not given, the array is flattened.
       assume_unique_indices: a promise that no index occurs twice.
 
+    Returns:
+      An array of the dtype of ``arr``, smaller along the axis.
+
+    Raises:
+      IndexError: if an index is out of range or not an integer.
+      ValueError: if a boolean ``obj`` does not have one element for each slice.
+      ConcretizationTypeError: if several indices are traced without ``assume_unique_indices``.
+
     Example:
       >>> from olympus_numpy import array
       >>> delete(array([1, 2, 3]), 1)
@@ -93,6 +101,12 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
       obj: before which places: an integer, a slice or integers; they may be traced.
       values: what is inserted, broadcast.
       axis: the axis; where not given, the array is flattened.
+
+    Returns:
+      An array of the dtype of ``arr``, larger along the axis.
+
+    Raises:
+      ValueError: if ``obj`` has more than one dimension.
 
     Example:
       >>> from olympus_numpy import array

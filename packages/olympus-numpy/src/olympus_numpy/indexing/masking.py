@@ -34,6 +34,13 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
       vals: the values, repeated as often as needed.
       inplace: must be False, to say that the caller knows that ``arr`` is not changed.
 
+    Returns:
+      An array of the shape and dtype of ``arr``.
+
+    Raises:
+      ValueError: unless ``inplace`` is False; if ``mask`` has another number of elements than
+        ``arr``, or ``vals`` none.
+
     Example:
       >>> from olympus_numpy import array
       >>> place(array([1, 2, 3]), array([True, False, True]), array([9, 8]), inplace=False)
@@ -75,6 +82,14 @@ def compress(
       fill_value: what fills up the result where fewer hold.
       out: not supported.
 
+    Returns:
+      An array of the dtype of ``a`` whose size along the axis is ``size`` if given, and else the
+      number of true conditions.
+
+    Raises:
+      ValueError: if ``condition`` has not one dimension, or holds beyond the end of the axis.
+      ConcretizationTypeError: if ``condition`` is traced and ``size`` is not given.
+
     Example:
       >>> from olympus_numpy import array
       >>> compress(array([True, False, True]), array([1, 2, 3]))
@@ -115,6 +130,9 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
       arr: an array.
       size: how many elements to return, so that the condition may be traced.
       fill_value: what fills up the result where fewer hold.
+
+    Returns:
+      An array of one dimension and of the dtype of ``arr``.
 
     Example:
       >>> from olympus_numpy import array

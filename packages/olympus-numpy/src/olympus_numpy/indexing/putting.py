@@ -42,6 +42,13 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
       mode: what happens to indices out of range: ``"clip"`` (the default) or ``"wrap"``.
       inplace: must be False, to say that the caller knows that ``a`` is not changed.
 
+    Returns:
+      An array of the shape and dtype of ``a``.
+
+    Raises:
+      ValueError: unless ``inplace`` is False; if ``mode`` is unknown.
+      NotImplementedError: if ``mode`` is ``"raise"``.
+
     Example:
       >>> from olympus_numpy import array
       >>> put(array([1, 2, 3]), array([0, 2]), array([9, 8]), inplace=False)
@@ -113,6 +120,12 @@ def put_along_axis(
       axis: the axis; None puts into the flat array.
       inplace: must be False, to say that the caller knows that ``arr`` is not changed.
       mode: what happens to indices out of range, as of ``at``.
+
+    Returns:
+      An array of the shape and dtype of ``arr``.
+
+    Raises:
+      ValueError: unless ``inplace`` is False.
 
     Example:
       >>> from olympus_numpy import array

@@ -131,6 +131,10 @@ def take(
       indices_are_sorted: a promise that indices come in order.
       fill_value: NaN for floats, the lowest or highest value for integers where not given.
 
+    Returns:
+      An array of the dtype of ``a``, in whose shape that of the indices takes the place of the
+      axis.
+
     Example:
       >>> from olympus_numpy import array
       >>> take(array([10, 20, 30]), array([2, 0]))
@@ -251,6 +255,9 @@ def take_along_axis(
       fill_value: NaN for floats, the lowest or highest value for integers where not given.
       wrap_negative_indices: whether negative indices count from the end.
 
+    Returns:
+      An array of the dtype of ``arr`` whose size along the axis is that of ``indices``.
+
     Example:
       >>> from olympus_numpy import array
       >>> take_along_axis(array([[1, 2], [3, 4]]), array([[1], [0]]), axis=1)
@@ -279,6 +286,15 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
       out: not supported.
       mode: what to do with indices out of range: ``"clip"``, ``"wrap"``, or ``"raise"``, which
         needs concrete indices.
+
+    Returns:
+      An array of the common dtype of the choices, of the shape that everything broadcasts to.
+
+    Raises:
+      NotImplementedError: if ``out`` is given.
+      ValueError: if ``a`` is not of integers, there are no choices, an index is out of range with
+        mode ``"raise"``, or ``mode`` is unknown.
+      ConcretizationTypeError: if ``a`` is traced and ``mode`` is ``"raise"``.
 
     Example:
       >>> choose(asarray([0, 1, 0]), [asarray([1, 2, 3]), asarray([10, 20, 30])])

@@ -253,6 +253,12 @@ class IndexedUpdate:
           out_sharding: how the result is laid out over the mesh.
           wrap_negative_indices: whether negative indices count from the end.
 
+        Returns:
+          An array of the shape that the index gives and of the array's dtype.
+
+        Raises:
+          ValueError: if ``fill_value`` is not a scalar.
+
         Example:
           >>> from olympus_numpy import array
           >>> array([1.0, 2.0]).at[5].get(mode="fill", fill_value=-1.0)
@@ -292,6 +298,18 @@ class IndexedUpdate:
     ) -> Array:
         """Returns the array after ``x[index] = values``.
 
+        Args:
+          values: what to put there, broadcast to the shape of the indexed part and converted to the
+            array's dtype.
+          indices_are_sorted: a promise; see the class.
+          unique_indices: a promise; see the class.
+          mode: what happens to indices out of range; see the class.
+          out_sharding: how the result is laid out over the mesh.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Returns:
+          An array of the same shape and dtype.
+
         Example:
           >>> from olympus_numpy import zeros
           >>> zeros(3).at[:2].set(1.0)
@@ -319,6 +337,18 @@ class IndexedUpdate:
     ) -> Array:
         """Returns the array after ``x[index] += values``.
 
+        Args:
+          values: what to combine with, broadcast to the shape of the indexed part and converted to
+            the array's dtype.
+          indices_are_sorted: a promise; see the class.
+          unique_indices: a promise; see the class.
+          mode: what happens to indices out of range; see the class.
+          out_sharding: how the result is laid out over the mesh.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Returns:
+          An array of the same shape and dtype.
+
         Example:
           >>> from olympus_numpy import array, zeros
           >>> zeros(3).at[array([0, 0, 2])].add(1.0)
@@ -344,7 +374,25 @@ class IndexedUpdate:
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
-        """Returns the array after ``x[index] -= values``."""
+        """Returns the array after ``x[index] -= values``.
+
+        Args:
+          values: what to combine with, broadcast to the shape of the indexed part and converted to
+            the array's dtype.
+          indices_are_sorted: a promise; see the class.
+          unique_indices: a promise; see the class.
+          mode: what happens to indices out of range; see the class.
+          out_sharding: how the result is laid out over the mesh.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Returns:
+          An array of the same shape and dtype.
+
+        Example:
+          >>> from olympus_numpy import array
+          >>> array([5, 2]).at[0].subtract(3)
+          Array([2, 2], dtype=int32)
+        """
         return self._update(
             "subtract",
             values,
@@ -365,7 +413,25 @@ class IndexedUpdate:
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
-        """Returns the array after ``x[index] *= values``."""
+        """Returns the array after ``x[index] *= values``.
+
+        Args:
+          values: what to combine with, broadcast to the shape of the indexed part and converted to
+            the array's dtype.
+          indices_are_sorted: a promise; see the class.
+          unique_indices: a promise; see the class.
+          mode: what happens to indices out of range; see the class.
+          out_sharding: how the result is laid out over the mesh.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Returns:
+          An array of the same shape and dtype.
+
+        Example:
+          >>> from olympus_numpy import array
+          >>> array([5, 2]).at[0].multiply(3)
+          Array([15,  2], dtype=int32)
+        """
         return self._update(
             "multiply",
             values,
@@ -388,7 +454,25 @@ class IndexedUpdate:
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
-        """Returns the array after ``x[index] /= values``."""
+        """Returns the array after ``x[index] /= values``.
+
+        Args:
+          values: what to combine with, broadcast to the shape of the indexed part and converted to
+            the array's dtype.
+          indices_are_sorted: a promise; see the class.
+          unique_indices: a promise; see the class.
+          mode: what happens to indices out of range; see the class.
+          out_sharding: how the result is laid out over the mesh.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Returns:
+          An array of the same shape and dtype.
+
+        Example:
+          >>> from olympus_numpy import array
+          >>> array([5.0, 2.0]).at[0].divide(2)
+          Array([2.5, 2. ], dtype=float32)
+        """
         return self._update(
             "divide",
             values,
@@ -409,7 +493,25 @@ class IndexedUpdate:
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
-        """Returns the array after ``x[index] **= values``."""
+        """Returns the array after ``x[index] **= values``.
+
+        Args:
+          values: what to combine with, broadcast to the shape of the indexed part and converted to
+            the array's dtype.
+          indices_are_sorted: a promise; see the class.
+          unique_indices: a promise; see the class.
+          mode: what happens to indices out of range; see the class.
+          out_sharding: how the result is laid out over the mesh.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Returns:
+          An array of the same shape and dtype.
+
+        Example:
+          >>> from olympus_numpy import array
+          >>> array([5, 2]).at[0].power(3)
+          Array([125,   2], dtype=int32)
+        """
         return self._update(
             "power",
             values,
@@ -430,7 +532,25 @@ class IndexedUpdate:
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
-        """Returns the array after ``x[index] = minimum(x[index], values)``."""
+        """Returns the array after ``x[index] = minimum(x[index], values)``.
+
+        Args:
+          values: what to combine with, broadcast to the shape of the indexed part and converted to
+            the array's dtype.
+          indices_are_sorted: a promise; see the class.
+          unique_indices: a promise; see the class.
+          mode: what happens to indices out of range; see the class.
+          out_sharding: how the result is laid out over the mesh.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Returns:
+          An array of the same shape and dtype.
+
+        Example:
+          >>> from olympus_numpy import array
+          >>> array([5, 2]).at[0].min(3)
+          Array([3, 2], dtype=int32)
+        """
         return self._update(
             "min",
             values,
@@ -451,7 +571,25 @@ class IndexedUpdate:
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
-        """Returns the array after ``x[index] = maximum(x[index], values)``."""
+        """Returns the array after ``x[index] = maximum(x[index], values)``.
+
+        Args:
+          values: what to combine with, broadcast to the shape of the indexed part and converted to
+            the array's dtype.
+          indices_are_sorted: a promise; see the class.
+          unique_indices: a promise; see the class.
+          mode: what happens to indices out of range; see the class.
+          out_sharding: how the result is laid out over the mesh.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Returns:
+          An array of the same shape and dtype.
+
+        Example:
+          >>> from olympus_numpy import array
+          >>> array([5, 2]).at[0].max(7)
+          Array([7, 2], dtype=int32)
+        """
         return self._update(
             "max",
             values,
@@ -475,6 +613,17 @@ class IndexedUpdate:
         """Returns the array with an elementwise function applied to the elements at the index.
 
         Where an index occurs several times, the function is applied as often.
+
+        Args:
+          func: an elementwise function of arrays.
+          indices_are_sorted: a promise; see the class.
+          unique_indices: a promise; see the class.
+          mode: what happens to indices out of range; see the class.
+          out_sharding: how the result is laid out over the mesh.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Returns:
+          An array of the same shape and dtype.
 
         Example:
           >>> from olympus_numpy import arange, negative

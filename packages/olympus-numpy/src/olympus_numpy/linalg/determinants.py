@@ -114,6 +114,9 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     Returns:
       The pair of signs (of complex matrices, numbers of magnitude one) and logarithms.
 
+    Raises:
+      ValueError: if ``method`` is unknown.
+
     Example:
       >>> from olympus_numpy import array
       >>> slogdet(array([[0.0, 1], [1, 0]]))
@@ -189,6 +192,9 @@ def det(a: Any) -> Array:
 
     Args:
       a: square matrices.
+
+    Returns:
+      An array of shape ``a.shape[:-2]`` and of a floating or complex dtype.
 
     Example:
       >>> from olympus_numpy import array

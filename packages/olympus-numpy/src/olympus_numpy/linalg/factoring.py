@@ -124,6 +124,9 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     Returns:
       The pair ``(Q, R)``, or what the mode says.
 
+    Raises:
+      ValueError: if ``mode`` is unknown.
+
     Example:
       >>> from olympus_numpy import array
       >>> qr(array([[3.0], [4.0]])).R
@@ -173,6 +176,9 @@ def eigvals(a: Any) -> Array:
 
     Args:
       a: square matrices.
+
+    Returns:
+      A complex array of shape ``a.shape[:-1]``.
 
     Example:
       >>> from olympus_numpy import array
@@ -233,6 +239,9 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
       a: the matrices.
       UPLO: as in `eigh`.
       symmetrize_input: as in `eigh`.
+
+    Returns:
+      A real array of shape ``a.shape[:-1]``, in ascending order.
 
     Example:
       >>> from olympus_numpy import array
@@ -299,6 +308,9 @@ def svd(
     Returns:
       The triple ``(U, S, Vh)`` with the singular values in decreasing order, or ``S`` alone.
 
+    Raises:
+      ValueError: if both ``hermitian`` and ``subset_by_index`` are given.
+
     Example:
       >>> from olympus_numpy import array
       >>> svd(array([[3.0, 0], [0, 4]])).S
@@ -319,6 +331,9 @@ def svdvals(x: Any, /) -> Array:
 
     Args:
       x: matrices.
+
+    Returns:
+      A real array of shape ``(..., min(M, N))``, in descending order.
 
     Example:
       >>> from olympus_numpy import array

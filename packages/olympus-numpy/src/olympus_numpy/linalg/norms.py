@@ -109,6 +109,9 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         matrix, or flattened where ``ord`` is not given either.
       keepdims: whether the axes are kept with size one.
 
+    Returns:
+      A real array without the axes, or with size one there.
+
     Example:
       >>> from olympus_numpy import array
       >>> norm(array([3.0, 4.0]))
@@ -125,6 +128,9 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
       axis: the axis or axes whose elements form a vector; all where not given.
       keepdims: whether the axes are kept with size one.
       ord: the order.
+
+    Returns:
+      A real array without the axes, or with size one there.
 
     Example:
       >>> from olympus_numpy import array
@@ -151,6 +157,9 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array
       x: an array.
       keepdims: whether the two dimensions are kept with size one.
       ord: the order; see `norm`.
+
+    Returns:
+      A real array without the last two dimensions, or with size one there.
 
     Example:
       >>> from olympus_numpy import array

@@ -41,6 +41,12 @@ def matrix_power(a: Any, n: int) -> Array:
       a: matrices.
       n: the exponent; negative ones are powers of the inverses.
 
+    Returns:
+      An array of the shape of ``a``.
+
+    Raises:
+      TypeError: if ``n`` is not an integer, or the last two dimensions of ``a`` differ in size.
+
     Example:
       >>> from olympus_numpy import array
       >>> matrix_power(array([[1, 1], [0, 1]]), 5)
@@ -90,6 +96,12 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
       arrays: matrices; the first and the last may be vectors.
       precision: how exactly accelerators compute.
 
+    Returns:
+      An array of two dimensions, less one for each vector at the ends.
+
+    Raises:
+      ValueError: if there are less than two arrays, or their shapes do not fit.
+
     Example:
       >>> from olympus_numpy import ones
       >>> multi_dot([ones((1, 2)), ones((2, 3)), ones((3, 1))])
@@ -130,6 +142,12 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
       x2: an array.
       axis: the dimension of components.
 
+    Returns:
+      An array of the broadcast shape and common dtype.
+
+    Raises:
+      ValueError: if a size along the axis is not 3.
+
     Example:
       >>> from olympus_numpy import array
       >>> cross(array([1, 0, 0]), array([0, 1, 0]))
@@ -150,6 +168,12 @@ def outer(x1: Any, x2: Any, /) -> Array:
     Args:
       x1: a vector.
       x2: a vector.
+
+    Returns:
+      An array of shape ``(x1.size, x2.size)`` and of the common dtype.
+
+    Raises:
+      ValueError: if an operand has not one dimension.
 
     Example:
       >>> from olympus_numpy import array
@@ -172,6 +196,9 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
       x: matrices.
       offset: the diagonal: the main one where 0, above it where positive.
 
+    Returns:
+      An array of the dtype of ``x``, with the diagonals in its last dimension.
+
     Example:
       >>> from olympus_numpy import array
       >>> diagonal(array([[1, 2], [3, 4]]))
@@ -187,6 +214,9 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
       x: matrices.
       offset: the diagonal: the main one where 0, above it where positive.
       dtype: the dtype to add up in.
+
+    Returns:
+      An array of shape ``x.shape[:-2]``.
 
     Example:
       >>> from olympus_numpy import array
@@ -206,6 +236,9 @@ def matmul(
       x2: matrices, or a vector.
       precision: how exactly accelerators compute.
       preferred_element_type: the dtype of sums and result.
+
+    Returns:
+      An array of the common dtype.
 
     Example:
       >>> from olympus_numpy import array
@@ -237,6 +270,9 @@ def tensordot(
       precision: how exactly accelerators compute.
       preferred_element_type: the dtype of sums and result.
       out_sharding: how the result is laid out.
+
+    Returns:
+      An array of the common dtype.
 
     Example:
       >>> from olympus_numpy import ones

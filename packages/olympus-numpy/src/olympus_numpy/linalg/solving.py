@@ -230,6 +230,12 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
       hermitian: whether ``a`` is Hermitian, which makes it quicker.
       rcond: another name for ``rtol``.
 
+    Returns:
+      An array of the shape of ``a`` with its last two dimensions exchanged.
+
+    Raises:
+      ValueError: if both ``rtol`` and ``rcond`` are given, or ``a`` has less than two dimensions.
+
     Example:
       >>> from olympus_numpy import array
       >>> pinv(array([[2.0], [0.0]]))
@@ -344,6 +350,12 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
       hermitian: whether ``M`` is Hermitian, which makes it quicker.
       tol: another name for ``rtol``.
 
+    Returns:
+      An integer array of shape ``M.shape[:-2]``.
+
+    Raises:
+      ValueError: if both ``rtol`` and ``tol`` are given.
+
     Example:
       >>> from olympus_numpy import array
       >>> matrix_rank(array([[1.0, 2], [2, 4]]))
@@ -378,6 +390,13 @@ def cond(x: Any, p: Any = None) -> Array:
       x: matrices.
       p: the norm, as the order of `norm`; the ratio of singular values where not given.
 
+    Returns:
+      A real array of shape ``x.shape[:-2]``.
+
+    Raises:
+      ValueError: if ``x`` has less than two dimensions or no elements, or is not square with
+        another norm than 2 and -2.
+
     Example:
       >>> from olympus_numpy import array
       >>> cond(array([[2.0, 0], [0, 1]]))
@@ -403,6 +422,13 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
     Args:
       a: the map: ``tensordot(a, x, x.ndim)`` is its value.
       ind: how many of the dimensions, from the first, are those of its values.
+
+    Returns:
+      An array of shape ``a.shape[ind:] + a.shape[:ind]``.
+
+    Raises:
+      ValueError: if ``ind`` is not positive, or the two groups of dimensions differ in their number
+        of elements.
 
     Example:
       >>> from olympus_numpy import array
@@ -430,6 +456,12 @@ def tensorsolve(a: Any, b: Any, axes: tuple[int, ...] | None = None) -> Array:
       a: a linear map of arrays.
       b: the right-hand side.
       axes: dimensions of ``a`` that are moved to the end first.
+
+    Returns:
+      An array of shape ``a.shape[b.ndim:]``.
+
+    Raises:
+      ValueError: if the shapes of ``a`` and ``b`` do not fit.
 
     Example:
       >>> from olympus_numpy import array

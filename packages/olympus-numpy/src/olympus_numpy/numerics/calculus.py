@@ -62,6 +62,13 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
       prepend: elements to put before.
       append: elements to put after.
 
+    Returns:
+      An array of the dtype of ``a``, smaller by ``n`` along the axis, before what is prepended and
+      appended.
+
+    Raises:
+      ValueError: if ``a`` has no dimensions, or ``n`` is negative.
+
     Example:
       >>> from olympus_numpy import array
       >>> diff(array([1, 4, 9]))
@@ -105,6 +112,9 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
       to_end: elements to put after.
       to_begin: elements to put before.
 
+    Returns:
+      An array of one dimension and of the dtype of ``ary``.
+
     Example:
       >>> from olympus_numpy import array
       >>> ediff1d(array([1, 4, 9]), to_end=0)
@@ -133,6 +143,15 @@ def gradient(
       *varargs: the distances of samples: one for all axes, or one for each; a scalar or the places.
       axis: the axis or axes; all where not given.
       edge_order: only None is supported: at the edges, one-sided differences are taken.
+
+    Returns:
+      An array of the shape of ``f`` and of a floating dtype; a list of these, one for each axis, if
+      there are several.
+
+    Raises:
+      NotImplementedError: if ``edge_order`` is given.
+      ValueError: if ``f`` has less than two elements along an axis.
+      TypeError: if there are neither one spacing nor one for each axis.
 
     Example:
       >>> from olympus_numpy import array
@@ -243,6 +262,12 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
       dx: their distance, where their places are not given.
       axis: the axis.
 
+    Returns:
+      An array of a floating dtype without the axis.
+
+    Raises:
+      ValueError: if ``y`` has no dimensions.
+
     Example:
       >>> from olympus_numpy import array
       >>> trapezoid(array([1.0, 2.0, 3.0]))
@@ -289,6 +314,12 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi)
       discont: the least jump that is removed; half a period where not given.
       axis: the axis.
       period: the period.
+
+    Returns:
+      An array of the shape of ``p`` and of a floating dtype.
+
+    Raises:
+      ValueError: if ``p`` is complex.
 
     Example:
       >>> from olympus_numpy import array
@@ -353,6 +384,13 @@ def interp(
         ``"extrapolate"``.
       right: the value right of all points; likewise.
       period: the function's period.
+
+    Returns:
+      An array of the shape of ``x`` and of a floating or complex dtype.
+
+    Raises:
+      ValueError: if ``xp`` and ``fp`` are not vectors of one length, ``period`` is not a scalar, or
+        ``left`` or ``right`` is a string other than ``"extrapolate"``.
 
     Example:
       >>> from olympus_numpy import array

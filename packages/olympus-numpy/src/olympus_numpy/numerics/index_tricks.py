@@ -60,6 +60,9 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
       k: the diagonal: the main one where 0, above it where positive.
       m: the number of columns; as many where not given.
 
+    Returns:
+      Two integer arrays of one dimension: row and column indices.
+
     Example:
       >>> tril_indices(2)
       (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
@@ -69,7 +72,15 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """Returns the indices of a matrix's elements on and above a diagonal; see `tril_indices`.
+    """Returns the indices of a matrix's elements on and above a diagonal.
+
+    Args:
+      n: the number of rows.
+      k: the diagonal: the main one where 0, above it where positive.
+      m: the number of columns; as many where not given.
+
+    Returns:
+      Two integer arrays of one dimension: row and column indices.
 
     Example:
       >>> triu_indices(2)
@@ -87,7 +98,14 @@ def _matrix_shape(arr: Any) -> tuple[int, ...]:
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
-    """Returns the indices of the lower triangle of a matrix of the same shape; see `tril_indices`.
+    """Returns the indices of the lower triangle of a matrix of the same shape.
+
+    Args:
+      arr: a matrix; its shape alone counts.
+      k: the diagonal, 0 the main one, larger ones to its right.
+
+    Returns:
+      Two integer arrays of one dimension: row and column indices.
 
     Example:
       >>> from olympus_numpy import ones
@@ -100,7 +118,14 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
 
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
-    """Returns the indices of the upper triangle of a matrix of the same shape; see `triu_indices`.
+    """Returns the indices of the upper triangle of a matrix of the same shape.
+
+    Args:
+      arr: a matrix; its shape alone counts.
+      k: the diagonal, 0 the main one, larger ones to its right.
+
+    Returns:
+      Two integer arrays of one dimension: row and column indices.
 
     Example:
       >>> from olympus_numpy import ones
@@ -119,6 +144,12 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
       n: the size.
       ndim: the number of dimensions.
 
+    Returns:
+      A tuple of ``ndim`` integer arrays of shape ``(n,)``.
+
+    Raises:
+      ValueError: if ``n`` or ``ndim`` is negative.
+
     Example:
       >>> diag_indices(2)
       (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
@@ -134,7 +165,16 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 
 def diag_indices_from(arr: Any) -> tuple[Array, ...]:
-    """Returns the indices of the main diagonal of an array; see `diag_indices`.
+    """Returns the indices of the main diagonal of an array.
+
+    Args:
+      arr: an array of at least two dimensions, all of one size.
+
+    Returns:
+      A tuple with an integer array for each dimension.
+
+    Raises:
+      ValueError: if ``arr`` has less than two dimensions, or they differ in size.
 
     Example:
       >>> from olympus_numpy import ones
@@ -161,6 +201,9 @@ def mask_indices(
       k: its second argument.
       size: how many indices to return, so that the function may be traced.
 
+    Returns:
+      A tuple of two integer arrays of one dimension.
+
     Example:
       >>> from olympus_numpy import triu
       >>> mask_indices(2, triu)
@@ -179,6 +222,12 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     Args:
       indices: integers; negative ones count from the end, ones out of range are clipped.
       shape: the shape.
+
+    Returns:
+      A tuple with an integer array for each dimension, of the shape of ``indices``.
+
+    Raises:
+      TypeError: if ``indices`` are not real numbers.
 
     Example:
       >>> unravel_index(5, (2, 3))
@@ -224,6 +273,15 @@ def ravel_multi_index(
         ``"raise"``, for concrete indices only.
       order: ``"C"``: the last index changes fastest, ``"F"``: the first one does.
       dtype: the integer dtype of the result; that of the indices where not given.
+
+    Returns:
+      An integer array of the shape that the index arrays broadcast to.
+
+    Raises:
+      ValueError: if there is not one index array for each dimension, they are not of integers,
+        ``mode`` or ``order`` is unknown, the index dtype cannot hold the result, or, with mode
+        ``"raise"``, an index is out of range.
+      ConcretizationTypeError: if an index is traced and ``mode`` is ``"raise"``.
 
     Example:
       >>> ravel_multi_index((1, 2), (2, 3))
@@ -284,6 +342,12 @@ def ix_(*args: Any) -> tuple[Array, ...]:
 
     Args:
       *args: vectors of integers, or boolean ones, which stand for the indices where they are true.
+
+    Returns:
+      A tuple of arrays; the k-th has all its elements along dimension k.
+
+    Raises:
+      ValueError: if an argument has not one dimension.
 
     Example:
       >>> from olympus_numpy import array

@@ -84,7 +84,7 @@ def logsumexp(
 
 
 def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """The axes, counted from the first, of a reduction; all where None."""
+    """Returns the axes of a reduction, counted from the first; all of them for None."""
     if axis is None:
         return tuple(range(ndim))
     axes = (axis,) if not isinstance(axis, (tuple, list)) else axis

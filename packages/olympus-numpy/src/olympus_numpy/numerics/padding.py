@@ -56,6 +56,13 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
         function, which is called as NumPy calls it and returns the padded line.
       **kwargs: options of the mode.
 
+    Returns:
+      An array of the dtype of ``array``, larger by the widths.
+
+    Raises:
+      NotImplementedError: if ``mode`` is unknown.
+      ValueError: if a keyword does not belong to the mode, or ``reflect_type`` is unknown.
+
     Example:
       >>> from olympus_numpy import array
       >>> pad(array([1, 2]), (1, 2), constant_values=9)

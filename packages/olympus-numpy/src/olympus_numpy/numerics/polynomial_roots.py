@@ -57,6 +57,13 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
       strip_zeros: whether leading zeros are removed, on which the number of roots depends: under
         `jit` this must be False. Then there are as many NaNs among the roots.
 
+    Returns:
+      A complex array of one dimension, with ``len(p) - 1`` roots, or fewer if leading coefficients
+      are zero.
+
+    Raises:
+      ValueError: if ``p`` has not one dimension.
+
     Example:
       >>> from olympus_numpy import array, sort
       >>> sort(roots(array([1.0, -3, 2])).real).round(3)
@@ -130,6 +137,10 @@ def polyfit(
       The coefficients, that of the highest power first. With ``full`` also the sums of squares of
       errors, the rank, the singular values and ``rcond``; with ``cov`` the covariance matrix.
 
+    Raises:
+      ValueError: if ``deg`` is negative.
+      TypeError: if ``x``, ``y`` or ``w`` is of a wrong number of dimensions, or of unequal length.
+
     Example:
       >>> from olympus_numpy import array
       >>> polyfit(array([0.0, 1, 2]), array([1.0, 3, 5]), 1).round(3)
@@ -163,6 +174,9 @@ def poly(seq_of_zeros: Any) -> Array:
 
     Args:
       seq_of_zeros: the roots, or a square matrix, whose eigenvalues they are.
+
+    Returns:
+      An array of one more element than there are roots, of a floating or complex dtype.
 
     Example:
       >>> from olympus_numpy import array

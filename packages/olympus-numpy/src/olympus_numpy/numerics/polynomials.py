@@ -57,6 +57,9 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
       x: where to evaluate it.
       unroll: how many steps are written out at a time.
 
+    Returns:
+      An array of the shape of ``x`` and of the common dtype.
+
     Example:
       >>> from olympus_numpy import array
       >>> polyval(array([1, 0, 2]), 3)
@@ -86,6 +89,9 @@ def polyadd(a1: Any, a2: Any) -> Array:
       a1: the coefficients of the first.
       a2: the coefficients of the second.
 
+    Returns:
+      An array of one dimension, as long as the longer operand, of the common dtype.
+
     Example:
       >>> from olympus_numpy import array
       >>> polyadd(array([1, 2]), array([1, 2, 3]))
@@ -100,6 +106,9 @@ def polysub(a1: Any, a2: Any) -> Array:
     Args:
       a1: the coefficients of the first.
       a2: the coefficients of the second.
+
+    Returns:
+      An array of one dimension, as long as the longer operand, of the common dtype.
 
     Example:
       >>> from olympus_numpy import array
@@ -130,6 +139,12 @@ def polyder(p: Any, m: int = 1) -> Array:
     Args:
       p: the coefficients.
       m: the order of the derivative.
+
+    Returns:
+      An array of one dimension, ``m`` elements shorter than ``p``.
+
+    Raises:
+      ValueError: if ``m`` is negative.
 
     Example:
       >>> from olympus_numpy import array
@@ -170,6 +185,12 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
       m: how many times to integrate.
       k: the constants of integration, one for all or one a time; zero where not given.
 
+    Returns:
+      An array of one dimension, ``m`` elements longer than ``p``.
+
+    Raises:
+      ValueError: if ``m`` is negative, or ``k`` has neither one element nor ``m``.
+
     Example:
       >>> from olympus_numpy import array
       >>> polyint(array([2.0, 1.0]))
@@ -206,6 +227,9 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
       trim_leading_zeros: whether leading zeros are taken off before, as NumPy does. That needs
         concrete values, so it does not work in compiled functions.
 
+    Returns:
+      An array of one dimension and of the common dtype.
+
     Example:
       >>> from olympus_numpy import array
       >>> polymul(array([1.0, 2.0]), array([1.0, 3.0]))
@@ -240,6 +264,9 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
 
     Returns:
       The quotient, and the remainder with as many coefficients as the dividend has.
+
+    Raises:
+      IndexError: if ``v`` has no coefficients.
 
     Example:
       >>> from olympus_numpy import array

@@ -65,6 +65,13 @@ def arange(
       device: the device or sharding to put the array on.
       out_sharding: how the result is laid out over the mesh.
 
+    Returns:
+      An array of one dimension.
+
+    Raises:
+      TypeError: if the stop is None.
+      ZeroDivisionError: if ``step`` is zero.
+
     Example:
       >>> arange(2, 10, 3)
       Array([2, 5, 8], dtype=int32)
@@ -251,6 +258,10 @@ def linspace(
       axis: the dimension of the result along which the numbers run.
       device: the device or sharding to put the array on.
 
+    Returns:
+      An array of a floating dtype, unless ``dtype`` is given, with ``num`` numbers along ``axis``;
+      with ``retstep``, a tuple of it and the step.
+
     Example:
       >>> linspace(0, 1, 5)
       Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
@@ -292,7 +303,7 @@ def logspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Array:
-    """Returns powers of a base with exponents evenly spaced; see `linspace` for the arguments.
+    """Returns powers of a base with exponents evenly spaced.
 
     Args:
       start: the first exponent.
@@ -302,6 +313,9 @@ def logspace(
       base: the base.
       dtype: the dtype; floating where not given.
       axis: the dimension of the result along which the numbers run.
+
+    Returns:
+      An array of a floating dtype, unless ``dtype`` is given, with ``num`` numbers along ``axis``.
 
     Example:
       >>> logspace(0, 2, 3)
@@ -351,6 +365,10 @@ def geomspace(
       dtype: the dtype; floating where not given.
       axis: the dimension of the result along which the numbers run.
 
+    Returns:
+      An array of a floating or complex dtype, unless ``dtype`` is given, with ``num`` numbers along
+      ``axis``.
+
     Example:
       >>> geomspace(1, 100, 3)
       Array([  1.,  10., 100.], dtype=float32)
@@ -374,6 +392,13 @@ def meshgrid(
       copy: must be True.
       sparse: whether the results keep size one in the other vectors' dimensions.
       indexing: ``"ij"``: the dimensions come in order, ``"xy"``: the first two exchanged.
+
+    Returns:
+      A list of arrays, one for each vector and of its dtype.
+
+    Raises:
+      ValueError: if ``copy`` is False, ``indexing`` is unknown, or an argument has not one
+        dimension.
 
     Example:
       >>> x, y = meshgrid(arange(3), arange(2))
@@ -418,6 +443,9 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
       dtype: the dtype; integer where not given.
       sparse: whether to return a tuple of arrays with size one in the other dimensions.
 
+    Returns:
+      An array of shape ``(len(dimensions), *dimensions)``; with ``sparse``, a tuple of arrays.
+
     Example:
       >>> indices((2, 2))[0]
       Array([[0, 0],
@@ -452,6 +480,9 @@ def fromfunction(
       shape: the shape.
       dtype: the dtype of the indices.
       **kwargs: passed to the function.
+
+    Returns:
+      An array of the given shape, with the function's result at each index.
 
     Example:
       >>> fromfunction(lambda i, j: i + j, (2, 2), dtype=int)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions over segments: the rows of an array that have one number in common."""
+"""Reductions over segments: rows of an array with the same segment number."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,11 +24,24 @@ from .ranges import arange
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 
 
-def _segment_reduction(
-    name: str,
-    update: str,
-    neutral: Callable[[Any], Any],
-    reduce: Callable[..., Any],
+class _Reduction(NamedTuple):
+    """A kind of reduction over segments.
+
+    Attributes:
+      name: the public function.
+      update: the operation of ``x.at[...]`` that combines rows.
+      neutral: from a dtype to the value of a segment without rows.
+      along_axis: the same reduction along an axis.
+    """
+
+    name: str
+    update: str
+    neutral: Callable[[Any], Any]
+    along_axis: Callable[..., Any]
+
+
+def _reduce_segments(
+    reduction: _Reduction,
     data: Any,
     segment_ids: Any,
     num_segments: int | None,
@@ -38,56 +51,54 @@ def _segment_reduction(
     mode: Any,
     out_sharding: Any,
 ) -> Array:
-    check_arraylike(name, data, segment_ids)
-    if out_sharding is not None:
-        asked = asked_sharding(out_sharding, name)
-        if asked is not None and asked.spec.unreduced and update != "add":
-            raise NotImplementedError(
-                f"unreduced for {update} is not yet supported: devices' results of {name} are no "
-                "terms of a sum. Ask for a replicated result."
-            )
+    check_arraylike(reduction.name, data, segment_ids)
+    options = {
+        "indices_are_sorted": indices_are_sorted,
+        "unique_indices": unique_indices,
+        "mode": lax.GatherScatterMode.FILL_OR_DROP if mode is None else mode,
+        "wrap_negative_indices": False,
+    }
 
-        def reduced(data: Any, segment_ids: Any) -> Any:
-            return _segment_reduction(
-                name,
-                update,
-                neutral,
-                reduce,
-                data,
-                segment_ids,
-                num_segments,
-                indices_are_sorted,
-                unique_indices,
-                bucket_size,
-                mode,
-                None,
-            )
+    def reduced(data: Any, segment_ids: Any) -> Any:
+        data, segment_ids = ensure_array(data), ensure_array(segment_ids)
+        count = _number_of_segments(reduction.name, segment_ids, num_segments)
+        return _scatter_rows(reduction, data, segment_ids, count, bucket_size, options)
 
-        return with_out_sharding(reduced, (data, segment_ids), out_sharding, name)
-    data, segment_ids = ensure_array(data), ensure_array(segment_ids)
-    count = _number_of_segments(name, segment_ids, num_segments)
-    start = neutral(data.dtype)
+    if out_sharding is None:
+        return reduced(data, segment_ids)
+    asked = asked_sharding(out_sharding, reduction.name)
+    if asked is not None and asked.spec.unreduced and reduction.update != "add":
+        raise NotImplementedError(
+            f"unreduced for {reduction.update} is not yet supported: devices' results of "
+            f"{reduction.name} are no terms of a sum. Ask for a replicated result."
+        )
+    return with_out_sharding(reduced, (data, segment_ids), out_sharding, reduction.name)
+
+
+def _scatter_rows(
+    reduction: _Reduction,
+    data: Any,
+    segment_ids: Any,
+    count: int,
+    bucket_size: int | None,
+    options: dict[str, Any],
+) -> Any:
+    start = reduction.neutral(data.dtype)
 
     def scattered(shape: tuple[int, ...], index: Any, values: Any) -> Any:
-        whole = lax.full(shape, start, data.dtype)
-        return getattr(whole.at[index], update)(
-            values,
-            indices_are_sorted=indices_are_sorted,
-            unique_indices=unique_indices,
-            mode=lax.GatherScatterMode.FILL_OR_DROP if mode is None else mode,
-            wrap_negative_indices=False,
-        )
+        update = getattr(lax.full(shape, start, data.dtype).at[index], reduction.update)
+        return update(values, **options)
 
     rows = segment_ids.shape[0] if segment_ids.ndim else 1
     buckets = 1 if bucket_size is None else -(-rows // bucket_size)
     if buckets == 1:
         return scattered((count, *data.shape[1:]), segment_ids, data)
-    # Each bucket is reduced by itself, so that rounding errors of long sums stay small.
+    # Each bucket is reduced separately, so that rounding errors of long sums stay small.
     bucket = floor_divide(arange(rows), bucket_size)
     partial = scattered(
         (buckets, count, *data.shape[1:]), (bucket, segment_ids[np.newaxis, :]), data[np.newaxis]
     )
-    return reduce(partial, axis=0).astype(data.dtype)
+    return reduction.along_axis(partial, axis=0).astype(data.dtype)
 
 
 def _number_of_segments(name: str, segment_ids: Any, num_segments: Any) -> int:
@@ -107,14 +118,14 @@ def _number_of_segments(name: str, segment_ids: Any, num_segments: Any) -> int:
 
 
 def _lowest(dtype: Any) -> Any:
-    """What no element of a dtype is below."""
+    """Returns a lower bound of a dtype: negative infinity, False or the lowest integer."""
     if dtypes.issubdtype(dtype, np.inexact):
         return -np.inf
     return False if dtype == np.bool_ else int(dtypes.iinfo(dtype).min)
 
 
 def _highest(dtype: Any) -> Any:
-    """What no element of a dtype is above."""
+    """Returns an upper bound of a dtype: infinity, True or the highest integer."""
     if dtypes.issubdtype(dtype, np.inexact):
         return np.inf
     return True if dtype == np.bool_ else int(dtypes.iinfo(dtype).max)
@@ -130,23 +141,27 @@ def segment_sum(
     mode: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Sums the rows of an array that belong to one segment.
+    """Sums the rows of an array that belong to the same segment.
 
     Args:
       data: an array, whose first dimension counts the rows.
-      segment_ids: integers, the segment of each row; rows of negative ones, and of ones too large,
-        count nowhere.
-      num_segments: how many segments the result has; one more than the largest of ``segment_ids``
-        where not given. Needed inside compiled functions.
+      segment_ids: integers, the segment of each row; negative ones and ones too large are ignored.
+      num_segments: the number of segments; one more than the largest of ``segment_ids`` where not
+        given. Required if ``segment_ids`` are traced.
       indices_are_sorted: a promise that ``segment_ids`` do not decrease.
       unique_indices: a promise that no segment has several rows.
-      bucket_size: where given, sums are made of as many rows at a time, which loses less precision
-        and is deterministic on accelerators.
+      bucket_size: where given, as many rows at a time are reduced, and then the partial results.
+        Sums lose less precision, and are deterministic on accelerators.
       mode: for ids out of range, as in ``x.at[...]``.
       out_sharding: how the result is laid out.
 
     Returns:
-      An array of shape ``(num_segments, *data.shape[1:])``; zero where a segment has no rows.
+      An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``.
+      A segment without rows is zero.
+
+    Raises:
+      ConcretizationTypeError: if ``segment_ids`` are traced and ``num_segments`` is not given.
+      ValueError: if ``num_segments`` is negative.
 
     Example:
       >>> from olympus_numpy import array
@@ -154,11 +169,8 @@ def segment_sum(
       >>> segment_sum(array([1.0, 2.0, 3.0]), array([0, 0, 2]))
       Array([3., 0., 3.], dtype=float32)
     """
-    return _segment_reduction(
-        "segment_sum",
-        "add",
-        lambda dtype: 0,
-        sums.sum,
+    return _reduce_segments(
+        _Reduction("segment_sum", "add", lambda dtype: 0, sums.sum),
         data,
         segment_ids,
         num_segments,
@@ -180,9 +192,27 @@ def segment_prod(
     mode: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Multiplies the rows of an array that belong to one segment; one where there are none.
+    """Multiplies the rows of an array that belong to the same segment.
 
-    Arguments are those of `segment_sum`.
+    Args:
+      data: an array, whose first dimension counts the rows.
+      segment_ids: integers, the segment of each row; negative ones and ones too large are ignored.
+      num_segments: the number of segments; one more than the largest of ``segment_ids`` where not
+        given. Required if ``segment_ids`` are traced.
+      indices_are_sorted: a promise that ``segment_ids`` do not decrease.
+      unique_indices: a promise that no segment has several rows.
+      bucket_size: where given, as many rows at a time are reduced, and then the partial results.
+        Sums lose less precision, and are deterministic on accelerators.
+      mode: for ids out of range, as in ``x.at[...]``.
+      out_sharding: how the result is laid out.
+
+    Returns:
+      An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``.
+      A segment without rows is one.
+
+    Raises:
+      ConcretizationTypeError: if ``segment_ids`` are traced and ``num_segments`` is not given.
+      ValueError: if ``num_segments`` is negative.
 
     Example:
       >>> from olympus_numpy import array
@@ -190,11 +220,8 @@ def segment_prod(
       >>> segment_prod(array([2.0, 3.0, 4.0]), array([0, 0, 2]))
       Array([6., 1., 4.], dtype=float32)
     """
-    return _segment_reduction(
-        "segment_prod",
-        "multiply",
-        lambda dtype: 1,
-        sums.prod,
+    return _reduce_segments(
+        _Reduction("segment_prod", "multiply", lambda dtype: 1, sums.prod),
         data,
         segment_ids,
         num_segments,
@@ -216,10 +243,27 @@ def segment_max(
     mode: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """The largest of the rows of an array that belong to one segment, element by element.
+    """Returns the elementwise maximum of the rows of an array that belong to the same segment.
 
-    Where there are none, negative infinity, or the lowest integer. Arguments are those of
-    `segment_sum`.
+    Args:
+      data: an array, whose first dimension counts the rows.
+      segment_ids: integers, the segment of each row; negative ones and ones too large are ignored.
+      num_segments: the number of segments; one more than the largest of ``segment_ids`` where not
+        given. Required if ``segment_ids`` are traced.
+      indices_are_sorted: a promise that ``segment_ids`` do not decrease.
+      unique_indices: a promise that no segment has several rows.
+      bucket_size: where given, as many rows at a time are reduced, and then the partial results.
+        Sums lose less precision, and are deterministic on accelerators.
+      mode: for ids out of range, as in ``x.at[...]``.
+      out_sharding: how the result is laid out.
+
+    Returns:
+      An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``.
+      A segment without rows is negative infinity, or the lowest integer.
+
+    Raises:
+      ConcretizationTypeError: if ``segment_ids`` are traced and ``num_segments`` is not given.
+      ValueError: if ``num_segments`` is negative.
 
     Example:
       >>> from olympus_numpy import array
@@ -227,11 +271,8 @@ def segment_max(
       >>> segment_max(array([1.0, 2.0, 3.0]), array([0, 0, 1]))
       Array([2., 3.], dtype=float32)
     """
-    return _segment_reduction(
-        "segment_max",
-        "max",
-        _lowest,
-        extremes.max,
+    return _reduce_segments(
+        _Reduction("segment_max", "max", _lowest, extremes.max),
         data,
         segment_ids,
         num_segments,
@@ -253,9 +294,27 @@ def segment_min(
     mode: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """The smallest of the rows of an array that belong to one segment, element by element.
+    """Returns the elementwise minimum of the rows of an array that belong to the same segment.
 
-    Where there are none, infinity, or the highest integer. Arguments are those of `segment_sum`.
+    Args:
+      data: an array, whose first dimension counts the rows.
+      segment_ids: integers, the segment of each row; negative ones and ones too large are ignored.
+      num_segments: the number of segments; one more than the largest of ``segment_ids`` where not
+        given. Required if ``segment_ids`` are traced.
+      indices_are_sorted: a promise that ``segment_ids`` do not decrease.
+      unique_indices: a promise that no segment has several rows.
+      bucket_size: where given, as many rows at a time are reduced, and then the partial results.
+        Sums lose less precision, and are deterministic on accelerators.
+      mode: for ids out of range, as in ``x.at[...]``.
+      out_sharding: how the result is laid out.
+
+    Returns:
+      An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``.
+      A segment without rows is infinity, or the highest integer.
+
+    Raises:
+      ConcretizationTypeError: if ``segment_ids`` are traced and ``num_segments`` is not given.
+      ValueError: if ``num_segments`` is negative.
 
     Example:
       >>> from olympus_numpy import array
@@ -263,11 +322,8 @@ def segment_min(
       >>> segment_min(array([1.0, 2.0, 3.0]), array([0, 0, 1]))
       Array([1., 3.], dtype=float32)
     """
-    return _segment_reduction(
-        "segment_min",
-        "min",
-        _highest,
-        extremes.min,
+    return _reduce_segments(
+        _Reduction("segment_min", "min", _highest, extremes.min),
         data,
         segment_ids,
         num_segments,

@@ -68,6 +68,15 @@ def bincount(
         out.
       out_sharding: how the result is laid out over the mesh.
 
+    Returns:
+      An integer array of one dimension, or one of the dtype of the weights.
+
+    Raises:
+      TypeError: if ``x`` is not of integers.
+      ValueError: if ``x`` has not one dimension, or ``weights`` another shape.
+      ShardingTypeError: if ``out_sharding`` divides the result.
+      ConcretizationTypeError: if ``x`` is traced and ``length`` is not given.
+
     Example:
       >>> from olympus_numpy import array
       >>> bincount(array([0, 1, 1, 3]))
@@ -131,6 +140,13 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
       range: the lowest and highest edge; those of the elements where not given.
       weights: has no effect.
 
+    Returns:
+      An array of shape ``(bins + 1,)`` and of a floating dtype.
+
+    Raises:
+      NotImplementedError: if ``bins`` is a string.
+      ValueError: if ``range`` is no pair.
+
     Example:
       >>> from olympus_numpy import array
       >>> histogram_bin_edges(array([0.0, 4.0]), bins=2)
@@ -176,6 +192,14 @@ def histogram(
       weights: how much each element counts.
       density: whether the result is divided so that its integral is 1.
 
+    Returns:
+      The counts, of shape ``(bins,)``, and the edges, of shape ``(bins + 1,)``, both of a floating
+      dtype.
+
+    Raises:
+      ValueError: if ``weights`` has another shape than ``a``.
+      NotImplementedError: if ``bins`` is a string.
+
     Example:
       >>> from olympus_numpy import array
       >>> histogram(array([1.0, 2.0, 2.0, 3.0]), bins=2)
@@ -215,6 +239,13 @@ def histogramdd(
       range: for each dimension, the lowest and highest edge.
       weights: how much each point counts.
       density: whether the result is divided so that its integral is 1.
+
+    Returns:
+      The counts, an array with a dimension for each coordinate, and the list of edges.
+
+    Raises:
+      ValueError: if ``sample`` has not two dimensions, or ``weights``, ``range`` or ``bins`` does
+        not fit it.
 
     Example:
       >>> from olympus_numpy import array
@@ -282,6 +313,9 @@ def histogram2d(
       weights: how much each point counts.
       density: whether the result is divided so that its integral is 1.
 
+    Returns:
+      The counts, an array of two dimensions, and the edges along both.
+
     Example:
       >>> from olympus_numpy import array
       >>> histogram2d(array([0.0, 1.0]), array([0.0, 1.0]), bins=2)[0]
@@ -322,6 +356,14 @@ def cov(
       fweights: how often each observation was made, integers.
       aweights: how much each observation counts.
       dtype: the dtype of the result.
+
+    Returns:
+      An array of shape ``(N, N)`` for ``N`` variables and of a floating or complex dtype; without
+      dimensions for one variable.
+
+    Raises:
+      ValueError: if ``m`` or ``y`` has more than two dimensions, or ``dtype`` is neither floating
+        nor complex.
 
     Example:
       >>> from olympus_numpy import array
@@ -397,13 +439,16 @@ def _observation_weights(x: Any, fweights: Any, aweights: Any) -> Any:
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
-    """Returns the correlations of variables; see `cov`.
+    """Returns the correlations of variables.
 
     Args:
       x: observations, one variable a row.
       y: further variables.
       rowvar: whether variables are rows, not columns.
       dtype: the dtype of the result.
+
+    Returns:
+      An array of shape ``(N, N)`` for ``N`` variables and of a floating or complex dtype.
 
     Example:
       >>> from olympus_numpy import array

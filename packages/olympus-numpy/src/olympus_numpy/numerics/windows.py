@@ -44,6 +44,12 @@ _cosines = compiled(_of_cosines, ("M", "coefficients", "dtype"), inline=True, na
 def hamming(M: int) -> Array:
     """Returns a Hamming window of length ``M``.
 
+    Args:
+      M: the number of points.
+
+    Returns:
+      An array of shape ``(M,)`` and of the default float dtype.
+
     Example:
       >>> [round(value, 4) for value in hamming(3).tolist()]
       [0.08, 1.0, 0.08]
@@ -54,6 +60,12 @@ def hamming(M: int) -> Array:
 def hanning(M: int) -> Array:
     """Returns a Hann window of length ``M``.
 
+    Args:
+      M: the number of points.
+
+    Returns:
+      An array of shape ``(M,)`` and of the default float dtype.
+
     Example:
       >>> hanning(3)
       Array([0., 1., 0.], dtype=float32)
@@ -63,6 +75,12 @@ def hanning(M: int) -> Array:
 
 def blackman(M: int) -> Array:
     """Returns a Blackman window of length ``M``.
+
+    Args:
+      M: the number of points.
+
+    Returns:
+      An array of shape ``(M,)`` and of the default float dtype.
 
     Example:
       >>> round(float(blackman(3)[1]), 4)
@@ -84,6 +102,12 @@ _triangle_compiled = compiled(_triangle, ("M", "dtype"), inline=True, name="bart
 
 def bartlett(M: int) -> Array:
     """Returns a triangular window of length ``M``.
+
+    Args:
+      M: the number of points.
+
+    Returns:
+      An array of shape ``(M,)`` and of the default float dtype.
 
     Example:
       >>> bartlett(5)
@@ -112,6 +136,12 @@ def i0(x: Any) -> Array:
     Args:
       x: an array or scalar of real numbers.
 
+    Returns:
+      An array of the shape of ``x`` and of a floating dtype.
+
+    Raises:
+      ValueError: if ``x`` is complex.
+
     Example:
       >>> round(float(i0(1.0)), 5)
       1.26607
@@ -130,6 +160,9 @@ def kaiser(M: int, beta: Any) -> Array:
     Args:
       M: the length.
       beta: the shape: the larger, the narrower.
+
+    Returns:
+      An array of shape ``(M,)`` and of the default float dtype.
 
     Example:
       >>> kaiser(3, 0.0)

@@ -236,6 +236,10 @@ def quantile(
       keepdims: whether the axes are kept with size one.
       weights: how much each element counts, with ``method="inverted_cdf"``.
 
+    Returns:
+      An array of a floating dtype: the dimensions of ``q``, then those of ``a`` without the axes,
+      or with size one there.
+
     Example:
       >>> from olympus_numpy import array
       >>> quantile(array([1.0, 2.0, 3.0]), 0.25)
@@ -256,7 +260,22 @@ def nanquantile(
     *,
     weights: Any = None,
 ) -> Array:
-    """Returns quantiles of the elements that are not NaN; see `quantile`.
+    """Returns quantiles of the elements that are not NaN.
+
+    Args:
+      a: an array.
+      q: the parts, between 0 and 1, a scalar or a vector, which becomes the first dimension.
+      axis: the axis or axes; all where not given.
+      out: not supported.
+      overwrite_input: not supported.
+      method: what is taken between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
+        ``"midpoint"``, ``"nearest"`` or ``"inverted_cdf"``.
+      keepdims: whether the axes are kept with size one.
+      weights: how much each element counts, with ``method="inverted_cdf"``.
+
+    Returns:
+      An array of a floating dtype: the dimensions of ``q``, then those of ``a`` without the axes,
+      or with size one there.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -279,7 +298,23 @@ def percentile(
     weights: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Returns quantiles, their parts given between 0 and 100; see `quantile`.
+    """Returns quantiles, their parts given between 0 and 100.
+
+    Args:
+      a: an array.
+      q: the parts, between 0 and 100, a scalar or a vector, which becomes the first dimension.
+      axis: the axis or axes; all where not given.
+      out: not supported.
+      overwrite_input: not supported.
+      method: what is taken between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
+        ``"midpoint"``, ``"nearest"`` or ``"inverted_cdf"``.
+      keepdims: whether the axes are kept with size one.
+      weights: how much each element counts, with ``method="inverted_cdf"``.
+      out_sharding: how the result is laid out over the mesh.
+
+    Returns:
+      An array of a floating dtype: the dimensions of ``q``, then those of ``a`` without the axes,
+      or with size one there.
 
     Example:
       >>> from olympus_numpy import array
@@ -309,7 +344,22 @@ def nanpercentile(
     *,
     weights: Any = None,
 ) -> Array:
-    """Returns percentiles of the elements that are not NaN; see `percentile`.
+    """Returns percentiles of the elements that are not NaN.
+
+    Args:
+      a: an array.
+      q: the parts, between 0 and 100, a scalar or a vector, which becomes the first dimension.
+      axis: the axis or axes; all where not given.
+      out: not supported.
+      overwrite_input: not supported.
+      method: what is taken between two elements: ``"linear"``, ``"lower"``, ``"higher"``,
+        ``"midpoint"``, ``"nearest"`` or ``"inverted_cdf"``.
+      keepdims: whether the axes are kept with size one.
+      weights: how much each element counts, with ``method="inverted_cdf"``.
+
+    Returns:
+      An array of a floating dtype: the dimensions of ``q``, then those of ``a`` without the axes,
+      or with size one there.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -337,6 +387,9 @@ def median(
       overwrite_input: not supported.
       keepdims: whether the axes are kept with size one.
 
+    Returns:
+      An array of a floating dtype without the axes, or with size one there.
+
     Example:
       >>> from olympus_numpy import array
       >>> median(array([3, 1, 2, 10]))
@@ -354,7 +407,17 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """Returns the median of the elements that are not NaN; see `median`.
+    """Returns the median of the elements that are not NaN.
+
+    Args:
+      a: an array.
+      axis: the axis or axes; all where not given.
+      out: not supported.
+      overwrite_input: not supported.
+      keepdims: whether the axes are kept with size one.
+
+    Returns:
+      An array of a floating dtype without the axes, or with size one there.
 
     Example:
       >>> from olympus_numpy import array, nan

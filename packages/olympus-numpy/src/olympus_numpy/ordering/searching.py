@@ -127,6 +127,12 @@ def searchsorted(
       method: ``"scan"`` or ``"scan_unrolled"``: by bisection; ``"sort"``: by sorting both;
         ``"compare_all"``: by comparing everything, for short arrays.
 
+    Returns:
+      An integer array of the shape of ``v``.
+
+    Raises:
+      ValueError: if ``a`` has not one dimension, or ``side`` or ``method`` is unknown.
+
     Example:
       >>> from olympus_numpy import array
       >>> searchsorted(array([1, 3, 5]), array([0, 3, 9]))
@@ -174,6 +180,12 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
       bins: the edges of the bins, in increasing or decreasing order.
       right: whether a bin contains its right edge and not its left one.
       method: as of `searchsorted`.
+
+    Returns:
+      An integer array of the shape of ``x``.
+
+    Raises:
+      ValueError: if ``bins`` has not one dimension.
 
     Example:
       >>> from olympus_numpy import array

@@ -130,6 +130,16 @@ def unique(
       fill_value: what fills up the result where there are fewer; the smallest one where not given.
       sorted: has no effect: they always are.
 
+    Returns:
+      An array of one dimension, or of the dimensions of ``ar`` with ``axis``; with
+      ``return_index``, ``return_inverse`` and ``return_counts``, a tuple of it and integer arrays,
+      in this order.
+
+    Raises:
+      TypeError: if ``size`` is negative.
+      ValueError: if ``ar`` has no elements, ``size`` is positive and ``fill_value`` is not given.
+      ConcretizationTypeError: if ``ar`` is traced and ``size`` is not given.
+
     Example:
       >>> from olympus_numpy import array
       >>> unique(array([3, 1, 1, 2]))
@@ -224,6 +234,9 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
       size: as of `unique`.
       fill_value: as of `unique`.
 
+    Returns:
+      A named tuple of ``values``, ``indices``, ``inverse_indices`` and ``counts``.
+
     Example:
       >>> from olympus_numpy import array
       >>> unique_all(array([3, 1, 1])).counts
@@ -235,7 +248,15 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
 
 
 def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
-    """Returns distinct elements and how often they occur; see `unique`.
+    """Returns distinct elements and how often they occur.
+
+    Args:
+      x: an array.
+      size: how many values to return, so that the array may be traced.
+      fill_value: what fills up the values where there are fewer.
+
+    Returns:
+      A named tuple of ``values`` and ``counts``.
 
     Example:
       >>> from olympus_numpy import array
@@ -248,7 +269,15 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
 
 def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
-    """Returns distinct elements and which of them each element is; see `unique`.
+    """Returns distinct elements and which of them each element is.
+
+    Args:
+      x: an array.
+      size: how many values to return, so that the array may be traced.
+      fill_value: what fills up the values where there are fewer.
+
+    Returns:
+      A named tuple of ``values`` and ``inverse_indices``.
 
     Example:
       >>> from olympus_numpy import array
@@ -261,7 +290,15 @@ def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None
 
 
 def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """Returns distinct elements; see `unique`.
+    """Returns distinct elements.
+
+    Args:
+      x: an array.
+      size: how many values to return, so that the array may be traced.
+      fill_value: what fills up the values where there are fewer.
+
+    Returns:
+      An array of one dimension and of the dtype of ``x``.
 
     Example:
       >>> from olympus_numpy import array
@@ -291,6 +328,12 @@ def isin(
       invert: whether to return the opposite.
       method: ``"compare_all"``: by comparing everything, for short arrays; ``"binary_search"`` or
         ``"sort"``: by sorting; ``"auto"``: as sizes suggest.
+
+    Returns:
+      A boolean array of the shape of ``element``.
+
+    Raises:
+      ValueError: if ``method`` is unknown.
 
     Example:
       >>> from olympus_numpy import array
@@ -345,6 +388,9 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
       size: how many to return, so that the arrays may be traced.
       fill_value: what fills up the result where there are fewer; the smallest one where not given.
 
+    Returns:
+      A sorted array of one dimension and of the common dtype.
+
     Example:
       >>> from olympus_numpy import array
       >>> union1d(array([1, 2]), array([2, 3]))
@@ -383,6 +429,9 @@ def setdiff1d(
       size: how many to return, so that the arrays may be traced.
       fill_value: what fills up the result where there are fewer; zero where not given.
 
+    Returns:
+      An array of one dimension and of the dtype of ``ar1``.
+
     Example:
       >>> from olympus_numpy import array
       >>> setdiff1d(array([1, 2, 2]), array([2, 3]))
@@ -420,6 +469,10 @@ def intersect1d(
       return_indices: whether to return, too, where they occur first in both.
       size: how many to return, so that the arrays may be traced.
       fill_value: what fills up the result where there are fewer; the smallest one where not given.
+
+    Returns:
+      A sorted array of one dimension and of the common dtype; with ``return_indices``, a tuple of
+      it and two integer arrays.
 
     Example:
       >>> from olympus_numpy import array
@@ -483,6 +536,9 @@ def setxor1d(
       assume_unique: a promise that the elements of each array are distinct.
       size: how many to return, so that the arrays may be traced.
       fill_value: what fills up the result where there are fewer; the smallest one where not given.
+
+    Returns:
+      A sorted array of one dimension and of the common dtype.
 
     Example:
       >>> from olympus_numpy import array

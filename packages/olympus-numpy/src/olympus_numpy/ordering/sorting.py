@@ -68,6 +68,9 @@ def sort(
       stable: whether equal elements keep their order.
       descending: whether the largest come first.
 
+    Returns:
+      An array of the shape and dtype of ``a``; of one dimension if ``axis`` is None.
+
     Example:
       >>> from olympus_numpy import array
       >>> sort(array([3, 1, 2]))
@@ -113,6 +116,9 @@ def argsort(
       descending: whether the largest come first.
       dtype: the integer dtype of the indices.
 
+    Returns:
+      An integer array of the shape of ``a``; of one dimension if ``axis`` is None.
+
     Example:
       >>> from olympus_numpy import array
       >>> argsort(array([3, 1, 2]))
@@ -145,6 +151,13 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     Args:
       keys: arrays of one shape, or one array whose rows are the keys.
       axis: the axis along which is sorted.
+
+    Returns:
+      An integer array of the shape of a key.
+
+    Raises:
+      TypeError: if there are no keys.
+      ValueError: if the keys differ in shape.
 
     Example:
       >>> from olympus_numpy import array
@@ -207,6 +220,9 @@ def partition(a: Any, kth: int, axis: int = -1) -> Array:
       kth: the position of the element.
       axis: the axis.
 
+    Returns:
+      An array of the shape and dtype of ``a``.
+
     Example:
       >>> from olympus_numpy import array
       >>> partition(array([5, 1, 4, 2]), 1)[1]
@@ -232,12 +248,15 @@ _argpartition = compiled(_argpartitioned, ("kth", "axis"), name="argpartition")
 
 
 def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
-    """Returns the indices that partition an array; see `partition`.
+    """Returns the indices that partition an array.
 
     Args:
       a: an array of real numbers.
       kth: the position of the element that is where sorting would put it.
       axis: the axis.
+
+    Returns:
+      An integer array of the shape of ``a``.
 
     Example:
       >>> from olympus_numpy import array
@@ -253,6 +272,9 @@ def sort_complex(a: Any) -> Array:
 
     Args:
       a: an array.
+
+    Returns:
+      An array of the shape of ``a`` and of a complex dtype.
 
     Example:
       >>> from olympus_numpy import array

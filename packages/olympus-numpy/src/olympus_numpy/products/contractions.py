@@ -94,6 +94,9 @@ def dot(
       preferred_element_type: the dtype of sums and result.
       out_sharding: how the result is laid out over the mesh.
 
+    Returns:
+      An array of the common dtype, unless ``preferred_element_type`` is given.
+
     Example:
       >>> from olympus_numpy import array
       >>> dot(array([1, 2]), array([3, 4]))
@@ -131,6 +134,14 @@ def matmul(
       precision: how exactly accelerators compute.
       preferred_element_type: the dtype of sums and result.
       out_sharding: how the result is laid out over the mesh.
+
+    Returns:
+      An array of the common dtype, unless ``preferred_element_type`` is given: the broadcast
+      leading dimensions, then the rows of ``a`` and the columns of ``b``, which vectors do not
+      have.
+
+    Raises:
+      ValueError: if an operand has no dimensions.
 
     Example:
       >>> from olympus_numpy import array
@@ -233,6 +244,9 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
       precision: how exactly accelerators compute.
       preferred_element_type: the dtype of sums and result.
 
+    Returns:
+      An array without dimensions, of the common dtype unless ``preferred_element_type`` is given.
+
     Example:
       >>> from olympus_numpy import array
       >>> vdot(array([1 + 2j]), array([1j]))
@@ -264,6 +278,10 @@ def vecdot(
       axis: the dimension, in both.
       precision: how exactly accelerators compute.
       preferred_element_type: the dtype of sums and result.
+
+    Returns:
+      An array of the broadcast shape without the axis, of the common dtype unless
+      ``preferred_element_type`` is given.
 
     Example:
       >>> from olympus_numpy import array
@@ -323,6 +341,12 @@ def matvec(x1: Any, x2: Any, /) -> Array:
       x1: matrices, an array of at least two dimensions.
       x2: vectors, an array of at least one dimension.
 
+    Returns:
+      An array of the broadcast leading dimensions and the rows of ``x1``, of the common dtype.
+
+    Raises:
+      ValueError: if ``x1`` has less than two dimensions, or ``x2`` none.
+
     Example:
       >>> from olympus_numpy import array
       >>> matvec(array([[1, 2], [3, 4]]), array([1, 1]))
@@ -349,6 +373,12 @@ def vecmat(x1: Any, x2: Any, /) -> Array:
     Args:
       x1: vectors, an array of at least one dimension.
       x2: matrices, an array of at least two dimensions.
+
+    Returns:
+      An array of the broadcast leading dimensions and the columns of ``x2``, of the common dtype.
+
+    Raises:
+      ValueError: if ``x1`` has no dimensions, or ``x2`` less than two.
 
     Example:
       >>> from olympus_numpy import array
@@ -381,6 +411,10 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
       precision: how exactly accelerators compute.
       preferred_element_type: the dtype of sums and result.
 
+    Returns:
+      An array of shape ``a.shape[:-1] + b.shape[:-1]`` and of the common dtype, unless
+      ``preferred_element_type`` is given.
+
     Example:
       >>> from olympus_numpy import array
       >>> inner(array([[1, 2], [3, 4]]), array([1, 1]))
@@ -402,6 +436,9 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
       a: an array, flattened.
       b: an array, flattened.
       out: not supported.
+
+    Returns:
+      An array of shape ``(a.size, b.size)`` and of the common dtype.
 
     Example:
       >>> from olympus_numpy import array
@@ -444,6 +481,10 @@ def tensordot(
       precision: how exactly accelerators compute.
       preferred_element_type: the dtype of sums and result.
       out_sharding: how the result is laid out over the mesh.
+
+    Returns:
+      An array of the remaining dimensions of ``a`` and then of ``b``, of the common dtype unless
+      ``preferred_element_type`` is given.
 
     Example:
       >>> from olympus_numpy import ones
@@ -510,6 +551,9 @@ def kron(a: Any, b: Any) -> Array:
     Args:
       a: an array.
       b: an array.
+
+    Returns:
+      An array of the common dtype whose sizes are the products of the operands' sizes.
 
     Example:
       >>> from olympus_numpy import array
@@ -580,6 +624,10 @@ def cross(
       axisc: the dimension of components in the result; of two vectors in the plane the result is
         the third component alone.
       axis: the dimension in all of them.
+
+    Returns:
+      An array of the broadcast shape and common dtype; without the axis for vectors of two
+      elements.
 
     Example:
       >>> from olympus_numpy import array

@@ -36,6 +36,9 @@ def convolve(
       precision: how exactly accelerators compute: as in `olympus.lax.conv_general_dilated`.
       preferred_element_type: the dtype of sums and result.
 
+    Returns:
+      An array of one dimension, of the common dtype unless ``preferred_element_type`` is given.
+
     Example:
       >>> from olympus_numpy import array
       >>> convolve(array([1.0, 2.0, 3.0]), array([0.0, 1.0, 0.5]))
@@ -62,6 +65,9 @@ def correlate(
       mode: as in `convolve`.
       precision: as in `convolve`.
       preferred_element_type: as in `convolve`.
+
+    Returns:
+      An array of one dimension, of the common dtype unless ``preferred_element_type`` is given.
 
     Example:
       >>> from olympus_numpy import array

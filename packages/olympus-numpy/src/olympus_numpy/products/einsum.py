@@ -54,6 +54,9 @@ def einsum(
       _dot_general: what multiplies two operands, in place of `olympus.lax.dot_general` and with its
         arguments; layers of libraries pass quantized products.
 
+    Returns:
+      An array of the common dtype, unless ``preferred_element_type`` is given.
+
     Example:
       >>> from olympus_numpy import array
       >>> einsum("ij,j->i", array([[1, 2], [3, 4]]), array([1, 10]))
@@ -99,6 +102,10 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
       subscripts: as of `einsum`.
       *operands: arrays.
       optimize: as of `einsum`.
+
+    Returns:
+      The path, a list of the positions of the operands contracted at each step, and a description
+      of its cost.
 
     Example:
       >>> from olympus_numpy import ones

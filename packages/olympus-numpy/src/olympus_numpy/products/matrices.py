@@ -90,6 +90,12 @@ def eye(
       dtype: the dtype, float32 where not given.
       device: the device or sharding to put the array on.
 
+    Returns:
+      An array of shape ``(N, M)`` and of the given dtype.
+
+    Raises:
+      ValueError: if a size is negative.
+
     Example:
       >>> eye(2, 3, 1)
       Array([[0., 1., 0.],
@@ -109,6 +115,9 @@ def identity(n: int, dtype: Any = None) -> Array:
       n: the number of rows and columns.
       dtype: the dtype, float32 where not given.
 
+    Returns:
+      An array of shape ``(n, n)`` and of the given dtype.
+
     Example:
       >>> identity(2, dtype=int)
       Array([[1, 0],
@@ -125,6 +134,9 @@ def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
       M: the number of columns; as many where not given.
       k: the diagonal: the main one where 0, above it where positive.
       dtype: the dtype, float32 where not given.
+
+    Returns:
+      An array of shape ``(N, M)`` and of the given dtype.
 
     Example:
       >>> tri(2, 3)
@@ -171,6 +183,9 @@ def tril(m: Any, k: int = 0) -> Array:
       m: an array of at least two dimensions.
       k: the diagonal: the main one where 0, above it where positive.
 
+    Returns:
+      An array of the shape and dtype of ``m``.
+
     Example:
       >>> from olympus_numpy import ones
       >>> tril(ones((2, 2)))
@@ -182,7 +197,14 @@ def tril(m: Any, k: int = 0) -> Array:
 
 
 def triu(m: Any, k: int = 0) -> Array:
-    """Returns an array whose matrices have zeros below a diagonal; see `tril`.
+    """Returns an array whose matrices have zeros below a diagonal.
+
+    Args:
+      m: an array of at least two dimensions.
+      k: the diagonal: the main one where 0, above it where positive.
+
+    Returns:
+      An array of the shape and dtype of ``m``.
 
     Example:
       >>> from olympus_numpy import ones
@@ -230,6 +252,9 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
       axis1: the dimension of rows.
       axis2: the dimension of columns.
 
+    Returns:
+      An array of the dtype of ``a``, with the diagonals in its last dimension.
+
     Example:
       >>> from olympus_numpy import array
       >>> diagonal(array([[1, 2], [3, 4]]))
@@ -262,6 +287,9 @@ def diag(v: Any, k: int = 0) -> Array:
       v: a vector or a matrix.
       k: the diagonal: the main one where 0, above it where positive.
 
+    Returns:
+      An array of the dtype of ``v``: a matrix for a vector, a vector for a matrix.
+
     Example:
       >>> from olympus_numpy import array
       >>> diag(array([1, 2]))
@@ -278,6 +306,9 @@ def diagflat(v: Any, k: int = 0) -> Array:
     Args:
       v: an array.
       k: the diagonal: the main one where 0, above it where positive.
+
+    Returns:
+      An array of two dimensions and of the dtype of ``v``.
 
     Example:
       >>> from olympus_numpy import array
@@ -319,6 +350,12 @@ def trace(
       dtype: the dtype to add up in.
       out: not supported.
 
+    Returns:
+      An array without the two axes; narrow integers are widened to the default integer dtype.
+
+    Raises:
+      ValueError: if ``a`` has less than two dimensions.
+
     Example:
       >>> from olympus_numpy import array
       >>> trace(array([[1, 2], [3, 4]]))
@@ -343,6 +380,13 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
       val: a scalar, or values that are repeated as often as needed.
       wrap: not supported.
       inplace: must be False, to say that the caller knows that ``a`` is not changed.
+
+    Returns:
+      An array of the shape and dtype of ``a``.
+
+    Raises:
+      NotImplementedError: unless ``inplace`` and ``wrap`` are False.
+      ValueError: if ``a`` has less than two dimensions, or more that differ in size.
 
     Example:
       >>> from olympus_numpy import zeros
@@ -387,6 +431,12 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
       x: a vector.
       N: the number of columns; that of rows where not given.
       increasing: whether exponents increase from left to right.
+
+    Returns:
+      An array of shape ``(len(x), N)`` and of the dtype of ``x``.
+
+    Raises:
+      ValueError: if ``x`` has not one dimension, or ``N`` is negative.
 
     Example:
       >>> from olympus_numpy import array

@@ -106,6 +106,10 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
       dtype: the dtype to add up in.
       out: not supported.
 
+    Returns:
+      An array of the shape of ``a``, of one dimension if ``axis`` is not given; of ``dtype`` or
+      that of ``a``, and of the default integer dtype for booleans.
+
     Example:
       >>> from olympus_numpy import array
       >>> cumsum(array([1, 2, 3]))
@@ -115,7 +119,17 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
 
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """Returns the products of each element and all before it; see `cumsum` for the arguments.
+    """Returns the products of each element and all before it.
+
+    Args:
+      a: an array.
+      axis: the axis; where not given, the array is flattened.
+      dtype: the dtype to add up in.
+      out: not supported.
+
+    Returns:
+      An array of the shape of ``a``, of one dimension if ``axis`` is not given; of ``dtype`` or
+      that of ``a``, and of the default integer dtype for booleans.
 
     Example:
       >>> from olympus_numpy import array
@@ -126,7 +140,17 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
 
 
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """Returns cumulative sums in which NaN counts as zero; see `cumsum` for the arguments.
+    """Returns cumulative sums in which NaN counts as zero.
+
+    Args:
+      a: an array.
+      axis: the axis; where not given, the array is flattened.
+      dtype: the dtype to add up in.
+      out: not supported.
+
+    Returns:
+      An array of the shape of ``a``, of one dimension if ``axis`` is not given; of ``dtype`` or
+      that of ``a``, and of the default integer dtype for booleans.
 
     Example:
       >>> from olympus_numpy import array
@@ -137,7 +161,17 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
 
 
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """Returns cumulative products in which NaN counts as one; see `cumsum` for the arguments.
+    """Returns cumulative products in which NaN counts as one.
+
+    Args:
+      a: an array.
+      axis: the axis; where not given, the array is flattened.
+      dtype: the dtype to add up in.
+      out: not supported.
+
+    Returns:
+      An array of the shape of ``a``, of one dimension if ``axis`` is not given; of ``dtype`` or
+      that of ``a``, and of the default integer dtype for booleans.
 
     Example:
       >>> from olympus_numpy import array
@@ -163,6 +197,10 @@ def cumulative_sum(
       dtype: the dtype to add up in.
       include_initial: whether to begin with zero.
 
+    Returns:
+      An array of the shape of ``x``, one longer along the axis with ``include_initial``; narrow
+      integers are widened to the default integer dtype.
+
     Example:
       >>> from olympus_numpy import array
       >>> cumulative_sum(array([1, 2, 3]), include_initial=True)
@@ -179,7 +217,16 @@ def cumulative_prod(
     dtype: Any = None,
     include_initial: bool = False,
 ) -> Array:
-    """Returns cumulative products along an axis; see `cumulative_sum` for the arguments.
+    """Returns cumulative products along an axis.
+
+    Args:
+      x: an array; of several dimensions with ``axis`` only.
+      axis: the axis.
+      dtype: the dtype to add up in.
+      include_initial: whether to begin with zero.
+
+    Returns:
+      An array of the shape of ``x``, one longer along the axis with ``include_initial``.
 
     Example:
       >>> from olympus_numpy import array

@@ -122,6 +122,9 @@ def max(
       initial: a number that the result is not below.
       where: which elements take part; needs ``initial``.
 
+    Returns:
+      An array of the dtype of ``a`` without the axes, or with size one there.
+
     Raises:
       ValueError: where there are no elements and no ``initial``.
 
@@ -145,7 +148,18 @@ def min(
     initial: Any = None,
     where: Any = None,
 ) -> Array:
-    """Returns the smallest element along axes; NaN where one is; see `max` for the arguments.
+    """Returns the smallest element along axes; NaN where one is.
+
+    Args:
+      a: an array.
+      axis: the axis or axes; all where not given.
+      out: not supported.
+      keepdims: whether the axes are kept with size one.
+      initial: a number that the result is not below.
+      where: which elements take part; needs ``initial``.
+
+    Returns:
+      An array of the dtype of ``a`` without the axes, or with size one there.
 
     Example:
       >>> from olympus_numpy import array
@@ -180,6 +194,9 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
       axis: the axis or axes; all where not given.
       out: not supported.
       keepdims: whether the axes are kept with size one.
+
+    Returns:
+      An array of the dtype of ``a`` without the axes, or with size one there.
 
     Example:
       >>> from olympus_numpy import array
@@ -235,6 +252,10 @@ def argmax(
       out: not supported.
       keepdims: whether the axis is kept with size one.
 
+    Returns:
+      An integer array without the axis, or with size one there; without dimensions if ``axis`` is
+      not given.
+
     Example:
       >>> from olympus_numpy import array
       >>> argmax(array([[1, 5], [6, 4]]), axis=1)
@@ -250,7 +271,17 @@ def argmax(
 def argmin(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Returns the index of the smallest element along an axis; see `argmax` for the arguments.
+    """Returns the index of the smallest element along an axis.
+
+    Args:
+      a: an array.
+      axis: the axis; where not given, the index is that in the flat array.
+      out: not supported.
+      keepdims: whether the axis is kept with size one.
+
+    Returns:
+      An integer array without the axis, or with size one there; without dimensions if ``axis`` is
+      not given.
 
     Example:
       >>> from olympus_numpy import array

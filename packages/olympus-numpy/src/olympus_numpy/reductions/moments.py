@@ -78,6 +78,9 @@ def mean(
       keepdims: whether the axes are kept with size one.
       where: which elements take part.
 
+    Returns:
+      An array of a floating or complex dtype without the axes, or with size one there.
+
     Example:
       >>> from olympus_numpy import array
       >>> mean(array([[1, 2], [3, 4]]), axis=0)
@@ -202,6 +205,9 @@ def var(
       mean: the mean, where it is known, with the axes kept.
       correction: another name of ``ddof``.
 
+    Returns:
+      An array of a floating dtype without the axes, or with size one there.
+
     Example:
       >>> from olympus_numpy import array
       >>> var(array([1.0, 2.0, 3.0, 4.0]))
@@ -227,7 +233,21 @@ def std(
     mean: Any = None,
     correction: Any = None,
 ) -> Array:
-    """Returns the standard deviation of the elements along axes; see `var` for the arguments.
+    """Returns the standard deviation of the elements along axes.
+
+    Args:
+      a: an array.
+      axis: the axis or axes; all where not given.
+      dtype: the dtype to compute in; floating where not given.
+      out: not supported.
+      ddof: what is subtracted from the number of elements in the divisor.
+      keepdims: whether the axes are kept with size one.
+      where: which elements take part.
+      mean: the mean, where it is known, with the axes kept.
+      correction: another name of ``ddof``.
+
+    Returns:
+      An array of a floating dtype without the axes, or with size one there.
 
     Example:
       >>> from olympus_numpy import array
@@ -300,6 +320,10 @@ def average(
       weights: the weights, of the array's shape or of its shape along the axes.
       returned: whether to return a pair with the sum of the weights.
       keepdims: whether the axes are kept with size one.
+
+    Returns:
+      An array of a floating or complex dtype without the axes; with ``returned``, a tuple of it and
+      the sum of the weights.
 
     Example:
       >>> from olympus_numpy import array

@@ -75,7 +75,20 @@ def nansum(
     initial: Any = None,
     where: Any = None,
 ) -> Array:
-    """Returns the sum of the elements along axes, NaN counting as zero; see `sum`.
+    """Returns the sum of the elements along axes, NaN counting as zero.
+
+    Args:
+      a: an array.
+      axis: the axis or axes; all where not given.
+      dtype: the dtype to add up in.
+      out: not supported.
+      keepdims: whether the axes are kept with size one.
+      initial: a number to add.
+      where: which elements take part.
+
+    Returns:
+      An array without the axes, or with size one there; of ``dtype`` if given, and else of the
+      dtype of ``a``, narrow integers and booleans widened.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -98,7 +111,20 @@ def nanprod(
     initial: Any = None,
     where: Any = None,
 ) -> Array:
-    """Returns the product of the elements along axes, NaN counting as one; see `prod`.
+    """Returns the product of the elements along axes, NaN counting as one.
+
+    Args:
+      a: an array.
+      axis: the axis or axes; all where not given.
+      dtype: the dtype to add up in.
+      out: not supported.
+      keepdims: whether the axes are kept with size one.
+      initial: a number to add.
+      where: which elements take part.
+
+    Returns:
+      An array without the axes, or with size one there; of ``dtype`` if given, and else of the
+      dtype of ``a``, narrow integers and booleans widened.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -153,7 +179,18 @@ def nanmax(
     initial: Any = None,
     where: Any = None,
 ) -> Array:
-    """Returns the largest element along axes that is not NaN; NaN where all are; see `max`.
+    """Returns the largest element along axes that is not NaN; NaN where all are.
+
+    Args:
+      a: an array.
+      axis: the axis or axes; all where not given.
+      out: not supported.
+      keepdims: whether the axes are kept with size one.
+      initial: a number that the result is not below.
+      where: which elements take part; needs ``initial``.
+
+    Returns:
+      An array of the dtype of ``a`` without the axes, or with size one there.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -173,7 +210,18 @@ def nanmin(
     initial: Any = None,
     where: Any = None,
 ) -> Array:
-    """Returns the smallest element along axes that is not NaN; NaN where all are; see `min`.
+    """Returns the smallest element along axes that is not NaN; NaN where all are.
+
+    Args:
+      a: an array.
+      axis: the axis or axes; all where not given.
+      out: not supported.
+      keepdims: whether the axes are kept with size one.
+      initial: a number that the result is not below.
+      where: which elements take part; needs ``initial``.
+
+    Returns:
+      An array of the dtype of ``a`` without the axes, or with size one there.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -211,7 +259,16 @@ _nanargmin = compiled(_nanargmin_of, ("axis", "keepdims"), name="_nanargmin")
 def nanargmax(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Returns the index of the largest element that is not NaN; -1 where all are; see `argmax`.
+    """Returns the index of the largest element that is not NaN; -1 where all are.
+
+    Args:
+      a: an array.
+      axis: the axis; where not given, the index is that in the flat array.
+      out: not supported.
+      keepdims: whether the axis is kept with size one.
+
+    Returns:
+      An integer array without the axis, or with size one there; -1 for slices of NaN alone.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -227,7 +284,16 @@ def nanargmax(
 def nanargmin(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Returns the index of the smallest element that is not NaN; -1 where all are; see `argmin`.
+    """Returns the index of the smallest element that is not NaN; -1 where all are.
+
+    Args:
+      a: an array.
+      axis: the axis; where not given, the index is that in the flat array.
+      out: not supported.
+      keepdims: whether the axis is kept with size one.
+
+    Returns:
+      An integer array without the axis, or with size one there; -1 for slices of NaN alone.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -269,7 +335,18 @@ def nanmean(
     keepdims: bool = False,
     where: Any = None,
 ) -> Array:
-    """Returns the mean of the elements along axes that are not NaN; see `mean`.
+    """Returns the mean of the elements along axes that are not NaN.
+
+    Args:
+      a: an array.
+      axis: the axis or axes; all where not given.
+      dtype: the dtype to compute in; floating where not given.
+      out: not supported.
+      keepdims: whether the axes are kept with size one.
+      where: which elements take part.
+
+    Returns:
+      An array of a floating or complex dtype without the axes, or with size one there.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -327,7 +404,20 @@ def nanvar(
     where: Any = None,
     mean: Any = None,
 ) -> Array:
-    """Returns the variance of the elements along axes that are not NaN; see `var`.
+    """Returns the variance of the elements along axes that are not NaN.
+
+    Args:
+      a: an array.
+      axis: the axis or axes; all where not given.
+      dtype: the dtype to compute in; floating where not given.
+      out: not supported.
+      ddof: what is subtracted from the number of elements in the divisor.
+      keepdims: whether the axes are kept with size one.
+      where: which elements take part.
+      mean: the mean, where it is known, with the axes kept.
+
+    Returns:
+      An array of a floating dtype without the axes, or with size one there.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -367,7 +457,20 @@ def nanstd(
     where: Any = None,
     mean: Any = None,
 ) -> Array:
-    """Returns the standard deviation of the elements along axes that are not NaN; see `std`.
+    """Returns the standard deviation of the elements along axes that are not NaN.
+
+    Args:
+      a: an array.
+      axis: the axis or axes; all where not given.
+      dtype: the dtype to compute in; floating where not given.
+      out: not supported.
+      ddof: what is subtracted from the number of elements in the divisor.
+      keepdims: whether the axes are kept with size one.
+      where: which elements take part.
+      mean: the mean, where it is known, with the axes kept.
+
+    Returns:
+      An array of a floating dtype without the axes, or with size one there.
 
     Example:
       >>> from olympus_numpy import array, nan

@@ -158,6 +158,10 @@ def sum(
       where: which elements take part.
       promote_integers: whether integers narrower than the default are widened to it.
 
+    Returns:
+      An array without the axes, or with size one there; of ``dtype`` if given, and else of the
+      dtype of ``a``, narrow integers and booleans widened.
+
     Example:
       >>> from olympus_numpy import array
       >>> sum(array([[1, 2], [3, 4]]), axis=0)
@@ -182,7 +186,21 @@ def prod(
     where: Any = None,
     promote_integers: bool = True,
 ) -> Array:
-    """Returns the product of the elements along axes; see `sum` for the arguments.
+    """Returns the product of the elements along axes.
+
+    Args:
+      a: an array.
+      axis: the axis or axes; all where not given.
+      dtype: the dtype to add up in.
+      out: not supported.
+      keepdims: whether the axes are kept with size one.
+      initial: a number to add.
+      where: which elements take part.
+      promote_integers: whether integers narrower than the default are widened to it.
+
+    Returns:
+      An array without the axes, or with size one there; of ``dtype`` if given, and else of the
+      dtype of ``a``, narrow integers and booleans widened.
 
     Example:
       >>> from olympus_numpy import array

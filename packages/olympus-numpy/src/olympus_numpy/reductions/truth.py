@@ -84,6 +84,9 @@ def all(
       keepdims: whether the axes are kept with size one.
       where: which elements take part.
 
+    Returns:
+      A boolean array without the axes, or with size one there.
+
     Example:
       >>> from olympus_numpy import array
       >>> all(array([[1, 0], [2, 3]]), axis=1)
@@ -97,7 +100,17 @@ def all(
 def any(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Array:
-    """Returns whether some element along axes is true, or not zero; see `all` for the arguments.
+    """Returns whether some element along axes is true, or not zero.
+
+    Args:
+      a: an array.
+      axis: the axis or axes; all where not given.
+      out: not supported.
+      keepdims: whether the axes are kept with size one.
+      where: which elements take part.
+
+    Returns:
+      A boolean array without the axes, or with size one there.
 
     Example:
       >>> from olympus_numpy import array
@@ -125,6 +138,9 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
       a: an array.
       axis: the axis or axes; all where not given.
       keepdims: whether the axes are kept with size one.
+
+    Returns:
+      An integer array without the axes, or with size one there.
 
     Example:
       >>> from olympus_numpy import array
