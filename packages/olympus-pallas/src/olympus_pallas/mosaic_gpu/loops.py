@@ -13,6 +13,8 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.programs.tracing import current
 
+from ..operations.control import unraveled
+
 __all__ = ["NDLoopInfo", "find_swizzle", "nd_loop", "planar_snake"]
 
 
@@ -66,9 +68,9 @@ def nd_loop(
 
     def place_of(number: Any) -> tuple[Any, ...]:
         if tiling is None:
-            return _unraveled(number, sizes)
+            return unraveled(number, sizes)
         counts = tuple(s // t for s, t in zip(sizes, tiling, strict=True))
-        place = _unraveled(number, (*counts, *tiling))
+        place = unraveled(number, (*counts, *tiling))
         outer, inner = place[: len(sizes)], place[len(sizes) :]
         return tuple(o * t + i for o, t, i in zip(outer, tiling, inner, strict=True))
 
@@ -93,14 +95,6 @@ def nd_loop(
         return lax.fori_loop(np.int32(0), count, step, init_carry)
 
     return run
-
-
-def _unraveled(number: Any, sizes: Sequence[int]) -> tuple[Any, ...]:
-    place: list[Any] = []
-    for size in reversed(sizes[1:]):
-        place.append(lax.rem(number, np.int32(size)))
-        number = lax.div(number, np.int32(size))
-    return (number, *reversed(place)) if sizes else ()
 
 
 def planar_snake(

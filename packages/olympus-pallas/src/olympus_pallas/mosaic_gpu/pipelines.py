@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +16,8 @@ from olympus_ir.trees import pytrees
 
 from ..grids.block_dims import Squeezed
 from ..grids.block_specs import BlockSpec
-from ..operations.control import when
+from ..operations.control import unraveled, when
 from ..operations.scoped import run_scoped
-from .loops import _unraveled
 from .primitives import (
     barrier_arrive,
     barrier_wait,
@@ -73,12 +73,272 @@ def _flat(specs: Any) -> list[BlockSpec]:
     return pytrees.tree_leaves(specs, is_leaf=lambda spec: isinstance(spec, BlockSpec))
 
 
-def _operands(refs: Sequence[Any], specs: Sequence[BlockSpec], steps: int) -> list[_Operand]:
-    if len(refs) != len(specs):
-        raise ValueError(
-            f"the pipeline has {len(specs)} specifications, but was given {len(refs)} references"
+class _Pipeline:
+    """Pipeline over a grid, whose blocks are copied to shared memory and back.
+
+    Attributes:
+      body: the function that runs in each step.
+      grid: the number of steps along each axis.
+      num_inputs: how many operands are inputs; the others are outputs.
+      specs: the block specifications of all operands.
+      steps: the number of steps.
+      slots: the number of buffers that each operand has.
+    """
+
+    def __init__(
+        self,
+        body: Callable[..., Any],
+        grid: Sequence[Any],
+        in_specs: Any,
+        out_specs: Any,
+        max_concurrent_steps: int,
+    ) -> None:
+        inputs, outputs = _flat(in_specs), _flat(out_specs)
+        self.body = body
+        self.grid = grid
+        self.num_inputs = len(inputs)
+        self.specs = [*inputs, *outputs]
+        self.steps = math.prod(grid)
+        self.slots = max(min(max_concurrent_steps, self.steps), 1)
+
+    def operands(self, refs: Sequence[Any]) -> list[_Operand]:
+        """Returns the operands that references are.
+
+        Raises:
+          ValueError: there are not as many references as specifications.
+        """
+        if len(refs) != len(self.specs):
+            raise ValueError(
+                f"the pipeline has {len(self.specs)} specifications, but was given {len(refs)} "
+                "references"
+            )
+        return [_Operand(ref, spec, self.slots) for ref, spec in zip(refs, self.specs, strict=True)]
+
+    def slot(self, step: Any) -> Any:
+        """Returns the buffer that a step uses."""
+        return lax.rem(step, np.int32(self.slots))
+
+    def place(self, step: Any) -> Any:
+        """Returns the place of a step in the grid."""
+        return unraveled(step, self.grid)
+
+    def loop(self, step: Callable[[Any, Any], Any], carry: Any = None) -> Any:
+        """Runs a function of the step's number and the carry for all steps."""
+        return lax.fori_loop(np.int32(0), np.int32(self.steps), step, carry)
+
+
+class _Window(NamedTuple):
+    """Operand of a pipeline with its buffers in shared memory; None where it has none."""
+
+    operand: _Operand
+    buffers: Any
+
+    def view(self, place: Sequence[Any], slot: Any) -> Any:
+        """Returns the reference to the block of a place, which the body takes."""
+        return self.operand.part(place) if self.buffers is None else self.buffers.at[slot]
+
+    def copy_in(self, place: Sequence[Any], slot: Any, barriers: Any) -> None:
+        """Starts the copy of a block to shared memory; a barrier waits for it."""
+        copy_gmem_to_smem(self.operand.part(place), self.buffers.at[slot], barriers.at[slot])
+
+    def copy_out(self, place: Sequence[Any], slot: Any, **options: Any) -> None:
+        """Starts the copy of a block from shared memory."""
+        copy_smem_to_gmem(self.buffers.at[slot], self.operand.part(place), **options)
+
+
+class _UniformPipeline(_Pipeline):
+    """Pipeline in which every thread copies and computes."""
+
+    def __init__(self, *args: Any, init_carry: Any) -> None:
+        super().__init__(*args)
+        self.init_carry = init_carry
+
+    def __call__(self, *refs: Any) -> Any:
+        operands = self.operands(refs)
+        if not self.steps:
+            return self.init_carry
+        buffered = [operand for operand in operands if not operand.is_direct]
+        num_copies = sum(not operand.is_direct for operand in operands[: self.num_inputs])
+        barriers = []
+        if num_copies:
+            barriers = [Barrier(num_arrivals=num_copies, num_barriers=self.slots)]
+
+        def run(*made: Any) -> Any:
+            buffers = iter(made)
+            windows = [
+                _Window(operand, None if operand.is_direct else next(buffers))
+                for operand in operands
+            ]
+            return self._run(windows, next(buffers, None))
+
+        return run_scoped(run, *(operand.buffer for operand in buffered), *barriers)
+
+    def _run(self, windows: Sequence[_Window], barriers: Any) -> Any:
+        copied_in = [w for w in windows[: self.num_inputs] if w.buffers is not None]
+        copied_out = [w for w in windows[self.num_inputs :] if w.buffers is not None]
+
+        def fetch(step: Any, slot: Any) -> None:
+            place = self.place(step)
+            for window in copied_in:
+                window.copy_in(place, slot, barriers)
+
+        def run_step(step: Any, carry: Any) -> Any:
+            slot = self.slot(step)
+            place = self.place(step)
+            if copied_in:
+                barrier_wait(barriers.at[slot])
+            if copied_out:
+                # The last copies from the buffers of this slot have completed.
+                wait_smem_to_gmem(self.slots - 1)
+            views = [window.view(place, slot) for window in windows]
+            result = self.body(place, *views, *(() if self.init_carry is None else (carry,)))
+            _store(copied_out, place, slot)
+            following = lax.add(step, np.int32(self.slots))
+            when(lax.lt(following, np.int32(self.steps)))(lambda: fetch(following, slot))
+            return None if self.init_carry is None else result
+
+        for first in range(self.slots):
+            fetch(np.int32(first), np.int32(first))
+        last = self.loop(run_step, self.init_carry)
+        if copied_out:
+            wait_smem_to_gmem(0)
+        return last
+
+
+def _store(windows: Sequence[_Window], place: Sequence[Any], slot: Any) -> None:
+    """Starts the copies of a step's results, as one group."""
+    if windows:
+        commit_smem()
+    for window in windows:
+        window.copy_out(place, slot, commit_group=window is windows[-1])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Warpgroups:
+    """Threads of a warp-specialized pipeline.
+
+    Attributes:
+      axis: the axis of the threads.
+      num_compute: how many of them compute.
+      memory_thread: the number of the thread that copies.
+      memory_registers: how many registers it keeps.
+      manual_consumed_barriers: whether the body arrives at the barriers of the inputs.
+      compute_context: the function around the loop of the computing threads, or None.
+    """
+
+    axis: str
+    num_compute: int
+    memory_thread: int
+    memory_registers: int
+    manual_consumed_barriers: bool
+    compute_context: Callable[..., Any] | None
+
+
+class _Barriers(NamedTuple):
+    """Barriers of a warp-specialized pipeline.
+
+    Attributes:
+      ready: the inputs of a step have arrived; one barrier a slot.
+      done: all threads have written their results; the results have been copied.
+      consumed: all threads have read the inputs; one array of barriers, or one an input.
+    """
+
+    ready: Any
+    done: Any
+    consumed: Sequence[Any]
+
+
+class _WarpSpecializedPipeline(_Pipeline):
+    """Pipeline in which one thread copies, and the others compute."""
+
+    def __init__(self, *args: Any, warpgroups: _Warpgroups) -> None:
+        super().__init__(*args)
+        self.warpgroups = warpgroups
+
+    def __call__(self, *refs: Any) -> None:
+        operands = self.operands(refs)
+        if not self.steps:
+            return
+        num_inputs = max(self.num_inputs, 1)
+        num_compute = self.warpgroups.num_compute
+        num_consumed = num_inputs if self.warpgroups.manual_consumed_barriers else 1
+        ready = Barrier(num_arrivals=num_inputs, num_barriers=self.slots)
+        done = Barrier(num_arrivals=num_compute, num_barriers=2)
+        consumed = [Barrier(num_arrivals=num_compute, num_barriers=self.slots)] * num_consumed
+
+        def run(buffers: Sequence[Any], *made: Any) -> None:
+            windows = list(map(_Window, operands, buffers))
+            self._run_threads(windows, _Barriers(*made))
+
+        buffers = [operand.buffer for operand in operands]
+        run_scoped(run, buffers, ready, done, consumed, collective_axes=self.warpgroups.axis)
+
+    def _run_threads(self, windows: Sequence[_Window], barriers: _Barriers) -> None:
+        memory_thread = self.warpgroups.memory_thread
+        number = lax.axis_index(self.warpgroups.axis)
+        # The first of the computing threads copies the results.
+        first = np.int32(1 if memory_thread == 0 else 0)
+        lax.cond(
+            lax.eq(number, np.int32(memory_thread)),
+            lambda: self._copy_inputs(windows[: self.num_inputs], barriers),
+            lambda: self._compute(windows, barriers, lax.eq(number, first)),
         )
-    return [_Operand(ref, spec, steps) for ref, spec in zip(refs, specs, strict=True)]
+
+    def _copy_inputs(self, inputs: Sequence[_Window], barriers: _Barriers) -> None:
+        set_max_registers(self.warpgroups.memory_registers, action="decrease")
+
+        def copy_step(step: Any, carry: Any) -> None:
+            slot = self.slot(step)
+
+            @when(lax.ge(step, np.int32(self.slots)))
+            def _() -> None:
+                for barrier in barriers.consumed:
+                    barrier_wait(barrier.at[slot])
+
+            place = self.place(step)
+            for window in inputs:
+                window.copy_in(place, slot, barriers.ready)
+            if not inputs:
+                barrier_arrive(barriers.ready.at[slot])
+
+        self.loop(copy_step)
+
+    def _compute(self, windows: Sequence[_Window], barriers: _Barriers, is_first: Any) -> None:
+        manual = self.warpgroups.manual_consumed_barriers
+        outputs = windows[self.num_inputs :]
+
+        def compute_step(step: Any, carry: Any) -> Any:
+            slot = self.slot(step)
+            place = self.place(step)
+            barrier_wait(barriers.ready.at[slot])
+            views = [window.buffers.at[slot] for window in windows]
+            consumed = [barrier.at[slot] for barrier in barriers.consumed] if manual else []
+            result = self.body(place, *views, *consumed, *([] if carry is None else [carry]))
+            if outputs:
+                self._store_together(outputs, place, slot, barriers.done, is_first)
+            if not manual:
+                barrier_arrive(barriers.consumed[0].at[slot])
+            return result
+
+        context = self.warpgroups.compute_context or (lambda run: run())
+        context(lambda carry=None: self.loop(compute_step, carry))
+
+    def _store_together(
+        self, outputs: Sequence[_Window], place: Any, slot: Any, done: Any, is_first: Any
+    ) -> None:
+        """Copies the results that the threads have computed; the first thread copies."""
+        commit_smem()
+        barrier_arrive(done.at[0])
+        barrier_wait(done.at[0])
+
+        @when(is_first)
+        def _() -> None:
+            for window in outputs:
+                window.copy_out(place, slot)
+            wait_smem_to_gmem(0)
+
+        barrier_arrive(done.at[1])
+        barrier_wait(done.at[1])
 
 
 def emit_pipeline(
@@ -119,69 +379,9 @@ def emit_pipeline(
       >>> plgpu.kernel(kernel, ShapeDtypeStruct((4,), "int32"), interpret=True)(np.arange(4))
       Array([0, 2, 4, 6], dtype=int32)
     """
-    ins, outs = _flat(in_specs), _flat(out_specs)
-    steps = math.prod(grid)
-    slots = max(min(max_concurrent_steps, steps), 1)
-
-    def pipeline(*refs: Any) -> Any:
-        operands = _operands(refs, [*ins, *outs], slots)
-        moved = [operand for operand in operands[: len(ins)] if not operand.is_direct]
-        results = [operand for operand in operands[len(ins) :] if not operand.is_direct]
-        if not steps:
-            return init_carry
-        barriers = [Barrier(num_arrivals=len(moved), num_barriers=slots)] if moved else []
-        buffers = [operand.buffer for operand in (*moved, *results)]
-        return run_scoped(lambda *made: loop(operands, moved, results, made), *buffers, *barriers)
-
-    def loop(
-        operands: Sequence[_Operand],
-        moved: Sequence[_Operand],
-        results: Sequence[_Operand],
-        made: Sequence[Any],
-    ) -> Any:
-        buffers = dict(zip(map(id, (*moved, *results)), made, strict=False))
-
-        def fetch(step: Any, slot: Any) -> None:
-            place = _unraveled(step, grid)
-            for operand in moved:
-                buffer = buffers[id(operand)].at[slot]
-                copy_gmem_to_smem(operand.part(place), buffer, made[-1].at[slot])
-
-        for first in range(slots):
-            fetch(np.int32(first), np.int32(first))
-
-        def step(number: Any, carry: Any) -> Any:
-            slot = lax.rem(number, np.int32(slots))
-            place = _unraveled(number, grid)
-            if moved:
-                barrier_wait(made[-1].at[slot])
-            if results:
-                # The buffers' last copies have gone.
-                wait_smem_to_gmem(slots - 1)
-            seen = [
-                operand.part(place) if operand.is_direct else buffers[id(operand)].at[slot]
-                for operand in operands
-            ]
-            given = () if init_carry is None else (carry,)
-            after = body(place, *seen, *given)
-            if results:
-                commit_smem()
-                for position, operand in enumerate(results):
-                    copy_smem_to_gmem(
-                        buffers[id(operand)].at[slot],
-                        operand.part(place),
-                        commit_group=position == len(results) - 1,
-                    )
-            following = lax.add(number, np.int32(slots))
-            when(lax.lt(following, np.int32(steps)))(lambda: fetch(following, slot))
-            return None if init_carry is None else after
-
-        last = lax.fori_loop(np.int32(0), np.int32(steps), step, init_carry)
-        if results:
-            wait_smem_to_gmem(0)
-        return last
-
-    return pipeline
+    return _UniformPipeline(
+        body, grid, in_specs, out_specs, max_concurrent_steps, init_carry=init_carry
+    )
 
 
 def emit_pipeline_warp_specialized(
@@ -227,107 +427,17 @@ def emit_pipeline_warp_specialized(
         is given.
     """
     if pipeline_state is not None:
-        raise ValueError("pipelines that go over into one another are not known here")
-    ins, outs = _flat(in_specs), _flat(out_specs)
-    steps = math.prod(grid)
-    slots = max(min(max_concurrent_steps, steps), 1)
-    memory_thread = num_compute_wgs if memory_thread_idx is None else memory_thread_idx
-
-    def pipeline(*refs: Any) -> None:
-        operands = _operands(refs, [*ins, *outs], slots)
-        if not steps:
-            return
-        count = len(ins)
-        consumers = max(count, 1) if manual_consumed_barriers else 1
-        buffers = [operand.buffer for operand in operands]
-        ready = Barrier(num_arrivals=max(count, 1), num_barriers=slots)
-        consumed = [
-            Barrier(num_arrivals=num_compute_wgs, num_barriers=slots) for _ in range(consumers)
-        ]
-        done = Barrier(num_arrivals=num_compute_wgs, num_barriers=2)
-        run_scoped(
-            lambda *made: threads(operands, made[: len(operands)], made[len(operands) :]),
-            *buffers,
-            ready,
-            done,
-            *consumed,
-            collective_axes=wg_axis,
+        raise ValueError(
+            "`pipeline_state` must be None: a pipeline does not continue another one here"
         )
-
-    def threads(operands: Sequence[_Operand], buffers: Sequence[Any], made: Sequence[Any]) -> None:
-        ready, done, *consumed = made
-        number = lax.axis_index(wg_axis)
-        is_memory = lax.eq(number, np.int32(memory_thread))
-        # Among those that compute, the first copies results.
-        first = np.int32(1 if memory_thread == 0 else 0)
-        lax.cond(
-            is_memory,
-            lambda: copying(operands, buffers, ready, consumed),
-            lambda: computing(operands, buffers, ready, done, consumed, lax.eq(number, first)),
-        )
-
-    def copying(
-        operands: Sequence[_Operand], buffers: Sequence[Any], ready: Any, consumed: Sequence[Any]
-    ) -> None:
-        set_max_registers(memory_registers, action="decrease")
-
-        def step(number: Any, carry: Any) -> None:
-            slot = lax.rem(number, np.int32(slots))
-
-            @when(lax.ge(number, np.int32(slots)))
-            def _() -> None:
-                for barrier in consumed:
-                    barrier_wait(barrier.at[slot])
-
-            place = _unraveled(number, grid)
-            for operand, buffer in zip(operands[: len(ins)], buffers, strict=False):
-                copy_gmem_to_smem(operand.part(place), buffer.at[slot], ready.at[slot])
-            if not ins:
-                barrier_arrive(ready.at[slot])
-
-        lax.fori_loop(np.int32(0), np.int32(steps), step, None)
-
-    def computing(
-        operands: Sequence[_Operand],
-        buffers: Sequence[Any],
-        ready: Any,
-        done: Any,
-        consumed: Sequence[Any],
-        is_first: Any,
-    ) -> None:
-        def step(number: Any, carry: Any) -> Any:
-            slot = lax.rem(number, np.int32(slots))
-            place = _unraveled(number, grid)
-            barrier_wait(ready.at[slot])
-            seen = [buffer.at[slot] for buffer in buffers]
-            more = [barrier.at[slot] for barrier in consumed] if manual_consumed_barriers else []
-            given = [] if carry is None else [carry]
-            after = body(place, *seen, *more, *given)
-            if outs:
-                commit_smem()
-                barrier_arrive(done.at[0])
-                barrier_wait(done.at[0])
-
-                @when(is_first)
-                def _() -> None:
-                    for operand, buffer in zip(
-                        operands[len(ins) :], buffers[len(ins) :], strict=True
-                    ):
-                        copy_smem_to_gmem(buffer.at[slot], operand.part(place))
-                    wait_smem_to_gmem(0)
-
-                barrier_arrive(done.at[1])
-                barrier_wait(done.at[1])
-            if not manual_consumed_barriers:
-                barrier_arrive(consumed[0].at[slot])
-            return after
-
-        def run(carry: Any = None) -> Any:
-            return lax.fori_loop(np.int32(0), np.int32(steps), step, carry)
-
-        if compute_context is None:
-            run()
-        else:
-            compute_context(run)
-
-    return pipeline
+    warpgroups = _Warpgroups(
+        axis=wg_axis,
+        num_compute=num_compute_wgs,
+        memory_thread=num_compute_wgs if memory_thread_idx is None else memory_thread_idx,
+        memory_registers=memory_registers,
+        manual_consumed_barriers=manual_consumed_barriers,
+        compute_context=compute_context,
+    )
+    return _WarpSpecializedPipeline(
+        body, grid, in_specs, out_specs, max_concurrent_steps, warpgroups=warpgroups
+    )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from olympus_ir import lax
 
 from ..grids.sizes import cdiv
 
-__all__ = ["loop", "when"]
+__all__ = ["loop", "unraveled", "when"]
 
 
 def when(condition: Any, /) -> Callable[[Callable[[], Any]], None]:
@@ -96,3 +96,17 @@ def loop(
         return lax.fori_loop(0, cdiv(upper - lower, step), one, init_carry, unroll=unroll)
 
     return run_loop
+
+
+def unraveled(number: Any, sizes: Sequence[int]) -> tuple[Any, ...]:
+    """Returns the indices of an element of an array from its number in row-major order.
+
+    Args:
+      number: the number, an int32 scalar.
+      sizes: the array's shape.
+    """
+    place: list[Any] = []
+    for size in reversed(sizes[1:]):
+        place.append(lax.rem(number, np.int32(size)))
+        number = lax.div(number, np.int32(size))
+    return (number, *reversed(place)) if sizes else ()

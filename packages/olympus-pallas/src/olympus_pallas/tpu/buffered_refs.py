@@ -21,7 +21,7 @@ from ..memory.spaces import MemorySpace, SemaphoreType, TpuMemorySpace
 from ..operations.transfers import make_async_copy
 from .info import Tiling
 
-__all__ = ["BufferType", "BufferedRef", "BufferedRefBase"]
+__all__ = ["BufferType", "BufferedRef", "BufferedRefBase", "as_int32"]
 
 _INT32 = np.dtype(np.int32)
 
@@ -135,8 +135,8 @@ class BufferedRefBase:
                     f"the blocks of a pipeline must cover arrays evenly, got blocks of shape "
                     f"{tuple(dims)} of an array of shape {shape}; pad the array."
                 )
-            start = index if isinstance(dim, Element) else _number(index) * size
-            parts.append(ds(_number(start), size))
+            start = index if isinstance(dim, Element) else as_int32(index) * size
+            parts.append(ds(as_int32(start), size))
         return tuple(parts)
 
     def bind_existing_ref(self, window_ref: Any, indices: Any) -> Any:
@@ -172,7 +172,8 @@ class BufferedRefBase:
         return self
 
 
-def _number(value: Any) -> Any:
+def as_int32(value: Any) -> Any:
+    """Returns an integer, or an integer scalar, as a 32-bit scalar."""
     return np.int32(value) if isinstance(value, int) else lax.convert_element_type(value, _INT32)
 
 
@@ -465,7 +466,7 @@ class BufferedRef(BufferedRefBase):
         block = self.compute_index(*grid_indices)
         block = tuple(block) if isinstance(block, tuple | list) else (block,)
         return tuple(
-            ds(_number(index) * _size(dim), _size(dim))
+            ds(as_int32(index) * _size(dim), _size(dim))
             for index, dim in zip(block, self.block_shape or (), strict=True)
         )
 

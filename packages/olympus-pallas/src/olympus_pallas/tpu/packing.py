@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -250,10 +251,27 @@ def einshape(equation: str, x: Any, assert_is_tile_preserving: bool = False, **s
             f"Equation LHS has {len(left)} groups but input has {len(shape)} dims. LHS: {left}, "
             f"Input shape: {shape}"
         )
+    known = _letter_sizes(left, shape, sizes)
+    names = [name for group in left for name in group]
+    wanted = [name for group in right for name in group]
+    _check_letters(equation, names, wanted)
+    if assert_is_tile_preserving:
+        _check_tiles(equation, left, right, known, _bits(get_aval(x).dtype))
+    x = lax.reshape(x, tuple(known[name] for name in names))
+    order = tuple(names.index(name) for name in wanted)
+    if order != tuple(range(len(order))):
+        x = lax.transpose(x, order)
+    return lax.reshape(x, tuple(math.prod(known[name] for name in group) for group in right))
+
+
+def _letter_sizes(
+    left: list[list[str]], shape: tuple[int, ...], sizes: dict[str, int]
+) -> dict[str, int]:
+    """Returns the size of each letter, from those given and those that the shape determines."""
     known = dict(sizes)
     for group, size in zip(left, shape, strict=True):
         unknown = [name for name in group if name not in known]
-        product = int(np.prod([known[name] for name in group if name in known], dtype=np.int64))
+        product = math.prod(known[name] for name in group if name in known)
         if len(unknown) > 1:
             raise ValueError(
                 f"Ambiguous split for {group} with size {size}. Unknowns: {unknown}. Provide sizes "
@@ -263,8 +281,11 @@ def einshape(equation: str, x: Any, assert_is_tile_preserving: bool = False, **s
             raise ValueError(f"Cannot split size {size} with known sizes {product}")
         for name in unknown:
             known[name] = size // product
-    names = [name for group in left for name in group]
-    wanted = [name for group in right for name in group]
+    return known
+
+
+def _check_letters(equation: str, names: list[str], wanted: list[str]) -> None:
+    """Checks that the same letters stand on both sides of an equation, each once."""
     for name in wanted:
         if name not in names:
             raise ValueError(f"Unknown dimension {name} in RHS")
@@ -272,16 +293,6 @@ def einshape(equation: str, x: Any, assert_is_tile_preserving: bool = False, **s
         raise ValueError(
             f"each dimension stands once on each side of an equation, got {equation!r}"
         )
-    result_shape = tuple(
-        int(np.prod([known[name] for name in group], dtype=np.int64)) for group in right
-    )
-    if assert_is_tile_preserving:
-        _check_tiles(equation, left, right, known, _bits(get_aval(x).dtype))
-    x = lax.reshape(x, tuple(known[name] for name in names))
-    order = tuple(names.index(name) for name in wanted)
-    if order != tuple(range(len(order))):
-        x = lax.transpose(x, order)
-    return lax.reshape(x, result_shape)
 
 
 def _check_tiles(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,10 +20,10 @@ from olympus_ir.references.indexing import ds
 from ..grids.block_dims import Blocked, Squeezed
 from ..grids.block_specs import BlockSpec
 from ..grids.program_ids import inside_grid
-from ..operations.control import when
+from ..operations.control import unraveled, when
 from ..operations.scoped import run_scoped
-from ..operations.transfers import make_async_copy
-from .buffered_refs import BufferedRef, BufferType
+from ..operations.transfers import AsyncCopy, make_async_copy
+from .buffered_refs import BufferedRef, BufferType, as_int32
 
 __all__ = ["emit_pipeline", "emit_pipeline_with_allocations"]
 
@@ -31,7 +31,7 @@ _INT32 = np.dtype(np.int32)
 
 
 class _Operand:
-    """One operand of a pipeline: the array, its blocks, and two buffers."""
+    """Operand of a pipeline: an array in the large memory, and its blocks."""
 
     def __init__(self, ref: Any, spec: BlockSpec, origin: str) -> None:
         shape: Any = ref.shape if spec.block_shape is None else spec.block_shape
@@ -41,8 +41,8 @@ class _Operand:
                 f"dimensions as the array shape {ref.shape}."
             )
         self.ref = ref
+        self.spec = spec
         self.shape = tuple(shape)
-        self.origin = origin
         self.squeezed = tuple(dim is None or isinstance(dim, Squeezed) for dim in shape)
         self.sizes = tuple(map(_size, shape))
         for size, whole in zip(self.sizes, ref.shape, strict=True):
@@ -53,32 +53,157 @@ class _Operand:
                 )
         self.index_map = spec.index_map or (lambda *place: (0,) * len(shape))
 
-    def allocation(self, spec: BlockSpec, kind: BufferType) -> BufferedRef:
-        """The buffers and semaphores that it needs."""
-        spec = spec.replace(block_shape=self.shape, memory_space=None)
+    def allocation(self, kind: BufferType) -> BufferedRef:
+        """Returns the description of two buffers with their semaphores."""
+        spec = self.spec.replace(block_shape=self.shape, memory_space=None)
         return BufferedRef.create(spec, self.ref.dtype, kind, 2)
 
-    def block(self, place: Sequence[Any]) -> tuple[Any, ...]:
-        """Which block a step sees."""
+    def block_index(self, place: Sequence[Any]) -> tuple[Any, ...]:
+        """Returns the index of the block that belongs to a place in the grid."""
         block = self.index_map(*place)
         return tuple(block) if isinstance(block, tuple | list) else (block,)
 
-    def differs(self, here: Sequence[Any], there: Sequence[Any]) -> Any:
-        """Whether two steps see different blocks."""
+    def changes_between(self, here: Sequence[Any], there: Sequence[Any]) -> Any:
+        """Returns a boolean scalar: whether two places in the grid have different blocks."""
         result: Any = np.bool_(False)
-        for one, other in zip(self.block(here), self.block(there), strict=True):
-            result = lax.bitwise_or(result, lax.ne(_number(one), _number(other)))
+        for left, right in zip(self.block_index(here), self.block_index(there), strict=True):
+            result = lax.bitwise_or(result, lax.ne(as_int32(left), as_int32(right)))
         return result
 
-    def part(self, place: Sequence[Any]) -> Any:
-        """The block in the array."""
-        starts = [_number(b) * size for b, size in zip(self.block(place), self.sizes, strict=True)]
+    def block_ref(self, place: Sequence[Any]) -> Any:
+        """Returns a reference to the block in the array."""
+        starts = [
+            as_int32(index) * size
+            for index, size in zip(self.block_index(place), self.sizes, strict=True)
+        ]
         return self.ref.at[tuple(ds(s, n) for s, n in zip(starts, self.sizes, strict=True))]
 
-    def seen(self, buffer: Any, slot: Any) -> Any:
-        """What the body is given of a buffer."""
-        index = [0 if squeezed else slice(None) for squeezed in self.squeezed]
-        return buffer.at[(slot, *index)]
+
+class _Step(NamedTuple):
+    """One step of a pipeline.
+
+    Attributes:
+      here: the place of the step in the grid.
+      after: the place of the next step.
+      before: the place of the previous step.
+      is_first: whether it is the first step, a boolean scalar.
+      is_last: whether it is the last step.
+    """
+
+    here: tuple[Any, ...]
+    after: tuple[Any, ...]
+    before: tuple[Any, ...]
+    is_first: Any
+    is_last: Any
+
+
+class _Visit(NamedTuple):
+    """The block of one operand in one step.
+
+    Attributes:
+      step: the step.
+      number: how many blocks of the operand the pipeline has left before this one.
+      slot: the buffer that holds the block.
+      enters: whether the previous step had another block, a boolean scalar.
+      leaves: whether the next step has another block.
+    """
+
+    step: _Step
+    number: Any
+    slot: Any
+    enters: Any
+    leaves: Any
+
+
+class _Window:
+    """The two buffers of an operand in vector memory."""
+
+    def __init__(self, operand: _Operand, made: BufferedRef) -> None:
+        self.operand = operand
+        self.buffers = made.window_ref
+        self.semaphores = made.sem_recvs if made.is_input else made.sem_sends
+
+    def visit(self, step: _Step, number: Any) -> _Visit:
+        """Returns what a step does with the operand, of which ``number`` blocks have been left."""
+        slot = lax.rem(number, np.int32(2))
+        leaves = lax.bitwise_or(step.is_last, self.operand.changes_between(step.here, step.after))
+        enters = lax.bitwise_or(step.is_first, self.operand.changes_between(step.here, step.before))
+        return _Visit(step, number, slot, enters, leaves)
+
+    def view(self, slot: Any) -> Any:
+        """Returns the reference that the body takes."""
+        index = [0 if squeezed else slice(None) for squeezed in self.operand.squeezed]
+        return self.buffers.at[(slot, *index)]
+
+    def start(self, place: Sequence[Any]) -> None:
+        """Acts before the first step."""
+
+    def prepare(self, visit: _Visit) -> None:
+        """Acts in a step before the body."""
+
+    def finish(self, visit: _Visit) -> None:
+        """Acts in a step after the body."""
+
+    def drain(self, count: Any, place: Sequence[Any]) -> None:
+        """Acts after the last step, when ``count`` blocks have been left."""
+
+
+class _InputWindow(_Window):
+    """Buffers of an input: the next block arrives while the body works on this one."""
+
+    def start(self, place: Sequence[Any]) -> None:
+        self._copy(np.int32(0), place).start()
+
+    def prepare(self, visit: _Visit) -> None:
+        self._fetch_next(visit)
+        self._await(visit)
+
+    def _copy(self, slot: Any, place: Sequence[Any]) -> AsyncCopy:
+        return make_async_copy(
+            self.operand.block_ref(place), self.buffers.at[slot], self.semaphores.at[slot]
+        )
+
+    def _fetch_next(self, visit: _Visit) -> None:
+        step = visit.step
+        follows = lax.bitwise_and(visit.leaves, lax.bitwise_not(step.is_last))
+        other = lax.sub(np.int32(1), visit.slot)
+        when(follows)(lambda: self._copy(other, step.after).start())
+
+    def _await(self, visit: _Visit) -> None:
+        when(visit.enters)(lambda: self._copy(visit.slot, visit.step.here).wait())
+
+
+class _SequentialInputWindow(_InputWindow):
+    """Buffers of an input without pipelining: the body runs before the next block is fetched."""
+
+    def prepare(self, visit: _Visit) -> None:
+        self._await(visit)
+
+    def finish(self, visit: _Visit) -> None:
+        self._fetch_next(visit)
+
+
+class _OutputWindow(_Window):
+    """Buffers of an output: the previous block leaves while the body works on this one."""
+
+    def prepare(self, visit: _Visit) -> None:
+        # The buffer is free when the copy of the block before the previous one has completed.
+        in_use = lax.bitwise_and(visit.enters, lax.ge(visit.number, np.int32(2)))
+        when(in_use)(lambda: self._copy(visit.slot, visit.step.here).wait())
+
+    def finish(self, visit: _Visit) -> None:
+        when(visit.leaves)(lambda: self._copy(visit.slot, visit.step.here).start())
+
+    def drain(self, count: Any, place: Sequence[Any]) -> None:
+        for back in (1, 2):
+            slot = lax.rem(lax.sub(lax.add(count, np.int32(2)), np.int32(back)), np.int32(2))
+            sent = lax.ge(count, np.int32(back))
+            when(sent)(lambda slot=slot: self._copy(slot, place).wait())
+
+    def _copy(self, slot: Any, place: Sequence[Any]) -> AsyncCopy:
+        return make_async_copy(
+            self.buffers.at[slot], self.operand.block_ref(place), self.semaphores.at[slot]
+        )
 
 
 def _size(dim: Any) -> int:
@@ -91,8 +216,121 @@ def _size(dim: Any) -> int:
     raise ValueError(f"the blocks of a pipeline have known sizes, got the dimension {dim!r}")
 
 
-def _number(value: Any) -> Any:
-    return np.int32(value) if isinstance(value, int) else lax.convert_element_type(value, _INT32)
+class _Pipeline:
+    """Pipeline over a grid; a call with references to inputs and outputs runs it."""
+
+    def __init__(
+        self,
+        body: Callable[..., None],
+        grid: Sequence[int],
+        in_specs: Any,
+        out_specs: Any,
+        no_pipelining: bool = False,
+    ) -> None:
+        self.body = body
+        self.grid = tuple(grid)
+        self.in_specs = [in_specs] if isinstance(in_specs, BlockSpec) else list(in_specs)
+        self.out_specs = [out_specs] if isinstance(out_specs, BlockSpec) else list(out_specs)
+        input_window = _SequentialInputWindow if no_pipelining else _InputWindow
+        self.window_kinds = [
+            *[input_window] * len(self.in_specs),
+            *[_OutputWindow] * len(self.out_specs),
+        ]
+        self.num_steps = math.prod(self.grid)
+
+    def allocations(self, *refs: Any) -> tuple[BufferedRef, ...]:
+        """Returns the buffers that a run needs, one `BufferedRef` an operand."""
+        kinds = [BufferType.INPUT] * len(self.in_specs) + [BufferType.OUTPUT] * len(self.out_specs)
+        return tuple(
+            operand.allocation(kind)
+            for operand, kind in zip(self._operands(refs), kinds, strict=True)
+        )
+
+    def __call__(
+        self, *refs: Any, scratches: Any = None, allocations: Any = None, body_prologue: Any = None
+    ) -> None:
+        operands = self._operands(refs)
+        if not self.num_steps:
+            return
+
+        extra = () if scratches is None else tuple(scratches)
+
+        def body(*views: Any) -> None:
+            if body_prologue is not None:
+                body_prologue()
+            self.body(*views, *extra)
+
+        def run(*made: Any) -> None:
+            windows = [
+                kind(operand, each)
+                for kind, operand, each in zip(self.window_kinds, operands, made, strict=True)
+            ]
+            self._run(body, windows)
+
+        if allocations is not None:
+            run(*allocations)
+        else:
+            run_scoped(run, *self.allocations(*refs))
+
+    def _operands(self, refs: Sequence[Any]) -> list[_Operand]:
+        if len(refs) != len(self.in_specs) + len(self.out_specs):
+            raise ValueError(
+                f"the pipeline has {len(self.in_specs)} inputs and {len(self.out_specs)} outputs, "
+                f"but was given {len(refs)} references"
+            )
+        return [
+            _Operand(ref, spec, f"refs[{number}]")
+            for number, (ref, spec) in enumerate(
+                zip(refs, [*self.in_specs, *self.out_specs], strict=True)
+            )
+        ]
+
+    def _run(self, body: Callable[..., None], windows: Sequence[_Window]) -> None:
+        """Runs all steps; the carry has the number of blocks that each operand has left."""
+        first_place = self._place(np.int32(0))
+        for window in windows:
+            window.start(first_place)
+
+        def step(index: Any, counts: Sequence[Any]) -> list[Any]:
+            return self._run_step(self._step(index), counts, body, windows)
+
+        start = [np.int32(0)] * len(windows)
+        counts = lax.fori_loop(np.int32(0), np.int32(self.num_steps), step, start)
+        last_place = self._place(np.int32(self.num_steps - 1))
+        for window, count in zip(windows, counts, strict=True):
+            window.drain(count, last_place)
+
+    def _run_step(
+        self,
+        step: _Step,
+        counts: Sequence[Any],
+        body: Callable[..., None],
+        windows: Sequence[_Window],
+    ) -> list[Any]:
+        visits = [window.visit(step, n) for window, n in zip(windows, counts, strict=True)]
+        for window, visit in zip(windows, visits, strict=True):
+            window.prepare(visit)
+        views = [window.view(visit.slot) for window, visit in zip(windows, visits, strict=True)]
+        with inside_grid(self.grid, step.here):
+            body(*views)
+        for window, visit in zip(windows, visits, strict=True):
+            window.finish(visit)
+        return [
+            lax.add(visit.number, lax.convert_element_type(visit.leaves, _INT32))
+            for visit in visits
+        ]
+
+    def _place(self, step: Any) -> tuple[Any, ...]:
+        return unraveled(step, self.grid)
+
+    def _step(self, index: Any) -> _Step:
+        return _Step(
+            here=self._place(index),
+            after=self._place(lax.add(index, np.int32(1))),
+            before=self._place(lax.max(lax.sub(index, np.int32(1)), np.int32(0))),
+            is_first=lax.eq(index, np.int32(0)),
+            is_last=lax.eq(index, np.int32(self.num_steps - 1)),
+        )
 
 
 def emit_pipeline(
@@ -142,8 +380,7 @@ def emit_pipeline(
       Array([0, 2, 4, 6], dtype=int32)
     """
     _check_one_core(tiling, core_axis, core_axis_name)
-    pipeline, _ = _pipeline(body, grid, in_specs, out_specs, no_pipelining)
-    return pipeline
+    return _Pipeline(body, grid, in_specs, out_specs, no_pipelining)
 
 
 def emit_pipeline_with_allocations(
@@ -178,7 +415,8 @@ def emit_pipeline_with_allocations(
       ...             interpret=True)(np.arange(4))
       Array([0, 2, 4, 6], dtype=int32)
     """
-    return _pipeline(body, grid, in_specs, out_specs, False)
+    pipeline = _Pipeline(body, grid, in_specs, out_specs)
+    return pipeline, pipeline.allocations
 
 
 def _check_one_core(tiling: Any, core_axis: Any, core_axis_name: Any) -> None:
@@ -187,134 +425,3 @@ def _check_one_core(tiling: Any, core_axis: Any, core_axis_name: Any) -> None:
     ):  # fmt: skip
         if value is not None:
             raise ValueError(f"emit_pipeline runs on one core, with the compiler's tiling: {name}")
-
-
-def _pipeline(
-    body: Callable[..., None], grid: Sequence[int], in_specs: Any, out_specs: Any, one_by_one: bool
-) -> tuple[Callable[..., None], Callable[..., Any]]:
-    """The pipeline, and what makes its buffers; with ``one_by_one`` nothing happens at once."""
-    in_specs = [in_specs] if isinstance(in_specs, BlockSpec) else list(in_specs)
-    out_specs = [out_specs] if isinstance(out_specs, BlockSpec) else list(out_specs)
-    grid = tuple(grid)
-    steps = math.prod(grid)
-
-    def place_of(step: Any) -> tuple[Any, ...]:
-        place: list[Any] = []
-        for size in reversed(grid[1:]):
-            place.append(lax.rem(step, np.int32(size)))
-            step = lax.div(step, np.int32(size))
-        return (step, *reversed(place)) if grid else ()
-
-    def operands_of(refs: Sequence[Any]) -> list[_Operand]:
-        if len(refs) != len(in_specs) + len(out_specs):
-            raise ValueError(
-                f"the pipeline has {len(in_specs)} inputs and {len(out_specs)} outputs, but was "
-                f"given {len(refs)} references"
-            )
-        return [
-            _Operand(ref, spec, f"refs[{number}]")
-            for number, (ref, spec) in enumerate(zip(refs, [*in_specs, *out_specs], strict=True))
-        ]
-
-    def make_allocations(*refs: Any) -> tuple[BufferedRef, ...]:
-        kinds = [BufferType.INPUT] * len(in_specs) + [BufferType.OUTPUT] * len(out_specs)
-        return tuple(
-            operand.allocation(spec, kind)
-            for operand, spec, kind in zip(
-                operands_of(refs), [*in_specs, *out_specs], kinds, strict=True
-            )
-        )
-
-    def pipeline(
-        *refs: Any, scratches: Any = None, allocations: Any = None, body_prologue: Any = None
-    ) -> None:
-        operands = operands_of(refs)
-        more = () if scratches is None else tuple(scratches)
-        if not steps:
-            return
-        if allocations is not None:
-            loop(operands, allocations, more, body_prologue)
-            return
-        run_scoped(
-            lambda *made: loop(operands, made, more, body_prologue), *make_allocations(*refs)
-        )
-
-    def loop(
-        operands: Sequence[_Operand], made: Sequence[Any], scratches: tuple, prologue: Any
-    ) -> None:
-        buffers = [each.window_ref for each in made]
-        arrived = [each.sem_recvs if each.is_input else each.sem_sends for each in made]
-        count = len(in_specs)
-
-        def copy_in(number: int, slot: Any, place: Sequence[Any]) -> Any:
-            operand = operands[number]
-            return make_async_copy(
-                operand.part(place), buffers[number].at[slot], arrived[number].at[slot]
-            )
-
-        def copy_out(number: int, slot: Any, place: Sequence[Any]) -> Any:
-            operand = operands[number]
-            return make_async_copy(
-                buffers[number].at[slot], operand.part(place), arrived[number].at[slot]
-            )
-
-        first_place = place_of(np.int32(0))
-        for number in range(count):
-            copy_in(number, np.int32(0), first_place).start()
-
-        def step(index: Any, slots: Sequence[Any]) -> list[Any]:
-            """One step; ``slots`` has the number of blocks that each operand has left behind."""
-            here = place_of(index)
-            after = place_of(lax.add(index, np.int32(1)))
-            before = place_of(lax.max(lax.sub(index, np.int32(1)), np.int32(0)))
-            is_first = lax.eq(index, np.int32(0))
-            is_last = lax.eq(index, np.int32(steps - 1))
-            next_slots = []
-            leaves = []
-            for number, operand in enumerate(operands):
-                left = slots[number]
-                slot = lax.rem(left, np.int32(2))
-                other = lax.sub(np.int32(1), slot)
-                leave = lax.bitwise_or(is_last, operand.differs(here, after))
-                enter = lax.bitwise_or(is_first, operand.differs(here, before))
-                leaves.append(leave)
-                if number < count:
-                    more = lax.bitwise_and(leave, lax.bitwise_not(is_last))
-                    if not one_by_one:
-                        when(more)(lambda n=number, s=other: copy_in(n, s, after).start())
-                    when(enter)(lambda n=number, s=slot: copy_in(n, s, here).wait())
-                else:
-                    # The buffer is free when the copy of two blocks ago has gone.
-                    used = lax.bitwise_and(enter, lax.ge(left, np.int32(2)))
-                    when(used)(lambda n=number, s=slot: copy_out(n, s, here).wait())
-                next_slots.append(lax.add(left, lax.convert_element_type(leave, _INT32)))
-            views = [
-                operand.seen(buffer, lax.rem(left, np.int32(2)))
-                for operand, buffer, left in zip(operands, buffers, slots, strict=True)
-            ]
-            with inside_grid(grid, here):
-                if prologue is not None:
-                    prologue()
-                body(*views, *scratches)
-            for number in range(len(operands)):
-                slot = lax.rem(slots[number], np.int32(2))
-                if number >= count:
-                    when(leaves[number])(lambda n=number, s=slot: copy_out(n, s, here).start())
-                elif one_by_one:
-                    more = lax.bitwise_and(leaves[number], lax.bitwise_not(is_last))
-                    other = lax.sub(np.int32(1), slot)
-                    when(more)(lambda n=number, s=other: copy_in(n, s, after).start())
-            return next_slots
-
-        start = [np.int32(0)] * len(operands)
-        ends = lax.fori_loop(np.int32(0), np.int32(steps), step, start)
-        last_place = place_of(np.int32(steps - 1))
-        for number in range(count, len(operands)):
-            for back in (1, 2):
-                slot = lax.rem(
-                    lax.sub(lax.add(ends[number], np.int32(2)), np.int32(back)), np.int32(2)
-                )
-                sent = lax.ge(ends[number], np.int32(back))
-                when(sent)(lambda n=number, s=slot: copy_out(n, s, last_place).wait())
-
-    return pipeline, make_allocations

@@ -68,34 +68,45 @@ def lower_call(
         print(f"\nThe Mosaic module for pallas_call {source}:")
         print(module)
     config = _backend_config(_serialized(module), chosen, cost_estimate, communicates(jaxpr))
-    bounds = grid_mapping.num_dynamic_grid_bounds
-    avals_in = context.avals_in
-    operands = tuple(
-        context.convert(operand, aval.shape, INT32) if aval.dtype == BOOL else operand
-        for operand, aval in zip(operands, avals_in, strict=True)
-    )
-    types = [
-        mlir.tensor_type(aval.shape, INT32 if aval.dtype == BOOL else aval.dtype)
-        for aval in out_avals
-    ]
     attributes = {
         "kernel_name": mlir.string(function_name if name else symbol),
         "mhlo.frontend_attributes": mlir.dictionary(
             {"kernel_metadata": mlir.string(json.dumps(metadata or {}))}
         ),
     }
-    effects = chosen.has_side_effects
+    bounds = grid_mapping.num_dynamic_grid_bounds
+    return _custom_call(
+        context,
+        operands,
+        out_avals,
+        backend_config=config,
+        has_side_effect=chosen.has_side_effects not in (False, tpu.SideEffectType.PURE),
+        operand_output_aliases={source + bounds: to for source, to in input_output_aliases},
+        attributes=attributes,
+    )
+
+
+def _custom_call(
+    context: Any, operands: Sequence[Any], out_avals: Sequence[Any], **options: Any
+) -> list[Any]:
+    """Calls a kernel; booleans are 32-bit integers in its operands and results."""
+    avals_in = context.avals_in
+    converted = [
+        context.convert(operand, aval.shape, INT32) if aval.dtype == BOOL else operand
+        for operand, aval in zip(operands, avals_in, strict=True)
+    ]
+    types = [
+        mlir.tensor_type(aval.shape, INT32 if aval.dtype == BOOL else aval.dtype)
+        for aval in out_avals
+    ]
     results = context.custom_call(
         "tpu_custom_call",
         types,
-        operands,
-        backend_config=config,
-        has_side_effect=effects not in (False, tpu.SideEffectType.PURE),
+        tuple(converted),
         operand_layouts=[list(reversed(range(mlir.physical_aval(a).ndim))) for a in avals_in],
         result_layouts=[list(reversed(range(aval.ndim))) for aval in out_avals],
-        operand_output_aliases={source + bounds: to for source, to in input_output_aliases},
         api_version=1,
-        attributes=attributes,
+        **options,
     )
     return [
         context.convert(result, aval.shape, BOOL) if aval.dtype == BOOL else result
@@ -151,41 +162,55 @@ def _value_kind(value: Any) -> str:
 
 def _check_blocks(grid_mapping: GridMapping, source: str) -> None:
     for block in grid_mapping.block_mappings:
-        if memory_name(block.block_aval.memory_space) != "vmem":
-            continue
-        if dtypes.issubdtype(block.array_aval.dtype, dtypes.prng_key):
-            raise ValueError(
-                "PRNG keys must be loaded from SMEM. Did you set the memory space to "
-                f"MemorySpace.SMEM in the BlockSpec for the PRNG key input? It is {block.origin}."
-            )
-        where = (
-            f"Block spec for {block.origin} in pallas_call {source} has block shape "
-            f"{block.block_shape}, array shape {block.array_aval.shape}, and index_map "
-            f"{block.index_map_jaxpr}, in memory space {block.block_aval.memory_space!r}."
+        if memory_name(block.block_aval.memory_space) == "vmem":
+            _check_block(block, source)
+
+
+def _check_block(block: BlockMapping, source: str) -> None:
+    """Checks that Mosaic can tile a block in vector memory."""
+    if dtypes.issubdtype(block.array_aval.dtype, dtypes.prng_key):
+        raise ValueError(
+            "PRNG keys must be loaded from SMEM. Did you set the memory space to "
+            f"MemorySpace.SMEM in the BlockSpec for the PRNG key input? It is {block.origin}."
         )
-        shape, sizes = block.array_aval.shape, block.sizes
-        if not shape:
-            raise ValueError(
-                "The Pallas TPU lowering currently supports only blocks of rank >= 1. " + where
-            )
-        elements = [isinstance(dim, Element) for dim in block.block_shape]
-        if any(elements) and not all(elements):
-            raise KernelLoweringError(
-                "All block dimensions must be Elements or none of them can be Elements. " + where
-            )
-        lanes_fit = sizes[-1] == shape[-1] or sizes[-1] % _LANES == 0
-        if len(shape) == 1:
-            bits = 32 if block.array_aval.dtype == BOOL else 8 * block.array_aval.dtype.itemsize
-            tile = _LANES * (32 // bits)
-            if sizes[0] != shape[0] and sizes[0] % tile:
-                raise ValueError(
-                    "The Pallas TPU lowering currently requires that rank 1 block shapes, either 1)"
-                    " the first (and only) dimension of the block shape is equal to the first (and"
-                    " only) dimension of the array shape, or 2) the first (and only) dimension of"
-                    f" the block shape is a multiple of the tiling size ({tile} = 128 * (32 //"
-                    f" {bits})) of the array shape. " + where
-                )
-        elif not (lanes_fit and (sizes[-2] == shape[-2] or sizes[-2] % _SUBLANES == 0)):
+    where = (
+        f"Block spec for {block.origin} in pallas_call {source} has block shape "
+        f"{block.block_shape}, array shape {block.array_aval.shape}, and index_map "
+        f"{block.index_map_jaxpr}, in memory space {block.block_aval.memory_space!r}."
+    )
+    if not block.array_aval.shape:
+        raise ValueError(
+            "The Pallas TPU lowering currently supports only blocks of rank >= 1. " + where
+        )
+    elements = [isinstance(dim, Element) for dim in block.block_shape]
+    if any(elements) and not all(elements):
+        raise KernelLoweringError(
+            "All block dimensions must be Elements or none of them can be Elements. " + where
+        )
+    if block.array_aval.ndim == 1:
+        _check_vector_block(block, where)
+    else:
+        _check_matrix_block(block, where)
+
+
+def _check_vector_block(block: BlockMapping, where: str) -> None:
+    bits = 32 if block.array_aval.dtype == BOOL else 8 * block.array_aval.dtype.itemsize
+    tile = _LANES * (32 // bits)
+    if block.sizes[0] != block.array_aval.shape[0] and block.sizes[0] % tile:
+        raise ValueError(
+            "The Pallas TPU lowering currently requires that rank 1 block shapes, either 1)"
+            " the first (and only) dimension of the block shape is equal to the first (and"
+            " only) dimension of the array shape, or 2) the first (and only) dimension of"
+            f" the block shape is a multiple of the tiling size ({tile} = 128 * (32 //"
+            f" {bits})) of the array shape. " + where
+        )
+
+
+def _check_matrix_block(block: BlockMapping, where: str) -> None:
+    for size, whole, tile in zip(
+        block.sizes[-2:], block.array_aval.shape[-2:], (_SUBLANES, _LANES), strict=True
+    ):
+        if size != whole and size % tile:
             raise ValueError(
                 "The Pallas TPU lowering currently requires that the last two dimensions of your "
                 "block shape are divisible by 8 and 128 respectively, or be equal to the "
@@ -210,30 +235,10 @@ def kernel_module(
     module.operation.attributes["sym_name"] = mlir.string(name)
     grid, blocks = grid_mapping.grid, grid_mapping.block_mappings
     prefetched = grid_mapping.index_map_avals[len(grid) :]
-    i32 = parsed_type("i32")
-    prefetched_types = [memref_type(aval.shape, aval.dtype, "smem") for aval in prefetched]
-    block_types = [_block_type(block) for block in blocks]
-    scratch_types = [
-        memref_type(aval.shape, aval.dtype, memory_name(aval.memory_space))
-        for aval in grid_mapping.scratch_avals
-    ]
-    types = [i32] * len(grid) + prefetched_types + block_types + scratch_types
-    attributes = {
-        "dimension_semantics": _dimension_semantics(grid_mapping, params),
-        "scalar_prefetch": mlir.i64(grid_mapping.num_index_operands),
-        "scratch_operands": mlir.i64(grid_mapping.num_scratch_operands),
-        "tpu.core_type": mlir.parsed("#tpu.core_type<tc>"),
-    }
-    if grid:
-        attributes["iteration_bounds"] = mlir.i64_array(
-            [_DYNAMIC if size is dynamic_grid_dim else size for size in grid]
-        )
-        attributes["window_params"] = mlir.array(
-            [_window(number, block) for number, block in enumerate(blocks)]
-        )
-    body = _function(module, name, types, [], attributes)
+    types = [parsed_type("i32")] * len(grid) + _operand_types(grid_mapping, prefetched)
+    body = _function(module, name, types, [], _function_attributes(grid_mapping, params))
     arguments = list(body.arguments)
-    places = arguments[: len(grid)]
+    places, operands = arguments[: len(grid)], arguments[len(grid) :]
     own = grid_mapping.own_dims
     kernel = MosaicKernel(
         [places[dim] for dim in own],
@@ -243,18 +248,7 @@ def kernel_module(
         {axis: number for number, axis in enumerate(grid_mapping.grid_names or ())},
     )
     builder = MosaicBuilder(kernel, body)
-    avals = [*prefetched, *(None for _ in blocks), *grid_mapping.scratch_avals]
-    refs = []
-    for number, (memref, aval) in enumerate(zip(arguments[len(grid) :], avals, strict=True)):
-        if aval is None:
-            block = blocks[number - len(prefetched)]
-            space = memory_name(block.block_aval.memory_space)
-            dtype = block.array_aval.dtype
-            refs.append(ref_of(memref, dtype, space, block.sizes, block.squeezed_dims))
-        else:
-            space = memory_name(aval.memory_space)
-            refs.append(ref_of(memref, aval.dtype, space, aval.shape))
-    builder.lower(jaxpr, refs)
+    builder.lower(jaxpr, _operand_refs(grid_mapping, prefetched, operands))
     builder.operation("func.return", [])
     if grid:
         for number, block in enumerate(blocks):
@@ -263,6 +257,57 @@ def kernel_module(
     if not module.operation.verify():
         raise AssertionError(f"the Mosaic module of {name} is not well-formed: {module}")
     return module
+
+
+def _function_attributes(grid_mapping: GridMapping, params: Any) -> dict[str, Any]:
+    """Returns the attributes that describe the grid to Mosaic."""
+    attributes = {
+        "dimension_semantics": _dimension_semantics(grid_mapping, params),
+        "scalar_prefetch": mlir.i64(grid_mapping.num_index_operands),
+        "scratch_operands": mlir.i64(grid_mapping.num_scratch_operands),
+        "tpu.core_type": mlir.parsed("#tpu.core_type<tc>"),
+    }
+    if grid_mapping.grid:
+        attributes["iteration_bounds"] = mlir.i64_array(
+            [_DYNAMIC if size is dynamic_grid_dim else size for size in grid_mapping.grid]
+        )
+        attributes["window_params"] = mlir.array(
+            [_window(number, block) for number, block in enumerate(grid_mapping.block_mappings)]
+        )
+    return attributes
+
+
+def _operand_types(grid_mapping: GridMapping, prefetched: Sequence[Any]) -> list[Any]:
+    """Returns the types of prefetched scalars, blocks and scratch buffers."""
+    return [
+        *(memref_type(aval.shape, aval.dtype, "smem") for aval in prefetched),
+        *map(_block_type, grid_mapping.block_mappings),
+        *(
+            memref_type(aval.shape, aval.dtype, memory_name(aval.memory_space))
+            for aval in grid_mapping.scratch_avals
+        ),
+    ]
+
+
+def _operand_refs(
+    grid_mapping: GridMapping, prefetched: Sequence[Any], memrefs: Sequence[Any]
+) -> list[Any]:
+    """Returns the references that the kernel takes, from the arguments of its function."""
+    blocks = grid_mapping.block_mappings
+    first, end = len(prefetched), len(prefetched) + len(blocks)
+
+    def whole(memref: Any, aval: Any) -> Any:
+        return ref_of(memref, aval.dtype, memory_name(aval.memory_space), aval.shape)
+
+    def block_of(memref: Any, block: BlockMapping) -> Any:
+        space = memory_name(block.block_aval.memory_space)
+        return ref_of(memref, block.array_aval.dtype, space, block.sizes, block.squeezed_dims)
+
+    return [
+        *map(whole, memrefs[:first], prefetched),
+        *map(block_of, memrefs[first:end], blocks),
+        *map(whole, memrefs[end:], grid_mapping.scratch_avals),
+    ]
 
 
 def _is_cut(block: BlockMapping) -> bool:

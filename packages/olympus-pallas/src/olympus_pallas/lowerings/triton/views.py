@@ -112,20 +112,23 @@ def _taken(builder: TritonBuilder, dimension: Dimension, start: Any) -> Any:
     return _sum(builder, dimension.origin, _scaled(builder, start, dimension.step))
 
 
+def _sliced(builder: TritonBuilder, dimension: Dimension, part: Slice, types: dict) -> Dimension:
+    """Returns the part of a block's dimension that a slice selects."""
+    start = _as_int32(builder, part.start, types.get(id(part.start)))
+    return dataclasses.replace(
+        dimension,
+        size=part.size,
+        origin=_taken(builder, dimension, start),
+        step=dimension.step * part.stride,
+    )
+
+
 def _viewed(builder: TritonBuilder, ref: TritonRef, indexer: NDIndexer, types: dict) -> TritonRef:
     """The part of a block that an index without arrays selects, as a block."""
     dimensions, fixed = [], list(ref.fixed)
     for dimension, index in zip(ref.dimensions, indexer.indices, strict=True):
         if isinstance(index, Slice):
-            start = _as_int32(builder, index.start, types.get(id(index.start)))
-            dimensions.append(
-                dataclasses.replace(
-                    dimension,
-                    size=index.size,
-                    origin=_taken(builder, dimension, start),
-                    step=dimension.step * index.stride,
-                )
-            )
+            dimensions.append(_sliced(builder, dimension, index, types))
         else:
             if isinstance(index, int) and index < 0:
                 index += dimension.size
@@ -165,12 +168,14 @@ def place(
             "read the reference first, and change what was read"
         )
     if arrays is None:
-        shape = ref.shape
-        coordinates = [
-            (dimension, None if dimension.size == 1 else number)
-            for number, dimension in enumerate(ref.dimensions)
+        places = [
+            (
+                dimension,
+                None if dimension.size == 1 else _along(builder, dimension, axis, ref.shape),
+            )
+            for axis, dimension in enumerate(ref.dimensions)
         ]
-        return _pointers(builder, ref, shape, coordinates, {})
+        return _pointers(builder, ref, ref.shape, places)
     return _gathered(builder, ref, arrays, types)
 
 
@@ -182,103 +187,133 @@ def _gathered(
     shape = tuple(size for _, size in dims)
     axes = {label: axis for axis, (label, _) in enumerate(dims)}
     array_axes = [axes[("array", number)] for number in range(len(indexer.int_indexer_shape))]
-    coordinates, indices = [], {}
-    kept = []
+    places = []
     for number, (dimension, index) in enumerate(zip(ref.dimensions, indexer.indices, strict=True)):
         if isinstance(index, Slice):
-            start = _as_int32(builder, index.start, types.get(id(index.start)))
-            dimension = dataclasses.replace(
-                dimension,
-                size=index.size,
-                origin=_taken(builder, dimension, start),
-                step=dimension.step * index.stride,
-            )
-            coordinates.append((dimension, axes[number]))
+            dimension = _sliced(builder, dimension, index, types)
+            places.append((dimension, _along(builder, dimension, axes[number], shape)))
         else:
             values = cast(builder, index, types[id(index)], INT32)
             for axis in range(len(shape)):
                 if axis not in array_axes:
                     values = builder.expand_dims(values, axis)
             values = builder.broadcast_to(values, shape)
-            indices[len(coordinates)] = _scaled(builder, values, dimension.step)
-            coordinates.append((dimension, None))
-        kept.append(dimension)
-    return _pointers(builder, ref, shape, coordinates, indices)
+            places.append((dimension, _scaled(builder, values, dimension.step)))
+    return _pointers(builder, ref, shape, places)
+
+
+def _along(builder: TritonBuilder, dimension: Dimension, axis: int, shape: tuple[int, ...]) -> Any:
+    """Returns the places of a block's elements, from its origin, along an axis of a shape."""
+    places = _scaled(builder, builder.arange(0, dimension.size), dimension.step)
+    return builder.along(places, axis, shape)
+
+
+class _Offsets:
+    """Offsets of elements from an array's first element, added up dimension by dimension.
+
+    Attributes:
+      uniform: the part that is the same for all elements; None for 0.
+      varying: the part that is not, of the shape of the elements; None for 0.
+      inside: whether each element lies inside of the array; None where all do.
+    """
+
+    def __init__(self, builder: TritonBuilder, ref: TritonRef, shape: tuple[int, ...]) -> None:
+        self.builder = builder
+        self.ref = ref
+        self.shape = shape
+        self.dtype = _INT64 if ref.is_large else INT32
+        self.uniform: Any = None
+        self.varying: Any = None
+        self.inside: Any = None
+
+    def add(self, dimension: Dimension, along: Any = None) -> None:
+        """Adds a dimension; ``along`` has the elements' places from its origin, None for 0."""
+        if dimension.origin is not None:
+            offset = self._strided(dimension.origin, dimension.stride)
+            self.uniform = _sum(self.builder, self.uniform, offset)
+        if along is not None:
+            offset = self._strided(along, dimension.stride)
+            self.varying = _sum(self.builder, self.varying, offset)
+        if dimension.limit is not None:
+            self._check(self._place(dimension.origin, along), dimension.limit)
+
+    def _strided(self, value: Any, stride: int) -> Any:
+        if self.ref.is_large:
+            value = cast(self.builder, value, INT32, _INT64)
+        if stride == 1:
+            return value
+        factor = self.builder.full(stride, self.builder.shape_of(value), self.dtype)
+        return self.builder.multiply(value, factor)
+
+    def _place(self, origin: Any, along: Any) -> Any:
+        if along is not None and origin is not None:
+            origin = self.builder.splat(origin, self.shape)
+        return _sum(self.builder, origin, along)
+
+    def _check(self, place: Any, limit: int) -> None:
+        if place is None:
+            return
+        bound = self.builder.full(limit, self.builder.shape_of(place), INT32)
+        below = self.builder.compare(2, place, bound)  # signed less than
+        below = self.builder.broadcast_to(below, self.shape)
+        if self.inside is not None:
+            below = self.builder.binary("arith.andi", self.inside, below)
+        self.inside = below
 
 
 def _pointers(
     builder: TritonBuilder,
     ref: TritonRef,
     shape: tuple[int, ...],
-    coordinates: Sequence[tuple[Dimension, int | None]],
-    indices: dict[int, Any],
+    places: Sequence[tuple[Dimension, Any]],
 ) -> Places:
-    """Pointers from, for each dimension, the axis that its elements go along, or its indices."""
-    base: Any = None  # offsets that are the same for all elements
-    offsets: Any = None
-    inside: Any = None
+    """Returns pointers to elements.
 
-    def wide(value: Any) -> Any:
-        return cast(builder, value, INT32, _INT64) if ref.is_large else value
-
-    def scaled(value: Any, stride: int) -> Any:
-        value = wide(value)
-        if stride == 1:
-            return value
-        factor = builder.full(stride, builder.shape_of(value), _INT64 if ref.is_large else INT32)
-        return builder.multiply(value, factor)
-
-    def check(value: Any, limit: int | None) -> None:
-        nonlocal inside
-        if limit is None or value is None:
-            return
-        bound = builder.full(limit, builder.shape_of(value), INT32)
-        below = builder.broadcast_to(builder.compare(2, value, bound), shape)  # signed less than
-        inside = below if inside is None else builder.binary("arith.andi", inside, below)
-
+    Args:
+      builder: where to build.
+      ref: the reference.
+      shape: the shape of what is read or written.
+      places: the dimensions, each with the elements' places from its origin; None for 0.
+    """
+    offsets = _Offsets(builder, ref, shape)
     for dimension in ref.fixed:
-        if dimension.origin is not None:
-            base = _sum(builder, base, scaled(dimension.origin, dimension.stride))
-            check(dimension.origin, dimension.limit)
-    for number, (dimension, axis) in enumerate(coordinates):
-        origin = dimension.origin
-        if origin is not None:
-            base = _sum(builder, base, scaled(origin, dimension.stride))
-        along = indices.get(number)
-        if axis is not None:
-            along = builder.arange(0, dimension.size)
-            along = _scaled(builder, along, dimension.step)
-            along = builder.along(along, axis, shape)
-        if along is not None:
-            offsets = _sum(builder, offsets, scaled(along, dimension.stride))
-        if dimension.limit is not None:
-            if along is None:
-                check(origin, dimension.limit)
-            else:
-                spread = None if origin is None else builder.splat(origin, shape)
-                check(_sum(builder, spread, along), dimension.limit)
-    pointers = ref.pointer
+        offsets.add(dimension)
+    for dimension, along in places:
+        offsets.add(dimension, along)
     bits = 8 if ref.dtype == BOOL else bit_width(ref.dtype)
-    if bits < 8:
-        spread = base if base is None or not shape else builder.splat(base, shape)
-        numbers = _sum(builder, spread, offsets)
-        index = _INT64 if ref.is_large else INT32
-        if numbers is None:
-            numbers = builder.full(0, shape, index)
-        count = builder.full(8 // bits, shape, index)
-        offsets = builder.binary("arith.divui", numbers, count)
-        rest = builder.binary("arith.remui", numbers, count)
-        shifts = builder.multiply(rest, builder.full(bits, shape, index))
-        pointers = builder.splat(pointers, shape) if shape else pointers
-        pointers = builder.create("tt.addptr", pointers.type, (pointers, offsets))
-        return Places(pointers, inside, shape, cast(builder, shifts, index, np.int8))
-    if base is not None:
-        pointers = builder.create("tt.addptr", pointers.type, (pointers, base))
+    return _packed(builder, offsets, bits) if bits < 8 else _unpacked(builder, offsets)
+
+
+def _unpacked(builder: TritonBuilder, offsets: _Offsets) -> Places:
+    """Returns pointers to elements that have bytes for themselves."""
+    pointers = offsets.ref.pointer
+    if offsets.uniform is not None:
+        pointers = builder.create("tt.addptr", pointers.type, (pointers, offsets.uniform))
+    if offsets.shape:
+        pointers = builder.splat(pointers, offsets.shape)
+        if offsets.varying is not None:
+            pointers = builder.create("tt.addptr", pointers.type, (pointers, offsets.varying))
+    return Places(pointers, offsets.inside, offsets.shape)
+
+
+def _packed(builder: TritonBuilder, offsets: _Offsets, bits: int) -> Places:
+    """Returns pointers to the bytes that elements of few bits share, and the shifts in them."""
+    shape, dtype = offsets.shape, offsets.dtype
+    uniform = offsets.uniform
+    if uniform is not None and shape:
+        uniform = builder.splat(uniform, shape)
+    numbers = _sum(builder, uniform, offsets.varying)
+    if numbers is None:
+        numbers = builder.full(0, shape, dtype)
+    count = builder.full(8 // bits, shape, dtype)
+    byte_offsets = builder.binary("arith.divui", numbers, count)
+    rest = builder.binary("arith.remui", numbers, count)
+    shifts = builder.multiply(rest, builder.full(bits, shape, dtype))
+    pointers = offsets.ref.pointer
     if shape:
         pointers = builder.splat(pointers, shape)
-        if offsets is not None:
-            pointers = builder.create("tt.addptr", pointers.type, (pointers, offsets))
-    return Places(pointers, inside, shape)
+    pointers = builder.create("tt.addptr", pointers.type, (pointers, byte_offsets))
+    return Places(pointers, offsets.inside, shape, cast(builder, shifts, dtype, np.int8))
 
 
 def block_ref(builder: TritonBuilder, pointer: Any, block: Any, starts: Sequence[Any]) -> TritonRef:
