@@ -11,8 +11,7 @@ import olympus_numpy as jnp
 import olympus_pallas as pl
 from olympus_ir import ShapeDtypeStruct, lax, make_olympuspr
 from olympus_pallas import tpu
-from olympus_random import fold_in, key, key_data, normal, split
-from olympus_random.samplers import uniform
+from olympus_random import fold_in, key, key_data, normal, split, uniform
 from olympus_xla import jit
 
 F32 = np.dtype(np.float32)

@@ -20,7 +20,7 @@ from olympus_ir import lax
 from olympus_ir.lax.recurrent import rnn_bwd_p, rnn_fwd_p
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.types.avals import get_aval
-from olympus_random.samplers import uniform
+from olympus_random import uniform
 
 from .activations import sigmoid
 
