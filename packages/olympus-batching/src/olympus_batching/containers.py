@@ -13,7 +13,16 @@ from typing import Any, NamedTuple
 
 from olympus_ir.trees import pytrees
 
-__all__ = ["Container", "containers", "has_containers", "joined", "register_container", "split"]
+from .axes import VmapOptions, flat_in_axes
+
+__all__ = [
+    "Container",
+    "containers",
+    "has_containers",
+    "joined",
+    "register_container",
+    "vmap_of_containers",
+]
 
 
 class Container(NamedTuple):
@@ -60,7 +69,7 @@ def has_containers(tree: Any) -> bool:
     return any(map(_is_container, pytrees.tree_leaves(tree, is_leaf=_is_container)))
 
 
-def split(
+def _split(
     args: tuple, kwargs: dict[str, Any], flat_in_axes: Callable[[Any], Sequence[int | None]]
 ) -> tuple[list[Any], list[int | None], Any]:
     """Takes the containers among arguments apart.
@@ -107,3 +116,33 @@ def joined(results: Any, axes: Sequence[int | None], size: int) -> Any:
             leaf = containers[type(leaf)].join(leaf, own[0], size)
         out.append(leaf)
     return pytrees.tree_unflatten(tree, out)
+
+
+def vmap_of_containers(
+    vmap: Callable[..., Any],
+    fun: Callable[..., Any],
+    options: VmapOptions,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Calls a mapped function some of whose arguments are containers.
+
+    Args:
+      vmap: `vmap`, which maps the arrays of the containers.
+      fun: the function of one example.
+      options: the options of the call of `vmap`.
+      args: the arguments.
+      kwargs: the keyword arguments.
+
+    Returns:
+      The results of all examples.
+    """
+    arrays, axes, structure = _split(
+        args, kwargs, lambda in_tree: flat_in_axes(options.in_axes, in_tree, args, kwargs)
+    )
+
+    def of_arrays(*given: Any) -> Any:
+        example_args, example_kwargs = pytrees.tree_unflatten(structure, given)
+        return fun(*example_args, **example_kwargs)
+
+    return vmap(of_arrays, **options._replace(in_axes=tuple(axes))._asdict())(*arrays)

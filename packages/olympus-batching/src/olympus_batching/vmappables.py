@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers that `vmap` maps over in their own way, and the specifications that say how.
+"""Containers that `vmap` maps over by specifications that libraries define.
 
 A library registers a class of containers with a class of specifications, such as names of axes.
-``vmap(f, in_axes=spec)`` then hands ``f`` what one element of the container is, which the library's
-``to_elt`` makes of the elements of the arrays in it; ``from_elt`` makes a container of all results.
+``vmap(f, in_axes=spec)`` then calls ``f`` with one element of the container. The library's
+``to_elt`` makes the element from elements of the container's arrays; ``from_elt`` makes a container
+from the results of all examples.
 """
 
 from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from olympus_ir import lax
@@ -18,6 +19,7 @@ from olympus_ir.programs.tracing import current, set_current_trace
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import get_aval
 
+from .axes import VmapOptions
 from .dimensions import broadcast_batch, move_dim
 from .trace import BatchTrace, BatchTracer
 
@@ -25,7 +27,7 @@ __all__ = ["has_specs", "register_vmappable", "spec_types", "unregister_vmappabl
 
 
 class Vmappable(NamedTuple):
-    """How containers of a class are taken apart and put together."""
+    """The functions that take containers of a class apart and put them together."""
 
     spec_type: type
     axis_size_type: type
@@ -52,13 +54,13 @@ def register_vmappable(
     Args:
       data_type: the class of the containers, which are pytrees.
       spec_type: the class of the specifications, hashable values.
-      axis_size_type: the class of what tells the number of examples; ``axis_size`` of `vmap` may be
-        an instance.
-      to_elt: ``(element_of, get_index, container, spec)`` to what one example is. It calls
+      axis_size_type: the class of values that give the number of examples; ``axis_size`` of `vmap`
+        may be an instance.
+      to_elt: from ``(element_of, get_index, container, spec)`` to one example. It calls
         ``element_of(part, part_spec)`` for parts of the container: arrays with the position of
         their axis, or containers with a specification. ``get_index()`` is the example's number.
-      from_elt: ``(batch_of, axis_size, element, spec)`` to a container of all examples. It calls
-        ``batch_of(axis_size, part, part_spec)`` likewise.
+      from_elt: from ``(batch_of, axis_size, element, spec)`` to a container of all examples. It
+        calls ``batch_of(axis_size, part, part_spec)`` for its parts.
       make_iota: from an ``axis_size`` to the numbers of the examples; None to count them from 0.
     """
     unregister_vmappable(data_type)
@@ -67,7 +69,7 @@ def register_vmappable(
 
 
 def unregister_vmappable(data_type: type) -> None:
-    """Takes back what `register_vmappable` says of a class; without effect if it says nothing."""
+    """Undoes `register_vmappable` for a class; has no effect if the class is not registered."""
     known = _vmappables.pop(data_type, None)
     if known is not None:
         spec_types[known.spec_type] -= 1
@@ -76,16 +78,17 @@ def unregister_vmappable(data_type: type) -> None:
 
 
 def _is_spec(axis: Any) -> bool:
-    """Whether an axis is a specification whatever it is for: integers may be axes of arrays."""
+    """Returns whether an axis is a specification for any value: integers may be axes of arrays."""
     return type(axis) in spec_types and type(axis) is not int
 
 
 def _is_for_container(value: Any, axis: Any) -> bool:
+    """Returns whether a value with an axis is mapped over as a container."""
     return _is_spec(axis) or (type(axis) in spec_types and type(value) in _vmappables)
 
 
 def has_containers_with_integers(values: Any) -> bool:
-    """Whether there are containers among values that are mapped over by integers."""
+    """Returns whether values contain containers that are mapped over by integers."""
     if int not in spec_types:
         return False
     kinds = map(type, pytrees.tree_leaves(values, is_leaf=_is_leaf))
@@ -97,7 +100,7 @@ def _is_axis(axis: Any) -> bool:
 
 
 def has_specs(axes: Any) -> bool:
-    """Whether there are specifications of libraries among axes."""
+    """Returns whether axes contain specifications of libraries."""
     return any(map(_is_spec, pytrees.tree_leaves(axes, is_leaf=_is_spec)))
 
 
@@ -106,7 +109,7 @@ def _is_leaf(value: Any) -> bool:
 
 
 def _axes_of(what: str, axes: Any, tree: Any) -> list[Any]:
-    """One axis for each leaf or container of a structure of which ``axes`` is a prefix."""
+    """Returns one axis for each leaf or container of a structure; ``axes`` is a prefix of it."""
     full = pytrees.tree_unflatten(tree, [object()] * tree.num_leaves)
     try:
         return pytrees.spread_prefix(axes, full, is_leaf=_is_axis)
@@ -115,29 +118,30 @@ def _axes_of(what: str, axes: Any, tree: Any) -> list[Any]:
 
 
 def vmap_by_specs(
-    vmap: Callable[..., Any],
-    fun: Callable[..., Any],
-    in_axes: Any,
-    out_axes: Any,
-    axis_name: Any,
-    axis_size: Any,
-    **options: Any,
+    vmap: Callable[..., Any], fun: Callable[..., Any], options: VmapOptions
 ) -> Callable[..., Any]:
-    """`vmap` where there are specifications of libraries among the axes.
+    """Maps a function some of whose axes are specifications of libraries.
 
-    What has plain axes is left to `vmap`; containers are taken apart, and put together, within.
+    Values with plain axes are left to `vmap`. Inside it, containers among the arguments are
+    replaced by one element, and elements among the results by containers.
+
+    Args:
+      vmap: `vmap`.
+      fun: the function of one example.
+      options: the options of the call of `vmap`.
+
+    Returns:
+      The mapped function.
     """
+    axis_size = options.axis_size
 
     @functools.wraps(fun)
     def mapped_over_containers(*args: Any, **kwargs: Any) -> Any:
         values, in_tree = pytrees.tree_flatten((args, kwargs), is_leaf=_is_leaf)
         args_tree, kwargs_tree = in_tree.children()
-        axes = _axes_of("in_axes", in_axes, args_tree) + [0] * kwargs_tree.num_leaves
+        axes = _axes_of("in_axes", options.in_axes, args_tree) + [0] * kwargs_tree.num_leaves
         given = [pair for pair in zip(values, axes, strict=True) if not _is_for_container(*pair)]
-        # Of the results with specifications; the axes of the others, looked at when all is done.
-        containers: list[Any] = []
-        plain_axes: list[Any] = []
-        results: list[tuple[Any, list[bool]]] = []
+        outputs = _Outputs()
 
         def one_example(*examples: Any) -> list[Any]:
             trace: Any = current.trace
@@ -149,47 +153,66 @@ def vmap_by_specs(
                 for value, axis in zip(values, axes, strict=True)
             ]
             args, kwargs = pytrees.tree_unflatten(in_tree, inputs)
-            outputs, out_tree = pytrees.tree_flatten(fun(*args, **kwargs), is_leaf=_is_leaf)
-            targets = _axes_of("out_axes", out_axes, out_tree)
             size = trace.axis.size if axis_size is None else axis_size
-            pairs = list(zip(outputs, targets, strict=True))
-            marks = [_is_for_container(output, axis) for output, axis in pairs]
-            results.append((out_tree, marks))
-            for (output, axis), is_container in zip(pairs, marks, strict=True):
-                if is_container:
-                    containers.append(_batch(trace, size, output, axis))
-                else:
-                    plain_axes.append(axis)
-            return [
-                x for (x, _), is_container in zip(pairs, marks, strict=True) if not is_container
-            ]
+            return outputs.separate(trace, size, fun(*args, **kwargs), options.out_axes)
 
         mapped = vmap(
             one_example,
-            in_axes=tuple(axis for _, axis in given),
-            out_axes=plain_axes,
-            axis_name=axis_name,
-            axis_size=None if axis_size is None else _number_of_examples(axis_size),
-            **options,
+            **options._replace(
+                in_axes=tuple(axis for _, axis in given),
+                out_axes=outputs.plain_axes,
+                axis_size=None if axis_size is None else _number_of_examples(axis_size),
+            )._asdict(),
         )
-        plain = iter(mapped(*(value for value, _ in given)))
-        ((out_tree, marks),) = results
-        whole = iter(containers)
-        outputs = [next(whole if is_container else plain) for is_container in marks]
-        return pytrees.tree_unflatten(out_tree, outputs)
+        return outputs.join(mapped(*(value for value, _ in given)))
 
     return mapped_over_containers
 
 
+class _Outputs:
+    """The results of a function of one example, separated into containers and plain values.
+
+    Attributes:
+      containers: the containers of all examples.
+      plain_axes: the axes of the plain values. `vmap` reads them after it has called the function.
+    """
+
+    def __init__(self) -> None:
+        self.containers: list[Any] = []
+        self.plain_axes: list[Any] = []
+        self._tree: Any = None
+        self._are_containers: list[bool] = []
+
+    def separate(self, trace: BatchTrace, size: Any, result: Any, out_axes: Any) -> list[Any]:
+        """Stores the containers in a result, and returns the plain values."""
+        leaves, self._tree = pytrees.tree_flatten(result, is_leaf=_is_leaf)
+        plain = []
+        for leaf, axis in zip(leaves, _axes_of("out_axes", out_axes, self._tree), strict=True):
+            is_container = _is_for_container(leaf, axis)
+            self._are_containers.append(is_container)
+            if is_container:
+                self.containers.append(_batch(trace, size, leaf, axis))
+            else:
+                plain.append(leaf)
+                self.plain_axes.append(axis)
+        return plain
+
+    def join(self, plain_values: Sequence[Any]) -> Any:
+        """Returns the result of all examples, given its plain values."""
+        plain, containers = iter(plain_values), iter(self.containers)
+        leaves = [next(containers if flag else plain) for flag in self._are_containers]
+        return pytrees.tree_unflatten(self._tree, leaves)
+
+
 def _element(trace: BatchTrace, axis_size: Any, value: Any, axis: Any) -> Any:
-    """One element of a value, within the trace of a `vmap`."""
+    """Returns one element of a value, inside the trace of a `vmap`."""
     if not _is_for_container(value, axis):
         if axis is None:
             return value
         return pytrees.tree_map(lambda leaf: _element_of_array(trace, leaf, axis), value)
     known = _vmappables.get(type(value))
     if known is None:
-        raise TypeError(f"values of type {type(value)} are not mapped over by {axis!r}")
+        raise TypeError(f"vmap cannot map values of {type(value)} over {axis!r}")
 
     def index() -> Any:
         with set_current_trace(trace.parent):
@@ -208,12 +231,12 @@ def _element_of_array(trace: BatchTrace, array: Any, axis: int) -> Any:
 
 
 def _batch(trace: BatchTrace, size: Any, element: Any, axis: Any) -> Any:
-    """The value of which something within the trace of a `vmap` is one element."""
+    """Returns the value of all examples, given one element inside the trace of a `vmap`."""
     if not _is_for_container(element, axis):
         return pytrees.tree_map(lambda leaf: _batch_of_array(trace, leaf, axis), element)
     known = _vmappables.get(type(element))
     if known is None:
-        raise TypeError(f"results of type {type(element)} are not made by {axis!r}")
+        raise TypeError(f"vmap cannot make results of {type(element)} by {axis!r}")
     return known.from_elt(functools.partial(_batch, trace), size, element, axis)
 
 
@@ -221,7 +244,7 @@ def _batch_of_array(trace: BatchTrace, array: Any, axis: int | None) -> Any:
     ((value,), (dim,)) = trace.unwrap([array])
     if axis is None:
         if dim is not None:
-            raise ValueError("a part of a container differs between examples, and has no axis")
+            raise ValueError("a part of a container differs between examples and its axis is None")
         return value
     with set_current_trace(trace.parent):
         if dim is None:
@@ -246,4 +269,4 @@ def _iota_of(axis_size: Any) -> Any:
     for known in _vmappables.values():
         if known.make_iota is not None and isinstance(axis_size, known.axis_size_type):
             return known.make_iota(axis_size)
-    raise TypeError(f"axis_size is {axis_size!r}, which tells no number of examples")
+    raise TypeError(f"`axis_size` must be an integer or of a registered type, got {axis_size!r}")
