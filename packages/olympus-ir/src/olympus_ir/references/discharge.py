@@ -47,7 +47,7 @@ __all__ = [
 # its parameters have references.
 discharge_rules: RuleTable[
     Callable[[Equation, Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]]
-] = RuleTable("discharge", package="olympus_ir", folder="refs")
+] = RuleTable("discharge", package="olympus_ir", folder="references.rules")
 
 
 class Discharged:
@@ -207,8 +207,9 @@ class _Discharge:
         return atom if isinstance(atom, Literal) else self.atoms[atom]
 
     def add(self, equation: Equation) -> None:
-        rule = discharge_rules.rules.get(equation.primitive)
-        if rule is None or not self._concerns_refs(equation):
+        concerns_refs = self._concerns_refs(equation)
+        rule = discharge_rules.find(equation.primitive) if concerns_refs else None
+        if rule is None:
             self.trace.equations.append(
                 equation.replace(invars=[self.atom(atom) for atom in equation.invars])
             )
@@ -287,6 +288,3 @@ def apply_discharged(
         if value is not None:
             write(arg, value)
     return list(results)
-
-
-from . import discharge_rules as _rules  # noqa: E402, F401 - the rules fill the table above

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Discharge rules of control flow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ... import lax
+from ...lax.control_flow.linear_solves import linear_solve_p
+from ...lax.control_flow.predicates import with_scalar_condition
+from ...programs.evaluation import eval_olympuspr
+from ...programs.olympuspr import ClosedOlympuspr, Equation, Olympuspr, Var
+from ..discharge import discharge_closed, discharge_rules
+from ..discharged_calls import (
+    Changes,
+    Operands,
+    apply,
+    discharged_program,
+    is_discharged,
+    replaced,
+    unchanged,
+)
+
+discharge_rules.exempt(
+    linear_solve_p, reason="its programs are linear functions of arrays, without references"
+)
+
+
+def _merged(olympuspr: Olympuspr, groups: dict[int, int]) -> Olympuspr:
+    """The program with inputs that are the same reference made one.
+
+    Args:
+      olympuspr: the program.
+      groups: from the position of an input to that of the earlier one that it is.
+    """
+    renamed = {olympuspr.invars[late]: olympuspr.invars[early] for late, early in groups.items()}
+
+    def name(atom: Any) -> Any:
+        return renamed.get(atom, atom) if isinstance(atom, Var) else atom
+
+    equations = [eqn.replace(invars=[name(atom) for atom in eqn.invars]) for eqn in olympuspr.eqns]
+    return olympuspr.replace(eqns=equations)
+
+
+def _same_refs(equation: Equation, first: int, count: int) -> dict[int, int]:
+    """From the position of a repeated reference to that of its first occurrence."""
+    seen: dict[Any, int] = {}
+    groups: dict[int, int] = {}
+    for place, atom in enumerate(equation.invars[first : first + count]):
+        if atom.aval.is_ref:
+            early = seen.setdefault(atom, place)
+            if early != place:
+                groups[place] = early
+    return groups
+
+
+@discharge_rules.define(lax.cond_p)
+def _cond(equation: Equation, operands: Operands) -> Changes:
+    params = equation.params
+    branches = params["branches"]
+    groups = _same_refs(equation, 1, len(equation.invars) - 1)
+    if groups:
+        branches = [
+            branch.map_jaxpr(lambda program: _merged(program, groups)) for branch in branches
+        ]
+    discharged = [discharged_program(equation, operands, branch, 1) for branch in branches]
+    changed = sorted({place for branch in discharged for place in branch.written})
+    count = discharged[0].num_results
+    programs = []
+    for branch in discharged:
+        results = branch.closed.jaxpr.outvars[:count]
+        outvars = [*results, *[branch.last_value(place) for place in changed]]
+        programs.append(replaced(branch.closed, outvars=outvars))
+    outs = apply(lax.cond_p, operands, {**params, "branches": tuple(programs)})
+    values = unchanged(equation)
+    for place, value in zip(changed, outs[count:], strict=True):
+        values[1 + place] = value
+    return values, outs[:count]
+
+
+@discharge_rules.define(lax.scan_p)
+def _scan(equation: Equation, operands: Operands) -> Changes:
+    params = equation.params
+    body, num_consts, num_carry = params["jaxpr"], params["num_consts"], params["num_carry"]
+    groups = _same_refs(equation, 0, num_consts)
+    if groups:
+        body = body.map_jaxpr(lambda program: _merged(program, groups))
+    discharged = discharged_program(equation, operands, body)
+    closed = discharged.closed
+    olympuspr = closed.jaxpr
+    first_x = num_consts + num_carry
+    # Constants that are written are carried on; slices that are written are results.
+    carried = [place for place in discharged.written if place < num_consts]
+    sliced = [place for place in discharged.written if place >= first_x]
+    consts = [place for place in range(num_consts) if place not in carried]
+    order = [*consts, *carried, *range(num_consts, len(operands))]
+    results = olympuspr.outvars[: discharged.num_results]
+    program = replaced(
+        closed,
+        invars=[olympuspr.invars[place] for place in order],
+        outvars=[
+            *[discharged.last_value(place) for place in carried],
+            *results,
+            *[discharged.last_value(place) for place in sliced],
+        ],
+    )
+    changed = {
+        **params,
+        "jaxpr": program,
+        "num_consts": len(consts),
+        "num_carry": len(carried) + num_carry,
+    }
+    outs = apply(lax.scan_p, [operands[place] for place in order], changed)
+    values = unchanged(equation)
+    end = len(carried) + discharged.num_results
+    for place, value in zip(carried, outs[: len(carried)], strict=True):
+        values[place] = value
+    for place, value in zip(sliced, outs[end:], strict=True):
+        values[place] = value
+    return values, outs[len(carried) : end]
+
+
+@discharge_rules.define(lax.while_p)
+def _while(equation: Equation, operands: Operands) -> Changes:
+    count = equation.params["cond_nconsts"]
+    if equation.params["cond_jaxpr"].out_avals[0].shape:
+        operands, params = with_scalar_condition(operands, equation.params)
+        repeated = [*equation.invars[:count], *equation.invars]
+        values, results = _while(equation.replace(invars=repeated, params=params), operands)
+        return values[count:], results
+    return _WhileLoop(equation, operands).run()
+
+
+class _Step:
+    """The condition or the body of a loop, discharged.
+
+    Attributes:
+      discharged: the program.
+      places: the position among the loop's operands of each of its inputs.
+    """
+
+    def __init__(
+        self, equation: Equation, operands: Operands, program: ClosedOlympuspr, places: list[int]
+    ) -> None:
+        flags = [is_discharged(equation, operands, place) for place in places]
+        self.discharged = discharge_closed(program, tuple(flags))
+        self.places = places
+        # The variable of each reference among the inputs, by the input's position.
+        self.refs = {place: equation.invars[places[place]] for place in self.discharged.refs}
+
+    def __call__(
+        self, operands: Sequence[Any], arrays: dict[Any, Any]
+    ) -> tuple[list[Any], dict[Any, Any]]:
+        """Runs the program.
+
+        Args:
+          operands: the loop's operands, with the current carry.
+          arrays: the array that each reference holds.
+
+        Returns:
+          The results, and the array that each reference holds afterwards.
+        """
+        inputs = [
+            arrays[self.refs[number]] if number in self.refs else operands[place]
+            for number, place in enumerate(self.places)
+        ]
+        outs = _evaluated(self.discharged.closed, inputs)
+        last = outs[self.discharged.num_results :]
+        return outs[: self.discharged.num_results], {
+            **arrays,
+            **dict(zip(self.refs.values(), last, strict=True)),
+        }
+
+
+class _WhileLoop:
+    """A loop whose references are part of the carry: as arrays, after the carry of the program."""
+
+    def __init__(self, equation: Equation, operands: Operands) -> None:
+        params = equation.params
+        num_cond, num_body = params["cond_nconsts"], params["body_nconsts"]
+        self.equation = equation
+        self.consts = list(operands[: num_cond + num_body])
+        self.carry = list(operands[num_cond + num_body :])
+        carry_places = range(num_cond + num_body, len(operands))
+        body_places = range(num_cond, len(operands))
+        self.condition = _Step(
+            equation, operands, params["cond_jaxpr"], [*range(num_cond), *carry_places]
+        )
+        self.body = _Step(equation, operands, params["body_jaxpr"], [*body_places])
+        # Each reference once, though both programs may have it among their constants.
+        self.refs = list(dict.fromkeys([*self.condition.refs.values(), *self.body.refs.values()]))
+        self.arrays = [operands[equation.invars.index(ref)] for ref in self.refs]
+
+    def _split(self, state: Sequence[Any]) -> tuple[list[Any], dict[Any, Any]]:
+        """Splits what is carried into the loop's operands and the arrays of references."""
+        count = len(self.carry)
+        arrays = dict(zip(self.refs, state[count:], strict=True))
+        return [*self.consts, *state[:count]], arrays
+
+    def _test(self, state: Sequence[Any]) -> tuple[Any, list[Any]]:
+        """Returns the condition, and what is carried after it ran."""
+        operands, arrays = self._split(state)
+        (go_on,), arrays = self.condition(operands, arrays)
+        return go_on, [*state[: len(self.carry)], *arrays.values()]
+
+    def _step(self, state: Sequence[Any]) -> list[Any]:
+        """Returns what is carried after one iteration."""
+        operands, arrays = self._split(state)
+        carry, arrays = self.body(operands, arrays)
+        return [*carry, *arrays.values()]
+
+    def _last_state(self) -> Sequence[Any]:
+        start = [*self.carry, *self.arrays]
+        if not self.condition.discharged.written:
+            return lax.while_loop(lambda state: self._test(state)[0], self._step, start)
+
+        # A condition that writes is evaluated at the end of each iteration.
+        def with_condition(state: Sequence[Any]) -> list[Any]:
+            go_on, state = self._test(state)
+            return [go_on, *state]
+
+        final = lax.while_loop(
+            lambda flag_and_state: flag_and_state[0],
+            lambda flag_and_state: with_condition(self._step(flag_and_state[1:])),
+            with_condition(start),
+        )
+        return final[1:]
+
+    def run(self) -> Changes:
+        """Records the loop; returns the new values of its operands, and its results."""
+        state = self._last_state()
+        count = len(self.carry)
+        last = dict(zip(self.refs, state[count:], strict=True))
+        values = [
+            last.get(atom) if isinstance(atom, Var) else None for atom in self.equation.invars
+        ]
+        return values, state[:count]
+
+
+def _evaluated(closed: ClosedOlympuspr, inputs: Sequence[Any]) -> list[Any]:
+    return eval_olympuspr(closed.jaxpr, closed.consts, *inputs)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Discharge rules of reading and writing references."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import lax
+from ...programs.olympuspr import Equation
+from ...programs.staging import varying_alike
+from ...types.avals import get_aval
+from .. import primitives as references
+from ..discharge import discharge_rules
+from ..discharged_calls import Changes, Operands, unchanged
+from ..transforms import accumulated, read_view, written
+
+
+@discharge_rules.define(references.get_p)
+def _get(equation: Equation, operands: Operands) -> Changes:
+    array, *leaves = operands
+    transforms = references.transforms_of(leaves, equation.params["tree"])
+    return unchanged(equation), [read_view(array, transforms)]
+
+
+@discharge_rules.define(references.swap_p)
+def _swap(equation: Equation, operands: Operands) -> Changes:
+    array, value, *leaves = operands
+    transforms = references.transforms_of(leaves, equation.params["tree"])
+    previous = read_view(array, transforms)
+    _, value = varying_alike([previous, value])
+    changed = written(array, transforms, _typed(value, get_aval(previous)))
+    return [_typed(changed, get_aval(array)), *[None] * (len(operands) - 1)], [previous]
+
+
+@discharge_rules.define(references.addupdate_p)
+def _addupdate(equation: Equation, operands: Operands) -> Changes:
+    array, value, *leaves = operands
+    transforms = references.transforms_of(leaves, equation.params["tree"])
+    changed = accumulated(array, transforms, value)
+    return [_typed(changed, get_aval(array)), *[None] * (len(operands) - 1)], []
+
+
+def _typed(value: Any, aval: Any) -> Any:
+    """A value with the weak type of what it takes the place of."""
+    given = get_aval(value)
+    if given.weak_type == aval.weak_type:
+        return value
+    return lax.convert_dtype(value, aval.dtype, aval.weak_type)
+
+
+@discharge_rules.define(references.new_ref_p)
+def _new_ref(equation: Equation, operands: Operands) -> Changes:
+    return [None], operands
+
+
+@discharge_rules.define(references.empty_ref_p)
+def _empty_ref(equation: Equation, operands: Operands) -> Changes:
+    ty = equation.params["ty"]
+    return [], [lax.empty(ty.shape, ty.dtype)]
+
+
+@discharge_rules.define(references.freeze_p)
+def _freeze(equation: Equation, operands: Operands) -> Changes:
+    return [None], operands
+
+
+@discharge_rules.define(references.free_ref_p)
+def _free_ref(equation: Equation, operands: Operands) -> Changes:
+    return [None], []
