@@ -17,7 +17,7 @@ from olympus_ir.programs.checker import check_olympuspr
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.make import make_olympuspr, named_scope
 from olympus_ir.programs.primitives import Primitive
-from olympus_ir.programs.print_rules import hide
+from olympus_ir.programs.print_rules import hide, printing_rules
 from olympus_ir.programs.printer import format_equation
 
 DATA = pathlib.Path(__file__).parent / "data"
@@ -79,7 +79,7 @@ def test_rule_of_a_third_party():
 
     olympuspr, _ = trace_to_olympuspr(program, [F32])
     assert "root[degree=2 exact=True] a" in str(olympuspr)
-    root_p.print_rule = hide(degree=2)
+    printing_rules.define(root_p, hide(degree=2))
     assert "root[exact=True] a" in str(olympuspr)
     assert "root[degree=3 exact=True] b" in str(olympuspr)
 

@@ -18,9 +18,9 @@ from olympus_ir.lax.annotating import (
     shard_alike,
     xla_metadata_call,
 )
-from olympus_ir.programs.dead_code import dce_olympuspr_xla_metadata_rule
 from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.references.primitives import new_ref
+from olympus_ir.rules.annotations import dce_olympuspr_xla_metadata_rule
 from olympus_ir.types.memory_spaces import MemorySpace
 from olympus_sharding import NamedSharding, PartitionSpec
 from olympus_xla import device_put, jit

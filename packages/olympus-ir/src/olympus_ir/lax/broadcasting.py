@@ -14,6 +14,7 @@ from ..types.layouts import entries_of
 from ..types.placement import NamedSharding
 from ..types.resharding import asked_sharding
 from .axes import canonical_axis, integer_axes
+from .shaping import transpose
 from .values import Array, ArrayLike, as_array, shape_of
 
 __all__ = [
@@ -101,8 +102,6 @@ def broadcast_in_dim(
     if any(first > second for first, second in itertools.pairwise(dimensions)):
         if len(set(dimensions)) == len(dimensions) == len(shape_of(operand)):
             order = sorted(range(len(dimensions)), key=dimensions.__getitem__)
-            from .shaping import transpose  # shaping is made of broadcasting
-
             operand = transpose(operand, order)
             dimensions = tuple(sorted(dimensions))
     return broadcast_in_dim_p.bind(

@@ -3,23 +3,27 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ..diagnostics.errors import ShapeError
+from ..loading import deferred
 from ..programs.primitives import instruction
 from ..settings import config
 from ..types import dtypes
 from ..types.avals import ShapedArray, get_aval
 from ..types.resharding import asked_sharding
 from .families import check_dtype, result_weak_type
+from .precision import Precision, precision_names
 from .values import Array, ArrayLike, shape_of
 
 if TYPE_CHECKING:
-    from .dot_algorithms import CanonicalPrecision, PrecisionLike  # loaded for algorithms alone
+    from . import dot_algorithms
+    from .dot_algorithms import CanonicalPrecision, PrecisionLike
+else:
+    dot_algorithms = deferred(".dot_algorithms", milliseconds=0.8)
 
 __all__ = [
     "DotDimensionNumbers",
@@ -31,43 +35,6 @@ __all__ = [
     "dot_general_p",
     "product_dtype",
 ]
-
-
-class Precision(enum.Enum):
-    """How exactly a product of arrays is computed, where an accelerator offers a choice.
-
-    Attributes:
-      DEFAULT: as fast as possible.
-      HIGH: in between.
-      HIGHEST: in the operands' own precision.
-    """
-
-    DEFAULT = 0
-    HIGH = 1
-    HIGHEST = 2
-
-    @classmethod
-    def _missing_(cls, value: object) -> Precision | None:
-        return _precision_names.get(value)  # type: ignore[call-overload]
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}.{self.name}"
-
-    def __str__(self) -> str:
-        return self.name
-
-
-_precision_names: dict[object, Precision] = {
-    "highest": Precision.HIGHEST,
-    "float32": Precision.HIGHEST,
-    "high": Precision.HIGH,
-    "bfloat16_3x": Precision.HIGH,
-    "tensorfloat32": Precision.HIGH,
-    "default": Precision.DEFAULT,
-    "bfloat16": Precision.DEFAULT,
-    "fastest": Precision.DEFAULT,
-    None: Precision.DEFAULT,
-}
 
 
 DotDimensionNumbers: TypeAlias = tuple[
@@ -89,21 +56,19 @@ def canonicalize_precision(precision: PrecisionLike) -> CanonicalPrecision:
             return None
     if isinstance(precision, Precision):
         return (precision, precision)
-    if isinstance(precision, str) and precision in _precision_names:
+    if isinstance(precision, str) and precision in precision_names:
         return (Precision(precision), Precision(precision))
-    from .dot_algorithms import DotAlgorithm, DotAlgorithmPreset
-
-    if isinstance(precision, DotAlgorithm | DotAlgorithmPreset):
+    if isinstance(precision, dot_algorithms.DotAlgorithm | dot_algorithms.DotAlgorithmPreset):
         return precision
     if isinstance(precision, str):
-        if precision in DotAlgorithmPreset.__members__:
-            return DotAlgorithmPreset[precision]
+        if precision in dot_algorithms.DotAlgorithmPreset.__members__:
+            return dot_algorithms.DotAlgorithmPreset[precision]
     elif isinstance(precision, list | tuple) and len(precision) == 2:
         try:
             return (Precision(precision[0]), Precision(precision[1]))
         except ValueError:
             pass
-    names = [name for name in _precision_names if name is not None]
+    names = [name for name in precision_names if name is not None]
     raise ValueError(
         f"Precision argument must be None, a string in {names}, a lax.Precision value, a tuple of "
         "two of these, a lax.DotAlgorithmPreset or the name of one, or a lax.DotAlgorithm; but "

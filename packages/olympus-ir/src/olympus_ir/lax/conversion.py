@@ -10,7 +10,7 @@ import numpy as np
 
 from ..programs.primitives import instruction
 from ..programs.staging import StagingTrace, staging_rules
-from ..programs.tracing import Tracer
+from ..programs.tracing import Tracer, is_constant_dim
 from ..trees import pytrees
 from ..types import dtypes
 from ..types.avals import ShapedArray
@@ -154,6 +154,9 @@ def in_64_bits(number: int) -> np.ndarray:
     return result
 
 
+_PYTHON_SCALARS = frozenset({bool, int, float, complex})
+
+
 def convert_dtype(
     operand: ArrayLike, new_dtype: Any = None, weak_type: bool = False, sharding: Any = None
 ) -> Any:
@@ -177,6 +180,8 @@ def convert_dtype(
     if not aval.shape and not isinstance(operand, Array) and sharding is None:
         dtype = aval.dtype if new_dtype is None else new_dtype
         check_conversion(aval.dtype, dtype)
+        if operand.__class__ not in _PYTHON_SCALARS and not is_constant_dim(operand):
+            return convert_dtype(operand.dimension_as_value(), dtype, weak_type)
         return typed_scalar(operand, dtype, weak_type)
     if new_dtype is None:
         new_dtype = aval.dtype

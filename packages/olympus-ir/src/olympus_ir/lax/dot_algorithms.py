@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import ml_dtypes
 import numpy as np
 
-from .contractions import Precision
+from .precision import Precision
 
 __all__ = ["DotAlgorithm", "DotAlgorithmPreset", "PrecisionLike"]
 

@@ -78,10 +78,6 @@ def recording_trace() -> StagingTrace | None:
 def typed_scalar(value: Any, dtype: Any, weak_type: bool = False) -> Any:
     """A concrete scalar of the given dtype, without an equation where something is being traced."""
     array = np.asarray(value)
-    if array.dtype.kind == "O" and hasattr(value, "dimension_as_value"):
-        from .conversion import convert_dtype  # of symbolic dimensions alone; imports this module
-
-        return convert_dtype(value.dimension_as_value(), dtype, weak_type)
     array = cast(array, dtype)
     if current.trace is evaluation_trace:
         return evaluator().array(array, ShapedArray((), dtype, weak_type))

@@ -67,8 +67,6 @@ class Primitive:
         self.eager: Callable[..., Any] | None = None
         self._shape_rule: Callable[..., Any] | None = None
         self._inferred: dict[tuple, tuple[tuple[AbstractValue, ...], frozenset]] = {}
-        # Attributes that a printed equation leaves out or rewrites; see `printer`.
-        self.print_rule: Callable[..., Any] | None = None
 
     def __repr__(self) -> str:
         return self.name

@@ -29,8 +29,8 @@ from ..diagnostics.documents import (
 )
 from ..diagnostics.source_info import name_stack_text, summarize
 from ..types.effects import allocation_effect, reference_effects
-from . import print_rules as print_rules  # gives the primitives their rules
 from .olympuspr import Atom, ClosedOlympuspr, DropVar, Equation, Literal, Olympuspr, Var
+from .print_rules import printing_rules
 
 # Between items that are filled into lines: a newline only where the line is full.
 _SPACE = Group(Break())
@@ -272,7 +272,7 @@ class Printer:
 
     def equation(self, equation: Equation) -> Document:
         """One equation."""
-        rule = equation.primitive.print_rule if self.use_rules else None
+        rule = printing_rules.find(equation.primitive) if self.use_rules else None
         params = sorted(equation.params.items()) if rule is None else rule(equation, self)
         if isinstance(params, Document):
             return params

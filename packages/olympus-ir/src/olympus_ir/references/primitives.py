@@ -20,25 +20,20 @@ of an equation's operands and parameters puts them together again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..diagnostics.documents import Concatenation, Document, Nest, Text
 from ..lax.conversion import convert_element_type
 from ..lax.values import Array, ArrayLike
-from ..programs.olympuspr import Atom, Equation
 from ..programs.primitives import instruction
 from ..programs.tracing import Tracer
 from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray, get_aval
 from ..types.effects import accum_effect, allocation_effect, read_effect, write_effect
 from ..types.references import AbstractRef, array_of_ref
-from .indexing import NDIndexer, known_integer
+from .indexing import NDIndexer
 from .transforms import flatten_transforms, transformed_aval, unflatten_transforms
-
-if TYPE_CHECKING:
-    from ..programs.printer import Printer
 
 __all__ = [
     "addupdate",
@@ -352,56 +347,3 @@ def free_ref(ref: Any) -> None:
     if not isinstance(get_aval(ref), AbstractRef):
         raise ValueError(f"Can only call `free_ref` on a `Ref`: {ref}.")
     free_ref_p.bind(ref)
-
-
-# ---- printing ----
-
-
-def _shown_ref(printer: Printer, ref: Atom, leaves: Sequence[Any], tree: Any) -> Document:
-    """A reference with its transforms, such as ``a[0,i:i+8]``."""
-    transforms = transforms_of(leaves, tree)
-    shown = "".join(
-        [transform.pretty(lambda leaf: _shown(printer, leaf)) for transform in transforms]
-    )
-    return Concatenation([Text(_shown(printer, ref)), Text(shown or "[...]")])
-
-
-def _shown(printer: Printer, leaf: Any) -> str:
-    if isinstance(leaf, int):
-        return str(leaf)
-    known = known_integer(getattr(leaf, "val", None)) if hasattr(leaf, "val") else None
-    return printer.name(leaf) if known is None else str(known)
-
-
-def _print_get(equation: Equation, printer: Printer) -> Document:
-    ref, *leaves = equation.invars
-    return Concatenation(
-        [
-            Nest(2, printer.binders(equation.outvars)),
-            Text(" <- ", annotations=printer.annotations(equation)),
-            _shown_ref(printer, ref, leaves, equation.params["tree"]),
-        ]
-    )
-
-
-def _print_swap(equation: Equation, printer: Printer) -> Document:
-    ref, value, *leaves = equation.invars
-    (previous,) = equation.outvars
-    place = _shown_ref(printer, ref, leaves, equation.params["tree"])
-    arrow = Text(" <- ", annotations=printer.annotations(equation))
-    if printer.is_hidden(previous):
-        return Concatenation([place, arrow, printer.atom(value)])
-    results = [Nest(2, printer.binders([previous])), Text(", "), place]
-    return Concatenation([*results, arrow, place, Text(", "), printer.atom(value)])
-
-
-def _print_addupdate(equation: Equation, printer: Printer) -> Document:
-    ref, value, *leaves = equation.invars
-    place = _shown_ref(printer, ref, leaves, equation.params["tree"])
-    sign = Text(" += ", annotations=printer.annotations(equation))
-    return Concatenation([place, sign, printer.atom(value)])
-
-
-get_p.print_rule = _print_get
-swap_p.print_rule = _print_swap
-addupdate_p.print_rule = _print_addupdate

@@ -19,7 +19,6 @@ from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr, close_olympuspr
 from olympus_ir.programs.staging import trace_to_closed
-from olympus_ir.references import discharge_rules as discharge_rules  # they are wanted below
 from olympus_ir.references.discharge import discharge_closed
 from olympus_ir.types.avals import ShapedArray
 

@@ -21,6 +21,7 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.documents import Concatenation, Document, Nest, Text
 from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.print_rules import printing_rules
 from olympus_ir.references.indexing import NDIndexer, known_integer
 from olympus_ir.references.transforms import transformed_aval
 from olympus_ir.trees import pytrees
@@ -344,5 +345,5 @@ def _print_swap(equation: Equation, printer: Any) -> Document:
     )
 
 
-load_p.print_rule = _print_load
-swap_p.print_rule = _print_swap
+printing_rules.define(load_p, _print_load)
+printing_rules.define(swap_p, _print_swap)

@@ -15,6 +15,7 @@ import numpy as np
 from olympus_ir.diagnostics.documents import Concatenation, Document, Text
 from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.print_rules import printing_rules
 from olympus_ir.references.transforms import transformed_aval
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import ShapedArray, get_aval
@@ -43,7 +44,7 @@ def operation(name: str) -> Primitive:
         has_refs = any(aval.is_ref for aval in avals)
         return list(out_avals), _EFFECTS if has_refs else frozenset({thread_effect})
 
-    primitive.print_rule = _print
+    printing_rules.define(primitive, _print)
     operations[name] = primitive
     return primitive
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from olympus_ir.diagnostics.documents import Concatenation, Document, Text
 from olympus_ir.programs.olympuspr import Equation
+from olympus_ir.programs.print_rules import printing_rules
 from olympus_ir.trees import pytrees
 
 from ..memory.access import shown_view
@@ -92,7 +93,7 @@ def _print_wait(equation: Equation, printer: Any) -> Document:
     )
 
 
-semaphore_signal_p.print_rule = _print_semaphore()
-semaphore_wait_p.print_rule = _print_semaphore("[dec]")
-dma_start_p.print_rule = _print_start
-dma_wait_p.print_rule = _print_wait
+printing_rules.define(semaphore_signal_p, _print_semaphore())
+printing_rules.define(semaphore_wait_p, _print_semaphore("[dec]"))
+printing_rules.define(dma_start_p, _print_start)
+printing_rules.define(dma_wait_p, _print_wait)

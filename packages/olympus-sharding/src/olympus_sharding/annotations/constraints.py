@@ -18,6 +18,7 @@ from olympus_batching.tables import BatchAxis, define_axis_rule
 from olympus_ir import lax
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.print_rules import printing_rules
 from olympus_ir.programs.propagation import declared_types, propagation_rules
 from olympus_ir.reference.tables import reference_rules
 from olympus_ir.settings import config_states
@@ -63,7 +64,7 @@ for _primitive in (sharding_constraint_p, reshard_p):
     reference_rules.define(_primitive, lambda operand, **params: operand)
     jvp_rules.define(_primitive, linear)
 
-reshard_p.print_rule = lambda equation, printer: []
+printing_rules.define(reshard_p, lambda equation, printer: [])
 sharding_constraint_p.def_abstract_eval(lambda operand, **params: operand)
 
 

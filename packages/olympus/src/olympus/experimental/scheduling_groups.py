@@ -7,7 +7,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(
     __name__,
     {
         **_lazy.names_from("olympus_ir.lax.annotating", "scheduling_group", "xla_metadata_call"),
-        **_lazy.names_from("olympus_ir.programs.dead_code", "dce_olympuspr_xla_metadata_rule"),
+        **_lazy.names_from("olympus_ir.rules.annotations", "dce_olympuspr_xla_metadata_rule"),
         **_lazy.names_from("olympus_ir.lax.annotations", "xla_metadata_call_p"),
         **_lazy.names_from("olympus_xla.compiling.lowering.rules.annotations", "attr_get"),
     },

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Precision` of products of arrays, and its names."""
+
+from __future__ import annotations
+
+import enum
+
+__all__ = ["Precision"]
+
+
+class Precision(enum.Enum):
+    """How exactly a product of arrays is computed, where an accelerator offers a choice.
+
+    Attributes:
+      DEFAULT: as fast as possible.
+      HIGH: in between.
+      HIGHEST: in the operands' own precision.
+    """
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value: object) -> Precision | None:
+        return precision_names.get(value)  # type: ignore[call-overload]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+precision_names: dict[object, Precision] = {
+    "highest": Precision.HIGHEST,
+    "float32": Precision.HIGHEST,
+    "high": Precision.HIGH,
+    "bfloat16_3x": Precision.HIGH,
+    "tensorfloat32": Precision.HIGH,
+    "default": Precision.DEFAULT,
+    "bfloat16": Precision.DEFAULT,
+    "fastest": Precision.DEFAULT,
+    None: Precision.DEFAULT,
+}

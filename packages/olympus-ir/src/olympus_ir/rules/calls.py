@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checking, dead code and printing of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import lax
+from ..diagnostics.source_info import function_name
+from ..lax.composites import composite_p
+from ..programs.checker import Misfit, check_types, checking_rules
+from ..programs.dead_code import chosen, dce_closed, dead_code_rules, reduced_equation
+from ..programs.olympuspr import Equation, close_olympuspr
+from ..programs.print_rules import Parameters, printing_rules
+
+if TYPE_CHECKING:
+    from ..programs.printer import Printer
+
+
+# ---- checking ----
+
+
+def _call_rule(key: str) -> Callable[..., None]:
+    def rule(operands: Sequence, results: Sequence, params: dict[str, Any]) -> None:
+        program = params[key]
+        check_types(f"operands of `{key}`", operands, program.in_avals)
+        check_types(f"results of `{key}`", results, program.out_avals)
+
+    return rule
+
+
+checking_rules.define(lax.closed_call_p, _call_rule("call_jaxpr"))
+checking_rules.define(lax.custom_jvp_call_p, _call_rule("call_jaxpr"))
+checking_rules.define(lax.custom_vjp_call_p, _call_rule("call_jaxpr"))
+
+
+checking_rules.define(composite_p, _call_rule("jaxpr"))
+
+
+@checking_rules.define(lax.jit_p)
+def _jit(operands: Sequence, results: Sequence, params: dict[str, Any]) -> None:
+    _call_rule("jaxpr")(operands, results, params)
+    for key, count in (
+        ("in_shardings", len(operands)),
+        ("in_layouts", len(operands)),
+        ("donated_invars", len(operands)),
+        ("out_shardings", len(results)),
+        ("out_layouts", len(results)),
+    ):
+        if len(params[key]) != count:
+            raise Misfit(f"`{key}` has {len(params[key])} entries, not {count}")
+
+
+@checking_rules.define(lax.checkpoint_p)
+def _checkpoint(operands: Sequence, results: Sequence, params: dict[str, Any]) -> None:
+    if params["jaxpr"].constvars:
+        raise Misfit("the program of a checkpoint has constants; they must be operands")
+    _call_rule("jaxpr")(operands, results, params)
+
+
+# ---- dead code ----
+
+
+@dead_code_rules.define(lax.jit_p)
+def _jit(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:
+    params = equation.params
+    program, used = dce_closed(params["jaxpr"], used_results, instantiate=params["keep_unused"])
+    changed = {**params, "jaxpr": program}
+    for key, flags in (
+        ("in_shardings", used),
+        ("in_layouts", used),
+        ("donated_invars", used),
+        ("out_shardings", used_results),
+        ("out_layouts", used_results),
+    ):
+        changed[key] = tuple(chosen(params[key], flags))
+    return reduced_equation(equation, used, used_results, changed, program.effects)
+
+
+@dead_code_rules.define(lax.closed_call_p)
+def _closed_call(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:
+    program, used = dce_closed(equation.params["call_jaxpr"], used_results)
+    params = {**equation.params, "call_jaxpr": program}
+    return reduced_equation(equation, used, used_results, params, program.effects)
+
+
+@dead_code_rules.define(lax.checkpoint_p)
+def _checkpoint(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:
+    closed = close_olympuspr(equation.params["jaxpr"])
+    program, used = dce_closed(closed, used_results)
+    params = {**equation.params, "jaxpr": program.jaxpr}
+    return reduced_equation(equation, used, used_results, params, program.effects)
+
+
+@dead_code_rules.define(lax.optimization_barrier_p)
+def _optimization_barrier(
+    equation: Equation, used_results: list[bool]
+) -> tuple[Equation, list[bool]]:
+    return reduced_equation(equation, used_results, used_results, equation.params, equation.effects)
+
+
+for _primitive in (lax.custom_jvp_call_p, lax.custom_vjp_call_p):
+    dead_code_rules.exempt(
+        _primitive, reason="its derivative rule takes all operands and gives all results"
+    )
+
+
+# ---- printing ----
+
+
+def _jit_parameters(equation: Equation, printer: Printer) -> Parameters:
+    params = equation.params
+    printer.adopt_names(params["jaxpr"].jaxpr, equation)
+    shown = [("name", params["name"])]
+    for name, value in sorted(params.items()):
+        if name not in ("name", "ctx_mesh") and not _is_default(value):
+            shown.append((name, value))
+    return shown
+
+
+def _is_default(value: Any) -> bool:
+    """Whether a parameter of `jit` says nothing: not set, for none of the operands."""
+    if isinstance(value, tuple):
+        return all(item is None or item is False for item in value)
+    return value is None or value is False
+
+
+def _custom_jvp_parameters(equation: Equation, printer: Printer) -> Parameters:
+    params = equation.params
+    return [
+        ("name", params["call_jaxpr"].debug_info.func_name),
+        ("call_jaxpr", params["call_jaxpr"]),
+        ("jvp", function_name(params["jvp_jaxpr_fun"])),
+        ("symbolic_zeros", params["symbolic_zeros"]),
+    ]
+
+
+def _custom_vjp_parameters(equation: Equation, printer: Printer) -> Parameters:
+    params = equation.params
+    return [
+        ("name", params["call_jaxpr"].debug_info.func_name),
+        ("bwd", function_name(params["bwd"])),
+        ("call_jaxpr", params["call_jaxpr"]),
+        ("fwd", function_name(params["fwd_jaxpr_thunk"])),
+        ("symbolic_zeros", params["symbolic_zeros"]),
+    ]
+
+
+printing_rules.define(lax.jit_p, _jit_parameters)
+printing_rules.define(lax.custom_jvp_call_p, _custom_jvp_parameters)
+printing_rules.define(lax.custom_vjp_call_p, _custom_vjp_parameters)
