@@ -186,7 +186,7 @@ def check_types(
 
 def short_type(aval: AbstractValue) -> str:
     """Returns the text of a type for messages."""
-    return aval.strshort_type()
+    return aval.str_short()
 
 
 def _listed(effects: frozenset) -> str:

@@ -44,7 +44,7 @@ def dce_olympuspr(
       The program of the needed results and used inputs, and for each input whether it is used.
 
     Example:
-      >>> from olympus_ir import ShapedArray, trace_to_olympuspr
+      >>> from olympus_ir import ShapedArray, lax, trace_to_olympuspr
       >>> f32 = ShapedArray((), "float32")
       >>> olympuspr, _ = trace_to_olympuspr(lambda x, y: [lax.sin(x), lax.cos(y)], [f32, f32])
       >>> dce_olympuspr(olympuspr, [True, False])
