@@ -181,7 +181,8 @@ def convert_dtype(
         dtype = aval.dtype if new_dtype is None else new_dtype
         check_conversion(aval.dtype, dtype)
         if operand.__class__ not in _PYTHON_SCALARS and not is_constant_dim(operand):
-            return convert_dtype(operand.dimension_as_value(), dtype, weak_type)
+            number = operand.dimension_as_value()  # type: ignore[union-attr]  # of a symbolic dimension
+            return convert_dtype(number, dtype, weak_type)
         return typed_scalar(operand, dtype, weak_type)
     if new_dtype is None:
         new_dtype = aval.dtype

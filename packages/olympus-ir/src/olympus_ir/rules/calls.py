@@ -39,7 +39,7 @@ checking_rules.define(composite_p, _call_rule("jaxpr"))
 
 
 @checking_rules.define(lax.jit_p)
-def _jit(operands: Sequence, results: Sequence, params: dict[str, Any]) -> None:
+def _check_jit(operands: Sequence, results: Sequence, params: dict[str, Any]) -> None:
     _call_rule("jaxpr")(operands, results, params)
     for key, count in (
         ("in_shardings", len(operands)),
@@ -53,7 +53,7 @@ def _jit(operands: Sequence, results: Sequence, params: dict[str, Any]) -> None:
 
 
 @checking_rules.define(lax.checkpoint_p)
-def _checkpoint(operands: Sequence, results: Sequence, params: dict[str, Any]) -> None:
+def _check_checkpoint(operands: Sequence, results: Sequence, params: dict[str, Any]) -> None:
     if params["jaxpr"].constvars:
         raise Misfit("the program of a checkpoint has constants; they must be operands")
     _call_rule("jaxpr")(operands, results, params)
