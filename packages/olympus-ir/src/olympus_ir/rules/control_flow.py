@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import lax
 from ..lax.control_flow.linear_solves import linear_solve_p, split_operands
+from ..lax.control_flow.operands import ScanLayout, ScanOperands, WhileLayout, WhileOperands
 from ..lax.control_flow.primitives import sliced_aval
 from ..programs.checker import Misfit, check_types, checking_rules, short_type
 from ..programs.dead_code import dce_closed, dead_code_rules, reduced_equation
@@ -35,28 +36,25 @@ def _check_cond(operands: Sequence, results: Sequence, params: dict[str, Any]) -
 @checking_rules.define(lax.while_p)
 def _check_while(operands: Sequence, results: Sequence, params: dict[str, Any]) -> None:
     condition, body = params["cond_jaxpr"], params["body_jaxpr"]
-    num_cond, num_body = params["cond_nconsts"], params["body_nconsts"]
-    cond_consts, rest = operands[:num_cond], operands[num_cond:]
-    body_consts, carry = rest[:num_body], rest[num_body:]
-    check_types("operands of `cond_jaxpr`", [*cond_consts, *carry], condition.in_avals)
-    check_types("operands of `body_jaxpr`", [*body_consts, *carry], body.in_avals)
+    given = WhileLayout.of(params).operands(operands)
+    check_types("operands of `cond_jaxpr`", given.of_cond, condition.in_avals)
+    check_types("operands of `body_jaxpr`", given.of_body, body.in_avals)
     # One boolean, or one for each of many examples, whose dimensions are the first of all values.
     (goes_on,) = condition.out_avals
     check_types("results of `cond_jaxpr`", [goes_on], [ShapedArray(goes_on.shape, np.bool_)])
-    for place, aval in enumerate(carry):
+    for place, aval in enumerate(given.carry):
         if aval.shape[: goes_on.ndim] != goes_on.shape:
             raise Misfit(
                 f"part {place} of the carry has type {short_type(aval)}, but the condition gives "
                 f"{short_type(goes_on)}, whose dimensions must lead in all values carried"
             )
-    check_types("results of `body_jaxpr`", body.out_avals, carry)
+    check_types("results of `body_jaxpr`", body.out_avals, given.carry)
 
 
 @checking_rules.define(lax.scan_p)
 def _check_scan(operands: Sequence, results: Sequence, params: dict[str, Any]) -> None:
-    body, num_consts, num_carry = params["jaxpr"], params["num_consts"], params["num_carry"]
-    consts, rest = operands[:num_consts], operands[num_consts:]
-    carry, xs = rest[:num_carry], rest[num_carry:]
+    body, layout = params["jaxpr"], ScanLayout.of(params)
+    consts, carry, xs = layout.operands(operands)
     for place, aval in enumerate(xs):
         if not aval.shape or aval.shape[0] != params["length"]:
             raise Misfit(
@@ -65,7 +63,7 @@ def _check_scan(operands: Sequence, results: Sequence, params: dict[str, Any]) -
             )
     slices = [sliced_aval(aval) for aval in xs]
     check_types("operands of `jaxpr`", [*consts, *carry, *slices], body.in_avals)
-    check_types("carry that `jaxpr` returns", body.out_avals[:num_carry], carry)
+    check_types("carry that `jaxpr` returns", layout.results(body.out_avals).carry, carry)
 
 
 @checking_rules.define(linear_solve_p)
@@ -101,21 +99,20 @@ def _cond(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[
 
 
 def _used_in_loop(
-    body: ClosedOlympuspr, num_consts: int, used_carry: list[bool], used_others: list[bool]
-) -> tuple[list[bool], list[bool]]:
-    """Which parts of the carry are used, each iteration's use counted; and which inputs.
+    body: ClosedOlympuspr, layout: ScanLayout, used_carry: list[bool], used_ys: list[bool]
+) -> tuple[list[bool], ScanOperands[bool]]:
+    """Returns which parts of the carry any iteration uses, and which inputs of the body are used.
 
     Args:
-      body: from constants, carry and further inputs to carry and further results.
-      num_consts: the number of constants.
+      body: the body of a scan, or of a loop without slices.
+      layout: the layout of its inputs.
       used_carry: which parts of the last carry are used.
-      used_others: which of the further results are used.
+      used_ys: which of the other results are used.
     """
-    num_carry = len(used_carry)
     while True:
-        _, used_inputs = dce_closed(body, [*used_carry, *used_others])
-        used_by_next = used_inputs[num_consts : num_consts + num_carry]
-        widened = [a or b for a, b in zip(used_carry, used_by_next, strict=True)]
+        _, flags = dce_closed(body, [*used_carry, *used_ys])
+        used_inputs = layout.operands(flags)
+        widened = [a or b for a, b in zip(used_carry, used_inputs.carry, strict=True)]
         if widened == used_carry:
             return used_carry, used_inputs
         used_carry = widened
@@ -125,43 +122,40 @@ def _used_in_loop(
 def _while(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:
     params = equation.params
     condition, body = params["cond_jaxpr"], params["body_jaxpr"]
-    num_cond, num_body = params["cond_nconsts"], params["body_nconsts"]
+    layout = WhileLayout.of(params)
     _, used_by_condition = dce_closed(condition, [True])
-    used_cond_consts = used_by_condition[:num_cond]
-    used_carry = [a or b for a, b in zip(used_results, used_by_condition[num_cond:], strict=True)]
-    used_carry, used_inputs = _used_in_loop(body, num_body, used_carry, [])
-    used_body_consts = used_inputs[:num_body]
-    condition, _ = dce_closed(condition, [True], instantiate=[*used_cond_consts, *used_carry])
-    body, _ = dce_closed(body, used_carry, instantiate=[*used_body_consts, *used_carry])
+    used_cond_consts = used_by_condition[: layout.cond_nconsts]
+    tested = used_by_condition[layout.cond_nconsts :]
+    used_carry = [a or b for a, b in zip(used_results, tested, strict=True)]
+    of_body = ScanLayout(layout.body_nconsts, len(used_carry))
+    used_carry, used_by_body = _used_in_loop(body, of_body, used_carry, [])
+    used = WhileOperands(used_cond_consts, used_by_body.consts, used_carry)
+    condition, _ = dce_closed(condition, [True], instantiate=used.of_cond)
+    body, _ = dce_closed(body, used_carry, instantiate=used.of_body)
     changed = {
         **params,
         "cond_jaxpr": condition,
-        "cond_nconsts": sum(used_cond_consts),
+        "cond_nconsts": sum(used.cond_consts),
         "body_jaxpr": body,
-        "body_nconsts": sum(used_body_consts),
+        "body_nconsts": sum(used.body_consts),
     }
-    used_operands = [*used_cond_consts, *used_body_consts, *used_carry]
-    return reduced_equation(
-        equation, used_operands, used_carry, changed, condition.effects | body.effects
-    )
+    effects = condition.effects | body.effects
+    return reduced_equation(equation, used.flat, used_carry, changed, effects)
 
 
 @dead_code_rules.define(lax.scan_p)
 def _scan(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:
     params = equation.params
-    body, num_consts, num_carry = params["jaxpr"], params["num_consts"], params["num_carry"]
-    used_ys = used_results[num_carry:]
-    used_carry, used_inputs = _used_in_loop(body, num_consts, used_results[:num_carry], used_ys)
-    used_operands = [
-        *used_inputs[:num_consts],
-        *used_carry,
-        *used_inputs[num_consts + num_carry :],
-    ]
-    body, _ = dce_closed(body, [*used_carry, *used_ys], instantiate=used_operands)
+    layout = ScanLayout.of(params)
+    used_carry, used_ys = layout.results(used_results)
+    used_carry, used = _used_in_loop(params["jaxpr"], layout, used_carry, used_ys)
+    used_operands = [*used.consts, *used_carry, *used.xs]
+    used_results = [*used_carry, *used_ys]
+    body, _ = dce_closed(params["jaxpr"], used_results, instantiate=used_operands)
     changed = {
         **params,
         "jaxpr": body,
-        "num_consts": sum(used_inputs[:num_consts]),
+        "num_consts": sum(used.consts),
         "num_carry": sum(used_carry),
     }
-    return reduced_equation(equation, used_operands, [*used_carry, *used_ys], changed, body.effects)
+    return reduced_equation(equation, used_operands, used_results, changed, body.effects)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import lax
 from ...lax.control_flow.linear_solves import linear_solve_p
+from ...lax.control_flow.operands import ScanLayout, ScanOperands, WhileLayout, WhileOperands
 from ...lax.control_flow.predicates import with_scalar_condition
 from ...programs.evaluation import eval_olympuspr
 from ...programs.olympuspr import ClosedOlympuspr, Equation, Olympuspr, Var
@@ -82,19 +83,20 @@ def _cond(equation: Equation, operands: Operands) -> Changes:
 @discharge_rules.define(lax.scan_p)
 def _scan(equation: Equation, operands: Operands) -> Changes:
     params = equation.params
-    body, num_consts, num_carry = params["jaxpr"], params["num_consts"], params["num_carry"]
-    groups = _same_refs(equation, 0, num_consts)
+    body, layout = params["jaxpr"], ScanLayout.of(params)
+    groups = _same_refs(equation, 0, layout.num_consts)
     if groups:
         body = body.map_jaxpr(lambda program: _merged(program, groups))
     discharged = discharged_program(equation, operands, body)
     closed = discharged.closed
     olympuspr = closed.jaxpr
-    first_x = num_consts + num_carry
-    # Constants that are written are carried on; slices that are written are results.
-    carried = [place for place in discharged.written if place < num_consts]
-    sliced = [place for place in discharged.written if place >= first_x]
-    consts = [place for place in range(num_consts) if place not in carried]
-    order = [*consts, *carried, *range(num_consts, len(operands))]
+    # Constants that are written join the carry; slices that are written become results.
+    places = layout.operands(range(len(operands)))
+    carried = [place for place in discharged.written if place in places.consts]
+    sliced = [place for place in discharged.written if place in places.xs]
+    consts = [place for place in places.consts if place not in carried]
+    rearranged = ScanOperands(consts, [*carried, *places.carry], places.xs)
+    order = rearranged.flat
     results = olympuspr.outvars[: discharged.num_results]
     program = replaced(
         closed,
@@ -105,12 +107,7 @@ def _scan(equation: Equation, operands: Operands) -> Changes:
             *[discharged.last_value(place) for place in sliced],
         ],
     )
-    changed = {
-        **params,
-        "jaxpr": program,
-        "num_consts": len(consts),
-        "num_carry": len(carried) + num_carry,
-    }
+    changed = {**params, "jaxpr": program, **rearranged.layout.params}
     outs = apply(lax.scan_p, [operands[place] for place in order], changed)
     values = unchanged(equation)
     end = len(carried) + discharged.num_results
@@ -123,9 +120,10 @@ def _scan(equation: Equation, operands: Operands) -> Changes:
 
 @discharge_rules.define(lax.while_p)
 def _while(equation: Equation, operands: Operands) -> Changes:
-    count = equation.params["cond_nconsts"]
     if equation.params["cond_jaxpr"].out_avals[0].shape:
         operands, params = with_scalar_condition(operands, equation.params)
+        # The new loop takes the constants of the condition a second time.
+        count = equation.params["cond_nconsts"]
         repeated = [*equation.invars[:count], *equation.invars]
         values, results = _while(equation.replace(invars=repeated, params=params), operands)
         return values[count:], results
@@ -178,31 +176,27 @@ class _WhileLoop:
 
     def __init__(self, equation: Equation, operands: Operands) -> None:
         params = equation.params
-        num_cond, num_body = params["cond_nconsts"], params["body_nconsts"]
+        layout = WhileLayout.of(params)
+        places = layout.operands(range(len(operands)))
         self.equation = equation
-        self.consts = list(operands[: num_cond + num_body])
-        self.carry = list(operands[num_cond + num_body :])
-        carry_places = range(num_cond + num_body, len(operands))
-        body_places = range(num_cond, len(operands))
-        self.condition = _Step(
-            equation, operands, params["cond_jaxpr"], [*range(num_cond), *carry_places]
-        )
-        self.body = _Step(equation, operands, params["body_jaxpr"], [*body_places])
+        self.given = layout.operands(operands)
+        self.condition = _Step(equation, operands, params["cond_jaxpr"], places.of_cond)
+        self.body = _Step(equation, operands, params["body_jaxpr"], places.of_body)
         # Each reference once, though both programs may have it among their constants.
         self.refs = list(dict.fromkeys([*self.condition.refs.values(), *self.body.refs.values()]))
         self.arrays = [operands[equation.invars.index(ref)] for ref in self.refs]
 
     def _split(self, state: Sequence[Any]) -> tuple[list[Any], dict[Any, Any]]:
         """Splits what is carried into the loop's operands and the arrays of references."""
-        count = len(self.carry)
+        given, count = self.given, len(self.given.carry)
         arrays = dict(zip(self.refs, state[count:], strict=True))
-        return [*self.consts, *state[:count]], arrays
+        return WhileOperands(given.cond_consts, given.body_consts, state[:count]).flat, arrays
 
     def _test(self, state: Sequence[Any]) -> tuple[Any, list[Any]]:
         """Returns the condition, and what is carried after it ran."""
         operands, arrays = self._split(state)
         (go_on,), arrays = self.condition(operands, arrays)
-        return go_on, [*state[: len(self.carry)], *arrays.values()]
+        return go_on, [*state[: len(self.given.carry)], *arrays.values()]
 
     def _step(self, state: Sequence[Any]) -> list[Any]:
         """Returns what is carried after one iteration."""
@@ -211,7 +205,7 @@ class _WhileLoop:
         return [*carry, *arrays.values()]
 
     def _last_state(self) -> Sequence[Any]:
-        start = [*self.carry, *self.arrays]
+        start = [*self.given.carry, *self.arrays]
         if not self.condition.discharged.written:
             return lax.while_loop(lambda state: self._test(state)[0], self._step, start)
 
@@ -230,7 +224,7 @@ class _WhileLoop:
     def run(self) -> Changes:
         """Records the loop; returns the new values of its operands, and its results."""
         state = self._last_state()
-        count = len(self.carry)
+        count = len(self.given.carry)
         last = dict(zip(self.refs, state[count:], strict=True))
         values = [
             last.get(atom) if isinstance(atom, Var) else None for atom in self.equation.invars
