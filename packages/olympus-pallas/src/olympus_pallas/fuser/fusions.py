@@ -15,6 +15,7 @@ from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr, c
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.trees import pytrees
 
+from .customized import custom_fusion_p, run_custom
 from .inlining import aval_of, run_program, traced
 
 __all__ = ["Fusion", "evaluate", "fuse", "fusible", "fusible_p", "get_fusion_values"]
@@ -289,7 +290,6 @@ def evaluate(f: Callable[..., Any], *, allow_transpose: bool = True) -> Callable
     Raises:
       ValueError: where they are transposed, and may not be.
     """
-    from .customized import custom_fusion_p, run_custom  # it knows this module
 
     def transposed(equation: Any, operands: Sequence[Any]) -> Any:
         raise ValueError("a function to be evaluated transposes an array, and may not")

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from olympus_ir.loading import deferred
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.types.avals import ShapedArray
 from olympus_xla.compiling.lowering.tables import define_for_platform
@@ -16,6 +17,15 @@ from ..calls.pallas_call import pallas_call_p
 from ..operations.simulated import needs_simulation
 from ..settings import interpret_modes
 from ..settings.interpret_params import InterpretParams
+
+if TYPE_CHECKING:
+    from ..machine import calls as machine_calls
+    from .mosaic import module as mosaic_module
+    from .triton import module as triton_module
+else:
+    machine_calls = deferred("..machine.calls", milliseconds=110)
+    mosaic_module = deferred(".mosaic.module", milliseconds=140)
+    triton_module = deferred(".triton.module", milliseconds=30)
 
 __all__ = ["register_lowering_rule"]
 
@@ -64,14 +74,11 @@ def _settings(params: Any) -> Any:
 
 
 def _simulated(context: Any, operands: Any, settings: Any, params: Any) -> list[Any]:
-    # What is simulated is few programs' concern.
-    from ..machine.calls import emit_simulation, parallel_orders, run_call
-
-    orders = parallel_orders(
+    orders = machine_calls.parallel_orders(
         params["grid_mapping"], params["compiler_params"], settings.random_seed
     )
-    run = functools.partial(run_call, settings=settings, orders=orders, **params)
-    return emit_simulation(context, operands, run)
+    run = functools.partial(machine_calls.run_call, settings=settings, orders=orders, **params)
+    return machine_calls.emit_simulation(context, operands, run)
 
 
 def _rule(platform: str, compiled: Callable[..., Any]) -> Callable[..., Any]:
@@ -94,17 +101,11 @@ def _refused(context: Any, *operands: Any, **params: Any) -> Any:
 
 
 def _with_triton(context: Any, *operands: Any, **params: Any) -> Any:
-    # Kernels for GPUs are few programs' concern.
-    from .triton.module import lower_call
-
-    return lower_call(context, *operands, **params)
+    return triton_module.lower_call(context, *operands, **params)
 
 
 def _with_mosaic(context: Any, *operands: Any, **params: Any) -> Any:
-    # Kernels for TPUs are few programs' concern.
-    from .mosaic.module import lower_call
-
-    return lower_call(context, *operands, **params)
+    return mosaic_module.lower_call(context, *operands, **params)
 
 
 define_for_platform(pallas_call_p, "cpu", _rule("cpu", _refused))

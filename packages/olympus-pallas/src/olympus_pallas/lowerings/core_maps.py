@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olympus_batching.tables import batching_rules
+from olympus_ir.loading import deferred
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_xla.compiling.lowering.tables import define_for_platform
 
@@ -16,6 +17,15 @@ from ..core_maps.kernels import core_map_p, mpmd_map_p
 from ..mlir.building import KernelLoweringError
 from ..settings import interpret_modes
 from ..settings.interpret_params import InterpretParams
+
+if TYPE_CHECKING:
+    from ..machine import calls as machine_calls
+    from ..machine import maps as machine_maps
+    from .mosaic import maps as mosaic_maps
+else:
+    machine_calls = deferred("..machine.calls", milliseconds=110)
+    machine_maps = deferred("..machine.maps", milliseconds=110)
+    mosaic_maps = deferred(".mosaic.maps", milliseconds=140)
 
 _CALLBACK_PLATFORMS = ("cpu", "cuda")
 
@@ -29,13 +39,9 @@ def _rule(platform: str, compiled: Callable[..., Any]) -> Callable[..., Any]:
             raise ValueError(
                 f"kernels over meshes of cores are simulated on CPUs, not on {platform}"
             )
-        # What is simulated is few programs' concern.
-        from ..machine.calls import emit_simulation
-        from ..machine.maps import run_map
-
         settings = InterpretParams() if settings is True else settings
-        return emit_simulation(
-            context, operands, functools.partial(run_map, settings=settings, **params)
+        return machine_calls.emit_simulation(
+            context, operands, functools.partial(machine_maps.run_map, settings=settings, **params)
         )
 
     return rule
@@ -53,10 +59,7 @@ def _not_compiled(context: Any, *operands: Any, meshes: Any, **params: Any) -> A
 
 
 def _with_mosaic(context: Any, *operands: Any, **params: Any) -> Any:
-    # Kernels for TPUs are few programs' concern.
-    from .mosaic.maps import lower_map
-
-    return lower_map(context, *operands, **params)
+    return mosaic_maps.lower_map(context, *operands, **params)
 
 
 define_for_platform(mpmd_map_p, "cpu", _rule("cpu", _refused))

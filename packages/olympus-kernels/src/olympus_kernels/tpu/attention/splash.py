@@ -14,6 +14,7 @@ import numpy as np
 import olympus_numpy as jnp
 from olympus_autodiff import custom_vjp
 from olympus_autodiff.rematerialization.policies import checkpoint_name
+from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.trees.pytrees import register_pytree_node_class
 from olympus_ir.types.placement import PartitionSpec
@@ -513,8 +514,6 @@ def make_attention_reference(
       >>> make_attention_reference(np.ones((1, 2, 2), bool), is_mqa=False)(x, x, x).shape
       (1, 2, 4)
     """
-    from olympus_batching import vmap  # the reference alone maps over heads
-
     array = mask[:, :, :] if isinstance(mask, Mask) else mask
 
     def attention(q: Any, k: Any, v: Any, segment_ids: Any = None, sinks: Any = None) -> Any:
