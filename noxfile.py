@@ -235,6 +235,13 @@ def primitives(session: nox.Session) -> None:
     session.run("python", "tools/primitives_table.py", *session.posargs)
 
 
+@nox.session(name="deferred-imports", reuse_venv=True)
+def deferred_imports(session: nox.Session) -> None:
+    """Writes docs/deferred-imports.md, what late imports save; ``-- --check`` compares."""
+    install_workspace(session)
+    session.run("python", "tools/deferred_imports.py", *session.posargs)
+
+
 @nox.session(reuse_venv=True)
 def docs(session: nox.Session) -> None:
     """Executes the documents, the READMEs and the examples in docstrings."""

@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import resolve_name
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml"))
 FILES = sorted(ROOT.glob("packages/*/src/**/*.py"))
 MODULES_IN_A_FOLDER = 20
 LINES_OF_A_BODY = 60
@@ -42,6 +46,37 @@ def relative(path: Path) -> str:
 @cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(path: Path, module: str) -> Iterator[str]:
+    """Yields the modules that a file imports, at once or late, and those whose names it takes."""
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(without_type_checking(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = resolve_name("." * node.level + (node.module or ""), package)
+            for alias in node.names:
+                name = f"{base}.{alias.name}"
+                yield name if name in MODULES else base
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "deferred":
+            yield from (resolve_name(name.value, package) for name in node.args)
+
+
+def without_type_checking(path: Path) -> ast.Module:
+    class Remover(ast.NodeTransformer):
+        def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+            return node.orelse if "TYPE_CHECKING" in ast.unparse(node.test) else node
+
+    return Remover().visit(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(next(p for p in path.parents if p.name == "src")).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in FILES}
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -90,6 +125,25 @@ def test_imports_are_at_the_top() -> None:
         if isinstance(inner, ast.Import | ast.ImportFrom)
     }
     assert sorted(late) == [], "declare them with olympus_ir.loading.deferred, with what they save"
+
+
+def test_the_list_of_late_imports_is_whole() -> None:
+    tool = [sys.executable, str(ROOT / "tools" / "deferred_imports.py"), "--check"]
+    done = subprocess.run(tool, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)
+def test_late_imports_hide_no_circle(package: Path) -> None:
+    modules = {module_name(path): path for path in FILES if package in path.parents}
+    graph = {name: set(imported(path, name)) & modules.keys() for name, path in modules.items()}
+    waiting = {name: targets - {name} for name, targets in graph.items()}
+    while free := {name for name, targets in waiting.items() if not targets & waiting.keys()}:
+        waiting = {name: targets for name, targets in waiting.items() if name not in free}
+    # Modules that lead into a circle wait, too; those that nobody waits for are not in it.
+    while idle := waiting.keys() - set().union(*waiting.values(), set()):
+        waiting = {name: targets for name, targets in waiting.items() if name not in idle}
+    assert sorted(waiting) == []
 
 
 def test_docstrings_open_with_a_verb_or_a_noun() -> None:
