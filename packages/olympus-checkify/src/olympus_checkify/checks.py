@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`check`: a predicate that must hold, and its primitive.
 
-Evaluated at once, a failing check raises. In a program that is compiled it has no meaning of its
-own: `checkify` turns it into a part of the program's results.
+Evaluated eagerly, a failing check raises. A compiled program cannot raise: `checkify` turns its
+checks into a part of its results.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from olympus_batching.dimensions import materialize
 from olympus_ir import lax
 from olympus_ir.diagnostics.source_info import SourceInfo, capture
 from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.tracing import current, find_tracers
 from olympus_ir.reference.tables import reference_rules
@@ -27,12 +28,13 @@ from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import AbstractValue, get_aval
 
 from .errors import Error, ErrorEffect, FailedCheckError, Site, new_code, type_of
+from .tables import Enabled, Outcome, error_rules
 
 __all__ = ["CheckEffect", "check", "check_error", "check_p", "debug_check", "not_functionalized"]
 
 
 class CheckEffect(effects.Effect):
-    """The effect of a check that is not a part of the program's results yet."""
+    """The effect of a check that `checkify` has not turned into a result."""
 
     __slots__ = ()
 
@@ -50,9 +52,9 @@ for _allowed in (
 
 _effect = CheckEffect()
 
-# Operands: whether the check fails, its number, and what its message needs. Parameters: ``effect``,
-# the `ErrorEffect`; ``metadata``, pairs of the possible numbers and their sites; ``debug``, whether
-# it does nothing outside of `checkify`.
+# Operands: whether the check fails, its number, and the values that its message shows. Parameters:
+# ``effect``, the `ErrorEffect`; ``metadata``, pairs of the possible numbers and their sites;
+# ``debug``, whether it is ignored without `checkify`.
 check_p = Primitive("check", multiple_results=True, cache_inference=False)
 
 
@@ -62,7 +64,7 @@ def _check_types(*avals: AbstractValue, debug: bool, **params: Any) -> Any:
 
 
 def not_functionalized() -> ValueError:
-    """The error for a check in a program that is run without `checkify`."""
+    """Returns the error for a check in a compiled program without `checkify`."""
     return ValueError(
         "Cannot abstractly evaluate a checkify.check which was not functionalized. This probably "
         "means you tried to stage (jit/scan/pmap/...) a `check` without functionalizing it through "
@@ -94,6 +96,15 @@ def _check_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -
     return [], []
 
 
+@error_rules.define(check_p)
+def _check(equation: Equation, enabled: Enabled, error: Error, operands: Sequence[Any]) -> Outcome:
+    effect, metadata = equation.params["effect"], dict(equation.params["metadata"])
+    if effect.error_type in enabled:
+        failed, code, *payload = operands
+        error = error.merged(effect, failed, code, payload, metadata)
+    return error, []
+
+
 @batching_rules.define(check_p)
 def _check_batching(
     axis_size: int, args: Sequence[Any], batch_dims: Sequence[Any], **params: Any
@@ -101,7 +112,7 @@ def _check_batching(
     failed, *rest = [
         materialize(arg, axis_size, dim) for arg, dim in zip(args, batch_dims, strict=True)
     ]
-    # The last example that fails stands for all.
+    # The last example that failed is kept.
     last = lax.sub(np.int32(axis_size - 1), lax.argmax(lax.rev(failed, (0,)), 0, np.int32))
     picked = [lax.dynamic_index_in_dim(value, last, 0, keepdims=False) for value in rest]
     check_p.bind(lax.reduce_or(failed, (0,)), *picked, **params)
@@ -111,19 +122,20 @@ def _check_batching(
 def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
     """Checks that a predicate holds.
 
-    Outside of compiled functions a false predicate raises at once. Inside of them, the function
-    must be given to `checkify`, which makes the error a result.
+    Outside of compiled functions a false predicate raises at once. A compiled function with checks
+    must be transformed by `checkify`, which returns the error as a result.
 
     Args:
-      pred: the predicate, a truth value.
+      pred: the predicate, a scalar of dtype bool.
       msg: the message, a template as of `str.format`.
       *fmt_args: arrays, or pytrees of them, that the template shows.
-      debug: whether the check is left out where no `checkify` asks for it.
-      **fmt_kwargs: likewise.
+      debug: whether the check is ignored without `checkify`.
+      **fmt_kwargs: the same by keyword.
 
     Raises:
       OlympusRuntimeError: the predicate is false.
-      TypeError: the predicate is not a truth value, or what is to be shown is not an array.
+      TypeError: the predicate is not a scalar of dtype bool, or a formatting argument is not an
+        array.
 
     Example:
       >>> check(True, "it must be true")
@@ -155,10 +167,10 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
     """Checks that a predicate holds under `checkify`, and does nothing elsewhere.
 
     Args:
-      pred: the predicate, a truth value.
+      pred: the predicate, a scalar of dtype bool.
       msg: the message, a template as of `str.format`.
       *fmt_args: arrays, or pytrees of them, that the template shows.
-      **fmt_kwargs: likewise.
+      **fmt_kwargs: the same by keyword.
 
     Example:
       >>> debug_check(False, "this goes unnoticed")
@@ -167,13 +179,13 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
 
 
 def check_error(error: Error) -> None:
-    """Checks that an error that `checkify` has returned has not occurred: raises it later, or now.
+    """Checks that an `Error` of `checkify` has not occurred: raises it now, or under `checkify`.
 
     Args:
       error: the error.
 
     Raises:
-      OlympusRuntimeError: it has occurred, and is known.
+      OlympusRuntimeError: the error is concrete and has occurred.
       ValueError: the argument is not an error.
 
     Example:

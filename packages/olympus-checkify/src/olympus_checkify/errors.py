@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What checks find: kinds of errors, and `Error`, a value that says whether any has occurred."""
+"""Kinds of errors, and `Error`, a value that says whether one has occurred."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NO_CODE = -1
 
 
 class OlympusRuntimeError(ValueError):
-    """Raised by `Error.throw` and `check_error` where a check has failed."""
+    """Error raised by `Error.throw` and `check_error` if a check has failed."""
 
 
 class CheckError(Exception):
@@ -51,7 +51,7 @@ class CheckError(Exception):
 
     @staticmethod
     def message(site: Site, payload: Sequence[Any]) -> str:
-        raise NotImplementedError("a kind of errors must say what its message is")
+        raise NotImplementedError("subclasses of CheckError must define `message`")
 
 
 ErrorCategory: TypeAlias = type[CheckError]
@@ -98,7 +98,13 @@ class OOBError(CheckError):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Site:
-    """A check in a program: what it looks for, where it stands, and what its message needs."""
+    """A check in a program.
+
+    Attributes:
+      kind: the kind of error that it looks for.
+      details: static values that the message needs.
+      source: the origin of the checked operation.
+    """
 
     kind: ErrorCategory
     details: tuple[Any, ...] = ()
@@ -108,7 +114,12 @@ class Site:
 @functools.total_ordering
 @dataclasses.dataclass(frozen=True)
 class ErrorEffect:
-    """A kind of errors with the types of what is kept of one: errors of one effect share memory."""
+    """A kind of errors with the types of its payload. Errors of one effect share memory.
+
+    Attributes:
+      error_type: the kind.
+      types: the types of the values that the message shows.
+    """
 
     error_type: ErrorCategory
     types: tuple[tuple[tuple[int, ...], str, bool], ...] = ()
@@ -117,16 +128,16 @@ class ErrorEffect:
         return (self.error_type.__name__, self.types) < (other.error_type.__name__, other.types)
 
     def placeholder(self) -> list[Any]:
-        """What is kept where no error has occurred."""
+        """Returns the payload to store while no error has occurred."""
         return [lax.full(shape, 0, _dtypes[dtype]) for shape, dtype, _ in self.types]
 
 
-# By name the dtypes of what is kept: effects are put in order, for which dtypes have none.
+# Dtypes of payloads by name: effects are sorted, and dtypes have no order.
 _dtypes: dict[str, Any] = {}
 
 
 def type_of(value: Any) -> tuple[tuple[int, ...], str, bool]:
-    """The type of a value that is kept."""
+    """Returns the type of a value of a payload: shape, name of the dtype, and False."""
     aval: Any = get_aval(value)
     _dtypes[aval.dtype.name] = aval.dtype
     return aval.shape, aval.dtype.name, False
@@ -136,21 +147,20 @@ _codes = itertools.count(1)
 
 
 def new_code() -> int:
-    """A number for a check; of several errors the one with the lowest is shown."""
+    """Returns a number for a check. Of several errors the one with the lowest number is shown."""
     return next(_codes)
 
 
 class Error:
-    """Whether checks have failed, which, and what for: a pytree of arrays.
+    """A pytree of arrays that says whether checks have failed, and which.
 
-    `throw` raises where one has. Several kinds of errors may have occurred; what is shown is the
-    one that stands first in the program.
+    `throw` raises if one has. If several have, the first in the program is shown.
 
     Args:
-      pred: for each effect whether an error has occurred.
-      code: for each effect the number of the check that has found it first.
-      metadata: from numbers to checks.
-      payload: for each effect what the message needs.
+      pred: for each effect, whether an error has occurred.
+      code: for each effect, the number of the first check that failed.
+      metadata: the checks by number.
+      payload: for each effect, the values that its message shows.
     """
 
     def __init__(
@@ -165,12 +175,12 @@ class Error:
         self._metadata = dict(metadata)
         self._payload = {effect: list(values) for effect, values in payload.items()}
 
-    # ---- what is known when values are ----
+    # ---- concrete values ----
 
     def get(self) -> str | None:
-        """Returns the message of the error; None where there is none.
+        """Returns the message of the error, or None if there is none.
 
-        An error from under `vmap` has the messages of all examples, a line each.
+        The message of an error from `vmap` has one line for each example that failed.
         """
         if any(np.shape(pred) for pred in self._pred.values()):
             return self._get_of_each()
@@ -178,11 +188,11 @@ class Error:
         return None if exception is None else str(exception)
 
     def get_exception(self) -> CheckError | None:
-        """Returns the error as an exception; None where there is none."""
+        """Returns the error as an exception, or None if there is none."""
         return self._exception_at(())
 
     def throw(self) -> None:
-        """Raises where an error has occurred.
+        """Raises if an error has occurred.
 
         Raises:
           OlympusRuntimeError: a check has failed.
@@ -215,16 +225,16 @@ class Error:
                 lines.append(f"at mapped index {place}: {exception}")
         return "\n".join(lines) or None
 
-    # ---- while a program is traced ----
+    # ---- traced values ----
 
     def updated(self, site: Site, failed: Any, code: Any, payload: Sequence[Any]) -> Error:
-        """The error after one more check.
+        """Returns the error after one more check.
 
         Args:
-          site: the check, or one with its kind.
-          failed: whether it fails, a scalar.
+          site: the check, or another one of its kind.
+          failed: whether it fails, a scalar of dtype bool.
           code: its number.
-          payload: what its message needs.
+          payload: the values that its message shows.
         """
         effect = ErrorEffect(site.kind, tuple(map(type_of, payload)))
         return self.merged(effect, failed, code, payload, {})
@@ -237,7 +247,7 @@ class Error:
         payload: Sequence[Any],
         metadata: Mapping[int, Site],
     ) -> Error:
-        """The error after what may have occurred of one effect elsewhere."""
+        """Returns the error combined with one of a single effect, which happened later."""
         if effect in self._pred:
             if np.shape(self._pred[effect]) != np.shape(failed):
                 here = init_error.with_effects([effect]).with_leaves(
@@ -262,11 +272,11 @@ class Error:
         )
 
     def with_metadata(self, metadata: Mapping[int, Site]) -> Error:
-        """The error that knows more checks."""
+        """Returns the error with more checks in its metadata."""
         return Error(self._pred, self._code, {**self._metadata, **metadata}, self._payload)
 
     def with_effects(self, effects: Iterable[ErrorEffect]) -> Error:
-        """The error with a place for each of some effects."""
+        """Returns the error with an entry for each of some effects."""
         error = self
         for effect in effects:
             if effect not in error._pred:
@@ -274,9 +284,9 @@ class Error:
         return error
 
     def reduced(self) -> Error:
-        """The error of one computation in place of those of the examples that it was mapped over.
+        """Returns one error in place of the errors of mapped examples or devices.
 
-        The last example, or device, that fails stands for all.
+        The last example, or device, that failed is kept.
         """
         error = self
         for effect, failed in self._pred.items():
@@ -295,14 +305,14 @@ class Error:
         return tuple(sorted(self._pred))
 
     def leaves(self, effects: Sequence[ErrorEffect]) -> list[Any]:
-        """What is known of some effects, as flat arrays."""
+        """Returns the entries of some effects as a flat list: pred, code and payload of each."""
         flat: list[Any] = []
         for effect in effects:
             flat += [self._pred[effect], self._code[effect], *self._payload[effect]]
         return flat
 
     def with_leaves(self, effects: Sequence[ErrorEffect], leaves: Iterable[Any]) -> Error:
-        """The error with what is known of some effects replaced."""
+        """Returns the error with the entries of some effects replaced; the inverse of `leaves`."""
         values = iter(leaves)
         pred, code, payload = dict(self._pred), dict(self._code), dict(self._payload)
         for effect in effects:
@@ -342,5 +352,5 @@ def _unflatten(metadata: tuple[tuple[int, Site], ...], children: Any) -> Error:
 
 pytrees.register_pytree_node(Error, _flatten, _unflatten)
 
-# No check has been made.
+#: The error of a program before its first check.
 init_error = Error({}, {}, {}, {})

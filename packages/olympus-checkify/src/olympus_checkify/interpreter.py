@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running a program with checks: each equation, and then what it may have done wrong."""
+"""Runs programs with checks: applies the rule of each equation."""
 
 from __future__ import annotations
 
@@ -7,30 +7,19 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from olympus_ir.programs.evaluation import bind_equation, olympuspr_as_fun
+from olympus_ir.programs.evaluation import olympuspr_as_fun
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Var
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.programs.tracing import current
 from olympus_ir.settings import config
 from olympus_ir.types.avals import get_aval
 
-from .errors import Error, ErrorCategory, ErrorEffect, Site, init_error, new_code
-
-Enabled = frozenset[ErrorCategory]
-
-# From a primitive to `rule(equation, enabled, error, operands) -> (error, results)`.
-error_rules: dict[Any, Callable[..., tuple[Error, Sequence[Any]]]] = {}
-
-
-def plain(
-    equation: Equation, enabled: Enabled, error: Error, operands: Sequence[Any]
-) -> tuple[Error, Sequence[Any]]:
-    """The rule of equations that cannot fail."""
-    return error, bind_equation(equation, operands)
+from .errors import Error, ErrorEffect, Site, init_error, new_code
+from .tables import Enabled, error_rules, plain
 
 
 class _Numbers(threading.local):
-    """The numbers of the checks of the program that runs: (equation, kind, ordinal) -> number."""
+    """The numbers of the checks of the running program, by (equation, kind, ordinal)."""
 
     of_program: dict[Any, int] = {}  # noqa: RUF012 - replaced in `run`, never filled
 
@@ -39,10 +28,10 @@ _numbers = _Numbers()
 
 
 def code_of(equation: Equation, site: Site, ordinal: int) -> int:
-    """The number of a check of what an equation does.
+    """Returns the number of a check of an equation.
 
-    A program may run several times until it is compiled. The numbers of the first time stay, in
-    the order of the program: of several errors, the first is shown.
+    A program may be traced several times before it is compiled. It keeps the numbers of the first
+    time, which are in program order: of several errors, the first is shown.
     """
     key = (id(equation), site.kind, ordinal)
     code = _numbers.of_program.get(key)
@@ -59,15 +48,12 @@ def run(
     Args:
       closed: the program.
       enabled: the kinds of errors to look for.
-      error: what has occurred before.
+      error: the error that has occurred so far.
       args: the program's operands.
 
     Returns:
-      What has occurred, and the results.
+      The error, and the results.
     """
-    # The rules import this module.
-    from . import mapped, rules  # noqa: F401
-
     program = closed.jaxpr
     environment: dict[Var, Any] = dict(zip(program.constvars, closed.consts, strict=True))
     environment.update(zip(program.invars, args, strict=True))
@@ -85,7 +71,7 @@ def run(
                 source = source._replace(name_stack=outer_names + source.name_stack)
             current.source, current.name_stack = source, source.name_stack
             _numbers.of_program = numbers
-            rule = error_rules.get(equation.primitive, plain)
+            rule = error_rules.find(equation.primitive) or plain
             error, results = rule(equation, enabled, error, [value(a) for a in equation.invars])
             environment.update(zip(equation.outvars, results, strict=True))
     finally:
@@ -94,11 +80,11 @@ def run(
     return error, [value(atom) for atom in program.outvars]
 
 
-# ---- programs inside of programs ----
+# ---- programs inside programs ----
 
 
 def effects_of(closed: ClosedOlympuspr, enabled: Enabled) -> tuple[ErrorEffect, ...]:
-    """The effects that a program may have, in order."""
+    """Returns the error effects that a program may have, sorted."""
 
     def find() -> tuple[ErrorEffect, ...]:
         found: tuple[ErrorEffect, ...] = ()
@@ -112,7 +98,7 @@ def effects_of(closed: ClosedOlympuspr, enabled: Enabled) -> tuple[ErrorEffect, 
         trace_to_closed(traced, closed.in_avals)
         return found
 
-    return _remembered(closed, ("error effects", enabled), find)
+    return _memoized(closed, ("error effects", enabled), find)
 
 
 def with_errors(
@@ -121,16 +107,16 @@ def with_errors(
     effects: Sequence[ErrorEffect],
     reduced: bool = True,
 ) -> tuple[ClosedOlympuspr, Mapping[int, Site]]:
-    """A program that takes what has occurred of some effects first, and returns it first.
+    """Returns a program with the entries of some effects as additional first operands and results.
 
     Args:
       closed: the program.
       enabled: the kinds of errors to look for.
       effects: the effects.
-      reduced: whether it returns one error where it has found some on several devices.
+      reduced: whether errors of several devices are reduced to one.
 
     Returns:
-      The program, and the checks in it by number.
+      The program, and its checks by number.
     """
 
     def make() -> tuple[ClosedOlympuspr, Mapping[int, Site]]:
@@ -147,18 +133,18 @@ def with_errors(
             metadata = error._metadata
             return [*error.leaves(effects), *results]
 
-        avals = [_strong(value) for value in places.leaves(effects)]
+        avals = [_strong_aval(value) for value in places.leaves(effects)]
         return trace_to_closed(traced, [*avals, *closed.in_avals]), metadata
 
-    return _remembered(closed, ("with errors", enabled, tuple(effects), reduced), make)
+    return _memoized(closed, ("with errors", enabled, tuple(effects), reduced), make)
 
 
-def _strong(value: Any) -> Any:
+def _strong_aval(value: Any) -> Any:
     aval: Any = get_aval(value)
     return aval.strip_weak_type()
 
 
-def _remembered(closed: ClosedOlympuspr, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+def _memoized(closed: ClosedOlympuspr, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
     key = (*key, current.axes, config.trace_context())
     found = closed.memo.get(key)
     if found is None:
@@ -172,6 +158,6 @@ def call_with_errors(
     effects: Sequence[ErrorEffect],
     reduced: bool = True,
 ) -> tuple[Callable[..., list[Any]], Mapping[int, Site]]:
-    """As `with_errors`, as a function of flat operands."""
+    """Returns the program of `with_errors` as a function of flat operands, and its checks."""
     program, metadata = with_errors(closed, enabled, effects, reduced)
     return olympuspr_as_fun(program), metadata

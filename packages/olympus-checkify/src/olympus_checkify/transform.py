@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`checkify`: the errors of a function as one of its results."""
+"""`checkify`: a function that returns its errors as one of its results."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from .errors import (
     init_error,
 )
 from .interpreter import run
+from .rules import checked_results, manual_map  # noqa: F401 - primitives without a family
 
 __all__ = [
     "all_checks",
@@ -57,7 +58,7 @@ def checkify_olympuspr(
     Args:
       olympuspr: the program.
       enabled_errors: the kinds of errors to look for.
-      error: what has occurred before.
+      error: the error that has occurred so far.
       *args: the program's operands.
 
     Returns:
@@ -69,14 +70,14 @@ def checkify_olympuspr(
 def checkify(
     f: Callable[Params, Result], errors: frozenset[ErrorCategory] = user_checks
 ) -> Callable[Params, tuple[Error, Result]]:
-    """Makes a function return the errors that its checks have found.
+    """Returns a function that also returns the errors that its checks have found.
 
     The function may be compiled, mapped and differentiated, and so may the result of this.
 
     Args:
       f: the function.
-      errors: the kinds of errors to look for: those of `check` (``user_checks``), and such as
-        every operation may make: ``nan_checks``, ``div_checks``, ``index_checks``.
+      errors: the kinds of errors to look for: those of `check` (``user_checks``), and those of
+        operations: ``nan_checks``, ``div_checks``, ``index_checks``.
 
     Returns:
       A function of the same arguments that returns a pair of the `Error` and the result.

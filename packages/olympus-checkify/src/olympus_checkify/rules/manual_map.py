@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks in functions that are mapped over devices: each device says what it has found."""
+"""Checks in functions under `shard_map`: each device returns the errors it has found."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from olympus_ir.types.avals import get_aval
 from olympus_ir.types.placement import PartitionSpec
 from olympus_sharding.manual.primitive import inside, manual_axes, shard_map_p
 
-from .errors import Error
-from .interpreter import Enabled, effects_of, error_rules, with_errors
+from ..errors import Error
+from ..interpreter import effects_of, with_errors
+from ..tables import Enabled, Outcome, error_rules
 
 
 def _shard_map(
     equation: Equation, enabled: Enabled, error: Error, operands: Sequence[Any]
-) -> tuple[Error, Sequence[Any]]:
+) -> Outcome:
     params = equation.params
     closed = params["jaxpr"]
     with inside(params):
@@ -30,7 +31,7 @@ def _shard_map(
         error = error.with_effects(effects).reduced().with_metadata(metadata)
         leaves = error.leaves(effects)
         count = len(leaves)
-        side_by_side = _with_dimension(program, count, params)
+        side_by_side = _with_device_dimension(program, count, params)
     along_all = PartitionSpec(tuple(manual_axes(params)))
     out = current.trace.process_primitive(
         shard_map_p,
@@ -45,25 +46,25 @@ def _shard_map(
     return error.with_leaves(effects, out[:count]), out[count:]
 
 
-def _with_dimension(
+def _with_device_dimension(
     program: ClosedOlympuspr, count: int, params: dict[str, Any]
 ) -> ClosedOlympuspr:
-    """The program whose first results have a dimension along which those of devices lie."""
+    """Returns a program whose first results have a leading dimension, one entry for each device."""
     axes = tuple(manual_axes(params)) if params["check_vma"] else ()
 
     def run(*args: Any) -> list[Any]:
         results = eval_olympuspr(program.jaxpr, program.consts, *args)
-        found = [_of_each_device(lax.expand_dims(each, (0,)), axes) for each in results[:count]]
+        found = [_as_varying(lax.expand_dims(each, (0,)), axes) for each in results[:count]]
         return [*found, *results[count:]]
 
     return trace_to_closed(run, program.in_avals, program.debug_info)
 
 
-def _of_each_device(value: Any, axes: tuple[Any, ...]) -> Any:
-    """A value that counts as varying over all axes, whether it does or not."""
+def _as_varying(value: Any, axes: tuple[Any, ...]) -> Any:
+    """Returns a value typed as varying over all given mesh axes."""
     aval: Any = get_aval(value)
     others = tuple(axis for axis in axes if axis not in aval.vma)
     return lax.pcast(value, others, to="varying") if others else value
 
 
-error_rules[shard_map_p] = _shard_map
+error_rules.define(shard_map_p, _shard_map)
