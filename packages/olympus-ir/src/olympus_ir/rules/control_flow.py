@@ -99,8 +99,8 @@ def _cond(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[
 
 
 def _used_in_loop(
-    body: ClosedOlympuspr, layout: ScanLayout, used_carry: list[bool], used_ys: list[bool]
-) -> tuple[list[bool], ScanOperands[bool]]:
+    body: ClosedOlympuspr, layout: ScanLayout, used_carry: Sequence[bool], used_ys: Sequence[bool]
+) -> tuple[Sequence[bool], ScanOperands[bool]]:
     """Returns which parts of the carry any iteration uses, and which inputs of the body are used.
 
     Args:
