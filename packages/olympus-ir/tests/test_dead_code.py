@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from olympus_ir import ShapedArray, eval_olympuspr, lax, trace_to_olympuspr
+from olympus_ir.programs.calls.tracing import jit_params
 from olympus_ir.programs.dead_code import dce_olympuspr
-from olympus_ir.programs.jit import jit_p, jit_params
+from olympus_ir.programs.jit import jit_p
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 
 F32 = ShapedArray((), np.float32)

@@ -11,7 +11,7 @@ lax.control_flow.conditionals lax.control_flow.loops lax.control_flow.scanning l
 lax.creation lax.dimensions lax.elementwise lax.gathering lax.indexing lax.linalg.factoring
 lax.linalg.polar lax.linalg.solving lax.linalg.spectral lax.logic lax.mathematics lax.named_axes
 lax.reductions lax.scattering lax.shaping lax.sizes lax.sorting programs.checker programs.dead_code
-programs.jit programs.make programs.primitives programs.print_rules
+programs.calls.options programs.jit programs.make programs.primitives programs.print_rules
 programs.printer programs.rules programs.staging programs.tracing reference.arrays settings.config
 settings.config_states settings.configuration symbolic.expressions symbolic.scopes
 symbolic.specifications

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from olympus_ir import ShapedArray, lax
+from olympus_ir.programs.calls.options import JitOptions, jit_options
+from olympus_ir.programs.calls.tracing import trace_call
 from olympus_ir.programs.checker import check_olympuspr
-from olympus_ir.programs.jit import JitOptions, jit, jit_options, trace_call
+from olympus_ir.programs.jit import jit
 from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.programs.tracing import extend_axes
 from olympus_ir.settings.config import disable_jit, enable_x64

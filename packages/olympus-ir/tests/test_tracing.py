@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from olympus_ir import Array, ShapedArray, Trace, Tracer, lax, trace_to_olympuspr, typeof
+from olympus_ir.adapters.name_scopes import extend_name_stack
 from olympus_ir.diagnostics.errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
@@ -16,7 +17,6 @@ from olympus_ir.diagnostics.errors import (
     TracerIntegerConversionError,
 )
 from olympus_ir.programs.make import make_olympuspr
-from olympus_ir.programs.name_scopes import extend_name_stack
 from olympus_ir.programs.staging import StagingTrace
 from olympus_ir.programs.tracing import (
     AxisEnvironment,

@@ -160,7 +160,7 @@ def _platform_of(backend: Any) -> Any:
 
 def _program(state: dict[str, Any], out_tree: Any) -> Any:
     """What calls ask of the program: types and names; its equations are gone."""
-    from olympus_ir.programs.jit import TracedProgram  # with the class that it describes
+    from olympus_ir.programs.calls.traced_programs import TracedProgram
 
     names = state["arg_names"]
     info = DebugInfo(state["name"], None, lambda: names)

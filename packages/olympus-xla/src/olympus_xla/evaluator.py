@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from olympus_ir.lax.callbacks import register_effects_barrier
+from olympus_ir.programs.calls.options import jit_options
 from olympus_ir.programs.evaluation import install_evaluator
-from olympus_ir.programs.jit import jit_options
 
 from .arrays.transfer import array_from_host
 from .calls import eager, effect_tokens

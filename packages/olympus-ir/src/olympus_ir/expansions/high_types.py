@@ -14,9 +14,11 @@ from typing import Any
 
 from .. import lax
 from ..lax.control_flow.operands import ScanLayout, WhileLayout
+from ..programs.calls.options import JitOptions
+from ..programs.calls.traced_programs import TracedProgram, add_kind_of_program
 from ..programs.evaluation import bind_equation
 from ..programs.expansion import expansion_rules
-from ..programs.jit import JitOptions, TracedProgram, jit, register_high_type_check
+from ..programs.jit import jit
 from ..programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr, close_olympuspr
 from ..programs.primitives import Primitive
 from ..programs.staging import trace_to_closed
@@ -40,7 +42,7 @@ def use_high_types() -> None:
     if not in_use:
         in_use = True
         known_types.use_high_types()
-        register_high_type_check(has_high_types)
+        add_kind_of_program(has_high_types, HighProgram)
 
 
 def has_high_types(closed: ClosedOlympuspr) -> bool:
@@ -112,6 +114,14 @@ def of_arrays(closed: ClosedOlympuspr) -> Callable[..., list[Any]]:
 # ---- programs ----
 
 
+class HighProgram(TracedProgram):
+    """Program with values of high types. It is run as a program of their arrays."""
+
+    __slots__ = ()
+
+    has_high = True
+
+
 def call_lowered(program: TracedProgram, options: JitOptions, values: Sequence[Any]) -> list[Any]:
     """Runs a traced program with high types, compiled as a program of arrays.
 
@@ -132,7 +142,7 @@ def call_lowered(program: TracedProgram, options: JitOptions, values: Sequence[A
 
 
 def array_program(program: TracedProgram) -> TracedProgram:
-    """A traced program with high types as one of arrays alone, for ahead-of-time compilation."""
+    """Returns the program of arrays that stands for one with high types, to be compiled ahead."""
     found = program.executables.get(array_program)
     if found is None:
         in_avals = [each for aval in program.closed.in_avals for each in arrays_of_type(aval)]

@@ -17,14 +17,8 @@ from ..types import known_types
 from ..types.avals import ShapedArray
 from ..types.references import check_aliases
 from ..types.shape_struct import ShapeDtypeStruct
-from .jit import (
-    JitOptions,
-    argument_avals,
-    bind_statics,
-    check_tracing_allowed,
-    jit_options,
-    trace_call,
-)
+from .calls.options import JitOptions, jit_options
+from .calls.tracing import argument_avals, bind_statics, check_tracing_allowed, trace_call
 from .olympuspr import ClosedOlympuspr
 from .staging import trace_to_olympuspr
 from .tracing import current, extend_axes

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..lax.values import array_aval, as_array
+from ..programs.calls.options import JitOptions, jit_options
+from ..programs.calls.tracing import trace_call
 from ..programs.expansion import expansion_rules
-from ..programs.jit import JitOptions, call_under_trace, jit_options, trace_call
+from ..programs.jit import call_under_trace
 from ..programs.primitives import Primitive
 from ..programs.tracing import Tracer, current, evaluation_trace, reject_tracers, set_current_trace
 from ..settings import config, config_states

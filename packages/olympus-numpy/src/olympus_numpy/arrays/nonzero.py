@@ -15,10 +15,10 @@ from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 
-from ..arrays.creation import asarray
-from ..arrays.shaping import atleast_1d, ravel
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array
+from .creation import asarray
+from .shaping import atleast_1d, ravel
 
 __all__ = ["argwhere", "flatnonzero", "nonzero"]
 

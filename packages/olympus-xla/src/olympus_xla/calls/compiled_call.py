@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir.programs.jit import TracedProgram
+from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.settings.naming import naming
 from olympus_ir.trees import pytrees

@@ -13,13 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
-from olympus_ir.programs.jit import (
-    JitOptions,
-    TracedProgram,
-    call_under_trace,
-    jit_options,
-    trace_call,
-)
+from olympus_ir.programs.calls.options import JitOptions, jit_options
+from olympus_ir.programs.calls.traced_programs import TracedProgram
+from olympus_ir.programs.calls.tracing import trace_call
+from olympus_ir.programs.jit import call_under_trace
 from olympus_ir.programs.primitives import declared_primitives
 from olympus_ir.programs.tracing import Tracer, current, escaped_tracer_error, evaluation_trace
 from olympus_ir.settings import config_states

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from olympus_ir.programs.jit import JitOptions
+from olympus_ir.programs.calls.options import JitOptions
 from olympus_ir.trees import pytrees
 from olympus_sharding.annotations.constraints import constrain
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.programs.jit import JitOptions, TracedProgram
+from olympus_ir.programs.calls.options import JitOptions
+from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.tracing import Tracer, escaped_tracer_error
 from olympus_ir.references import primitives as references
 from olympus_ir.references.discharge import Discharged, discharge_closed
@@ -68,9 +69,10 @@ class PureProgram:
 
 def pure_program(program: TracedProgram) -> PureProgram:
     """The pure form of a program with references among its inputs."""
-    if program.pure is None:
-        program.pure = PureProgram(program)
-    return program.pure
+    pure = program.executables.get(PureProgram)
+    if pure is None:
+        pure = program.executables[PureProgram] = PureProgram(program)
+    return pure
 
 
 def call_with_refs(program: TracedProgram, options: JitOptions, leaves: Sequence[Any]) -> list[Any]:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.diagnostics import source_info
+from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.evaluation import bind_equation
-from olympus_ir.programs.jit import TracedProgram
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal
 from olympus_ir.settings import config_states
 from olympus_ir.types import dtypes

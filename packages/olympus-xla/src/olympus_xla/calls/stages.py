@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from olympus_ir.programs.jit import JitOptions, TracedProgram, bind_statics, trace_call
+from olympus_ir.programs.calls.options import JitOptions
+from olympus_ir.programs.calls.traced_programs import TracedProgram
+from olympus_ir.programs.calls.tracing import bind_statics, trace_call
 from olympus_ir.programs.tracing import Tracer, escaped_tracer_error
 from olympus_ir.trees import pytrees
 from olympus_ir.types.shape_struct import ShapeDtypeStruct

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.programs.jit import JitOptions
+from olympus_ir.programs.calls.options import JitOptions
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.pytree_prefix import spread_prefix, structure_mismatch
 from olympus_ir.types import dtypes

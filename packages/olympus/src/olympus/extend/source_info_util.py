@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from olympus_ir.adapters.name_scopes import extend_name_stack as extend_name_stack
+from olympus_ir.adapters.name_scopes import reset_name_stack as reset_name_stack
+from olympus_ir.adapters.name_scopes import set_name_stack as set_name_stack
+from olympus_ir.adapters.name_scopes import transform_name_stack as transform_name_stack
+from olympus_ir.adapters.name_scopes import user_context as user_context
 from olympus_ir.diagnostics import source_info as _source_info
 from olympus_ir.diagnostics.name_stacks import NameStack as NameStack
 from olympus_ir.diagnostics.source_info import SourceInfo as SourceInfo
 from olympus_ir.diagnostics.traceback_filtering import register_exclusion as register_exclusion
 from olympus_ir.programs import tracing as _tracing
-from olympus_ir.programs.name_scopes import extend_name_stack as extend_name_stack
-from olympus_ir.programs.name_scopes import reset_name_stack as reset_name_stack
-from olympus_ir.programs.name_scopes import set_name_stack as set_name_stack
-from olympus_ir.programs.name_scopes import transform_name_stack as transform_name_stack
-from olympus_ir.programs.name_scopes import user_context as user_context
 
 from .. import _lazy
 

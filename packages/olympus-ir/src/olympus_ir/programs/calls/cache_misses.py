@@ -7,12 +7,12 @@ import logging
 from collections.abc import Collection
 from typing import Any
 
-from .._jaxlib import config_trace_context_names
-from ..diagnostics import source_info
-from ..diagnostics.debug_info import DebugInfo
-from ..diagnostics.name_stacks import no_names
-from ..trees.pytree_paths import keystr
-from ..trees.pytree_prefix import equality_errors_of_structures
+from ..._jaxlib import config_trace_context_names
+from ...diagnostics import source_info
+from ...diagnostics.debug_info import DebugInfo
+from ...diagnostics.name_stacks import no_names
+from ...trees.pytree_paths import keystr
+from ...trees.pytree_prefix import equality_errors_of_structures
 
 __all__ = ["explain"]
 

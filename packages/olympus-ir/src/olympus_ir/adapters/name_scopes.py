@@ -8,7 +8,7 @@ from typing import Any
 from .._jaxlib import Traceback
 from ..diagnostics.name_stacks import NameStack, no_names
 from ..diagnostics.source_info import SourceInfo
-from .tracing import current
+from ..programs.tracing import current
 
 __all__ = [
     "extend_name_stack",

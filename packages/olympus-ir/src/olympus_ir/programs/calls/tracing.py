@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tracing of calls, and the cache of traced programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..._jaxlib import config_trace_context
+from ...diagnostics import phases
+from ...diagnostics.debug_info import DebugInfo
+from ...loading import deferred
+from ...settings.config_states import explain_cache_misses, no_tracing
+from ...trees import pytrees
+from ...trees.flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
+from ...trees.function_caches import FunctionCache
+from ...types.avals import AbstractValue, argument_aval, aval_getters, get_aval
+from ..olympuspr import ClosedOlympuspr
+from ..staging import separate_constants, trace_to_olympuspr
+from ..tracing import current, evaluation_trace, find_tracers
+from .options import JitOptions
+from .traced_programs import TracedProgram, traced_program
+
+if TYPE_CHECKING:
+    from . import cache_misses
+else:
+    cache_misses = deferred(".cache_misses", milliseconds=0.5)
+
+__all__ = ["argument_avals", "bind_statics", "check_tracing_allowed", "jit_params", "trace_call"]
+
+# For each function: from everything that tracing depends on to the traced program.
+_programs = FunctionCache()
+
+
+def trace_call(
+    fun: Callable[..., Any],
+    options: JitOptions,
+    args: tuple,
+    kwargs: dict[str, Any],
+    *,
+    abstract: bool = False,
+) -> tuple[TracedProgram, list[Any]]:
+    """Traces a call, or finds the program traced before for arguments of the same types.
+
+    Args:
+      fun: the function.
+      options: how it is compiled.
+      args: the positional arguments.
+      kwargs: the keyword arguments.
+      abstract: whether leaves may be anything with shape and dtype instead of arrays.
+
+    Returns:
+      The program and the flat operands, without hoisted ones.
+
+    Raises:
+      ValueError: where static arguments are missing or cannot be hashed.
+      TypeError: where an operand is not an array.
+    """
+    statics: tuple = ()
+    if options.static_argnums or options.static_argnames:
+        fun_called, args, kwargs, statics, positions = bind_statics(fun, options, args, kwargs)
+    else:
+        fun_called, positions = fun, None
+    leaves, in_tree = pytrees.tree_flatten((args, kwargs))
+    avals = argument_avals(fun, in_tree, leaves, positions, abstract)
+    programs = _programs.of(fun)
+    key = (options, in_tree, avals, statics, current.axes, config_trace_context())
+    program = programs.get(key)
+    if program is None:
+        if explain_cache_misses.value:
+            cache_misses.explain(
+                fun, debug_info_of_tree("jit", fun, in_tree, positions), key, programs
+            )
+        program = _trace_program(fun, fun_called, options, in_tree, avals, positions)
+        # A program that closes over tracers of this very moment is of no use later.
+        if not find_tracers(program.hoisted):
+            programs[key] = program
+    program.check_operands(leaves)
+    return program, leaves
+
+
+def bind_statics(fun: Any, options: JitOptions, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """The function of dynamic arguments alone, these arguments, and a key for the static ones."""
+    count = len(args)
+    static_numbers = sorted(
+        {number % count for number in options.static_argnums if -count <= number < count}
+    )
+    static_kwargs = {name: kwargs[name] for name in options.static_argnames if name in kwargs}
+    static_args = [(number, args[number]) for number in static_numbers]
+    for where, value in [*static_args, *static_kwargs.items()]:
+        try:
+            hash(value)
+        except TypeError:
+            raise ValueError(
+                "Non-hashable static arguments are used in a jit function: argument "
+                f"{where!r} is {value!r} of type {type(value)}. Static arguments are compiled in "
+                "and need __hash__ and __eq__; pass arrays and lists as ordinary arguments."
+            ) from None
+    static = set(static_numbers)
+    positions = [position for position in range(count) if position not in static]
+    dynamic_args = tuple(args[position] for position in positions)
+    dynamic_kwargs = {name: value for name, value in kwargs.items() if name not in static_kwargs}
+
+    def function_of_dynamic(*dynamic: Any, **keywords: Any) -> Any:
+        full: list[Any] = [None] * count
+        for number, value in static_args:
+            full[number] = value
+        for position, value in zip(positions, dynamic, strict=True):
+            full[position] = value
+        return fun(*full, **keywords, **static_kwargs)
+
+    key = (
+        count,
+        tuple((number, type(value), value) for number, value in static_args),
+        tuple((name, type(value), value) for name, value in sorted(static_kwargs.items())),
+    )
+    return function_of_dynamic, dynamic_args, dynamic_kwargs, key, positions
+
+
+def argument_avals(
+    fun: Any, in_tree: Any, leaves: Sequence[Any], positions: Any, abstract: bool = False
+) -> tuple[AbstractValue, ...]:
+    """The types of arguments' leaves.
+
+    Raises:
+      TypeError: where a leaf is not an array; names the argument.
+    """
+    avals: list[AbstractValue] = []
+    try:
+        for leaf in leaves:
+            getter = aval_getters.get(leaf.__class__)
+            avals.append(get_aval(leaf) if getter is None else getter(leaf))
+        return tuple(avals)
+    except OverflowError as error:
+        names = debug_info_of_tree("jit", fun, in_tree, positions).arg_names or ()
+        name = names[len(avals)] if len(avals) < len(names) else f"argument {len(avals)}"
+        raise OverflowError(
+            "An overflow was encountered while parsing an argument to a jitted computation, whose "
+            f"argument path is {name}. {error}"
+        ) from None
+    except TypeError:
+        if not abstract:
+            _raise_bad_argument(fun, in_tree, leaves, positions, get_aval)
+            raise
+    try:
+        return tuple([argument_aval(leaf) for leaf in leaves])
+    except TypeError:
+        _raise_bad_argument(fun, in_tree, leaves, positions, argument_aval)
+        raise
+
+
+def _raise_bad_argument(
+    fun: Any, in_tree: Any, leaves: Sequence[Any], positions: Any, getter: Callable[[Any], Any]
+) -> None:
+    for position, leaf in enumerate(leaves):
+        try:
+            getter(leaf)
+        except TypeError as error:
+            names = debug_info_of_tree("jit", fun, in_tree, positions).arg_names or ()
+            name = names[position] if position < len(names) else f"argument {position}"
+            raise TypeError(
+                f"Error interpreting argument to {function_name(fun)} as an abstract array. The "
+                f"problematic value is of type {type(leaf)} and was passed to the function at "
+                f"path {name}.\nThis typically means that a jit-wrapped function was called with a "
+                "non-array argument, and this argument was not marked as static using the "
+                "static_argnums or static_argnames parameters of olympus.jit."
+            ) from error
+
+
+def check_tracing_allowed(info: DebugInfo) -> None:
+    """Raises RuntimeError where the configuration forbids that functions are traced."""
+    if no_tracing.value:
+        raise RuntimeError(
+            f"re-tracing function {info.func_src_info} for `{info.traced_for}`, but 'no_tracing' "
+            "is set"
+        )
+
+
+def _trace_program(
+    fun: Any, fun_called: Any, options: JitOptions, in_tree: Any, avals: tuple, positions: Any
+) -> TracedProgram:
+    flat = FlatFunction(fun_called, in_tree)
+    info = debug_info_of_tree("jit", fun, in_tree, positions)
+    check_tracing_allowed(info)
+    if current.trace is evaluation_trace:
+        with phases.tracing(function_name(fun)):
+            olympuspr, constants = trace_to_olympuspr(flat, avals, info)
+    else:  # a part of the function that is being traced
+        olympuspr, constants = trace_to_olympuspr(flat, avals, info)
+    out_tree = flat.out_tree
+    olympuspr.debug_info = info.with_result_paths(lambda: result_paths(out_tree))
+    hoisted, closed = separate_constants(ClosedOlympuspr(olympuspr, constants))
+    donated = (
+        _donated(options, in_tree, positions)
+        if (options.donate_argnums or options.donate_argnames)
+        else (False,) * len(avals)
+    )
+    params = {
+        "jaxpr": closed,
+        **jit_params(
+            name=options.name or function_name(fun),
+            num_inputs=len(hoisted) + len(avals),
+            num_outputs=len(olympuspr.outvars),
+            donated_invars=(False,) * len(hoisted) + donated,
+            keep_unused=options.keep_unused,
+            inline=options.inline,
+            compiler_options_kvs=options.compiler_options,
+        ),
+    }
+    return traced_program(closed, out_tree, params, hoisted, in_tree)
+
+
+def jit_params(
+    *,
+    name: str,
+    num_inputs: int,
+    num_outputs: int,
+    donated_invars: tuple[bool, ...] | None = None,
+    keep_unused: bool = False,
+    inline: bool = False,
+    compiler_options_kvs: tuple = (),
+) -> dict[str, Any]:
+    """The parameters of a `jit` equation besides the program, without placement."""
+    return {
+        "in_shardings": (None,) * num_inputs,
+        "out_shardings": (None,) * num_outputs,
+        "in_layouts": (None,) * num_inputs,
+        "out_layouts": (None,) * num_outputs,
+        "donated_invars": donated_invars or (False,) * num_inputs,
+        "ctx_mesh": None,
+        "name": name,
+        "keep_unused": keep_unused,
+        "inline": inline,
+        "compiler_options_kvs": compiler_options_kvs,
+    }
+
+
+def _donated(options: JitOptions, in_tree: Any, positions: Any) -> tuple[bool, ...]:
+    """One flag a leaf: is its memory given away?"""
+    args_tree, kwargs_tree = in_tree.children()
+    children = args_tree.children()
+    places = range(len(children)) if positions is None else positions
+    flags: list[bool] = []
+    for place, child in zip(places, children, strict=True):
+        flags += [place in options.donate_argnums] * child.num_leaves
+    keywords = kwargs_tree.node_data()[1] if kwargs_tree.node_data() else []
+    for name, child in zip(keywords, kwargs_tree.children(), strict=True):
+        flags += [name in options.donate_argnames] * child.num_leaves
+    return tuple(flags)
