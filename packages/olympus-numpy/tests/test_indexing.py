@@ -229,7 +229,7 @@ def test_errors_of_traced_indices():
     with pytest.raises(NonConcreteBooleanIndexError):
         trace_to_closed(lambda m: [jnp.zeros(3)[m]], [mask])
     with pytest.raises(NonConcreteBooleanIndexError):
-        trace_to_closed(lambda m: [jnp.zeros(3).at[m].set(1.0)], [mask])
+        trace_to_closed(lambda m: [jnp.zeros(3).at[m].set(jnp.ones(2))], [mask])
     with pytest.raises(IndexError, match="static integers"):
         trace_to_closed(lambda i: [jnp.zeros(3)[i:]], [ShapedArray((), np.int32)])
 

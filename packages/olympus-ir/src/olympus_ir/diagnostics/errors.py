@@ -192,13 +192,12 @@ class NonConcreteBooleanIndexError(OlympusIndexError):
         super().__init__(
             _lines(
                 f"Array boolean indices must be concrete; got {tracer.aval.str_short()}. The "
-                "number "
-                "of its true elements, which is the size of the result, is not known while the "
-                "function is traced.",
+                "number of its true elements, which is the size of the result, is not known while "
+                "the function is traced.",
                 tracer._origin_message(),
                 "Use `olympus.numpy.where(mask, x, fill)` with three arguments to keep the shape, "
-                "`olympus.numpy.nonzero(mask, size=...)` to bound it, or `x.at[...]` with "
-                "`where` to update.",
+                "`olympus.numpy.nonzero(mask, size=...)` to bound it, or `x.at[mask].set(value)` "
+                "to update the selected elements with one value.",
             )
         )
 

@@ -26,6 +26,7 @@ from ..core.promotion import convert, ensure_array, promote_dtypes, to_array
 from ..elementwise.arithmetic import true_divide
 from ..elementwise.powers import power
 from .getting import gather_plan, is_staging, spread_to, take_at, taken
+from .masked_updates import masked_part
 from .parsing import Layout, parse
 
 __all__ = ["IndexedUpdate", "Updates"]
@@ -218,6 +219,9 @@ class IndexedUpdate:
             layout, operands = parse(array.shape, self.index, fixed=False)
             scatter = _scattered
         else:
+            part = masked_part(array.shape, self.index)
+            if part is not None:
+                return part.updated(array, values, operation)
             layout, operands = parse(array.shape, self.index, fixed=is_staging())
             scatter = _scatter_at
         options = (unique_indices, indices_are_sorted, mode, wrap_negative_indices)
@@ -631,6 +635,9 @@ class IndexedUpdate:
           Array([ 0, -1, -2], dtype=int32)
         """
         x = ensure_array(self.array)
+        part = masked_part(x.shape, self.index)
+        if part is not None:
+            return part.choose(convert(ensure_array(func(x)), x.dtype), x)
         layout, operands = parse(x.shape, self.index, fixed=is_staging())
         plan = gather_plan(x.shape, layout, operands, wrap_negative_indices)
         if 0 in plan.shape or 0 in x.shape:
