@@ -79,7 +79,7 @@ _LATER_SUBMODULES = ("fft", "linalg")
 
 def __getattr__(name: str) -> _typing.Any:
     """Loads the module that has ``name`` and keeps all that it exports: this runs once for each."""
-    if name == "__all__":  # which `from olympus_numpy import *` asks for
+    if name == "__all__":  # `from olympus_numpy import *` asks for it
         return [each for each in __dir__() if _is_public(each)]
     if name in _LATER_SUBMODULES:
         return _import_module(f"{__name__}.{name}")

@@ -57,12 +57,12 @@ def _checked_norm(norm: Any) -> str:
 
 
 def _swapped_norm(norm: Any) -> str:
-    """The norm of the transform in the other direction."""
+    """Returns the norm of the transform in the other direction."""
     return {"backward": "forward", "forward": "backward", "ortho": "ortho"}[_checked_norm(norm)]
 
 
 def _scale(kind: FftType, norm: str, size: int) -> float:
-    """What the plain transform, which divides by the size when inverse, is multiplied by."""
+    """Returns the factor that gives a plain transform its norm; an inverse one divides by the size."""
     inverse = kind in _INVERSE
     if norm == "ortho":
         return math.sqrt(size) if inverse else 1 / math.sqrt(size)
@@ -86,11 +86,11 @@ def _resized(x: Any, axes: Sequence[int], sizes: Sequence[int]) -> Any:
 
 
 def _plain_transform(x: Any, kind: FftType, lengths: tuple[int, ...]) -> Any:
-    """The transform of the last dimensions, in groups of as many as one operation takes."""
+    """Transforms the last dimensions, in groups as large as one operation takes."""
     if len(lengths) <= MAX_FFT_RANK:
         return lax.fft(x, kind, lengths)
     rest, last = lengths[:-MAX_FFT_RANK], lengths[-MAX_FFT_RANK:]
-    # The real side of a transform is its last dimension, on the side of the real numbers.
+    # Of a real transform, the last dimension has the full length on the side of real numbers.
     if kind is FftType.IRFFT:
         return lax.fft(_leading_transform(x, FftType.IFFT, rest, len(last)), kind, last)
     partial = lax.fft(x, kind, last)
@@ -599,7 +599,7 @@ def _shifted(function: str, x: Any, axes: Any, inverse: bool) -> Any:
         axes = tuple(range(len(shape)))
     elif isinstance(axes, int | np.integer):
         axes = (int(axes),)
-    axes = tuple(canonical_axis(axis, len(shape)) for axis in axes)  # one may occur twice
+    axes = tuple(canonical_axis(axis, len(shape)) for axis in axes)  # an axis may occur twice
     shifts = tuple(-(shape[axis] // 2) if inverse else shape[axis] // 2 for axis in axes)
     return roll(x, shifts, axes)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays made, reshaped, joined and chosen from, elementwise values aside.
+"""Functions that make, reshape and join arrays, and select elements by conditions.
 
 `creation` makes arrays of values; `shaping`, `joining`, `flipping` and `repeating` rearrange them;
 `selection` and `nonzero` choose elements by conditions; `host` reads files and describes shapes.

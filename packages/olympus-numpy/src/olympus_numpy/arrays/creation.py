@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Making arrays: from values of all kinds, and filled with constants."""
+"""Arrays made from values of all kinds, or filled with constants."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def array(
 
 
 def _given_by_position(args: tuple[Any, ...], *defaults: Any) -> tuple[Any, ...]:
-    """The arguments copy, order and ndmin of `array`, the first of them given by position."""
+    """Returns the arguments copy, order and ndmin of `array`, given by position."""
     if len(args) > len(defaults):
         raise TypeError(
             f"array() takes from 1 to 5 positional arguments but {len(args) + 2} were given"
@@ -160,7 +160,7 @@ def asarray(
 
 
 def _make(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
-    """The array of a value, of the dtype asked for."""
+    """Returns the array of a value, of the requested dtype."""
     if dtype is not None:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, function, stacklevel=4)
     if isinstance(value, Array):
@@ -178,7 +178,7 @@ def _make(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
         if hasattr(value, name):
             return _make(function, getattr(value, name)(), dtype, must_copy)
     if isinstance(value, int | float | complex):
-        # As jitted functions take enumerations and other kinds of numbers.
+        # Enumerations and other subclasses of Python's numbers, as `jit` accepts them.
         base: Any = next(kind for kind in (int, float, complex) if isinstance(value, kind))
         return _from_scalar(base(value), dtype)
     if value is None:
@@ -212,10 +212,10 @@ def _host_scalar(value: Any, dtype: Any) -> np.ndarray:
 
 
 def from_host(value: Any, dtype: Any = None, original: Any = None) -> Any:
-    """The array of a NumPy array or scalar; 64-bit values are narrowed as configured."""
+    """Returns the array of a NumPy array or scalar; 64-bit values are narrowed as configured."""
     if dtype is None:
         if value.dtype == dtypes.float0:
-            return value  # has no elements that a device could hold
+            return value  # float0 has no representation on a device
         dtype = dtypes.canonicalize_dtype(value.dtype)
         if not dtypes.is_valid_dtype(dtype):
             raise TypeError(not_numbers(value if original is None else original, value.dtype))
@@ -251,7 +251,7 @@ def _collect_leaves(function: str, values: Any, leaves: list[Any]) -> None:
 
 
 def _from_host_sequence(values: Any, leaves: list[Any], kinds: set[type], dtype: Any) -> Any:
-    """A sequence of NumPy values and Python scalars alone: NumPy puts it together."""
+    """Makes an array of a nested sequence of NumPy values and Python scalars alone."""
     if dtype is None and leaves:
         for leaf in leaves:
             if isinstance(leaf, str | bytes):
@@ -270,7 +270,7 @@ def _from_host_sequence(values: Any, leaves: list[Any], kinds: set[type], dtype:
 
 
 def _stacked(function: str, values: Any, dtype: Any) -> Any:
-    """A sequence with arrays among its leaves: one more dimension for each level."""
+    """Stacks a nested sequence with arrays among its leaves, one dimension for each level."""
     elements = [
         _stacked(function, value, dtype)
         if isinstance(value, list | tuple)
@@ -290,7 +290,7 @@ def _stacked(function: str, values: Any, dtype: Any) -> Any:
 
 @inlined("axis")
 def stack_arrays(arrays: Any, axis: int) -> Any:
-    """Arrays of one shape and dtype joined along a new dimension."""
+    """Joins arrays of one shape and dtype along a new dimension."""
     return lax.concatenate([lax.expand_dims(one, (axis,)) for one in arrays], axis)
 
 
@@ -312,7 +312,7 @@ def _check_one_place(device: Any, out_sharding: Any) -> None:
 
 
 def placed(x: Any, device: Any, out_sharding: Any = None) -> Any:
-    """The array on a device, where one is asked for."""
+    """Moves an array to a device or a sharding, if one is given."""
     if device is None and out_sharding is None:
         return x
     _check_one_place(device, out_sharding)
@@ -356,7 +356,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
 
 
 def converted(x: Any, dtype: Any) -> Any:
-    """`astype` to a canonical dtype, not compiled."""
+    """Converts an array to a canonical dtype; the uncompiled `astype`."""
     if x.dtype == dtype:
         return convert(x, dtype)
     if dtypes.issubdtype(x.dtype, np.complexfloating):
@@ -392,7 +392,7 @@ def copy(a: Any, order: str | None = None) -> Array:
 
 
 def shape_of(shape: Any, context: str = "") -> tuple[int, ...]:
-    """A user's shape, an integer or a sequence, as a tuple of integers."""
+    """Returns a shape, given as an integer or a sequence, as a tuple of integers."""
     if shape.__class__ is not tuple:
         shape = (shape,) if not hasattr(shape, "__iter__") or _is_scalar(shape) else tuple(shape)
     return canonicalize_shape(shape, context)
@@ -406,7 +406,7 @@ def _is_scalar(value: Any) -> bool:
 def _filled(
     value: Any, shape: tuple, dtype: Any, weak_type: bool = False, out_sharding: Any = None
 ) -> Any:
-    """A value spread over a shape."""
+    """Returns an array filled with a value."""
     if dtypes.is_extended(dtype):
         return spread(value, shape) if np.ndim(value) else lax.full(shape, value, dtype)
     if out_sharding is not None and not np.ndim(value):

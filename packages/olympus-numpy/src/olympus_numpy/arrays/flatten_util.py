@@ -60,12 +60,12 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
 
 
 class _Unravel:
-    """From a vector to a pytree.
+    """Function from a vector to a pytree.
 
     Attributes:
       tree: the structure of the pytree.
-      shapes: those of its arrays.
-      dtypes: those of its arrays.
+      shapes: the shapes of its leaves.
+      dtypes: the dtypes of its leaves.
       common: the dtype of the vector; None where all arrays have the dtype of the vector.
     """
 
@@ -105,9 +105,9 @@ class _Unravel:
 
 
 def _restore(part: Any, dtype: Any) -> Array:
-    """A part of a vector in its own dtype."""
+    """Converts a part of a vector back to its leaf's dtype."""
     if not dtypes.issubdtype(part.dtype, np.complexfloating):
         return lax.convert_element_type(part, dtype)
-    with warnings.catch_warnings():  # the imaginary parts of what was real are zeros
+    with warnings.catch_warnings():  # leaves that were real have zero imaginary parts
         warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
         return lax.convert_element_type(part, dtype)

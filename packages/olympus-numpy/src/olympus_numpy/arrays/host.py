@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done on the host: files, text, and questions about values that need no computation."""
+"""Functions that run on the host: files, text, and properties of arrays such as their shape."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     result = np.load(file, *args, **kwargs)
     if isinstance(result, np.ndarray):
         if result.dtype.kind == "V" and result.dtype.itemsize == 2 and not result.dtype.names:
-            result = result.view(dtypes.bfloat16)  # which NumPy's format has no name for
+            result = result.view(dtypes.bfloat16)  # NumPy's format has no name for bfloat16
         if dtypes.is_valid_dtype(dtypes.canonicalize_dtype(result.dtype)):
             return asarray(result)
     return result
@@ -308,7 +308,7 @@ def shape(a: Any) -> tuple[int, ...]:
 
 
 def _shape_of(function: str, a: Any) -> tuple[int, ...]:
-    """The shape of an array, and, with a warning, of what can be made one."""
+    """Returns the shape of an array; of a sequence, with a warning."""
     a = to_array(a)
     if not is_valid_value(a):
         warnings.warn(

@@ -70,7 +70,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
 
 
 def _sequence(name: str, arrays: Any) -> Any:
-    """The arrays of a sequence; those of one array as it is."""
+    """Returns the operands of a joining function as a list; an array as its slices."""
     if isinstance(arrays, np.ndarray | Array):
         if arrays.ndim and arrays.shape[0] == 0:
             raise ValueError(f"Need at least one array to {name}, got an array of {arrays.shape}.")
@@ -91,7 +91,7 @@ def _joined(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
         if arrays.ndim == 0 or (arrays.ndim == 1 and axis is not None):
             raise ValueError("Zero-dimensional arrays cannot be concatenated.")
         if axis is not None:
-            # The slices along the first dimension, joined: one reshape.
+            # Joining all slices along the first dimension is one reshape.
             axis = canonical_axis(axis, arrays.ndim - 1)
             arrays = lax.transpose(arrays, (*range(1, axis + 1), 0, *range(axis + 1, arrays.ndim)))
             shape = arrays.shape
@@ -428,7 +428,7 @@ def _is_sequence(value: Any) -> bool:
 
 
 def _sizes_between(name: str, places: Any, size: int) -> tuple[int, ...]:
-    """The sizes of the slices between places, of which negative ones count from the end."""
+    """Returns the sizes of the slices between indices; negative ones count from the end."""
     if isinstance(places, Tracer):
         places = concrete_or_error(np.asarray, places, f"in olympus.numpy.{name} argument 1")
     cuts = [0]
@@ -442,7 +442,7 @@ def _sizes_between(name: str, places: Any, size: int) -> tuple[int, ...]:
 def _parts(ary: Any, sizes: tuple[int, ...], axis: int) -> Any:
     if sum(sizes) == ary.shape[axis]:
         return lax.split(ary, sizes, axis)
-    # Cuts that are out of order: slices that overlap.
+    # Indices out of order: the slices overlap.
     raise ValueError(
         f"split: the places to cut at must be in increasing order, got parts of sizes {sizes} of a "
         f"dimension of size {ary.shape[axis]}"

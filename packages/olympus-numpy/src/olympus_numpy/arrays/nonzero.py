@@ -73,7 +73,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 
 
 def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
-    """The k-th place is where the count of nonzero elements passes k."""
+    """Finds the k-th nonzero element where the cumulative count of these passes k."""
     index_dtype = dtypes.default_int_dtype()
     shape = a.shape
     if size == 0:
@@ -84,7 +84,7 @@ def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
     if mask.dtype != np.bool_:
         mask = lax.ne(mask, np.zeros((), mask.dtype))
     counts = lax.cumsum(convert(mask, index_dtype), 0)
-    # At most `size` of the counts are kept; how many elements have each is added up again.
+    # Scatter-add ones at the counts below `size`; their cumulative sum is the place of each.
     steps = (
         lax.full((size,), np.zeros((), index_dtype))
         .at[counts]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scalar types: `float32` and its kin, which name a dtype and make arrays of it.
+"""Scalar types such as `float32`, which name a dtype and make arrays of it.
 
-They stand where NumPy's scalar types stand: equal to them and to dtypes, accepted by ``np.dtype``,
-callable. A call gives an array of rank 0, not a NumPy scalar.
+They compare equal to NumPy's scalar types and to dtypes, and ``np.dtype`` accepts them. A call
+returns an array of rank 0, not a NumPy scalar.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ iinfo = ml_dtypes.iinfo
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether one dtype is another, or below it in the hierarchy of scalar types.
+    """Returns whether one dtype is another, or below it in the hierarchy of scalar types.
 
     Args:
       arg1: a dtype or scalar type, maybe abstract.

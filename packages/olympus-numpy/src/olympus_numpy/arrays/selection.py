@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choosing between values: `where` and what is made of it."""
+"""Elementwise selection between values: `where`, `select`, `clip` and `piecewise`."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
             f"with {count} condition(s), either {count} or {count + 1} functions are expected; got "
             f"{functions}"
         )
-    # The number of the last condition that holds; 0 where none does.
+    # For each element, the number of the last condition that holds, or 0.
     number = zeros(x.shape, dtype=np.int32)
     for position, condition in enumerate(conditions, start=1):
         condition = convert(asarray(condition), np.dtype(bool))

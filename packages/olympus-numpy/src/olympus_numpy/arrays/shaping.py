@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same elements in other shapes: reshaping, transposing, broadcasting."""
+"""Reshaping, transposing and broadcasting: the same elements in other shapes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def reshape(
     if shape.__class__ is not tuple:
         shape = _shape_argument(shape)
     for size in shape:
-        if size.__class__ is not int:  # such as a concrete array, which cannot be hashed
+        if size.__class__ is not int:  # a concrete array, for example, is not hashable
             shape = tuple(map(_size, shape))
             break
     return _reshape(a, shape, order, bool(copy), out_sharding)
@@ -104,7 +104,7 @@ def reshaped(
 
 
 def complete_shape(old: tuple[int, ...], new: Sequence[Any]) -> tuple[int, ...]:
-    """The shape asked for, the size -1 replaced by what follows from the others.
+    """Returns a requested shape with the size -1 replaced by the remaining number of elements.
 
     Raises:
       TypeError: where the numbers of elements differ.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that many functions share: axes, and ones that are not supported."""
+"""Checks of arguments that many functions share: axes, dtypes, and the unsupported ``out``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
-    """An axis counted from the first one.
+    """Returns an axis counted from the first one.
 
     Raises:
       TypeError: where it is not an integer.
@@ -39,7 +39,7 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
 
 
 def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """The axes of an argument that may be None (all), one axis or several."""
+    """Returns the axes of an argument that is None (all), one axis or several."""
     if axis is None:
         return tuple(range(ndim))
     if isinstance(axis, tuple | list):
@@ -60,14 +60,14 @@ def unique_axes(axes: Sequence[Any], ndim: int) -> tuple[int, ...]:
 
 
 def hashable_axis(function: str, axis: Any) -> int:
-    """An axis that a program is compiled for: a Python integer."""
+    """Returns an axis as a Python integer, a static argument of a compiled function."""
     if axis.__class__ is int:
         return axis
     return _integer(function, axis)
 
 
 def hashable_axes(function: str, axis: Any) -> Any:
-    """One or several axes, or None, in a form that a program can be compiled for."""
+    """Returns None, an axis or several in the form of a static argument of a compiled function."""
     if axis is None or axis.__class__ is int:
         return axis
     if isinstance(axis, tuple | list) or np.ndim(axis):
@@ -92,7 +92,7 @@ def _integer(function: str, axis: Any) -> int:
 
 
 def requested_dtype(function: str, dtype: Any) -> Any:
-    """The dtype that a caller of a public function asks for, as arrays have it."""
+    """Returns the canonical form of the dtype that the caller of a public function asks for."""
     return dtypes.check_and_canonicalize_user_dtype(dtype, function, stacklevel=4)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the functions of this package are compiled.
+"""Decorators that compile the functions of this package.
 
-Each function is written once, over the operations of `olympus_ir.lax`, and handed to the evaluator
-in use: with olympus-xla an eager call is then one call of a compiled program, and a call under a
-trace runs the Python function (``inline``) or records one ``jit`` equation.
+Each function is written once, over the operations of `olympus_ir.lax`. The evaluator in use runs
+it: with olympus-xla an eager call is one call of a compiled program, and a call under a trace runs
+the Python function (``inline``) or records one ``jit`` equation.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def inlined(*static_argnames: str) -> Callable[[F], F]:
-    """A decorator: compiled when called eagerly, written out in place when traced."""
+    """Returns a decorator: an eager call is compiled, a traced one is written out in place."""
     return lambda fun: compiled(fun, static_argnames, inline=True)
 
 
 def outlined(*static_argnames: str) -> Callable[[F], F]:
-    """A decorator: compiled when called eagerly, one ``jit`` equation when traced."""
+    """Returns a decorator: an eager call is compiled, a traced one is one ``jit`` equation."""
     return lambda fun: compiled(fun, static_argnames)
 
 

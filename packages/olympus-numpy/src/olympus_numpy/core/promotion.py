@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """NumPy's implicit promotion: operands of one dtype and of shapes that fit.
 
-What has to be done with operands depends on their abstract values alone. It is worked out once for
-each combination, as a *plan*: one step an operand, a function or None where the operand stays as it
-is. The hot path is one look-up.
+The conversion of operands depends on their abstract values alone. It is computed once for each
+combination, as a *plan*: for each operand a function, or None if it stays as it is. The hot path is
+one look-up.
 
-Shapes are brought to equal rank and no further: the elementwise primitives spread scalars and
+Shapes are brought to equal rank and no further: the elementwise primitives broadcast scalars and
 dimensions of size one themselves. Python and NumPy scalars are converted on the host, so they
 become literals of a traced program.
 """
@@ -53,7 +53,7 @@ _enable_x64 = config_states.enable_x64
 
 # ---- legal operands ----
 
-_array_types: set[type] = set()  # classes whose instances have been found to be legal operands
+_array_types: set[type] = set()  # cache: classes of legal operands
 
 
 def check_arraylike(function: str, *args: Any) -> None:
@@ -79,17 +79,17 @@ def _check_type(function: str, arg: Any, position: int) -> None:
 
 
 def to_array(value: Any) -> Any:
-    """What an object that converts itself (``__olympus_array__``) stands for; others unchanged."""
+    """Converts an object with ``__olympus_array__`` or ``__jax_array__``; others unchanged."""
     for name in ("__olympus_array__", "__jax_array__"):
         if hasattr(value, name) and value.__class__ not in _array_types:
             return getattr(value, name)()
     return value
 
 
-# ---- what plans depend on ----
+# ---- descriptions of operands, the keys of plans ----
 
-# Whether a mode other than the defaults may be in force in some thread: then plans, which know
-# nothing of modes, are not enough.
+# Whether some thread may have set a mode other than the default. Plans are then made anew for each
+# call, since they do not depend on modes.
 _modes = {"special": False}
 
 
@@ -108,21 +108,21 @@ _watch_modes()
 
 
 def _type_of(value: Any) -> Any:
-    """A hashable description of an operand: all that a plan depends on."""
+    """Returns a hashable description of an operand: all that a plan depends on."""
     kind = value.__class__
     if kind in _python_scalar_types:
         if kind is int:
             return int if -0x80000000 <= value <= 0x7FFFFFFF else (int, "wide")
         return kind
     if kind not in _array_types:
-        # It may have attributes of the array that it stands for, such as ``aval``.
+        # Convert first: the object may mimic attributes of an array, such as ``aval``.
         converted = to_array(value)
         if converted is not value:
             return ("own", _type_of(converted))
     try:
         return value.aval
     except AttributeError:
-        # What is no array at all is named by `check_arraylike`, which every new plan calls.
+        # `check_arraylike`, which every new plan calls, rejects values that are no arrays.
         return ("host", get_aval(value)) if is_valid_value(value) else ("none", kind)
 
 
@@ -155,7 +155,7 @@ class Promotion:
         self._plans: dict[Any, Plan] = {}
 
     def pair(self, function: str, x: Any, y: Any) -> tuple[Any, Any, Any]:
-        """Two operands promoted, and their common dtype."""
+        """Promotes two operands; returns them and their common dtype."""
         key = (_type_of(x), _type_of(y), _enable_x64.value)
         plan = self._plans.get(key)
         if plan is None or _modes["special"]:
@@ -169,7 +169,7 @@ class Promotion:
         )
 
     def single(self, function: str, x: Any) -> tuple[Any, Any]:
-        """One operand promoted, and its dtype."""
+        """Promotes one operand; returns it and its dtype."""
         key = (_type_of(x), _enable_x64.value)
         plan = self._plans.get(key)
         if plan is None:
@@ -179,7 +179,7 @@ class Promotion:
         return (x if step is None else step(x)), dtype
 
     def __call__(self, function: str, *args: Any) -> list[Any]:
-        """The operands promoted."""
+        """Promotes any number of operands."""
         check_arraylike(function, *args)
         key = (*map(_type_of, args), _enable_x64.value)
         plan = self._plans.get(key)
@@ -218,7 +218,7 @@ def _check_extended(function: str, avals: Sequence[ShapedArray]) -> None:
 
 
 def _step(description: Any, aval: ShapedArray, dtype: Any, weak_type: bool, rank: int) -> Step:
-    """What is to be done with one operand."""
+    """Returns the conversion of one operand, or None if it stays as it is."""
     if description.__class__ is tuple and description[0] == "own":
         step = _step(description[1], aval, dtype, weak_type, rank)
         return to_array if step is None else lambda value: step(to_array(value))
@@ -254,7 +254,7 @@ def _python_scalar_step(description: Any, aval: ShapedArray, dtype: Any, weak_ty
         return None
     if not weak_type or description.__class__ is tuple:
         if dtypes.issubdtype(dtype, np.inexact):
-            # Through float64, whose overflow to infinity is what the dtype's own would be.
+            # By way of float64: overflow to infinity is the same as in the dtype itself.
             return lambda value: _inexact_scalar(value, dtype)
         return lambda value: np.array(value, dtype)
     if aval.dtype == dtype and aval.weak_type:
@@ -263,7 +263,7 @@ def _python_scalar_step(description: Any, aval: ShapedArray, dtype: Any, weak_ty
 
 
 def _inexact_scalar(value: Any, dtype: Any) -> np.ndarray:
-    # The setting costs several times as much as the conversion, and small numbers do not overflow
+    # `errstate` costs several times as much as the conversion, and small numbers do not overflow
     # (benchmark "trace 500 numpy operations").
     if value.__class__ is float and -1e4 <= value <= 1e4 and dtype.itemsize > 1:
         return np.array(value, dtype)
@@ -293,7 +293,7 @@ def spread(x: Any, shape: tuple) -> Any:
 
 
 def _common_shape(function: str, shapes: Sequence[tuple]) -> tuple:
-    """The shape that all operands fit, checked as ``numpy_rank_promotion`` says."""
+    """Returns the broadcast shape of the operands, checked as ``numpy_rank_promotion`` asks."""
     full = [shape for shape in shapes if shape]
     if not full:
         return ()
@@ -384,17 +384,17 @@ promote_types_of_inexact = Promotion(dtypes.to_inexact_dtype, shapes=False)
 
 
 def promote_dtypes(*args: Any) -> list[Any]:
-    """The operands converted to their common dtype, their shapes unchanged."""
+    """Converts operands to their common dtype, their shapes unchanged."""
     return promote_types_of("promote_dtypes", *args)
 
 
 def promote_dtypes_inexact(*args: Any) -> list[Any]:
-    """The operands converted to their common floating or complex dtype, shapes unchanged."""
+    """Converts operands to their common floating or complex dtype, their shapes unchanged."""
     return promote_types_of_inexact("promote_dtypes", *args)
 
 
 def promote_shapes(function: str, *args: Any) -> list[Any]:
-    """The operands brought to equal rank, dtypes unchanged, scalars left alone."""
+    """Brings operands to equal rank; dtypes and scalars stay as they are."""
     shapes = [np.shape(arg) for arg in args]
     rank = len(_common_shape(function, shapes))
     return [
@@ -404,14 +404,14 @@ def promote_shapes(function: str, *args: Any) -> list[Any]:
 
 
 def broadcasted(function: str, *args: Any) -> list[Any]:
-    """The operands broadcast to their common shape, scalars too."""
+    """Broadcasts operands to their common shape, scalars included."""
     shapes = [np.shape(arg) for arg in args]
     shape = _common_shape(function, shapes)
     return [spread(arg, shape) for arg in args]
 
 
 def size_of(shape: Sequence[int]) -> int:
-    """The number of elements of an array of a shape."""
+    """Returns the number of elements of an array of a shape."""
     return math.prod(shape)
 
 
@@ -419,7 +419,7 @@ def size_of(shape: Sequence[int]) -> int:
 
 
 def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
-    """An operand converted to a dtype; scalars of the host on the host."""
+    """Converts an operand to a dtype; NumPy and Python scalars are converted on the host."""
     kind = x.__class__
     if kind in _python_scalar_types or isinstance(x, np.generic):
         if weak_type and kind in _python_scalar_types:
@@ -435,13 +435,13 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
 
 
 def constant(value: Any, like: Any) -> Any:
-    """A scalar of the dtype of another operand, and as weakly typed."""
+    """Returns a scalar of the dtype and weak type of another operand."""
     aval = get_aval(like)
     return convert(value, aval.dtype, aval.weak_type)
 
 
 def scalar_like(value: Any, like: Any) -> Any:
-    """A scalar of the dtype of another operand, and weakly typed where that is a weak scalar.
+    """Returns a scalar of the dtype of another operand, weakly typed if that is a weak scalar.
 
     Operations with it leave weakly typed scalars weak, and make weakly typed arrays strong.
     """
@@ -450,14 +450,14 @@ def scalar_like(value: Any, like: Any) -> Any:
 
 
 def result_type_of(*values: Any) -> tuple[Any, bool]:
-    """The common dtype of operands, and whether it is weak."""
+    """Returns the common dtype of operands, and whether it is weak."""
     return lattice_result_type(
         *(value if hasattr(value, "dtype") else get_aval(value) for value in values)
     )
 
 
 def ensure_array(value: Any) -> Any:
-    """An operand with ``shape`` and ``dtype``: arrays unchanged, scalars as arrays of rank 0.
+    """Returns arrays unchanged and other operands as arrays with ``shape`` and ``dtype``.
 
     NumPy arrays are narrowed to dtypes that arrays have, and otherwise left on the host.
     """
@@ -475,11 +475,11 @@ def ensure_array(value: Any) -> Any:
     return held(scalar, aval) if aval.weak_type else scalar
 
 
-_ready_types: set[type] = set()  # subclasses of `Array` that have been met
+_ready_types: set[type] = set()  # cache: subclasses of `Array`
 
 
 def held(value: Any, aval: Any) -> Any:
-    """A NumPy array as an array; a scalar becomes a literal of the program being recorded, if any.
+    """Returns the array of a NumPy array; a scalar becomes a literal of a program being recorded.
 
     Literals are values that no device needs to be asked for when the program is compiled.
     """
@@ -491,7 +491,7 @@ def held(value: Any, aval: Any) -> Any:
 
 
 def not_numbers(value: Any, dtype: Any) -> str:
-    """What is said of a value whose elements are no numbers."""
+    """Returns the error message for a value whose elements are not numbers."""
     return (
         f"Value {value!r} with dtype {dtype} is not a valid {naming.library} array type. Only "
         f"arrays of numeric types are supported by {naming.library}."
@@ -499,7 +499,7 @@ def not_numbers(value: Any, dtype: Any) -> str:
 
 
 def with_type(value: Any) -> Any:
-    """What is to tell the dtype of an element: of foreign objects, what they are as arrays."""
+    """Returns an element in a form whose dtype is known: foreign objects as arrays."""
     if hasattr(value, "__array__") and not is_valid_value(value):
         return np.asarray(value)
     return value

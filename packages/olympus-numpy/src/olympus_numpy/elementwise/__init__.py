@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of single elements, and `ufunc`, which gives them their reductions.
+"""Elementwise functions, and `ufunc`, which adds methods such as ``reduce`` to them.
 
 Imports `core`, `arrays` and `reductions`.
 """

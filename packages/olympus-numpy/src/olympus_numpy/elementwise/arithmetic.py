@@ -411,7 +411,7 @@ def _float_divmod(x1: Any, x2: Any, dtype: Any) -> tuple[Any, Any]:
     """Quotient rounded down and remainder with the divisor's sign, as Python's floats have them."""
     zero, one = np.zeros((), dtype), constant(1, x1)
     remainder = lax.rem(x1, x2)
-    # x1 less the remainder is a multiple of x2, but for rounding. Dividing by zero keeps x1.
+    # x1 - remainder is a multiple of x2 up to rounding. Division by zero divides x1 itself.
     quotient = lax.div(where(lax.eq(x2, zero), x1, lax.sub(x1, remainder)), x2)
     wrong_sign = lax.bitwise_and(lax.ne(remainder, zero), lax.ne(lax.sign(x2), lax.sign(remainder)))
     shape = np.broadcast_shapes(np.shape(x1), np.shape(x2))
@@ -440,7 +440,7 @@ def remainder(x1: Any, x2: Any, /) -> Any:
     x1, x2, dtype = promote_args_numeric.pair("remainder", x1, x2)
     zero = np.zeros((), dtype)
     if dtypes.issubdtype(dtype, np.integer):
-        # By zero, the remainder is zero and not undefined.
+        # Division by zero is defined to give the remainder zero.
         x2 = where(lax.eq(x2, zero), lax.full_like(x2, 1), x2)
     remainder = lax.rem(x1, x2)
     nonzero = lax.ne(remainder, zero)

@@ -24,7 +24,7 @@ _uint8 = np.dtype(np.uint8)
 
 
 def _bit_weights(bitorder: str) -> np.ndarray:
-    """The position of each of eight bits in its byte."""
+    """Returns the weight of each of eight bits in its byte."""
     if bitorder not in ("little", "big"):
         raise ValueError("'order' must be either 'little' or 'big'")
     places = np.arange(8, dtype=np.uint8)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elementwise functions of the representation of numbers: rounding, special values, neighbours."""
+"""Elementwise functions of floats: rounding, special values, exponents, adjacent numbers."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _round_floats(x: Any, decimals: int) -> Any:
     if decimals == 0:
         return lax.round(x, _EVEN)
     dtype = x.dtype
-    # Half floats have too few digits to be multiplied by powers of ten.
+    # Half precision is too coarse for the multiplication by powers of ten.
     narrow = dtypes.itemsize_bits(dtype) < 32
     computed = convert(x, np.dtype(np.float32)) if narrow else x
     factor = scalar_like(10.0 ** abs(decimals), computed)
@@ -393,7 +393,7 @@ def nan_to_num(
 
 
 def _float_format(dtype: Any) -> tuple[int, int, int]:
-    """The number of mantissa bits, the mask of the exponent, and its bias."""
+    """Returns a dtype's number of mantissa bits, exponent mask, and exponent bias."""
     info = dtypes.finfo(dtype)
     exponent_bits = info.bits - info.nmant - 1
     return info.nmant, (1 << exponent_bits) - 1, (1 << (exponent_bits - 1)) - 1
@@ -489,7 +489,7 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     shape = np.broadcast_shapes(np.shape(x1), exponent.shape)
     x = spread(ensure_array(x1), shape)
     exponent = convert(spread(exponent, shape), np.dtype(np.int32))
-    # In steps whose powers of two are normal numbers, the last ones ending in rounding once.
+    # Scale in steps whose powers of two are normal numbers; only the last step rounds.
     _, _, bias = _float_format(dtype)
     largest = np.array(bias - 1, np.int32)
     for _ in range(4):

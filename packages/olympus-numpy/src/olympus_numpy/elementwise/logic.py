@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elementwise comparisons, logic and operations on bits; questions about all elements at once."""
+"""Elementwise comparisons, logic and bit operations; equality and closeness of whole arrays."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def not_equal(x: Any, y: Any, /) -> Array:
 
 
 def _compare(name: str, operation: Any, x: Any, y: Any) -> Any:
-    """A comparison by size; complex numbers are in lexical order."""
+    """Compares by size; complex numbers in lexicographic order."""
     x, y, dtype = promote_args.pair(name, x, y)
     if not dtypes.issubdtype(dtype, np.complexfloating):
         return operation(x, y)
@@ -187,7 +187,7 @@ def greater_equal(x: Any, y: Any, /) -> Array:
 
 
 def truth(x: Any) -> Any:
-    """Whether elements are true, or not zero."""
+    """Returns whether elements are true, or not zero."""
     x = ensure_array(x)
     return x if x.dtype == np.bool_ else lax.ne(x, scalar_like(0, x))
 
@@ -370,7 +370,7 @@ def _bitwise_xor(x: Any, y: Any, /) -> Any:
 
 
 def _reduction(name: str, operation: Any, combine: Any, identity: int) -> Any:
-    """How a bitwise operation reduces an array."""
+    """Returns the ``reduce`` method of a bitwise operation."""
 
     def reduced(
         a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any = None, where: Any = None
@@ -531,7 +531,7 @@ def _close(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
     rtol, atol = convert(rtol, real_dtype), convert(atol, real_dtype)
     distance = lax.abs(lax.sub(a, b))
     tolerance = lax.add(atol, lax.mul(rtol, lax.abs(b)))
-    # An infinite tolerance makes nothing close: only equal infinities are.
+    # An infinite tolerance must not make everything close: infinities are close if equal.
     close = lax.bitwise_and(_finite(b), lax.le(distance, tolerance))
     result = lax.bitwise_or(lax.eq(a, b), close)
     if equal_nan:

@@ -75,7 +75,7 @@ def _raised(x1: Any, x2: Any) -> Any:
     if dtypes.issubdtype(ensure_array(x2).dtype, np.integer):
         base_dtype, _ = result_type_of(x1)
         if dtypes.issubdtype(base_dtype, np.inexact):
-            result_type_of(x1, x2)  # strict promotion refuses what it refuses elsewhere
+            result_type_of(x1, x2)  # raises under strict promotion
             # Integers stay integers: the derivative with respect to the base needs no logarithm.
             return lax.pow(*promote_shapes("power", ensure_array(x1), ensure_array(x2)))
     x1, x2, dtype = promote_args_numeric.pair("power", x1, x2)
@@ -237,7 +237,7 @@ def gcd(x1: Any, x2: Any) -> Any:
     def euclid(pair: Any) -> Any:
         larger, smaller = pair
         go_on = lax.ne(smaller, zero)
-        # Where the smaller one is zero already, the pair stays.
+        # Pairs whose smaller number is zero are finished.
         remainder = where(go_on, lax.rem(larger, smaller), zero)
         return where(go_on, smaller, larger), remainder
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elementwise exponentials and logarithms, and what is made of them.
+"""Elementwise exponentials and logarithms, `hypot` and `sinc`.
 
 Integers are computed in floating dtypes.
 """
@@ -182,20 +182,20 @@ def log10(x: Any, /) -> Array:
 
 
 def times_constant(x: Any, factor: float) -> Any:
-    """The product with a constant of the same dtype, as weakly typed."""
+    """Multiplies by a constant of the same dtype and weak type."""
     return lax.mul(x, scalar_like(factor, x))
 
 
 def _logaddexp_values(x1: Any, x2: Any) -> Any:
     larger = lax.max(x1, x2)
     difference = lax.sub(x1, x2)
-    # Of two equal infinities the difference is NaN, and their sum the right answer.
+    # The difference of equal infinities is NaN; their sum is the right result.
     is_nan, total = lax.ne(difference, difference), lax.add(x1, x2)
     finite = lax.add(larger, lax.log1p(lax.exp(lax.neg(lax.abs(difference)))))
     return lax.select(is_nan, total, finite)
 
 
-_logaddexp_values.__name__ = "logaddexp"  # so it is called in programs
+_logaddexp_values.__name__ = "logaddexp"  # the name in olympusprs
 _logaddexp_of_floats = custom_jvp(_logaddexp_values)
 
 
@@ -353,7 +353,7 @@ def hypot(x1: Any, x2: Any, /) -> Any:
 
 @custom_jvp
 def _sinc_at_zero(x: Any) -> Any:
-    """The value of ``sin(x) / x`` at zero, with all its derivatives."""
+    """Evaluates ``sin(x) / x`` at zero, with derivatives of all orders."""
     return lax.full_like(x, 1)
 
 
@@ -364,7 +364,7 @@ def _sinc_at_zero_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def _sinc_derivative_at_zero(x: Any, order: int) -> Any:
-    """The derivative of some order of ``sin(x) / x`` at zero: that of its power series."""
+    """Returns the n-th derivative of ``sin(x) / x`` at zero, from its power series."""
 
     @custom_jvp
     def derivative(x: Any) -> Any:

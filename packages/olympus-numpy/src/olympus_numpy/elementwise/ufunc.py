@@ -128,7 +128,7 @@ class ufunc:
             )
 
     def _result_dtype(self, *operands: Any) -> Any:
-        """The dtype that the function makes of elements of operands."""
+        """Returns the dtype of the function's result for elements of operands."""
         elements = [ShapeDtypeStruct((), operand.dtype) for operand in operands]
         return eval_shape(self._function, *elements).dtype
 

@@ -130,7 +130,7 @@ def vectorize(
                 f"wrong number of positional arguments: expected {len(inputs)}, got "
                 f"{len(positions) + len(names)} for the signature {signature!r}"
             )
-        # None is passed as it is.
+        # None is passed through unchanged.
         absent = {k for k, place in enumerate(positions) if args[place] is None}
         if any(inputs[k] for k in absent):
             raise ValueError(f"Cannot pass None at locations {absent} {context}")
@@ -165,7 +165,7 @@ def _apply(
     ]
     check_ranks(f"vectorize {context}", loop_shapes)
     loop_shape = broadcast_shapes(*loop_shapes)
-    # A dimension that an argument lacks, or has with size one, is not mapped over.
+    # An argument is not mapped over dimensions that it lacks or has with size one.
     mapped = [
         [
             position >= len(loop_shape) - len(own)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indexing: ``x[...]`` in NumPy's generality.
+"""NumPy's indexing ``x[...]``.
 
-Integers and slices are slices of the array, at computed places dynamic ones; arrays of indices are
-gathered. An eager call is one call of a compiled program.
+Integers and slices become slices of the array, traced ones dynamic slices; index arrays become a
+gather. An eager call is one call of a compiled program.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _CLIP = lax.GatherScatterMode.CLIP
 
 
 def getitem(self: Any, index: Any) -> Any:
-    """The elements that an index names; out of range, the nearest ones."""
+    """Returns the elements at an index; indices out of range give the nearest ones."""
     if current.trace is not evaluation_trace:
         return traced_getitem(self, index)
     if _are_checked:
@@ -83,7 +83,7 @@ check_static_indices.add_global_hook(_set_checked)
 
 
 def is_staging() -> bool:
-    """Whether an olympuspr is being recorded, be it under transformations."""
+    """Returns whether an olympuspr is being recorded, possibly below other transformations."""
     trace: Any = current.trace
     while trace is not None:
         if trace.__class__ is StagingTrace:
@@ -93,7 +93,7 @@ def is_staging() -> bool:
 
 
 def _element_at(x: Any, place: Any) -> Any:
-    """One place in the first dimension."""
+    """Returns the slice at one index of the first dimension."""
     return take_at(x, ((PLACE,), *((SLICE, 0, size, 1) for size in x.shape[1:])), [place])
 
 
@@ -113,7 +113,7 @@ def take_at(
     indices_are_sorted: bool = False,
     wrap_negative_indices: bool = True,
 ) -> Any:
-    """The elements of an array at an index that has been taken apart."""
+    """Returns the elements of an array at a parsed index."""
     x = ensure_array(x)
     mode = lax.GatherScatterMode.from_any("promise_in_bounds" if mode is None else mode)
     if mode is _PROMISE or mode is _CLIP:
@@ -174,7 +174,7 @@ taken = compiled(
 
 
 def _sliced(x: Any, layout: Layout, operands: list[Any]) -> Any:
-    """An index of integers and slices alone."""
+    """Returns the elements at an index of integers and slices alone."""
     kinds = {entry[0] for entry in layout}
     removed: list[int] = []
     reversed_dims: list[int] = []
@@ -231,7 +231,7 @@ def _static_slice(x: Any, layout: Layout) -> Any:
 
 
 def _are_slices(shape: tuple, layout: Layout) -> bool:
-    """Whether all slices are known to lie in the array; those of symbolic sizes need not be."""
+    """Returns whether all slices are known to lie in the array, unlike some symbolic ones."""
     entries = [entry for entry in layout if entry[0] not in (NEW, GAP)]
     for entry, size in zip(entries, shape, strict=True):
         if entry[0] == SLICE and not all(type(part) is int for part in (size, *entry[1:])):
@@ -245,7 +245,7 @@ def _are_slices(shape: tuple, layout: Layout) -> bool:
 
 
 def _are_within(shape: tuple, layout: Layout) -> bool:
-    """Whether all known integers are known to be in range."""
+    """Returns whether all static integers are known to be in range."""
     entries = [entry for entry in layout if entry[0] not in (NEW, GAP)]
     return all(
         is_at_most(0, entry[1]) and is_at_most(entry[1] + 1, size)
@@ -321,7 +321,7 @@ def _from_start(index: Any, size: int, dtype: Any, wrap: bool = True) -> Any:
 
 
 class GatherPlan(Record):
-    """Where an index with arrays finds its elements; `gather` and `scatter` both follow it.
+    """The dimension numbers and index vectors of an index with arrays, for `gather` and `scatter`.
 
     Attributes:
       indices: index vectors, in the last dimension of an array of integers.
@@ -347,7 +347,7 @@ class GatherPlan(Record):
 
     @property
     def result_shape(self) -> tuple[int, ...]:
-        """The shape of the indexed array as the user sees it."""
+        """The shape of the indexed part, with its new axes."""
         shape = list(self.shape)
         for axis in self.new_axes:
             shape.insert(axis, 1)
@@ -365,10 +365,10 @@ class _Planner:
         self.dtype = _index_dtype(shape, operands)
         self.collapsed: list[int] = []
         self.sizes: list[int] = []
-        # Of the result, in order: ("arrays",), ("window", size, backwards),
+        # The result's dimensions in order: ("arrays",), ("window", size, backwards),
         # ("stride", size, backwards), ("new",).
         self.dimensions: list[tuple] = []
-        # (dimension of the array, integers, which result dimension they run along).
+        # (dimension of the array, integers, the result dimension along which they run).
         self.components: list[tuple[int, Any, Any]] = []
         arrays = [operand for operand, kind in self._operand_kinds(operands) if kind == ARRAY]
         flags = [(entry[1],) for entry in layout if entry[0] == FLAG]
@@ -380,7 +380,7 @@ class _Planner:
         return list(zip(operands, kinds, strict=True))
 
     def _advanced(self, entry: tuple) -> bool:
-        """Whether an entry is one of the arrays that are broadcast together; scalars are, too."""
+        """Returns whether an entry is an index array, or a scalar that broadcasts with these."""
         kinds = (ARRAY, FLAG, FIXED, PLACE, COMPUTED) if self.has_arrays else ()
         return entry[0] in kinds
 
@@ -443,7 +443,7 @@ class _Planner:
         self.dimensions.append(dimension)
 
     def plan(self) -> GatherPlan:
-        """The plan of the entries seen."""
+        """Returns the plan of the entries read so far."""
         shape: list[int] = []  # of what is gathered
         batch: list[int] = []  # of the index vectors
         window_dims, reversed_dims, new_axes = [], [], []
@@ -527,7 +527,7 @@ def gather_plan(
 
 
 def spread_to(values: Any, shape: tuple, what: str) -> Any:
-    """Values broadcast to the shape of an indexed array.
+    """Broadcasts values to the shape of an indexed part.
 
     Raises:
       ValueError: where they do not fit.

@@ -83,7 +83,7 @@ def delete(
 
 
 def _delete_traced(arr: Any, places: Any, axis: int) -> Any:
-    """Each remaining slice comes from as many places further as deleted ones lie before it."""
+    """Deletes at traced places: each slice moves by the number of deleted ones before it."""
     size, count = arr.shape[axis], places.shape[0]
     places = lax.sort(clip(places, 0, size))
     before = lax.sub(places, lax.iota(_int32, count))
@@ -139,7 +139,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     values = spread(values, broadcast_shapes(values.shape, shape))
     places = clip(spread(places, (count,)), 0, size)
     order = lax.sort((places, lax.iota(_int32, count)), num_keys=1)[1]
-    # In order, each inserted slice comes after the ones inserted before it.
+    # Each inserted slice moves up by the number of slices inserted before it.
     targets = lax.add(places, _rank_of(order, count))
     total = (*arr.shape[:axis], size + count, *arr.shape[axis + 1 :])
     mask = lax.full((size + count,), np.array(False)).at[targets].set(True)
@@ -152,6 +152,6 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
 
 
 def _rank_of(order: Any, count: int) -> Any:
-    """For each element, at which place of a sorted order it comes."""
+    """Returns the inverse of a permutation."""
     ranks = lax.full((count,), np.int32(0))
     return ranks.at[order].set(lax.iota(_int32, count))

@@ -57,7 +57,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     if not mask.size:
         return arr
     mask = convert(mask, np.dtype(bool))
-    # Each true element takes as many values further as there are true ones before it.
+    # The k-th true element takes the k-th value, cyclically.
     count = lax.cumsum(convert(mask, _int32), 0)
     turn = remainder(lax.sub(count, _int32.type(1)), vals.shape[0])
     return lax.reshape(where(mask, convert(vals, arr.dtype)[turn], ravel(arr)), arr.shape)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands in brackets, taken apart once.
+"""Parser of indices: an index becomes a static layout and dynamic operands.
 
-An index becomes a *layout*, a hashable tuple with one entry for each element of it, and a list of
-operands for what is not known before a program runs. A program is compiled once for each layout, so
-that ``x[3]`` and ``x[4]`` are two calls of one program: eager indices keep places among the
-operands and sizes in the layout. While an olympuspr is being recorded, all that is known goes into
-the layout.
+The *layout* is a hashable tuple with one entry for each element of the index; the operands are the
+values that are not known before a program runs. A program is compiled once for each layout. Eager
+indices put places into the operands and sizes into the layout, so that ``x[3]`` and ``x[4]`` call
+the same program. While an olympuspr is being recorded, all that is static goes into the layout.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ SLICE = 4  # (SLICE, start, size, step): `size` elements from the lowest one, `s
 WINDOW = 5  # (WINDOW, size, step): likewise, the lowest one being among the operands
 ARRAY = 6  # (ARRAY,): an array of integers among the operands
 FLAG = 7  # (FLAG, n): a single truth value: a new dimension of size n, one or zero
-GAP = 8  # (GAP,): an ellipsis of no dimensions, which parts the arrays around it all the same
+GAP = 8  # (GAP,): an ellipsis of no dimensions; it still separates the arrays around it
 
 # In slices a negative step means that the elements come in falling order.
 
@@ -98,7 +97,7 @@ def parse(shape: tuple[int, ...], index: Any, fixed: bool) -> tuple[Layout, list
 
 
 def _single(index: Any) -> Any:
-    """An index that is not a tuple."""
+    """Parses an index that is not a tuple."""
     if index.__class__ is list or (
         isinstance(index, Sequence) and not isinstance(index, str | bytes | Array)
     ):
@@ -110,7 +109,7 @@ def _single(index: Any) -> Any:
 
 
 def _dimensions(parts: Sequence[Any]) -> int:
-    """How many dimensions of the array the elements of an index stand for."""
+    """Returns how many dimensions of the array an index consumes."""
     count = 0
     for part in parts:
         if part is Ellipsis:
@@ -273,7 +272,7 @@ def _add_other(
     layout: list[Entry],
     operands: list[Any],
 ) -> int:
-    """An element that is neither a Python integer nor a slice; returns the next axis."""
+    """Adds an element that is neither a Python integer nor a slice; returns the next axis."""
     part = _as_index_array(part)
     if part.__class__ is int:
         _check_rank(axis, shape, parts)
@@ -298,7 +297,7 @@ def _add_other(
 
 
 def _as_index_array(part: Any) -> Any:
-    """An element of an index as an array, or as a Python integer."""
+    """Returns an element of an index as an array, or as a Python integer."""
     if part.__class__ is bool or isinstance(part, np.bool_):
         return np.asarray(part)
     if isinstance(part, np.integer):
@@ -349,7 +348,7 @@ def _add_mask(
     layout: list[Entry],
     operands: list[Any],
 ) -> int:
-    """A boolean array: as the arrays of indices at which it is true."""
+    """Adds a boolean array as the index arrays of its true elements."""
     if isinstance(mask, Tracer):
         known = mask.concrete_or_none()
         if known is None:

@@ -63,7 +63,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
         return a
     v = _cycled(v, ind.size)
     if mode is None or mode == "clip":
-        # One turn of negative indices counts from the end; what is beyond goes to the edges.
+        # Negative indices count from the end; indices out of range go to the edges.
         ind = clip(wrapped(ind, size), 0, size - 1)
     elif mode == "wrap":
         ind = remainder(ind, size)
@@ -75,7 +75,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 
 
 def _cycled(values: Any, size: int) -> Any:
-    """The first ``size`` elements of values repeated without end."""
+    """Repeats values cyclically to a length of ``size``."""
     repeats = -(-size // values.shape[0])
     if repeats > 1:
         values = lax.tile(values, (repeats,))

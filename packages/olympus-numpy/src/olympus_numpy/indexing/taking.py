@@ -32,7 +32,7 @@ _int32 = np.dtype(np.int32)
 
 
 def index_array(function: str, indices: Any) -> Any:
-    """An argument that must be an array of integers."""
+    """Checks that an argument is an array of integers and returns it; booleans become int32."""
     indices = ensure_array(indices)
     if not dtypes.issubdtype(indices.dtype, np.integer) and indices.dtype != np.bool_:
         name = dtypes.name_of(indices.dtype)
@@ -43,7 +43,7 @@ def index_array(function: str, indices: Any) -> Any:
 
 
 def wrapped(indices: Any, size: int) -> Any:
-    """Negative indices counted from the end."""
+    """Returns indices counted from the start, where negative ones count from the end."""
     if not dtypes.issubdtype(indices.dtype, np.signedinteger):
         return indices
     zero = np.zeros((), indices.dtype)
@@ -188,7 +188,7 @@ def _taken_along(
 
 
 def _gather_along(arr: Any, indices: Any, axis: int, mode: Any, fill_value: Any) -> Any:
-    """Dimensions other than the axis are batch dimensions, or of size one on one of the sides."""
+    """Gathers along an axis, with the other dimensions as batch or window dimensions."""
     rank = arr.ndim
     others = [one for one in range(rank) if one != axis]
     shape = tuple(
@@ -201,7 +201,7 @@ def _gather_along(arr: Any, indices: Any, axis: int, mode: Any, fill_value: Any)
         arr = lax.pad(arr, np.zeros((), arr.dtype), padding)
         indices = lax.full_like(indices, 1)
     batching = [one for one in others if arr.shape[one] == indices.shape[one] != 1]
-    # Of size one in the array: nothing to find; of size one in the indices: a whole window.
+    # Size one in the array: dropped, the only element is taken; size one in the indices: a window.
     windows = [one for one in others if one not in batching and arr.shape[one] != 1]
     dropped = [one for one in others if one not in batching and one not in windows]
     kept = [one for one in range(rank) if one not in windows]
@@ -297,6 +297,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
       ConcretizationTypeError: if ``a`` is traced and ``mode`` is ``"raise"``.
 
     Example:
+      >>> from olympus_numpy import asarray
       >>> choose(asarray([0, 1, 0]), [asarray([1, 2, 3]), asarray([10, 20, 30])])
       Array([ 1, 20,  3], dtype=int32)
     """

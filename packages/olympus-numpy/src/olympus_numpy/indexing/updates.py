@@ -52,9 +52,9 @@ def _scatter_at(
     mode: Any = None,
     wrap_negative_indices: bool = True,
 ) -> Any:
-    """The array with an operation applied to the elements at an index."""
+    """Applies an update to the elements of an array at a parsed index."""
     if operation in ("divide", "power"):
-        # By the product of all factors (exponents) that meet an element, and 1 elsewhere.
+        # Multiply by (raise to) the product of all values for an element, and 1 elsewhere.
         factors = _scatter_at(
             lax.full_like(x, 1),
             values,
@@ -108,7 +108,7 @@ _lossless: set[tuple[Any, Any, bool]] = set()
 
 
 def _as_values(values: Any, dtype: Any) -> Any:
-    """What an update takes its elements from, as an array or scalar; warns of what will be lost.
+    """Returns the values of an update as an array or scalar; warns if conversion is lossy.
 
     It warns at every call, not where a call is compiled.
     """
@@ -117,7 +117,7 @@ def _as_values(values: Any, dtype: Any) -> Any:
     if key in _lossless:
         return values
     if not is_valid_value(values):
-        return _as_values(asarray(values), dtype)  # lists differ in dtype
+        return _as_values(asarray(values), dtype)  # a list has no dtype before conversion
     if dtypes.is_extended(dtype):
         return values
     own = get_aval(values).dtype
@@ -158,7 +158,7 @@ _scattered = compiled(
 
 
 class Updates:
-    """What ``x.at`` is: in brackets it takes an index, and then an operation.
+    """The value of ``x.at``: an index in brackets selects what an operation then updates.
 
     Example:
       >>> from olympus_numpy import zeros
@@ -179,7 +179,7 @@ class Updates:
 
 
 class IndexedUpdate:
-    """Part of an array that operations return an updated copy of; what ``x.at[index]`` is.
+    """The value of ``x.at[index]``: its methods return an updated copy of the array.
 
     All operations take the options
 

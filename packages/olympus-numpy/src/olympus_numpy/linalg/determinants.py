@@ -26,7 +26,7 @@ __all__ = ["det", "slogdet"]
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` returns."""
+    """The result of `slogdet`."""
 
     sign: Array
     logabsdet: Array
@@ -37,12 +37,12 @@ def _diagonal(x: Any) -> Any:
 
 
 def _unit(x: Any) -> Any:
-    """Numbers divided by their magnitude; where they are zero, zero."""
+    """Divides numbers by their magnitude; zero stays zero."""
     return lax.sign(x)
 
 
 def _parity(pivots: Any, dtype: Any) -> Any:
-    """The sign of the permutation that exchanges of rows amount to."""
+    """Returns the sign of the permutation that a sequence of row exchanges makes."""
     rows = lax.broadcasted_iota(np.int32, pivots.shape, pivots.ndim - 1)
     odd = (pivots != rows).astype(np.int32).sum(axis=-1) % 2
     return (1 - 2 * odd).astype(dtype)
@@ -64,8 +64,8 @@ def _slogdet_lu(a: Any) -> tuple[Any, Any]:
 def _slogdet_qr(a: Any) -> tuple[Any, Any]:
     packed, taus = lax_linalg.geqrf(a)
     diagonal = _diagonal(packed)
-    # A reflection has determinant -1, one with factor zero is the identity; of complex ones the
-    # determinant is that of the product's adjoint on the vectors' lines: 1 - tau * |v|**2.
+    # A real Householder reflection has determinant -1; with factor zero it is the identity. A
+    # complex one has the determinant 1 - tau * |v|**2.
     vectors = matrices.tril(packed, -1)
     lengths = 1 + (lax.abs(vectors) ** 2).sum(axis=-2)[..., : taus.shape[-1]]
     reflections = (1 - taus * lengths.astype(taus.dtype)).prod(axis=-1)

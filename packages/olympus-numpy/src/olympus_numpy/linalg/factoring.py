@@ -29,28 +29,28 @@ __all__ = [
 
 
 class EigResult(NamedTuple):
-    """What `eig` returns."""
+    """The result of `eig`."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 class EighResult(NamedTuple):
-    """What `eigh` returns."""
+    """The result of `eigh`."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 class QRResult(NamedTuple):
-    """What `qr` returns."""
+    """The result of `qr`."""
 
     Q: Array
     R: Array
 
 
 class SVDResult(NamedTuple):
-    """What `svd` returns."""
+    """The result of `svd`."""
 
     U: Array
     S: Array
@@ -58,7 +58,7 @@ class SVDResult(NamedTuple):
 
 
 def floating(function: str, *arrays: Any) -> list[Any]:
-    """The operands as arrays of one dtype that is floating or complex."""
+    """Converts operands to arrays of one floating or complex dtype."""
     check_arraylike(f"jnp.linalg.{function}", *arrays)
     return promote_dtypes_inexact(*map(ensure_array, arrays))
 

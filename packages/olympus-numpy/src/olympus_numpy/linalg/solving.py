@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Solutions of systems of linear equations, inverses, and how far matrices are from singular."""
+"""Solutions of systems of linear equations, inverses, ranks and condition numbers."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _factored_solve() -> Any:
 
 
 def _solution(a: Any, b: Any) -> Any:
-    """The solution for one matrix; or for many, with as many right-hand sides."""
+    """Solves for one matrix, or for a stack of them with stacked right-hand sides."""
     if not a.size:
         return b
     packed, _, permutation = lax_linalg.lu(lax.stop_gradient_p.bind(a))
@@ -93,7 +93,7 @@ _solve_matrices = vectorize(_solution, signature="(m,m),(m,n)->(m,n)")
 
 
 def _is_aligned(a: Any, b: Any) -> bool:
-    """Whether there is one right-hand side a matrix, and nothing to be broadcast or laid out."""
+    """Returns whether every matrix has its right-hand side, with nothing to broadcast."""
     if a.ndim == 2:
         return 1 <= b.ndim <= 2 and a.shape[0] == a.shape[1] == b.shape[0]
     sizes = a.shape[:-2]
@@ -116,7 +116,7 @@ def _solve_of(a: Any, b: Any) -> Any:
             "vectors are given by solve(a, b[..., None]).squeeze(-1)."
         )
     if _is_aligned(a, b):
-        return _solution(a, b)  # the common case, for which there is nothing to vectorise
+        return _solution(a, b)  # the common case: nothing to vectorize
     return (_solve_vectors if b.ndim == 1 else _solve_matrices)(a, b)
 
 
@@ -207,7 +207,7 @@ def _pseudo_inverse(hermitian: bool) -> Any:
     @_pinv.defjvp
     def _pinv_jvp(primals: Any, tangents: Any) -> Any:
         # Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
-        # problems whose variables separate" (1973): true where the rank stays the same.
+        # problems whose variables separate" (1973): valid where the rank is locally constant.
         a, da = primals[0], tangents[0]
         p = _pinv(*primals)
         ph, dah = adjoint(p), adjoint(da)
@@ -375,7 +375,7 @@ def _cond_of(x: Any, p: Any) -> Any:
         s = svd(x, compute_uv=False)
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     ratio = norm(x, ord=p, axis=(-2, -1)) * norm(inv(x), ord=p, axis=(-2, -1))
-    # The inverse of a matrix of NaNs is not to be told from that of a singular one.
+    # A matrix without NaN has the condition number NaN if it is singular: make it infinite.
     broken = (x != x).any(axis=(-2, -1))
     return selection.where((ratio != ratio) & ~broken, np.inf, ratio)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The methods of arrays: NumPy's, given to every class of arrays and to tracers."""
+"""NumPy's methods and properties, attached to every class of arrays and to tracers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["attach"]
 
 
 def _reshape(self: Any, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
-    """The elements in another shape, given as one argument or several; see `reshape`."""
+    """Returns the elements in another shape, given as one argument or several; see `reshape`."""
     shape = args[0] if len(args) == 1 and _is_shape(args[0]) else args
     return shaping.reshape(self, shape, order, out_sharding=out_sharding)
 
@@ -44,7 +44,7 @@ def _is_shape(value: Any) -> bool:
 
 
 def _transpose(self: Any, *args: Any) -> Any:
-    """The dimensions in another order, given as one argument or several; see `transpose`."""
+    """Permutes the dimensions, given as one argument or several; see `transpose`."""
     if not args:
         return shaping.transpose(self)
     axes = args[0] if len(args) == 1 and not _is_integer(args[0]) else args
@@ -65,12 +65,12 @@ def _traced_reshape(self: Any, *args: Any, order: str = "C", out_sharding: Any =
 
 
 def _flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
-    """The elements in one dimension; see `ravel`."""
+    """Returns the elements in one dimension; see `ravel`."""
     return shaping.ravel(self, order, out_sharding=out_sharding)
 
 
 def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
-    """The array converted to a dtype; see `astype`."""
+    """Returns the array converted to a dtype; see `astype`."""
     return creation.astype(self, dtype, copy=copy, device=device)
 
 
@@ -83,12 +83,12 @@ def _traced_astype(self: Any, dtype: Any, copy: bool = False, device: Any = None
 
 
 def _copy(self: Any) -> Any:
-    """A copy of the array."""
+    """Returns a copy of the array."""
     return creation.array(self, copy=True)
 
 
 def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
-    """The array with values below ``min`` and above ``max`` replaced by these; see `clip`."""
+    """Returns the array with its values limited to ``min`` and ``max``; see `clip`."""
     return selection.clip(self, min, max)
 
 
@@ -101,24 +101,24 @@ def _compress(
     size: int | None = None,
     fill_value: Any = 0,
 ) -> Any:
-    """The slices along an axis for which a condition holds; see `compress`."""
+    """Returns the slices along an axis for which a condition holds; see `compress`."""
     return masking.compress(condition, self, axis=axis, out=out, size=size, fill_value=fill_value)
 
 
 def _nonzero(self: Any, *, fill_value: Any = None, size: int | None = None) -> Any:
-    """The indices of elements that are not zero; see `nonzero`."""
+    """Returns the indices of elements that are not zero; see `nonzero`."""
     return nonzero.nonzero(self, size=size, fill_value=fill_value)
 
 
 def _item(self: Any, *args: int) -> Any:
-    """An element as a Python scalar, the only one or that at an index."""
+    """Returns an element as a Python scalar: the only one, or that at an index."""
     return np.asarray(self).item(*args)
 
 
 def _searchsorted(
     self: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
 ) -> Any:
-    """Where values belong in the array, which is sorted; see `searchsorted`."""
+    """Returns where values belong in the array, which is sorted; see `searchsorted`."""
     return searching.searchsorted(self, v, side, sorter, method=method)
 
 
@@ -137,12 +137,12 @@ _byteswap_compiled = compiled(_byteswapped, inline=True, name="byteswap")
 
 
 def _byteswap(self: Any) -> Any:
-    """The array with the bytes of each element in opposite order."""
+    """Returns the array with the bytes of each element reversed."""
     return _byteswap_compiled(self)
 
 
 def _viewed(x: Any, dtype: Any) -> Any:
-    """The same bytes as elements of another dtype; the last dimension changes size."""
+    """Reinterprets the bytes as elements of another dtype; the last dimension changes size."""
     if x.dtype == dtype:
         return x
     if dtype == np.bool_:
@@ -184,7 +184,7 @@ _view_compiled = compiled(_viewed, ("dtype",), inline=True, name="view")
 
 
 def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
-    """The same bytes as elements of another dtype."""
+    """Reinterprets the bytes as elements of another dtype."""
     if type is not None:
         raise NotImplementedError("`type` argument of array.view() is not supported.")
     if dtype is None:
@@ -194,24 +194,24 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
 
 
 def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
-    """The array on another device or with another sharding."""
+    """Returns the array on another device or with another sharding."""
     if stream is not None:
         raise NotImplementedError("stream argument of array.to_device()")
     return lax.device_put(self, device)
 
 
-# The name of the module that arrays call their namespace: this package, or one that shows it.
+# The module that `__array_namespace__` returns: this package, or one that re-exports it.
 _namespace = __name__.partition(".")[0]
 
 
 def serve_as_namespace(module_name: str) -> None:
-    """Makes a module that shows all of this package's names the namespace of arrays."""
+    """Makes a module that re-exports this package's names the namespace of arrays."""
     global _namespace
     _namespace = module_name
 
 
 def _array_namespace(self: Any, /, *, api_version: str | None = None) -> Any:
-    """The module of functions of arrays, as the array API standard asks for."""
+    """Returns the module of array functions, as the array API standard asks."""
     namespace = sys.modules[_namespace]
     if api_version not in (None, namespace.__array_api_version__):
         raise ValueError(
@@ -225,11 +225,11 @@ def _contains(self: Any, value: Any) -> Any:
     return bool(truth.any(self == value))
 
 
-# ---- properties and what arrays are as sequences ----
+# ---- properties and iteration ----
 
 
 def _iterate(self: Any) -> Any:
-    """The slices along the first dimension, cut by few programs of many results."""
+    """Iterates over the slices of the first dimension, many of which one program cuts."""
     if self.ndim == 0:
         raise TypeError("iteration over a 0-d array")
     size = self.shape[0]
@@ -259,7 +259,7 @@ def _updates(self: Any) -> Updates:
 
 
 class _Flat:
-    """The elements of an array in row-major order: what ``x.flat`` is."""
+    """The elements of an array in row-major order, the value of ``x.flat``."""
 
     __slots__ = ("array",)
 
@@ -325,9 +325,9 @@ _METHODS: dict[str, Any] = {
 
 
 class _Described:
-    """A method of `Array` for those who look at it there, with parameters as methods have them.
+    """Descriptor of a method on the class `Array`, with the signature of a method.
 
-    Arrays themselves have the functions. Each description is made when it is first asked for.
+    Instances get the function itself. The described method is made when it is first accessed.
     """
 
     def __init__(self, function: Any, left_out: tuple[str, ...] = ()) -> None:
@@ -373,7 +373,7 @@ _DESCRIBED = (
 ).split()
 
 
-# Tracers call the Python functions at once: there is no compiled program to be found.
+# Methods of tracers call the Python functions directly, without the look-up of a compiled program.
 _TRACER_METHODS: dict[str, Any] = {
     "__getitem__": getting.traced_getitem,
     "T": property(shaping.transposed),
@@ -393,8 +393,8 @@ _PROPERTIES: dict[str, Any] = {
 
 def attach() -> None:
     """Gives operators, methods and properties to all classes of arrays and to tracers."""
-    # The class of which all arrays are instances shows what they have, and device arrays, which
-    # find their methods there, have those that it shows otherwise themselves.
+    # Device arrays inherit from `Array`. Methods that it replaces by descriptions, for `help` and
+    # `inspect`, are set on its subclasses directly.
     register_array_class(Array)
     attach_methods(
         {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operators of arrays: ``x + y``, ``-x``, ``x @ y``, ``x == y`` and their kin.
 
-An operator leaves operands that are neither arrays nor scalars to their own operators. Those of
-tracers run the Python function at once; those of arrays the compiled one.
+For operands that are neither arrays nor scalars, an operator returns ``NotImplemented``. Operators
+of tracers run the Python function directly; those of arrays run the compiled one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..products import contractions
 
 __all__ = ["array_operators", "tracer_operators"]
 
-# Classes whose instances are operands of array operators, as far as they have been met.
+# Cache: classes whose instances are known to be operands of array operators.
 _operand_types: set[type] = {bool, int, float, complex, np.ndarray}
 
 
@@ -41,7 +41,7 @@ _SYMBOLS |= {"__radd__": "+", "__rmul__": "*"}
 
 
 def _refused(symbol: str | None, left: Any, right: Any, other: Any) -> Any:
-    """What an operator answers for an operand that is neither array nor scalar."""
+    """Returns the result of an operator for an operand that is neither array nor scalar."""
     if symbol is None or other.__class__ not in _CONTAINERS:
         return NotImplemented
     raise TypeError(
@@ -145,10 +145,10 @@ def _operators(choose: Callable[[Any], Any]) -> dict[str, Any]:
 
 
 def array_operators() -> dict[str, Any]:
-    """The operators of concrete arrays, by name."""
+    """Returns the operators of concrete arrays, by name."""
     return _operators(_for_arrays)
 
 
 def tracer_operators() -> dict[str, Any]:
-    """The operators of tracers, by name."""
+    """Returns the operators of tracers, by name."""
     return _operators(_for_tracers)

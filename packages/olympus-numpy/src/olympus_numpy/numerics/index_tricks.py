@@ -366,7 +366,7 @@ def ix_(*args: Any) -> tuple[Array, ...]:
             )
         if vector.dtype == np.bool_:
             (vector,) = nonzero(vector)
-        if vector.shape[0] == 0:  # such as of an empty list
+        if vector.shape[0] == 0:  # an empty list is a float array
             vector = convert(vector, dtypes.default_int_dtype())
         shape = [1] * len(args)
         shape[axis] = vector.shape[0]
@@ -378,7 +378,7 @@ def ix_(*args: Any) -> tuple[Array, ...]:
 
 
 def _line(name: str, part: slice) -> Any:
-    """The numbers of a slice; an imaginary step says how many there are."""
+    """Returns the numbers of a slice; an imaginary step gives their count."""
     for bound, value in (("start", part.start), ("stop", part.stop), ("step", part.step)):
         concrete_or_error(None, value, f"slice {bound} of jnp.{name}")
     start = 0 if part.start is None else part.start
@@ -391,7 +391,7 @@ def _line(name: str, part: slice) -> Any:
 class _Mgrid:
     """Makes dense grids of numbers from slices: ``mgrid[0:2, 0:3]``.
 
-    An imaginary step says how many numbers there are, the stop being one of them.
+    An imaginary step is the number of values, the last of which is the stop.
 
     Example:
       >>> mgrid[0:2, 0:3]
@@ -473,7 +473,7 @@ class _Concatenator:
         missing = ndmin - array.ndim
         if missing <= 0:
             return array
-        # Where the given dimensions come to stand among those added.
+        # The position of the array's dimensions among the added ones.
         start = trans1d if trans1d >= 0 else ndmin + trans1d + 1 - array.ndim
         start = min(max(start, 0), missing)
         shape = (1,) * start + array.shape + (1,) * (missing - start)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of exponentials, for the packages above: NumPy has no such function."""
+"""`logsumexp`, which NumPy does not have; the packages above use it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def logsumexp(
     if where is not None:
         a = select_where(where, a, 0)
     if b is not None:
-        # A factor of zero would make NaN of an infinite exponential.
+        # Zero times an infinite exponential would be NaN.
         a = select_where(not_equal(b, 0), a, -np.inf)
     axes = reduced_axes(axis, np.ndim(a))
     largest = largest_of(real(a), axis=axes, keepdims=keepdims, where=where, initial=-np.inf)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Padding: arrays with more elements at their edges."""
+"""Padding: `pad`, which adds elements at the edges of an array."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
 
 
 def _pairs_of_integers(value: Any, ndim: int, name: str) -> Widths:
-    if value.__class__ is int and value >= 0:  # as most often, and without a detour over arrays
+    if value.__class__ is int and value >= 0:  # the most frequent case, without making arrays
         return ((value, value),) * ndim
     if _has_symbolic(value):
         pairs = _broadcast_pairs(np.array(value, object), ndim, name)
@@ -129,7 +129,7 @@ def _pairs_of_mapping(value: Mapping[int, Any], ndim: int, name: str) -> Widths:
 
 
 def _broadcast_pairs(array: np.ndarray, ndim: int, name: str) -> np.ndarray:
-    """One pair a dimension, from one number, one pair, or as many pairs."""
+    """Returns one pair for each dimension, from one number, one pair, or as many pairs."""
     if array.shape == (ndim, 2):
         return array
     if array.shape in ((), (1,)):
@@ -145,7 +145,7 @@ def _broadcast_pairs(array: np.ndarray, ndim: int, name: str) -> np.ndarray:
 
 
 def _value_pairs(values: Any, ndim: int, dtype: Any) -> list[tuple[Any, Any]]:
-    """One pair of values a dimension; values may be traced."""
+    """Returns one pair of values for each dimension; values may be traced."""
     if isinstance(values, list | tuple):
         rows = [list(row) if isinstance(row, list | tuple) else [row] for row in values]
         if (
@@ -280,7 +280,7 @@ def _reflect(
 
 
 def _repeat_edge(edge: Any, width: int, axis: int) -> Any:
-    """One slice repeated along its axis."""
+    """Repeats one slice along its axis."""
     shape = (*edge.shape[: axis + 1], width, *edge.shape[axis + 1 :])
     dims = (*range(axis + 1), *range(axis + 2, len(shape)))
     spread_out = lax.broadcast_in_dim(edge, shape, dims)

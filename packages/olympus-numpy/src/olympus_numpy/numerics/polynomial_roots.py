@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Polynomials by linear algebra: their roots, and those that fit data best."""
+"""Roots of polynomials, polynomials from roots, and least-squares fits, by linear algebra."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["poly", "polyfit", "roots"]
 
 
 def _roots_without_zeros(p: Any) -> Any:
-    """The eigenvalues of the companion matrix, for a leading coefficient that is not zero."""
+    """Returns the eigenvalues of the companion matrix; the leading coefficient must not be zero."""
     if p.size < 2:
         return lax.full((0,), 0, dtypes.to_complex_dtype(p.dtype))
     companion = matrices.eye(p.size - 1, k=-1, dtype=p.dtype)
@@ -36,10 +36,10 @@ def _roots_with_zeros(p: Any) -> Any:
     """Roots of a polynomial with leading zeros: as many NaNs come last."""
     zero = p == 0
     count = selection.where(zero.all(), p.size, lax.argmin(zero.astype(np.int32), 0, np.int32))
-    # Coefficients that are zero everywhere have no roots at all.
+    # The zero polynomial has no roots.
     shifted = lax.dynamic_slice(lax.concatenate([p, p], 0), (count % p.size,), (p.size,))
     found = _roots_without_zeros(selection.where(zero.all(), 1, shifted))
-    # The zeros that were moved to the end are roots that are zero: these are put last, and hidden.
+    # Leading zeros, moved to the end, add roots that are zero: these go last and become NaN.
     _, found = lax.sort((found == 0, found), num_keys=1)
     places = lax.iota(np.int32, found.size)
     return selection.where(places < found.size - count, found, np.array(complex(np.nan, np.nan)))
@@ -78,7 +78,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
         return lax.full((0,), 0, dtypes.to_complex_dtype(p.dtype))
     if not strip_zeros:
         return _with_zeros(p)
-    # Concrete values are needed here; the error of a traced array says so.
+    # The number of leading zeros must be concrete; a traced array raises an error here.
     nonzero = np.flatnonzero(np.asarray(p != 0))
     first = int(nonzero[0]) if nonzero.size else p.size
     return _without_zeros(p[first:])

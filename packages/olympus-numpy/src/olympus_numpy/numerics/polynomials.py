@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Polynomials, given by their coefficients, the one of the highest power first."""
+"""Arithmetic and calculus of polynomials, given by coefficients, highest power first."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _integral(p: Any, k: Any, m: int) -> Any:
     count = p.shape[0]
     if m == 0:
         return p
-    # The i-th constant is the coefficient of a power that is integrated m - i - 1 times more.
+    # The i-th integration constant is itself integrated m - i - 1 times.
     coefficients = concatenate([p, spread(k, (m,))])
     powers = np.arange(count + m - 1, -1, -1)
     times = np.concatenate([np.full(count, m), np.arange(m - 1, -1, -1)])
@@ -210,7 +210,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
 
 
 def _without_leading_zeros(name: str, p: Any, tolerance: float = 0.0) -> Any:
-    """The polynomial without leading coefficients that are zero, or within a tolerance of it."""
+    """Drops leading coefficients that are zero within a tolerance."""
     known = concrete_or_error(
         np.asarray, p, f"Error arose in the coefficients that {name} trims: trim_leading_zeros"
     )

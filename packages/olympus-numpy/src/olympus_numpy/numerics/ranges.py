@@ -82,7 +82,7 @@ def arange(
         result = _iota(start if start > 0 else 0, dtypes.default_int_dtype())
         return placed(result, device, out_sharding)
     if stop is None:
-        start, stop = None, start  # the only bound is the end
+        start, stop = None, start  # a single bound is the stop
     if not all(map(is_constant_dim, (start, stop, step))):
         result = _symbolic_range(start, stop, step, dtype)
         return placed(result, device, out_sharding)
@@ -106,7 +106,7 @@ def arange(
 
 
 def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
-    """The numbers between bounds some of which are symbolic dimensions."""
+    """Returns the numbers between bounds of which some are symbolic dimensions."""
     first, distance = 0 if start is None else start, 1 if step is None else step
     for name, value in (("start", first), ("stop", stop), ("step", distance)):
         if is_constant_dim(value) and not isinstance(value, int | np.integer):
@@ -136,7 +136,7 @@ def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
 
 
 def _bound(name: str, value: Any) -> Any:
-    """A concrete scalar of `arange`, as a Python or NumPy number."""
+    """Returns a concrete scalar of `arange` as a Python or NumPy number."""
     if value is None or value.__class__ is int or value.__class__ is float:
         return value
     if isinstance(value, Tracer):
@@ -166,7 +166,7 @@ def _at_distance(start: Any, step: Any, size: int, dtype: Any) -> Any:
 
 
 def _differs(value: Any, from_value: int) -> bool:
-    """Whether a value is another one, or not known."""
+    """Returns whether a value differs from another one, or is not known."""
     return isinstance(value, Tracer) or value != from_value
 
 
@@ -334,7 +334,7 @@ def _ratios_between(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any,
         dtype = dtypes.to_inexact_dtype(dtype)
     computed = dtypes.to_inexact_dtype(dtype)
     start, stop = promote_shapes("geomspace", convert(start, computed), convert(stop, computed))
-    # Of negative or complex ends the first one gives the sign or direction.
+    # For negative or complex bounds, the first one gives the sign or direction.
     sign = lax.sign(start)
     exponents = (log10(lax.div(one, sign)) for one in (start, stop))
     powers = _logspace(*exponents, num, endpoint, 10.0, None, 0)

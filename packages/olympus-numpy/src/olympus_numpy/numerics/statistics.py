@@ -170,7 +170,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         bounds = asarray(range, dtype=dtype)
         if bounds.shape != (2,):
             raise ValueError(f"`range` must be either None or a sequence of scalars, got {range}")
-    # Of one value alone, the bins surround it.
+    # If all values are equal, the bins surround that value.
     flat = lax.eq(ptp(bounds), np.zeros((), dtype))
     half = np.array(0.5, dtype)
     low = where(flat, bounds[0] - half, bounds[0])
@@ -409,7 +409,8 @@ def cov(
         divisor = total - ddof
     else:
         divisor = total - ddof * (weights * asarray(aweights)).sum() / total
-    divisor = clip(divisor.real, 0)  # of fewer observations than are subtracted nothing is known
+    # At least zero: the result is not finite if `ddof` exceeds the number of observations.
+    divisor = clip(divisor.real, 0)
     x = x - mean[:, None]
     weighted = x if weights is None else x * weights
     product = dot(x, weighted.T.conj())
@@ -459,7 +460,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
     check_arraylike("corrcoef", x)
     covariance = cov(x, y, rowvar, dtype=dtype)
     if covariance.ndim == 0:
-        # Of one variable: 1, but NaN where it does not vary.
+        # One variable: 1, or NaN if its variance is zero.
         return covariance / covariance
     deviation = lax.sqrt(covariance.diagonal().real)
     result = covariance / deviation[:, None] / deviation[None, :]

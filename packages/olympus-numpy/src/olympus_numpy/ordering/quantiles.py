@@ -34,7 +34,7 @@ _int32 = np.dtype(np.int32)
 
 
 def _flattened(a: Any, axis: Any, keepdims: bool) -> tuple[Any, tuple[int, ...]]:
-    """The array with the axes as one, its first, and the shape of the rest of the result."""
+    """Flattens the reduced axes into the first; also returns the result's other sizes."""
     axes = canonical_axes(axis, a.ndim)
     others = [one for one in range(a.ndim) if one not in axes]
     kept = tuple(
@@ -60,7 +60,7 @@ def _quantile_of(
     (a,) = promote_dtypes_inexact(ensure_array(a))
     q = ensure_array(q)
     if dtypes.itemsize_bits(q.dtype) < 16:
-        q = convert(q, ensure_array(a).dtype)  # which no other dtype is promoted with
+        q = convert(q, ensure_array(a).dtype)  # float8 dtypes have no promotion with others
     a, q = promote_dtypes_inexact(a, q)
     a, q = ensure_array(a), ensure_array(q)
     if dtypes.issubdtype(a.dtype, np.complexfloating):
@@ -93,12 +93,12 @@ def _quantile_of(
 
 
 def _between_places(ordered: Any, q: Any, counts: Any, method: str) -> Any:
-    """The values at fractional places of sorted lines; [n, ...], [q] -> [q, ...]."""
+    """Interpolates sorted lines at fractional places; [n, ...], [q] -> [q, ...]."""
     dtype = ordered.dtype
     rest = ordered.shape[1:]
     one = np.ones((), dtype)
     last = lax.sub(counts, one)
-    differ = bool(np.ndim(last))  # by line, as their numbers of NaN do
+    differ = bool(np.ndim(last))  # per line, if the lines have different numbers of NaN
     if differ:
         last = spread(last, (*q.shape, *rest))
         q = lax.broadcast_in_dim(q, (*q.shape, *rest), tuple(range(q.ndim)))
@@ -133,7 +133,7 @@ def _chosen(method: str, place: Any, low: Any, high: Any, last: Any) -> Any:
     if method == "nearest":
         nearest = lax.round(place, lax.RoundingMethod.TO_NEAREST_EVEN)
         return convert(nearest, _int32)
-    # The smallest element that as large a part of all as asked for does not exceed.
+    # "inverted_cdf": the smallest element that at least the requested part does not exceed.
     one = np.ones((), place.dtype)
     count = lax.add(last, one)
     fraction = lax.div(place, lax.max(last, lax.full_like(last, 1)))
@@ -143,7 +143,7 @@ def _chosen(method: str, place: Any, low: Any, high: Any, last: Any) -> Any:
 
 
 def _take(ordered: Any, places: Any, rest: tuple[int, ...], differ: bool) -> Any:
-    """Elements of sorted lines at places that are the same for all lines, or differ by line."""
+    """Takes elements of sorted lines at places that are common to all lines, or differ by line."""
     if not rest or not differ:
         return ordered.at[places].get(mode="promise_in_bounds")
     count = places.shape[: places.ndim - len(rest)]
@@ -195,7 +195,7 @@ _percentile = compiled(_percentile_of, _STATIC, name="percentile")
 
 
 def _median_of(a: Any, axis: Any, keepdims: bool, skip_nan: bool) -> Any:
-    (a,) = promote_dtypes_inexact(ensure_array(a))  # with which integers of few bits have a median
+    (a,) = promote_dtypes_inexact(ensure_array(a))  # also converts int4 and the like
     return _quantile(a, 0.5, axis, "midpoint", keepdims, skip_nan)
 
 

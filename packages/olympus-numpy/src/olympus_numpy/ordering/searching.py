@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Searching: places of nonzero elements, and places in sorted arrays."""
+"""Places of values in sorted arrays: `searchsorted` and `digitize`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _searched(a: Any, v: Any, side: str = "left", sorter: Any = None, method: st
     if sorter is not None:
         a = a[sorter]
     count = a.shape[0]
-    # Places are counted in 32 bits where these are enough, with 64-bit types too.
+    # Places are int32 unless the array is too long for it, also if 64-bit types are enabled.
     too_large = is_constant_dim(a.shape[0]) and a.shape[0] >= 2**31
     index_dtype = np.dtype(np.int64 if too_large else np.int32)
     if count == 0:
@@ -61,7 +61,7 @@ def _less(x: Any, y: Any) -> Any:
 
 
 def _goes_right(element: Any, value: Any, side: str) -> Any:
-    """Whether a value belongs to the right of an element."""
+    """Returns whether a value belongs to the right of an element."""
     if side == "left":
         return _comes_before(element, value)
     return lax.bitwise_not(_comes_before(value, element))
@@ -75,7 +75,7 @@ def _count_before(a: Any, v: Any, side: str, index_dtype: Any) -> Any:
 
 
 def _place_by_sorting(a: Any, v: Any, side: str, index_dtype: Any) -> Any:
-    """In both together, a value comes after the elements and values before it."""
+    """Finds places by sorting elements and values together."""
     flat = lax.reshape(v, (math.prod(v.shape),))
     together = [flat, a] if side == "left" else [a, flat]
     start = 0 if side == "left" else a.shape[0]

@@ -54,7 +54,7 @@ _int32 = np.dtype(np.int32)
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` returns."""
+    """The result of `unique_all`."""
 
     values: Array
     indices: Array
@@ -63,28 +63,28 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` returns."""
+    """The result of `unique_counts`."""
 
     values: Array
     counts: Array
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` returns."""
+    """The result of `unique_inverse`."""
 
     values: Array
     inverse_indices: Array
 
 
 def _less_rows(rows: Any) -> tuple[Any, ...]:
-    """The keys by which rows are sorted, one a column."""
+    """Returns the keys by which rows are sorted, one for each column."""
     return tuple(
         lax.index_in_dim(rows, column, 1, keepdims=False) for column in range(rows.shape[1])
     )
 
 
 def _sorted_rows(rows: Any, equal_nan: bool) -> Any:
-    """The order of rows, which are the first of their kind, and the rows in order."""
+    """Returns the sorting permutation of rows, a mask of first occurrences, the sorted rows."""
     count = rows.shape[0]
     places = lax.iota(_int32, count)
     if rows.shape[1] == 0:
@@ -174,7 +174,7 @@ def unique(
     count = lines.shape[0]
     if size is not None and size < 0:
         raise TypeError(f"unique: size must be nonnegative, got {size}")
-    # One more than asked for: where the last group of those ends.
+    # One start more than requested: it is the end of the last requested group.
     starts, found = _starts_of_groups(is_first, None if size is None else size + 1, count)
     following = concatenate([starts[1:], lax.full((1,), lax.size_array(count, _int32))])
     kept = starts.shape[0] if size is None else size
@@ -201,7 +201,7 @@ def unique(
 
 
 def _starts_of_groups(is_first: Any, size: int | None, count: int) -> tuple[Any, Any]:
-    """Where each group of equal elements begins, and which of these places are groups at all."""
+    """Returns where groups of equal elements begin, and which of these places are used."""
     (starts,) = nonzero(is_first, size=size, fill_value=count)
     starts = convert(starts, _int32)
     return starts, lax.lt(starts, lax.size_array(count, _int32))
@@ -210,7 +210,7 @@ def _starts_of_groups(is_first: Any, size: int | None, count: int) -> tuple[Any,
 def _values(ordered: Any, starts: Any, found: Any, fill_value: Any) -> Any:
     if fill_value is not None:
         fill_value = convert(ensure_array(fill_value), ordered.dtype)
-        if fill_value.ndim == 1 and ordered.shape[1] == 1:  # one for each place
+        if fill_value.ndim == 1 and ordered.shape[1] == 1:  # one fill value for each place
             fill_value = lax.expand_dims(fill_value, (1,))
     if ordered.shape[0] == 0:
         fill = np.zeros((), ordered.dtype) if fill_value is None else fill_value
@@ -401,7 +401,7 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
 
 
 def _selected(values: Any, keep: Any, size: int | None, fill_value: Any) -> Any:
-    """The elements to be kept, in order."""
+    """Returns the kept elements, in order."""
     if size is None:
         return values[keep]
     (places,) = nonzero(keep, size=size, fill_value=values.shape[0])
@@ -515,7 +515,7 @@ def _at_places(values: Any, places: Any, found: Any, size: int | None, fill_valu
         fill = zero if fill_value is None else convert(fill_value, values.dtype)
         return spread(ensure_array(fill), places.shape)
     taken = values.at[places].get(mode="clip")
-    if fill_value is None:  # the smallest one, zero where there is none
+    if fill_value is None:  # the smallest element, or zero if the array is empty
         fill_value = where(found[:1], taken[:1], zero) if size else zero
     return where(found, taken, fill_value)
 
@@ -551,7 +551,7 @@ def setxor1d(
     if size is None:
         for array in (first, second):
             concrete_or_error(np.asarray, array, "in olympus.numpy.setxor1d")
-    # NaN, which equals nothing, is in the result once for each of them that has it.
+    # NaN equals nothing: the result has one NaN for each operand that contains NaN.
     kept = []
     for own, other in ((first, second), (second, first)):
         _, is_first, ordered = _sort_rows(lax.expand_dims(own, (1,)), True)

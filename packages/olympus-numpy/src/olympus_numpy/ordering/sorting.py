@@ -189,14 +189,14 @@ def _check_partition(name: str, a: Any, kth: Any) -> None:
 
 
 def _negated(x: Any) -> Any:
-    """Values in the opposite order."""
+    """Maps values to ones in the opposite order."""
     if dtypes.issubdtype(x.dtype, np.inexact):
         return lax.neg(x)
     return lax.bitwise_not(x)
 
 
 def _partitioned(a: Any, kth: int, axis: int) -> Any:
-    """The smallest ``kth + 1`` elements, the largest of them last, then the others."""
+    """Returns the smallest ``kth + 1`` elements, the largest of them last, then the others."""
     a = ensure_array(a)
     axis = canonical_axis(axis, a.ndim)
     size = a.shape[axis]

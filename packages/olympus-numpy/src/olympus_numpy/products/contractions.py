@@ -42,7 +42,7 @@ _STATIC = ("precision", "preferred_element_type", "out_sharding")
 
 
 def _element_type(function: str, preferred: Any, *arrays: Any) -> tuple[Any, bool]:
-    """The dtype of a product and whether it is weak."""
+    """Returns the dtype of a product and whether it is weak."""
     if preferred is None:
         first, second = (array.dtype for array in arrays)
         if first is second and not any(getattr(array, "weak_type", False) for array in arrays):
@@ -163,14 +163,14 @@ def matmul(
 def _matrix_product(
     a: Any, b: Any, precision: Any, element_type: tuple[Any, bool], out_sharding: Any = None
 ) -> Any:
-    """Dimensions of size one that meet larger ones are dropped and not spread."""
+    """Multiplies stacks of matrices; batch sizes of one are dropped, not broadcast."""
     a_is_vector, b_is_vector = a.ndim == 1, b.ndim == 1
     a_batch = () if a_is_vector else a.shape[:-2]
     b_batch = () if b_is_vector else b.shape[:-2]
     rank = max(len(a_batch), len(b_batch))
     a_batch = (None,) * (rank - len(a_batch)) + a_batch
     b_batch = (None,) * (rank - len(b_batch)) + b_batch
-    # Which operand each batch dimension of the result comes from.
+    # The operand from which each batch dimension of the result comes.
     origins: list[str] = []
     a_dropped, b_dropped = [], []
     a_batch_dims, b_batch_dims = [], []
@@ -220,7 +220,7 @@ def _without(x: Any, dropped: list[int], batch_dims: list[int]) -> tuple[list[in
 
 
 def _batch_first(x: Any, origins: list[str], a_is_vector: bool, b_is_vector: bool) -> Any:
-    """From [both..., a..., row, b..., column] to the order of the operands' dimensions."""
+    """Transposes [both..., a..., row, b..., column] to the order of the operands' dimensions."""
     a_count, both = origins.count("a"), origins.count("both")
     next_of = {"both": 0, "a": both, "b": both + a_count + (not a_is_vector)}
     order = []
@@ -594,7 +594,7 @@ def _cross(a: Any, b: Any, axisa: int, axisb: int, axisc: int, axis: int | None)
     last = lax.sub(multiply(a_parts[0], b_parts[1]), multiply(a_parts[1], b_parts[0]))
     if sizes == (2, 2):
         return last
-    # The third component of a vector in the plane is zero.
+    # A vector of two elements lies in the plane: its third component is zero.
     if sizes[0] == 2:
         first, second = multiply(a_parts[1], b_parts[2]), lax.neg(multiply(a_parts[0], b_parts[2]))
     elif sizes[1] == 2:

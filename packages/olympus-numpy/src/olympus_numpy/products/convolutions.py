@@ -80,7 +80,7 @@ def correlate(
 
 
 def _options(name: str, mode: str, precision: Any, preferred_element_type: Any) -> tuple:
-    """The options as static arguments."""
+    """Returns the options as static arguments."""
     if mode not in _MODES:
         raise ValueError(f"mode must be one of {list(_MODES)}, got {mode!r}")
     if preferred_element_type is not None:

@@ -70,7 +70,7 @@ def einsum(
         optimize = tuple(tuple(step) if isinstance(step, list) else step for step in optimize)
     out_sharding = asked_sharding(out_sharding, "einsum")
     if out_sharding is not None and len(operands) > 2:
-        # How intermediate products lie is left to the compiler.
+        # The compiler chooses the layout of intermediate products.
         keywords = {"optimize": optimize, "precision": precision, "_dot_general": _dot_general}
         keywords["preferred_element_type"] = preferred_element_type
         return with_out_sharding(
@@ -83,7 +83,7 @@ def einsum(
     if _dot_general is None or _dot_general is lax.dot_general:
         return _einsum(operands, *options)
 
-    # It may be a method of a layer that keeps statistics: it is called each time, as it is.
+    # A custom function may have side effects, such as collecting statistics: never cache it.
     def product(
         x: Any, y: Any, numbers: Any, precision: Any, element_type: Any, sharding: Any = None
     ) -> Any:
@@ -135,7 +135,7 @@ def _from_lists(arguments: Sequence[Any]) -> tuple[str, tuple]:
 
 
 def _letters_of(lists: Sequence[Any]) -> dict[Any, str]:
-    """A letter for each label; a result whose labels are not given has them in this order."""
+    """Returns a letter for each label, in the order of a result without explicit labels."""
     try:
         labels = sorted({label for each in lists for label in each if label is not Ellipsis})
     except TypeError as error:
@@ -152,7 +152,7 @@ def _letters_of(lists: Sequence[Any]) -> dict[Any, str]:
 
 
 def parse_subscripts(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], str]:
-    """The terms of the operands and of the result, letters standing for dots.
+    """Returns the terms of the operands and of the result, with letters in place of dots.
 
     Any other character than dots, commas and the arrow may stand for a dimension.
 
@@ -271,7 +271,7 @@ def _contracted(
 
 
 def _partial_sums(array: Any, term: str, output: str, asked: NamedSharding) -> Array:
-    """The sum over the dimensions of one operand that the result lacks, left as devices' sums."""
+    """Sums over the dimensions of one operand that the result lacks, unreduced across devices."""
     if len(set(term)) != len(term):
         raise NotImplementedError(
             f"einsum of one operand with a diagonal ({term!r}) cannot be unreduced: take the "
@@ -286,7 +286,7 @@ def _partial_sums(array: Any, term: str, output: str, asked: NamedSharding) -> A
 
 
 class _LaidOutProduct:
-    """The last product, whose result lies as asked once its dimensions are in order."""
+    """The last product, whose transposed result gets the requested sharding."""
 
     def __init__(self, product: Callable[..., Any], out_sharding: Any) -> None:
         asked = asked_sharding(out_sharding, "einsum")
@@ -313,14 +313,14 @@ _einsum = compiled(
 
 @functools.lru_cache(maxsize=1024)
 def _plan(subscripts: str, shapes: tuple, optimize: Any) -> tuple[tuple[str, ...], str, tuple]:
-    """The terms, the result's term, and the steps of contraction."""
+    """Returns the terms of the operands, the result's term, and the steps of contraction."""
     terms, output = parse_subscripts(subscripts, [len(shape) for shape in shapes])
     _check_sizes(terms, shapes)
     return tuple(terms), output, tuple(_path(terms, output, shapes, optimize))
 
 
 def _path(terms: Sequence[str], output: str, shapes: Sequence[tuple], optimize: Any) -> Any:
-    """The operands to contract in each step, by position; results are put at the end."""
+    """Returns the positions of the operands to contract in each step."""
     if len(terms) <= 2:
         return [tuple(range(len(terms)))]
     if optimize is False:
@@ -330,7 +330,7 @@ def _path(terms: Sequence[str], output: str, shapes: Sequence[tuple], optimize: 
         return steps
     import opt_einsum  # a program without long contractions need not wait for it
 
-    # Of symbolic dimensions the path is that of dimensions of some usual size.
+    # Heuristic: symbolic dimensions count with a typical size.
     sizes = [tuple(d if is_constant_dim(d) else 8 for d in shape) for shape in shapes]
     path, _ = opt_einsum.contract_path(
         ",".join(terms) + "->" + output,
@@ -349,7 +349,7 @@ def _contract_some(
     element_type: Any,
     product: Callable[..., Any],
 ) -> tuple[Any, str]:
-    """The product of some operands, summed over the labels that nothing needs any more."""
+    """Contracts some operands, and sums over the labels that nothing else needs."""
     if len(chosen) == 1:
         array, term = _sum_own(*chosen[0], remaining)
         if output is not None and term != output:
@@ -376,12 +376,12 @@ def _contract_pair(
     lhs = _sum_own(*lhs, remaining | set(rhs[1]))
     rhs = _sum_own(*rhs, remaining | set(lhs[1]))
     lhs, rhs = _without_spread(lhs, rhs), _without_spread(rhs, lhs)
-    # What one has in full, and the other has not any more, may be needed by neither.
+    # A dimension of size one dropped from one operand may now be summed in the other.
     lhs = _sum_own(*lhs, remaining | set(rhs[1]))
     rhs = _sum_own(*rhs, remaining | set(lhs[1]))
     if output is None:
         output = _convenient_term(lhs[1], rhs[1], remaining)
-    # The earlier operand goes to the left where that puts the result's dimensions in order.
+    # Swap the operands if that puts the result's dimensions in order.
     if _result_term(rhs[1], lhs[1], output) == output:
         lhs, rhs = rhs, lhs
     (x, x_term), (y, y_term) = lhs, rhs
@@ -401,12 +401,12 @@ def _contract_pair(
 
 
 def _convenient_term(x_term: str, y_term: str, remaining: set[str]) -> str:
-    """The result's labels in the order in which the operands have them."""
+    """Returns the result's labels in the order in which the operands have them."""
     return "".join(letter for letter in dict.fromkeys(x_term + y_term) if letter in remaining)
 
 
 def _result_term(x_term: str, y_term: str, output: str) -> str:
-    """The labels of a product in order, of operands that are summed already over their own."""
+    """Returns the labels of a product in order; labels of one operand are summed before."""
     batch = [letter for letter in output if letter in x_term and letter in y_term]
     x_free = [letter for letter in x_term if letter not in y_term]
     y_free = [letter for letter in y_term if letter not in x_term]
@@ -414,7 +414,7 @@ def _result_term(x_term: str, y_term: str, output: str) -> str:
 
 
 def _without_spread(own: tuple[Any, str], other: tuple[Any, str]) -> tuple[Any, str]:
-    """An operand without dimensions of size one that the other operand has in full."""
+    """Drops dimensions of size one that the other operand has in full."""
     (x, term), (y, other_term) = own, other
     spread_over = [
         position
@@ -437,7 +437,7 @@ def _sum_own(x: Any, term: str, needed: set[str]) -> tuple[Any, str]:
             continue
         axes = [position for position, one in enumerate(term) if one == letter]
         x = _zero_off_diagonal(x, axes)
-        # What remains is zero but on the diagonal: summing over all axes but one takes it.
+        # Off the diagonal the array is now zero: summing over all axes but one extracts it.
         if letter not in needed:
             continue
         x = lax.reduce_sum(x, tuple(axes[:-1]))

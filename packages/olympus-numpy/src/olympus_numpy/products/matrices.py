@@ -43,13 +43,13 @@ _int32 = np.dtype(np.int32)
 
 
 def _below(shape: tuple[int, int], k: Any) -> Any:
-    """The mask of a matrix's elements on and below the diagonal of number ``k``."""
+    """Returns the mask of a matrix's elements on and below the diagonal of number ``k``."""
     rows = lax.add(lax.broadcasted_iota(_int32, shape, 0), convert(k, _int32))
     return lax.ge(rows, lax.broadcasted_iota(_int32, shape, 1))
 
 
 def _on(shape: tuple[int, int], k: Any) -> Any:
-    """The mask of a matrix's elements on the diagonal of number ``k``."""
+    """Returns the mask of a matrix's elements on the diagonal of number ``k``."""
     rows, columns = (lax.broadcasted_iota(_int32, shape, axis) for axis in (0, 1))
     return lax.eq(lax.add(rows, convert(k, _int32)), columns)
 
@@ -58,7 +58,7 @@ def _on(shape: tuple[int, int], k: Any) -> Any:
 
 
 def unit(shape: tuple[int, int], dtype: Any, k: Any) -> Any:
-    """The matrix of `eye`, for a dtype and a shape that are known to be valid."""
+    """Returns the matrix of `eye`, for a valid dtype and shape."""
     return convert(_on(shape, k), dtype)
 
 

@@ -18,7 +18,7 @@ _bool = np.dtype(bool)
 
 
 def keep_axes(result: Any, shape: tuple, axes: tuple, keepdims: bool) -> Any:
-    """The result of a reduction with the reduced axes kept as axes of size one, if asked for."""
+    """Restores the reduced axes with size one, if ``keepdims`` is set."""
     if not keepdims:
         return result
     kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
@@ -29,7 +29,7 @@ def keep_axes(result: Any, shape: tuple, axes: tuple, keepdims: bool) -> Any:
 
 
 def widened_dtype(dtype: Any, promote_integers: bool) -> Any:
-    """The dtype in which elements of a dtype are added up."""
+    """Returns the dtype in which elements of a dtype are added up."""
     if dtype is _bool:
         return dtypes.default_int_dtype()
     if promote_integers and dtypes.issubdtype(dtype, np.integer):

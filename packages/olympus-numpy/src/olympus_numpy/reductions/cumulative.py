@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cumulative sums and products along an axis, and differences of neighbours."""
+"""Cumulative sums and products along an axis."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def _extreme(
 
 
 def limit(dtype: Any, lowest: bool) -> np.ndarray:
-    """The lowest or highest value of a dtype, infinite where it can be."""
+    """Returns the lowest or highest value of a dtype; infinity if the dtype has it."""
     if dtype == np.bool_:
         return np.array(not lowest)
     if dtypes.issubdtype(dtype, np.integer):

@@ -24,13 +24,13 @@ _half_floats = frozenset({np.dtype(np.float16), np.dtype(dtypes.bfloat16)})
 
 
 def _computation_dtype(dtype: Any) -> Any:
-    """The dtype to average in: floating, and not a half one."""
+    """Returns the dtype to average in: floating, and not a half one."""
     dtype = dtypes.to_inexact_dtype(dtype)
     return np.dtype(np.float32) if dtype in _half_floats else dtype
 
 
 def _elements(shape: tuple, axes: tuple, where: Any, dtype: Any, keepdims: bool) -> Any:
-    """How many elements take part."""
+    """Returns the number of elements that take part."""
     if where is None:
         return lax.size_array(math.prod(shape[axis] for axis in axes), dtype)
     mask = spread(ensure_array(where), lax.broadcast_shapes(np.shape(where), shape))
@@ -130,7 +130,7 @@ def padded_shape(shape: tuple, ndim: int) -> tuple:
 
 
 def variance_dtypes(dtype: Any, requested: Any) -> tuple[Any, Any]:
-    """The dtype to compute in, and that of the result, real unless a complex one is asked for."""
+    """Returns the dtype to compute in, and the result's, real unless a complex one is given."""
     if requested is None:
         computed = _computation_dtype(dtype)
         result = dtypes.to_floating_dtype(dtype)
@@ -142,7 +142,7 @@ def variance_dtypes(dtype: Any, requested: Any) -> tuple[Any, Any]:
             "olympus.numpy.var does not yet support real dtype parameters when computing the "
             "variance of an array of complex values."
         )
-    if requested.kind in "iu":  # of eight bits or more, not of few
+    if requested.kind in "iu":  # not int4 and the like
         return requested, requested
     computed = _computation_dtype(requested)
     if dtypes.issubdtype(requested, np.inexact):
@@ -172,7 +172,7 @@ _std = compiled(_deviation_of, ("axis", "dtype", "keepdims"), name="_std")
 
 
 def combined_correction(name: str, ddof: Any, correction: Any) -> Any:
-    """The number to subtract from the number of elements, from two arguments that both say it."""
+    """Returns the correction of the number of elements, from ``ddof`` or ``correction``."""
     if correction is None:
         return ddof
     if isinstance(ddof, int) and ddof == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions that leave NaN out."""
+"""Reductions that ignore NaN."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _has_nan(x: Any) -> bool:
 
 
 def _without_nan(x: Any, value: Any) -> Any:
-    """The array with NaN replaced."""
+    """Replaces NaN in an array."""
     return choose_where(lax.ne(x, x), np.array(value, x.dtype), x) if _has_nan(x) else x
 
 
@@ -310,7 +310,7 @@ def nanargmin(
 
 
 def _count(a: Any, axes: tuple, dtype: Any, keepdims: bool, where: Any) -> Any:
-    """How many elements are not NaN."""
+    """Returns the number of elements that are not NaN."""
     known = convert(lax.bitwise_not(lax.ne(a, a)), dtypes.default_int_dtype())
     return summed(known, axes, dtype, keepdims, None, where)
 

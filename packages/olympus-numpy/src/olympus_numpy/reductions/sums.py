@@ -46,7 +46,7 @@ def _additive(
     where: Any,
     promote_integers: bool,
 ) -> Any:
-    """A sum or product."""
+    """Computes a sum or product along axes."""
     check_arraylike(name, a)
     a = ensure_array(a)
     check_where(name, where)
@@ -85,7 +85,7 @@ def sum_along(
     where: Any,
     promote_integers: bool = True,
 ) -> Any:
-    """`sum`, compiled."""
+    """Compiled `sum` with positional arguments, as the methods of ufuncs call it."""
     return summed(a, hashable_axes("sum", axis), dtype, keepdims, initial, where, promote_integers)
 
 
@@ -98,7 +98,7 @@ def product_along(
     where: Any,
     promote_integers: bool = True,
 ) -> Any:
-    """`prod`, compiled."""
+    """Compiled `prod` with positional arguments, as the methods of ufuncs call it."""
     return _prod(a, hashable_axes("prod", axis), dtype, keepdims, initial, where, promote_integers)
 
 
