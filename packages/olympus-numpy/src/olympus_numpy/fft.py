@@ -62,7 +62,7 @@ def _swapped_norm(norm: Any) -> str:
 
 
 def _scale(kind: FftType, norm: str, size: int) -> float:
-    """Returns the factor that gives a plain transform its norm; an inverse one divides by the size."""
+    """Returns the factor between `lax.fft`, whose inverses divide by the size, and a norm."""
     inverse = kind in _INVERSE
     if norm == "ortho":
         return math.sqrt(size) if inverse else 1 / math.sqrt(size)

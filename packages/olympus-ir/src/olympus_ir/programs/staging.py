@@ -14,7 +14,7 @@ from ..loading import deferred
 from ..settings import config
 from ..settings.naming import naming
 from ..trees.flattening import result_paths
-from ..types.avals import AbstractValue, get_aval, is_valid_value, varying_axes
+from ..types.avals import AbstractValue, array_conversion, get_aval, is_valid_value, varying_axes
 from ..types.effects import NamedAxisEffect
 from .leaks import check_leaks
 from .olympuspr import (
@@ -93,11 +93,11 @@ class StagingTrace(Trace):
         else:
             if is_literalable(value):
                 return Literal(value, get_aval(value))
-            for name in ("__olympus_array__", "__jax_array__"):
-                if hasattr(value, name):
-                    with set_current_trace(self):  # a result is converted when the function is over
-                        converted = getattr(value, name)()
-                    return self.atom(converted)
+            convert = array_conversion(value)
+            if convert is not None:
+                with set_current_trace(self):  # a result is converted when the function is over
+                    converted = convert()
+                return self.atom(converted)
         var = self._constants.get(id(value))
         if var is None:
             var = Var(get_aval(value))

@@ -21,7 +21,7 @@ from ..settings.naming import naming
 from ..trees import pytrees
 from ..trees.wrapping import wraps
 from ..types import dtypes
-from ..types.avals import AbstractValue, ShapedArray, abstract_token, get_aval
+from ..types.avals import AbstractValue, ShapedArray, abstract_token, array_conversion, get_aval
 from ..types.extended_arrays import ExtendedArray, physical_aval
 from .arrays import ReferenceArray, elements_of, physical_of
 from .control_flow import run
@@ -104,10 +104,8 @@ def _elements(primitive: Primitive, position: int, value: Any) -> tuple[np.ndarr
         ) from error
     if isinstance(value, ExtendedArray):
         return elements_of(np.asarray(value.physical), value.dtype), aval
-    for name in ("__olympus_array__", "__jax_array__"):
-        if hasattr(value, name):
-            value = getattr(value, name)()
-    return np.array(value).astype(aval.dtype, copy=False), aval
+    convert = array_conversion(value)
+    return np.array(value if convert is None else convert()).astype(aval.dtype, copy=False), aval
 
 
 def _as_array(primitive: Primitive, position: int, value: Any) -> Any:

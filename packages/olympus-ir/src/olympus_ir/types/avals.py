@@ -359,10 +359,23 @@ def get_aval(value: Any) -> Any:
         getter = aval_getters.get(base)
         if getter is not None:
             return getter(value)
-    for name in ("__olympus_array__", "__jax_array__"):
-        if hasattr(value, name):
-            return get_aval(getattr(value, name)())
+    convert = array_conversion(value)
+    if convert is not None:
+        return get_aval(convert())
     raise TypeError(f"Value {value!r} of type {type(value)} is not a valid {naming.library} type")
+
+
+def array_conversion(value: Any) -> Callable[[], Any] | None:
+    """Returns the method by which an object of another library becomes an array, or None.
+
+    It is called ``__olympus_array__`` or ``__jax_array__``.
+
+    Example:
+      >>> array_conversion(1.5) is None
+      True
+    """
+    convert = getattr(value, "__olympus_array__", None)
+    return getattr(value, "__jax_array__", None) if convert is None else convert
 
 
 def argument_aval(value: Any) -> Any:

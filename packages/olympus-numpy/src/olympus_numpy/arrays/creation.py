@@ -16,7 +16,7 @@ from olympus_ir.lax.values import as_array
 from olympus_ir.programs.evaluation import evaluator
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
-from olympus_ir.types.avals import ShapedArray, canonicalize_shape, get_aval
+from olympus_ir.types.avals import ShapedArray, array_conversion, canonicalize_shape, get_aval
 from olympus_ir.types.resharding import asked_sharding
 
 from ..core.compilation import compiled, inlined
@@ -174,9 +174,9 @@ def _make(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
         return from_host(value, dtype)
     if kind is list or kind is tuple:
         return _from_sequence(function, value, dtype)
-    for name in ("__olympus_array__", "__jax_array__"):
-        if hasattr(value, name):
-            return _make(function, getattr(value, name)(), dtype, must_copy)
+    convert_itself = array_conversion(value)
+    if convert_itself is not None:
+        return _make(function, convert_itself(), dtype, must_copy)
     if isinstance(value, int | float | complex):
         # Enumerations and other subclasses of Python's numbers, as `jit` accepts them.
         base: Any = next(kind for kind in (int, float, complex) if isinstance(value, kind))

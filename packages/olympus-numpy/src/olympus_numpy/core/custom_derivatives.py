@@ -8,7 +8,14 @@ therefore becomes `olympus_autodiff.custom_jvp` on the first call of the functio
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from olympus_ir.loading import deferred
+
+if TYPE_CHECKING:
+    import olympus_autodiff
+else:
+    olympus_autodiff = deferred("olympus_autodiff", milliseconds=40.0)
 
 __all__ = ["custom_jvp"]
 
@@ -43,9 +50,7 @@ class custom_jvp:
 
     def __call__(self, *args: Any) -> Any:
         if self._with_rule is None:
-            from olympus_autodiff import custom_jvp as with_rule  # see the module's docstring
-
-            function = with_rule(self._function)
+            function = olympus_autodiff.custom_jvp(self._function)
             if self._jvp is not None:
                 function.defjvp(self._jvp)
             self._with_rule = function

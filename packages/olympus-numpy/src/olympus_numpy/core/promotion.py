@@ -27,7 +27,13 @@ from olympus_ir.settings.config import config_states
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
-from olympus_ir.types.avals import ShapedArray, aval_getters, get_aval, is_valid_value
+from olympus_ir.types.avals import (
+    ShapedArray,
+    array_conversion,
+    aval_getters,
+    get_aval,
+    is_valid_value,
+)
 from olympus_ir.types.promotion import lattice_result_type
 
 __all__ = [
@@ -65,7 +71,7 @@ def check_arraylike(function: str, *args: Any) -> None:
 
 def _check_type(function: str, arg: Any, position: int) -> None:
     kind = arg.__class__
-    if hasattr(arg, "__olympus_array__") or hasattr(arg, "__jax_array__"):
+    if array_conversion(arg) is not None:
         return
     if not any(base in aval_getters for base in kind.__mro__):
         raise TypeError(
@@ -80,10 +86,10 @@ def _check_type(function: str, arg: Any, position: int) -> None:
 
 def to_array(value: Any) -> Any:
     """Converts an object with ``__olympus_array__`` or ``__jax_array__``; others unchanged."""
-    for name in ("__olympus_array__", "__jax_array__"):
-        if hasattr(value, name) and value.__class__ not in _array_types:
-            return getattr(value, name)()
-    return value
+    if value.__class__ in _array_types:
+        return value
+    convert_itself = array_conversion(value)
+    return value if convert_itself is None else convert_itself()
 
 
 # ---- descriptions of operands, the keys of plans ----
@@ -468,8 +474,9 @@ def ensure_array(value: Any) -> Any:
     if kind is np.ndarray:
         dtype = get_aval(value).dtype
         return value if value.dtype == dtype else value.astype(dtype)
-    if hasattr(value, "__olympus_array__") or hasattr(value, "__jax_array__"):
-        return ensure_array(to_array(value))
+    convert_itself = array_conversion(value)
+    if convert_itself is not None:
+        return ensure_array(convert_itself())
     aval = get_aval(value)
     scalar = _inexact_scalar(value, aval.dtype)
     return held(scalar, aval) if aval.weak_type else scalar

@@ -6,11 +6,12 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_ir import ShapeDtypeStruct, eval_shape, lax
+from olympus_ir.loading import deferred
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
@@ -19,6 +20,11 @@ from ..arrays.creation import asarray
 from ..core.axes import requested_dtype
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array, result_type_of
+
+if TYPE_CHECKING:
+    import olympus_batching
+else:
+    olympus_batching = deferred("olympus_batching", milliseconds=11.0)
 
 __all__ = ["ufunc"]
 
@@ -407,9 +413,7 @@ class ufunc:
             [lax.slice_in_dim(indices, 1, None, axis=0), np.full((1,), length, indices.dtype)], 0
         )
 
-        from olympus_batching import vmap  # here, since importing this module must stay quick
-
-        def one(start: Any, end: Any) -> Any:
+        def reduce_slice(start: Any, end: Any) -> Any:
             first = lax.dynamic_index_in_dim(a, start, 0, keepdims=False)
 
             def step(i: Any, carry: Any) -> Any:
@@ -419,9 +423,9 @@ class ufunc:
 
             return lax.fori_loop(0, length, step, first)
 
-        return _back(
-            vmap(one)(convert(indices, np.dtype(np.int32)), convert(ends, np.dtype(np.int32))), axis
-        )
+        reduce_slices = olympus_batching.vmap(reduce_slice)
+        indices, ends = (convert(x, np.dtype(np.int32)) for x in (indices, ends))
+        return _back(reduce_slices(indices, ends), axis)
 
     def outer(self, A: Any, B: Any, /) -> Array:
         """Applies the function to all pairs of an element of ``A`` and one of ``B``.

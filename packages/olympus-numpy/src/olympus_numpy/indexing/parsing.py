@@ -21,6 +21,7 @@ from olympus_ir.programs.tracing import Tracer, is_constant_dim
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import array_conversion
 
 from ..arrays.creation import asarray
 
@@ -308,9 +309,9 @@ def _as_index_array(part: Any) -> Any:
         return _list_as_array(part)
     if isinstance(part, str | bytes):
         raise TypeError(f"{naming.library} does not support string indexing; got idx={part!r}")
-    for name in ("__olympus_array__", "__jax_array__"):
-        if hasattr(part, name):
-            return getattr(part, name)()
+    convert = array_conversion(part)
+    if convert is not None:
+        return convert()
     try:
         return operator.index(part)
     except TypeError:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from olympus_ir import lax
 from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.families import real_dtype
 from olympus_ir.lax.linalg.matrices import adjoint, permute_rows
+from olympus_ir.loading import deferred
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
@@ -26,6 +27,11 @@ from ..reductions.extremes import largest
 from ..reductions.sums import sum_along
 from .factoring import floating, svd
 from .norms import norm
+
+if TYPE_CHECKING:
+    from olympus_autodiff.custom import solves
+else:
+    solves = deferred("olympus_autodiff.custom.solves", milliseconds=40.0)
 
 __all__ = [
     "cond",
@@ -63,7 +69,7 @@ def _lu_solution_of(packed: Any, permutation: Any, b: Any, trans: int) -> Any:
 
 
 # Solves with the factors of one matrix: `lu_solution(packed, permutation, b, trans)`, where the
-# matrix is taken as it is (0), transposed (1) or adjoint (2). An equation of its own, which is
+# matrix is taken as it is (0), transposed (1) or adjoint (2). It is a separate `jit` equation,
 # traced once for all matrices of a shape.
 lu_solution = compiled(_lu_solution_of, ("trans",), name="_lu_solve")
 
@@ -71,9 +77,7 @@ lu_solution = compiled(_lu_solution_of, ("trans",), name="_lu_solve")
 @functools.cache
 def _factored_solve() -> Any:
     """Solves by the factors of `lax.linalg.lu`, with derivatives that follow from the equation."""
-    from olympus_autodiff.custom.solves import FactoredSolve  # not wanted at import time
-
-    return FactoredSolve(
+    return solves.FactoredSolve(
         _matmul,
         functools.partial(lu_solution, trans=0),
         functools.partial(lu_solution, trans=1),

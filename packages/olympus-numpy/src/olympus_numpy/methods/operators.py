@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import array_conversion
 
 from ..elementwise import arithmetic, floats, logic, powers
 from ..elementwise.ufunc import ufunc
@@ -26,8 +27,9 @@ _operand_types: set[type] = {bool, int, float, complex, np.ndarray}
 
 def _is_operand(value: Any) -> bool:
     kind = value.__class__
-    if isinstance(value, Array | np.ndarray | np.generic | int | float | complex) or (
-        hasattr(value, "__olympus_array__") or hasattr(value, "__jax_array__")
+    if (
+        isinstance(value, Array | np.ndarray | np.generic | int | float | complex)
+        or array_conversion(value) is not None
     ):
         _operand_types.add(kind)
         return True

@@ -6,13 +6,14 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import InconclusiveDimensionOperation
 from olympus_ir.lax.sizes import max_dim
+from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
@@ -31,6 +32,11 @@ from ..core.promotion import (
     spread,
 )
 from ..elementwise.transcendental import log10
+
+if TYPE_CHECKING:
+    import olympus_batching
+else:
+    olympus_batching = deferred("olympus_batching", milliseconds=11.0)
 
 __all__ = [
     "arange",
@@ -489,13 +495,12 @@ def fromfunction(
       Array([[0, 1],
              [1, 2]], dtype=int32)
     """
-    from olympus_batching import vmap  # here, since arange must not wait for it
-
     shape = shape_of(shape)
 
     def call(*args: Any) -> Any:
         return function(*args, **kwargs)
 
     for axis in reversed(range(len(shape))):
-        call = vmap(call, in_axes=tuple(0 if one == axis else None for one in range(len(shape))))
+        in_axes = tuple(0 if dim == axis else None for dim in range(len(shape)))
+        call = olympus_batching.vmap(call, in_axes=in_axes)
     return call(*(arange(size, dtype=dtype) for size in shape))

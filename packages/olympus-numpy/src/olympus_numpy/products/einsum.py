@@ -6,12 +6,13 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.lax.values import as_array
+from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
@@ -22,6 +23,11 @@ from ..core.axes import refuse_out
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array, result_type_of, spread
 from .contractions import contract
+
+if TYPE_CHECKING:
+    import opt_einsum
+else:
+    opt_einsum = deferred("opt_einsum", milliseconds=14.0)
 
 __all__ = ["einsum", "einsum_path"]
 
@@ -112,8 +118,6 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
       >>> einsum_path("ij,jk", ones((2, 3)), ones((3, 4)))[0]
       [(0, 1)]
     """
-    import opt_einsum  # a program without einsum need not wait for it
-
     if isinstance(optimize, bool):
         optimize = "optimal" if optimize else [tuple(range(len(operands)))]
     return opt_einsum.contract_path(subscripts, *operands, optimize=optimize)
@@ -328,8 +332,6 @@ def _path(terms: Sequence[str], output: str, shapes: Sequence[tuple], optimize: 
     if isinstance(optimize, tuple):
         steps = [step for step in optimize if not isinstance(step, str)]
         return steps
-    import opt_einsum  # a program without long contractions need not wait for it
-
     # Heuristic: symbolic dimensions count with a typical size.
     sizes = [tuple(d if is_constant_dim(d) else 8 for d in shape) for shape in shapes]
     path, _ = opt_einsum.contract_path(

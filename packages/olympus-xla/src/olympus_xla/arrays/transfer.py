@@ -18,7 +18,7 @@ from olympus_ir.programs.tracing import Tracer, current, evaluation_trace
 from olympus_ir.settings.naming import naming
 from olympus_ir.trees.pytree_prefix import specification_mismatch
 from olympus_ir.trees.pytrees import tree_flatten, tree_leaves, tree_map, tree_unflatten
-from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.avals import ShapedArray, array_conversion, get_aval
 from olympus_ir.types.dtypes import float0
 from olympus_ir.types.extended_arrays import ExtendedArray, logical_aval, plain_array
 from olympus_ir.types.layouts import mesh_in_force, placed
@@ -182,10 +182,9 @@ def _host_operand(value: Any) -> Any:
                 "arr.filled() to convert the value to a standard numpy array."
             )
         return value
-    for name in ("__olympus_array__", "__jax_array__"):
-        convert = getattr(value, name, None)
-        if convert is not None:
-            return convert()
+    convert = array_conversion(value)
+    if convert is not None:
+        return convert()
     array = np.asarray(value)
     if array.dtype == object:
         raise TypeError(
