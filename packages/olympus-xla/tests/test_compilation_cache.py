@@ -13,8 +13,8 @@ from olympus_ir.diagnostics import monitoring
 from olympus_ir.lax.callbacks import pure_callback
 from olympus_ir.settings import config_cache_flags as flags
 from olympus_xla import _jaxlib, clear_caches, jit
-from olympus_xla.calls.dispatch import compile_options
 from olympus_xla.compiling import cache_key, compilation_cache
+from olympus_xla.compiling.compile_options import compile_options
 
 X = np.ones((3, 4), np.float32)
 

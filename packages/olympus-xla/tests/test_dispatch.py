@@ -14,7 +14,9 @@ from olympus_sharding import NamedSharding
 from olympus_sharding import PartitionSpec as P
 from olympus_xla import _jaxlib, device_put, jit
 from olympus_xla.arrays.array import ArrayImpl
-from olympus_xla.calls.dispatch import Executable, compile_module, make_cpp_function
+from olympus_xla.calls.cpp_functions import make_cpp_function
+from olympus_xla.calls.executables import Executable
+from olympus_xla.compiling.compiler import compile_module
 from olympus_xla.compiling.lowering import mlir
 from olympus_xla.platforms.backends import device_sharding
 

@@ -18,6 +18,7 @@ from olympus_ir.programs.make import ShapeDtypeStruct, make_olympuspr
 from olympus_ir.programs.primitives import Primitive
 from olympus_xla import jit
 from olympus_xla.arrays.layouts import Layout
+from olympus_xla.compiling.lowering.adapters import ffi_rules
 from olympus_xla.compiling.lowering.tables import lowering_rules
 from olympus_xla.foreign import ffi
 from olympus_xla.foreign.ffi_attributes import (
@@ -255,7 +256,7 @@ def test_lowering_rules_of_other_primitives():
     lowering_rules.define(
         scaled_p,
         # A plain sequence is as XLA writes it, unlike a `Layout` and unlike those of `ffi_call`.
-        ffi.ffi_lowering(
+        ffi_rules.ffi_lowering(
             "scaled_function",
             operand_layouts=[(0, 1)],
             result_layouts=[Layout((0, 1))],
@@ -268,7 +269,7 @@ def test_lowering_rules_of_other_primitives():
     assert "has_side_effect = true" in lowered
     assert "operand_layouts = [dense<[0, 1]>" in lowered
     assert "result_layouts = [dense<[1, 0]>" in lowered
-    build = ffi.build_ffi_lowering_function("scaled_function")
+    build = ffi_rules.build_ffi_lowering_function("scaled_function")
     both_p = Primitive("both", multiple_results=True)
     both_p.def_abstract_eval(lambda x: [x, x])
     lowering_rules.define(both_p, lambda context, x: list(build(context, x).results))

@@ -341,7 +341,7 @@ def test_long_stretches_that_are_too_few():
 
 
 def test_levels_of_effort_reach_the_compiler():
-    from olympus_xla.calls.dispatch import compile_options
+    from olympus_xla.compiling.compile_options import compile_options
 
     flags = (config_flags.optimization_level, config_flags.exec_time_optimization_effort)
     before = [flag.value for flag in flags]

@@ -14,8 +14,8 @@ from olympus_testing import assert_close, cases
 from olympus_xla import jit
 from olympus_xla._jaxlib import deserialize_executable, serialize_executable
 from olympus_xla.calls import eager
-from olympus_xla.calls.dispatch import compile_options
 from olympus_xla.compiling.cache_key import executable_key
+from olympus_xla.compiling.compile_options import compile_options
 
 
 def listed(results):

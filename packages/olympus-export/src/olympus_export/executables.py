@@ -8,14 +8,19 @@ import pickle
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from olympus_ir.diagnostics.debug_info import DebugInfo
+from olympus_ir.programs.jit import TracedProgram
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr, Var
 from olympus_xla._jaxlib import deserialize_executable, is_description, serialize_executable
 from olympus_xla.arrays.transfer import put_leaf
 from olympus_xla.calls import stages
-from olympus_xla.calls.dispatch import Executable, compile_options
-from olympus_xla.compiling import compilation
-from olympus_xla.compiling.placement import Placement
+from olympus_xla.calls.compiled import Compiled
+from olympus_xla.calls.executables import Executable
+from olympus_xla.compiling.compile_options import compile_options
+from olympus_xla.compiling.placement import Placement, platform_of
+from olympus_xla.compiling.program_lowering import Lowered
 from olympus_xla.platforms import backends
 
 __all__ = ["deserialize_and_load", "serialize"]
@@ -106,7 +111,7 @@ def deserialize_and_load(
         )
     options = compile_options([device.id for device in placement.devices], partitions=count)
     loaded = deserialize_executable(state["code"], placement.devices, options)
-    lowered = compilation.Lowered(
+    lowered = Lowered(
         closed=None,
         module=None,
         name=state["name"],
@@ -119,7 +124,7 @@ def deserialize_and_load(
         ordered_effects=state["ordered_effects"],
         host_callbacks=[],
         keep_alive=[],
-        platforms=(compilation.platform_of(placement.devices[0]),),
+        platforms=(platform_of(placement.devices[0]),),
         needs_refinement=False,
     )
     shardings = [placement.constant_sharding(value) for value in state["constants"]]
@@ -144,13 +149,11 @@ def deserialize_and_load(
         spans_processes=len({device.process_index for device in placement.devices}) > 1,
     )
     program = _program(state, out_tree)
-    compiled = compilation.Compiled(lowered, executable, placement, constants)
+    compiled = Compiled(lowered, executable, placement, constants)
     return stages.Compiled.of_executable(program, in_tree, compiled)
 
 
 def _plain(value: Any) -> Any:
-    import numpy as np  # of few constants: those that were too large for the module
-
     return np.asarray(value)
 
 
@@ -160,8 +163,6 @@ def _platform_of(backend: Any) -> Any:
 
 def _program(state: dict[str, Any], out_tree: Any) -> Any:
     """What calls ask of the program: types and names; its equations are gone."""
-    from olympus_ir.programs.calls.traced_programs import TracedProgram
-
     names = state["arg_names"]
     info = DebugInfo(state["name"], None, lambda: names)
     olympuspr = Olympuspr(

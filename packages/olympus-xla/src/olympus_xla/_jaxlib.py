@@ -18,15 +18,53 @@ import sys
 import types
 import warnings
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jaxlib.version
 import numpy as np
 from jaxlib import _hlo, _jax  # pyright: ignore[reportAttributeAccessIssue]
 from jaxlib.utils import absl_set_min_log_level
 
+from olympus_ir.loading import deferred
 from olympus_ir.settings import config_states
 from olympus_ir.types.avals import ShapedArray
+
+if TYPE_CHECKING:
+    import hashlib
+
+    from jaxlib import (  # pyright: ignore[reportAttributeAccessIssue]
+        _profile_data,  # pyright: ignore[reportAttributeAccessIssue]
+        _profiler,  # pyright: ignore[reportAttributeAccessIssue]
+        _xla,  # pyright: ignore[reportAttributeAccessIssue]
+        cpu_sparse,
+        gpu_linalg,
+        gpu_prng,
+        gpu_solver,
+        gpu_sparse,
+        lapack,
+        xla_client,
+    )
+    from jaxlib.mlir import passmanager
+    from jaxlib.mlir._mlir_libs import _tpu_ext, _triton_ext
+else:
+    # For programs that keep executables on disk: it loads OpenSSL.
+    hashlib = deferred("hashlib", milliseconds=3.0)
+    # For profiles, plugins and passes of the compiler.
+    _profile_data = deferred("jaxlib._profile_data", milliseconds=0.3)
+    _profiler = deferred("jaxlib._profiler", milliseconds=0.4)
+    _xla = deferred("jaxlib._xla", milliseconds=0.2)
+    xla_client = deferred("jaxlib.xla_client", milliseconds=7.0)
+    # For kernels.
+    passmanager = deferred("jaxlib.mlir.passmanager", milliseconds=10.0)
+    _tpu_ext = deferred("jaxlib.mlir._mlir_libs._tpu_ext", milliseconds=10.0)
+    _triton_ext = deferred("jaxlib.mlir._mlir_libs._triton_ext", milliseconds=13.0)
+    # For linear algebra.
+    cpu_sparse = deferred("jaxlib.cpu_sparse", milliseconds=0.9)
+    lapack = deferred("jaxlib.lapack", milliseconds=1.6)
+    gpu_linalg = deferred("jaxlib.gpu_linalg", milliseconds=2.7)
+    gpu_prng = deferred("jaxlib.gpu_prng", milliseconds=2.7)
+    gpu_solver = deferred("jaxlib.gpu_solver", milliseconds=5.9)
+    gpu_sparse = deferred("jaxlib.gpu_sparse", milliseconds=2.9)
 
 __all__ = [
     "INCLUDE_DIR",
@@ -334,8 +372,6 @@ def prime_profile_data() -> None:
     if _kept_types:
         return
     text = "planes { lines { events { metadata_id: 1 stats { metadata_id: 1 } } } }"
-    from jaxlib import _profile_data  # pyright: ignore[reportAttributeAccessIssue]
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         data = _profile_data.ProfileData.from_text_proto(text)
@@ -367,8 +403,6 @@ def set_effort(build: Any, name: str, effort: float) -> None:
 
 def load_pjrt_plugin(name: str, path: str) -> Any:
     """Loads the library of a PJRT plugin, and lets traces record its devices."""
-    from jaxlib import _profiler, xla_client  # pyright: ignore[reportAttributeAccessIssue]
-
     api = _plugins[name] = xla_client.load_pjrt_plugin_dynamically(name, path)
     _profiler.register_plugin_profiler(api)
     return api
@@ -379,8 +413,6 @@ _plugins: dict[str, Any] = {}
 
 def devices_of_description(plugin: str, name: str, options: dict[str, str]) -> list[Any]:
     """The devices of a machine that a loaded plugin describes; programs compile for them."""
-    from jaxlib import xla_client  # see `_LATER`
-
     api = _plugins[plugin]
     topology = xla_client.make_c_api_device_topology(api, name, **options)
     return topology._make_compile_only_devices()
@@ -412,8 +444,6 @@ def xla_computation(bytecode: bytes) -> Any:
 def build_identity() -> str:
     """What tells this build of jaxlib from all others, wherever and whenever it was installed."""
     folder = os.path.dirname(os.path.abspath(jaxlib.__file__))
-    import hashlib  # here: it loads OpenSSL, for those alone who keep executables on disk
-
     digest = hashlib.sha256()
     libraries = [name for name in sorted(os.listdir(folder)) if "jax_common" in name]
     for name in libraries or [os.path.basename(_jax.__file__)]:
@@ -463,8 +493,6 @@ stablehlo_functions = _jax.mlir
 
 def register_compiler_pass(client: Any, name: str, stage: int, callback: Any) -> None:
     """Adds a function of serialized HLO modules to the compiler of a plugin, or of this process."""
-    from jaxlib import _xla  # pyright: ignore[reportAttributeAccessIssue]  # few programs do this
-
     if client is None:
         _xla.register_xla_transform(name, stage, callback)
     else:
@@ -473,8 +501,6 @@ def register_compiler_pass(client: Any, name: str, stage: int, callback: Any) ->
 
 def clear_compiler_pass(client: Any, name: str, stage: int) -> bool:
     """Removes what `register_compiler_pass` has added; returns whether it was there."""
-    from jaxlib import _xla  # pyright: ignore[reportAttributeAccessIssue]  # few programs do this
-
     if client is None:
         return _xla.clear_xla_transform(name, stage)
     return _xla.clear_xla_transform_c_api(client, name, stage)
@@ -495,20 +521,14 @@ def hlo_module_cost_analysis(client: Any, computation: Any) -> dict[str, float]:
 
 def register_kernel_dialect(context: Any, name: str) -> None:
     """Makes an MLIR context know a dialect that kernels are written in: Triton's or the TPU's."""
-    # Libraries that few programs need.
-    if name == "triton":
-        from jaxlib.mlir._mlir_libs import _triton_ext as extension
-    elif name == "tpu":
-        from jaxlib.mlir._mlir_libs import _tpu_ext as extension
-    else:
-        raise ValueError(f"there is no dialect of kernels named {name!r}")
-    extension.register_dialect(context, load=True)
+    extensions = {"triton": _triton_ext, "tpu": _tpu_ext}
+    if name not in extensions:
+        raise ValueError(f"`name` must be the dialect of kernels 'triton' or 'tpu', got {name!r}")
+    extensions[name].register_dialect(context, load=True)
 
 
 def run_mlir_passes(operation: Any, pipeline: str) -> None:
     """Changes an MLIR operation by passes; the names of operations need not be known after it."""
-    from jaxlib.mlir import passmanager  # wanted by kernels only
-
     context = operation.context
     allowed = context.allow_unregistered_dialects
     context.allow_unregistered_dialects = True
@@ -524,8 +544,6 @@ def run_mlir_passes(operation: Any, pipeline: str) -> None:
 @functools.cache
 def register_lapack() -> None:
     """Makes LAPACK's routines known to XLA; loads SciPy's, which jaxlib calls."""
-    from jaxlib import cpu_sparse, lapack  # wanted by programs with linear algebra only
-
     lapack.prepare_lapack_call("potrf_ffi", np.float32)  # loads what all routines call
     for provider in (lapack, cpu_sparse):
         _register_targets(provider)
@@ -539,15 +557,11 @@ def register_called_routines(program: bytes) -> None:
 
 def register_gpu_kernels() -> None:
     """Makes the routines of jaxlib's GPU plugins known to XLA, as far as they are installed."""
-    from jaxlib import gpu_linalg, gpu_prng, gpu_solver, gpu_sparse  # wanted on GPUs only
-
     for provider in (gpu_linalg, gpu_prng, gpu_solver, gpu_sparse):
         _register_targets(provider)
 
 
 def _register_targets(provider: Any) -> None:
-    from jaxlib import xla_client  # see `_LATER`
-
     for platform, targets in provider.registrations().items():
         for name, value, api_version in targets:
             xla_client.register_custom_call_target(name, value, platform, api_version)

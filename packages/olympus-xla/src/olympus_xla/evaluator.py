@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The evaluator that olympus-xla puts into the slot of olympus-ir."""
+"""The evaluator that olympus-xla installs in olympus-ir, and what its lower folders are given."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from olympus_ir.lax.callbacks import register_effects_barrier
 from olympus_ir.programs.calls.options import jit_options
 from olympus_ir.programs.evaluation import install_evaluator
 
+from .arrays import dlpack
+from .arrays.compiled_copies import compiled_copies
 from .arrays.transfer import array_from_host
-from .calls import eager, effect_tokens
+from .calls import copies, eager, effect_tokens
 from .calls.jit import make_jitted
 from .platforms.backends import devices
 
@@ -33,9 +35,7 @@ class XlaEvaluator:
 
     def from_dlpack(self, external_array: Any, **options: Any) -> Any:
         """An array over the memory of another library's array; see `olympus_xla.arrays.dlpack`."""
-        from .arrays.dlpack import from_dlpack
-
-        return from_dlpack(external_array, **options)
+        return dlpack.from_dlpack(external_array, **options)
 
     def __repr__(self) -> str:
         return "XlaEvaluator()"
@@ -44,3 +44,5 @@ class XlaEvaluator:
 evaluator = XlaEvaluator()
 install_evaluator(evaluator)
 register_effects_barrier(effect_tokens.barrier)
+compiled_copies.with_layout = copies.copy_with_layout
+compiled_copies.with_sharding = copies.copy_with_sharding

@@ -2,9 +2,7 @@
 """Foreign functions: compiled code of other languages in OLYMPUS programs."""
 
 from olympus_xla.foreign.ffi import (
-    build_ffi_lowering_function,
     ffi_call,
-    ffi_lowering,
     include_dir,
     pycapsule,
     register_ffi_target,
@@ -13,10 +11,12 @@ from olympus_xla.foreign.ffi import (
     register_ffi_type_id,
 )
 
+from . import _lazy
+
 __all__ = [
-    "build_ffi_lowering_function",
+    "build_ffi_lowering_function",  # noqa: F822
     "ffi_call",
-    "ffi_lowering",
+    "ffi_lowering",  # noqa: F822
     "include_dir",
     "pycapsule",
     "register_ffi_target",
@@ -24,3 +24,12 @@ __all__ = [
     "register_ffi_type",
     "register_ffi_type_id",
 ]
+
+__getattr__, __dir__ = _lazy.lazy_attributes(
+    __name__,
+    _lazy.names_from(
+        "olympus_xla.compiling.lowering.adapters.ffi_rules",  # loads MLIR
+        "build_ffi_lowering_function",
+        "ffi_lowering",
+    ),
+)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_autodiff import vjp
+from olympus_ir.programs.evaluation import olympuspr_as_fun
 from olympus_ir.settings import config_flags
 from olympus_ir.symbolic import is_symbolic_dim
 from olympus_ir.trees import pytrees
@@ -26,9 +27,9 @@ from olympus_ir.types.dtypes import tangent_dtype
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_xla.calls import stages
 from olympus_xla.calls.jit import jit
-from olympus_xla.compiling import compilation
+from olympus_xla.compiling import program_lowering
 from olympus_xla.compiling.lowering import mlir
-from olympus_xla.compiling.placement import Placement, resolve_placement
+from olympus_xla.compiling.placement import Placement, platform_of, resolve_placement
 from olympus_xla.platforms.backends import default_device
 
 from .exported import Exported, path_of
@@ -53,7 +54,7 @@ def default_export_platform() -> str:
       >>> default_export_platform()
       'cpu'
     """
-    return compilation.platform_of(default_device())
+    return platform_of(default_device())
 
 
 def export(
@@ -125,11 +126,11 @@ def _export_traced(
 ) -> Exported:
     program = traced._program
     path = functools.partial(path_of, traced.in_tree)
-    is_symbolic = compilation.has_symbolic_shapes(program.closed.in_avals)
+    is_symbolic = program_lowering.has_symbolic_shapes(program.closed.in_avals)
     placement = resolve_placement(traced._options, program, traced._shardings)
     if platforms is None:
-        platforms = (compilation.platform_of(placement.devices[0]),)
-    lowered = compilation.lower(
+        platforms = (platform_of(placement.devices[0]),)
+    lowered = program_lowering.lower(
         program.closed,
         name=traced.fun_name,
         platforms=platforms,
@@ -228,8 +229,6 @@ def _shardings(
 
 def _export_vjp(exported: Exported, traced: stages.Traced, placement: Placement) -> Exported:
     """Exports the vector-Jacobian product of an exported function."""
-    from olympus_ir.programs.evaluation import olympuspr_as_fun  # only wanted here
-
     function = olympuspr_as_fun(traced.jaxpr)
     count = len(exported.in_avals)
 

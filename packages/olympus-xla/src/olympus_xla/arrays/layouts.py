@@ -13,7 +13,7 @@ from olympus_ir.trees.pytree_prefix import broadcast_prefix
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.records import Record
 
-from .._jaxlib import HloLayout, Sharding
+from .._jaxlib import ArrayImpl, HloLayout, Sharding
 
 __all__ = ["Format", "Layout", "with_layout_constraint"]
 
@@ -214,3 +214,15 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
             )
         results.append(layout_constraint_p.bind(leaf, layout=layout))
     return pytrees.tree_unflatten(tree, results)
+
+
+def layout_of(array: ArrayImpl) -> Layout:
+    """Returns the layout in which the elements of an array lie in memory."""
+    return Layout.from_pjrt_layout(array._pjrt_layout)
+
+
+def same_layout(first: Layout, second: Layout) -> bool:
+    """Returns whether two layouts order elements alike: None and () both stand for no tiles."""
+    return first.major_to_minor == second.major_to_minor and (first.tiling or ()) == (
+        second.tiling or ()
+    )

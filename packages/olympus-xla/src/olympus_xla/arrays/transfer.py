@@ -41,6 +41,7 @@ from .._jaxlib import (
 )
 from ..platforms.backends import default_sharding, device_sharding
 from .array import attach_members, check_not_deleted, host_value, is_wide, make_array
+from .compiled_copies import compiled_copies
 from .layouts import Format, Layout
 from .transfer_guards import explicit_device_get, explicit_device_put
 
@@ -141,9 +142,7 @@ def put_leaf(
     """
     if type(place) is Format:
         if isinstance(place.layout, Layout):
-            from .relayout import put_with_layout  # few arrays have a layout of their own
-
-            return put_with_layout(value, place, donate=donate)
+            return _put_with_layout(value, place, place.layout, donate)
         if place.layout is Layout.AUTO:
             raise ValueError(
                 "`olympus.device_put` cannot choose a layout: Layout.AUTO is for compiled "
@@ -165,12 +164,19 @@ def put_leaf(
         aval = placed(aval, sharding)
     value = _host_operand(value)
     if type(sharding) is NamedSharding and sharding.spec.unreduced:
-        return _put_as_terms(value, sharding)
+        return compiled_copies.with_sharding(value, sharding)
     if type(value) is ArrayImpl:
         return put_leaf(value, place, donate=donate, may_alias=may_alias)
     if type(sharding) is SingleDeviceSharding and not may_alias:
         return make_array(value, aval, sharding, place is not None)
     return _put_host(value, aval, sharding, place is not None, bool(may_alias))
+
+
+def _put_with_layout(value: Any, place: Format, layout: Layout, donate: bool) -> ArrayImpl:
+    """Returns an array on the devices of a format, with its layout."""
+    array = plain_array(put_leaf(value, place.sharding, donate=donate))
+    layout.check_compatible_aval(array.aval.shape)
+    return compiled_copies.with_layout(array, layout)
 
 
 def _host_operand(value: Any) -> Any:
@@ -260,13 +266,11 @@ def _move(array: ArrayImpl, place: Any, semantics: Any) -> ArrayImpl:
         return _copy_parts(array, own, semantics, array._committed)
     sharding = sharding_of_place(place)
     if type(sharding) is NamedSharding and sharding.spec.unreduced and own != sharding:
-        return _put_as_terms(array, sharding)
+        return compiled_copies.with_sharding(array, sharding)
     if type(own) is NamedSharding and own.spec.unreduced and own != sharding:
-        from ..calls.jit import jit  # compiled calls are made of this module's functions
-
         # Added up where it is, and then moved.
         whole = NamedSharding(own.mesh, PartitionSpec(*own.spec.partitions))
-        array = jit(_identity, out_shardings=whole)(array)
+        array = compiled_copies.with_sharding(array, whole)
         own = whole
     if own == sharding or own.is_equivalent_to(sharding, array.aval.ndim):
         if semantics is not _REUSE:
@@ -285,13 +289,6 @@ def _move(array: ArrayImpl, place: Any, semantics: Any) -> ArrayImpl:
     return result
 
 
-def _put_as_terms(value: Any, sharding: Any) -> ArrayImpl:
-    """A value as a sum over devices: a program makes the terms."""
-    from ..calls.jit import jit  # compiled calls are made of this module's functions
-
-    return jit(_identity, out_shardings=sharding)(value)
-
-
 def _move_between_processes(array: ArrayImpl, sharding: Any, semantics: Any) -> ArrayImpl:
     """Cuts the parts anew by a program that all processes run together."""
     if array._sharding.device_set != sharding.device_set:
@@ -301,16 +298,10 @@ def _move_between_processes(array: ArrayImpl, sharding: Any, semantics: Any) -> 
             "on the same devices only. experimental.multihost_utils.process_allgather brings the "
             "whole array to every process."
         )
-    from ..calls.jit import jit  # compiled calls are made of this module's functions
-
-    result = jit(_identity, out_shardings=sharding)(array)
+    result = compiled_copies.with_sharding(array, sharding)
     if semantics is _DONATE:
         array.delete()
     return result
-
-
-def _identity(x: Any) -> Any:
-    return x
 
 
 def _has_same_parts(array: ArrayImpl, own: Any, other: Any) -> bool:

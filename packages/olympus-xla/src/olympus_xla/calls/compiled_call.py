@@ -8,8 +8,9 @@ arguments are new; these are compared with what the function was compiled for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.settings.naming import naming
@@ -17,10 +18,19 @@ from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import get_aval
 
 from ..arrays.layouts import layouts_in_use
-from ..compiling.compilation import Compiled
 from ..compiling.placement import committed_sharding
-from .dispatch import make_cpp_function
+from .compiled import Compiled
+from .cpp_functions import make_cpp_function
+from .operand_layouts import check_layouts_compiled_for
 from .result_checks import check_results, checks_results
+
+if TYPE_CHECKING:
+    from olympus_ir.expansions import high_types
+
+    from . import references
+else:
+    high_types = deferred("olympus_ir.expansions.high_types", milliseconds=3.5)
+    references = deferred(".references", milliseconds=50.0)
 
 
 def make_compiled_call(
@@ -34,9 +44,9 @@ def make_compiled_call(
             return _run_high(program, in_tree, compiled, leaves, given_tree)
         _check_arguments(program, in_tree, compiled, leaves, given_tree)
         if program.has_refs:
-            from .references import pure_program  # only for programs with references
-
-            results = pure_program(program).run(compiled.call, [*program.hoisted, *leaves])
+            results = references.pure_program(program).run(
+                compiled.call, [*program.hoisted, *leaves]
+            )
             return pytrees.tree_unflatten(program.out_tree, results)
         results = compiled.call(leaves)
         if checks_results():
@@ -57,11 +67,6 @@ def _run_high(
     program: TracedProgram, in_tree: Any, compiled: Compiled, leaves: Sequence[Any], tree: Any
 ) -> Any:
     """Runs the executable with the arrays of values of high types."""
-    from olympus_ir.expansions.high_types import (  # loaded where there are high types
-        lowered,
-        raised,
-    )
-
     if tree != in_tree:
         _raise_tree_mismatch(in_tree, tree)
     given, wanted = list(map(get_aval, leaves)), program.closed.in_avals
@@ -70,8 +75,10 @@ def _run_high(
             "Argument types differ from the types for which this computation was compiled: it "
             f"takes {wanted}, got {given}"
         )
-    results = compiled.call(lowered(leaves))
-    return pytrees.tree_unflatten(program.out_tree, raised(program.closed.out_avals, results))
+    results = compiled.call(high_types.lowered(leaves))
+    return pytrees.tree_unflatten(
+        program.out_tree, high_types.raised(program.closed.out_avals, results)
+    )
 
 
 def _check_arguments(
@@ -109,10 +116,6 @@ def _check_arguments(
     if not program.has_refs:
         _check_shardings(program, compiled, leaves, names)
         if layouts_in_use.in_use:
-            from ..arrays.relayout import (
-                check_layouts_compiled_for,  # where there are layouts to look at
-            )
-
             check_layouts_compiled_for(compiled, leaves, names)
 
 

@@ -7,13 +7,14 @@ A primitive gets one C++ function object, with its parameters as static keywords
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax import callbacks, jit_p
+from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.options import JitOptions
-from olympus_ir.programs.calls.traced_programs import TracedProgram, traced_program
+from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import StagingTrace
@@ -24,9 +25,20 @@ from olympus_ir.types.avals import operand_avals
 
 from .._jaxlib import JaxRuntimeError
 from ..arrays.transfer import put_leaf
-from .dispatch import make_cpp_function
-from .jit import compiled_for
+from .cpp_functions import make_cpp_function
+from .program_executables import compiled_for
 from .result_checks import check_results, checks_results
+
+if TYPE_CHECKING:
+    import traceback
+
+    from olympus_ir.expansions import high_types
+
+    from . import references
+else:
+    traceback = deferred("traceback", milliseconds=0.7)
+    high_types = deferred("olympus_ir.expansions.high_types", milliseconds=3.5)
+    references = deferred(".references", milliseconds=50.0)
 
 _DEFAULT_OPTIONS = JitOptions()
 _LEAF = tree_structure(0)
@@ -37,7 +49,7 @@ def evaluate(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) 
     eager = primitive.eager
     if eager is None:
         if primitive.family == "references":
-            from . import references as references  # sets `eager` of those that make references
+            references.define_eager()
         eager = primitive.eager = primitive.eager or _make_eager(primitive, tuple(params))
     return eager(*args, **params)
 
@@ -82,11 +94,7 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
                 programs.clear()
             programs[key] = program
         if program.has_high:
-            from olympus_ir.expansions.high_types import (
-                call_lowered,  # loaded where there are high types
-            )
-
-            results = call_lowered(program, _DEFAULT_OPTIONS, args)
+            results = high_types.call_lowered(program, _DEFAULT_OPTIONS, args)
             return (results if primitive.multiple_results else results[0]), None
         options = _options(primitive, params, program)
         compiled = compiled_for(program, options, args)
@@ -133,8 +141,6 @@ def _evaluate_with_refs(
     programs: dict[Any, TracedProgram],
 ) -> list[Any]:
     """Applies a primitive to operands among which are references, some perhaps several times."""
-    from .references import call_with_refs  # only for programs with references
-
     # The operands without repetitions of references, and where in them each operand is.
     operands: list[Any] = []
     places: list[int] = []
@@ -147,7 +153,7 @@ def _evaluate_with_refs(
     program = programs.get(key)
     if program is None:
         program = programs[key] = _program(primitive, avals, params, places)
-    return call_with_refs(program, _DEFAULT_OPTIONS, operands)
+    return references.call_with_refs(program, _DEFAULT_OPTIONS, operands)
 
 
 def _program(
@@ -166,7 +172,7 @@ def _program(
     """
     if primitive is jit_p:
         out_tree = tree_structure([0] * len(params["jaxpr"].out_avals))
-        return traced_program(params["jaxpr"], out_tree, params, [])
+        return TracedProgram(params["jaxpr"], out_tree, params, [])
     trace = StagingTrace()
     if places is None:
         places = range(len(avals))
@@ -178,7 +184,7 @@ def _program(
     trace.finish()
     out_tree = tree_structure([0] * len(outputs)) if primitive.multiple_results else _LEAF
     jit_parameters = {"name": primitive.name, "donated_invars": (False,) * len(inputs)}
-    return traced_program(closed, out_tree, jit_parameters, [])
+    return TracedProgram(closed, out_tree, jit_parameters, [])
 
 
 # ---- callbacks: called at once, without a program around them ----
@@ -201,8 +207,6 @@ def _as_runtime_error(run: Callable[..., Sequence[Any]]) -> Callable[..., Sequen
         try:
             return run(*args, **params)
         except Exception as error:
-            import traceback  # here, for errors alone
-
             trace = traceback.format_exc()
             raise JaxRuntimeError(f"INTERNAL: error calling callback: {trace}") from error
 

@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.options import JitOptions, jit_options
 from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.calls.tracing import trace_call
 from olympus_ir.programs.jit import call_under_trace
 from olympus_ir.programs.primitives import declared_primitives
-from olympus_ir.programs.tracing import Tracer, current, escaped_tracer_error, evaluation_trace
-from olympus_ir.settings import config_states
+from olympus_ir.programs.tracing import current, escaped_tracer_error, evaluation_trace
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
 from olympus_ir.trees.function_caches import clear_function_caches
@@ -27,24 +27,27 @@ from olympus_ir.types import known_types
 from olympus_ir.types.known_types import ClosedOverMutableError
 
 from .._jaxlib import PjitFunction
-from ..compiling.placement import (
-    Placement,
-    check_constrained,
-    committed_sharding,
-    resolve_placement,
-)
-from ..platforms.backends import are_backends_initialized, clear_backends, default_sharding
+from ..compiling.placement import check_constrained
+from ..platforms.backends import are_backends_initialized, clear_backends
 from . import effect_tokens
-from .dispatch import clear_call_caches, make_cpp_function
+from .cpp_functions import clear_call_caches, make_cpp_function
+from .operand_layouts import check_layouts
+from .program_executables import compiled_for
 from .result_checks import check_results, checks_results
 
-# MLIR and the lowering rules are imported with the first compilation: a program that only imports
-# OLYMPUS does not wait for them.
+# `stages` loads MLIR and the lowering rules, for which a program that only imports OLYMPUS does not
+# wait; the others load the rules of all transformations.
 if TYPE_CHECKING:
-    from ..compiling.compilation import Compiled
-    from . import stages
+    from olympus_ir.expansions import high_types
+    from olympus_ir.programs import mutable_types
 
-_concrete_mesh = config_states.concrete_mesh
+    from . import nested_shardings, references, stages
+else:
+    high_types = deferred("olympus_ir.expansions.high_types", milliseconds=3.5)
+    mutable_types = deferred("olympus_ir.programs.mutable_types", milliseconds=5.0)
+    nested_shardings = deferred(".nested_shardings", milliseconds=290.0)
+    references = deferred(".references", milliseconds=50.0)
+    stages = deferred(".stages", milliseconds=190.0)
 
 
 def jit(
@@ -145,62 +148,11 @@ def _placement(in_shardings: Any, out_shardings: Any, device: Any, backend: str 
 
 
 def make_jitted(fun: Callable[..., Any], options: JitOptions) -> Any:
-    """The C++ function object for a function and its options."""
-    fun_inside = fun
-    if any(name in ("in_shardings", "out_shardings") for name, _ in options.placement):
-        from .nested_shardings import with_constraints  # loads rules of all transformations
-
-        fun_inside = with_constraints(fun, options)
-
-    @api_boundary
-    def cache_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
-        if not known_types.mutable or hasattr(fun, "knows_mutables"):
-            return call(*args, **kwargs)
-        from olympus_ir.programs import mutable_types  # loaded already
-
-        if not mutable_types.concerns(fun, args, kwargs):
-            try:
-                return call(*args, **kwargs)
-            except ClosedOverMutableError as error:
-                mutable_types.note_closed_over(fun, error)
-        numbers, names = options.static_argnums, options.static_argnames
-        return mutable_types.call_jitted(jit, fun, numbers, names, args, kwargs), None, False
-
-    def call(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
-        if current.trace is not evaluation_trace:
-            return call_under_trace(fun_inside, options, args, kwargs), None, False
-        program, leaves = trace_call(fun, options, args, kwargs)
-        if program.has_refs:
-            results = _call_with_refs(fun_inside, options, program, args, kwargs)
-            return pytrees.tree_unflatten(program.out_tree, results), None, False
-        if program.hoisted:
-            raise escaped_tracer_error(
-                program.hoisted[0], f"was used by `{function_name(fun)}` under jit"
-            )
-        if program.has_high:
-            from olympus_ir.expansions.high_types import (
-                call_lowered,  # loaded where there are high types
-            )
-
-            results = call_lowered(program, options, leaves)
-            return pytrees.tree_unflatten(program.out_tree, results), None, False
-        compiled = compiled_for(program, options, leaves)
-        if compiled.placement.in_layouts:
-            from ..arrays.relayout import check_layouts  # few functions are asked for layouts
-
-            check_layouts(compiled, leaves)
-        results = compiled.call(leaves)
-        if checks_results():
-            check_results(program, leaves, results)
-            fastpath = None
-        else:
-            fastpath = compiled.fastpath(program.out_tree, leaves)
-        return pytrees.tree_unflatten(program.out_tree, results), fastpath, False
-
+    """Returns the C++ function object for a function and its options."""
     jitted = make_cpp_function(
         function_name(fun),
         fun,
-        cache_miss,
+        _cache_miss(fun, options),
         static_argnums=options.static_argnums,
         static_argnames=options.static_argnames,
         key=options,
@@ -216,50 +168,72 @@ def make_jitted(fun: Callable[..., Any], options: JitOptions) -> Any:
     return jitted
 
 
-def _call_with_refs(
+# ---- calls that C++ does not know ----
+
+
+def _cache_miss(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
+    """Returns the function that C++ calls where it knows no executable for the arguments.
+
+    It returns the result, the `Fastpath` for further calls or None, and False: no entry is dropped.
+    """
+    fun_inside = fun
+    if any(name in ("in_shardings", "out_shardings") for name, _ in options.placement):
+        fun_inside = nested_shardings.with_constraints(fun, options)
+
+    def call(args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+        if current.trace is not evaluation_trace:
+            return call_under_trace(fun_inside, options, args, kwargs), None, False
+        program, leaves = trace_call(fun, options, args, kwargs)
+        if program.has_refs:
+            results, fastpath = _run_with_refs(fun_inside, options, program, args, kwargs), None
+        else:
+            results, fastpath = _run(fun, options, program, leaves)
+        return pytrees.tree_unflatten(program.out_tree, results), fastpath, False
+
+    @api_boundary
+    def cache_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        if not known_types.mutable or hasattr(fun, "knows_mutables"):
+            return call(args, kwargs)
+        if not mutable_types.concerns(fun, args, kwargs):
+            try:
+                return call(args, kwargs)
+            except ClosedOverMutableError as error:
+                mutable_types.note_closed_over(fun, error)
+        numbers, names = options.static_argnums, options.static_argnames
+        return mutable_types.call_jitted(jit, fun, numbers, names, args, kwargs), None, False
+
+    return cache_miss
+
+
+def _run(
+    fun: Callable[..., Any], options: JitOptions, program: TracedProgram, leaves: Sequence[Any]
+) -> tuple[Sequence[Any], Any]:
+    """Returns the flat results of a program without references, and a `Fastpath` or None."""
+    if program.hoisted:
+        raise escaped_tracer_error(
+            program.hoisted[0], f"was used by `{function_name(fun)}` under jit"
+        )
+    if program.has_high:
+        return high_types.call_lowered(program, options, leaves), None
+    compiled = compiled_for(program, options, leaves)
+    check_layouts(compiled, leaves)
+    results = compiled.call(leaves)
+    if checks_results():
+        check_results(program, leaves, results)
+        return results, None
+    return results, compiled.fastpath(program.out_tree, leaves)
+
+
+def _run_with_refs(
     fun_inside: Any, options: JitOptions, program: TracedProgram, args: tuple, kwargs: dict
 ) -> list[Any]:
-    from .references import call_with_refs  # only for programs with references
-
+    """Returns the flat results of a program with references."""
     if options.placement:
         # The shardings asked for do not count references: they are constraints inside.
         asked = tuple([pair for pair in options.placement if not pair[0].endswith("_shardings")])
         options = options.replace(placement=asked)
     program, leaves = trace_call(fun_inside, options, args, kwargs)
-    return call_with_refs(program, options, leaves)
-
-
-def compiled_for(program: TracedProgram, options: JitOptions, leaves: Sequence[Any]) -> Compiled:
-    """The executable of a program for operands that lie where these do; compiled once."""
-    for leaf in leaves:
-        if isinstance(leaf, Tracer):
-            raise escaped_tracer_error(leaf, "was passed to a jitted function")
-    shardings = [committed_sharding(leaf) for leaf in leaves]
-    # All that a placement is resolved from, besides the program and its options.
-    key = (_concrete_mesh.value, default_sharding(), *shardings)
-    executables = program.executables
-    compiled = executables.get(key)
-    if compiled is None:
-        placement = resolve_placement(options, program, shardings)
-        compiled = executables.get(placement)
-        if compiled is None:
-            compiled = executables[placement] = _compile(program, options, placement)
-        executables[key] = compiled
-    return compiled
-
-
-def _compile(program: TracedProgram, options: JitOptions, placement: Placement) -> Compiled:
-    from ..compiling.compilation import compile_lowered, lower, platform_of  # the first compilation
-
-    lowered = lower(
-        program.closed,
-        name=program.params["name"],
-        platforms=(platform_of(placement.devices[0]),),
-        donated=program.params["donated_invars"],
-        keep_unused=options.keep_unused,
-        placement=placement,
-    )
-    return compile_lowered(lowered, placement, compiler_options=dict(options.compiler_options))
+    return references.call_with_refs(program, options, leaves)
 
 
 def clear_caches() -> None:
@@ -299,8 +273,6 @@ def _release_devices() -> None:
 @api_boundary
 def _trace(self: Any, *args: Any, **kwargs: Any) -> stages.Traced:
     """Traces the function for arguments of these types: arrays or `ShapeDtypeStruct`."""
-    from . import stages  # loads the lowering rules
-
     return stages.trace(self.__wrapped__, self._olympus_options, args, kwargs)
 
 

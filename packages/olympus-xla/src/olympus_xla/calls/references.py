@@ -23,6 +23,7 @@ from olympus_ir.types.avals import get_aval
 from olympus_ir.types.references import AbstractRef
 
 from ..arrays.transfer import put_leaf
+from .program_executables import compiled_for
 from .result_checks import check_results, checks_results
 
 
@@ -77,8 +78,6 @@ def pure_program(program: TracedProgram) -> PureProgram:
 
 def call_with_refs(program: TracedProgram, options: JitOptions, leaves: Sequence[Any]) -> list[Any]:
     """Runs a program that has references among its operands; they hold new arrays afterwards."""
-    from .jit import compiled_for  # it knows this module
-
     operands = [*program.hoisted, *leaves]
     for operand in operands:
         if isinstance(operand, Tracer):
@@ -114,7 +113,9 @@ def _free_ref(ref: Ref) -> list[Any]:
     return []
 
 
-references.new_ref_p.eager = _new_ref
-references.empty_ref_p.eager = _empty_ref
-references.freeze_p.eager = _freeze
-references.free_ref_p.eager = _free_ref
+def define_eager() -> None:
+    """Gives the primitives that make and free references their eager evaluation."""
+    references.new_ref_p.eager = _new_ref
+    references.empty_ref_p.eager = _empty_ref
+    references.freeze_p.eager = _freeze
+    references.free_ref_p.eager = _free_ref

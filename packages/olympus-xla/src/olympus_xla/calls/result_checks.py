@@ -8,16 +8,22 @@ error names the operation and the user's line.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_ir.diagnostics import source_info
+from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.evaluation import bind_equation
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal
 from olympus_ir.settings import config_states
 from olympus_ir.types import dtypes
+
+if TYPE_CHECKING:
+    from olympus_ir.debugger import key_reuse
+else:
+    key_reuse = deferred("olympus_ir.debugger.key_reuse", milliseconds=19.0)
 
 _debug_nans = config_states.debug_nans
 _debug_infs = config_states.debug_infs
@@ -51,9 +57,7 @@ def check_results(program: TracedProgram, leaves: Sequence[Any], results: Sequen
       KeyReuseError: where a random key has been used before.
     """
     if _debug_key_reuse.value:
-        from olympus_ir.debugger.key_reuse import check_key_reuse  # only where it is asked for
-
-        check_key_reuse("jit-compiled function", program.closed, leaves, results)
+        key_reuse.check_key_reuse("jit-compiled function", program.closed, leaves, results)
     if not (_debug_nans.value or _debug_infs.value):
         return
     for result in results:

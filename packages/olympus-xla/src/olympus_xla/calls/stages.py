@@ -8,8 +8,9 @@ a `Compiled`, which is called like ``f``, with arguments of the types it was com
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
+from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.options import JitOptions
 from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.calls.tracing import bind_statics, trace_call
@@ -19,15 +20,25 @@ from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from .._jaxlib import hlo_module_cost_analysis, xla_computation
 from ..arrays.layouts import Format, Layout
-from ..compiling import compilation
+from ..compiling import program_lowering
 from ..compiling.lowering import mlir
 from ..compiling.placement import (
     Placement,
     asked_out_shardings,
     committed_sharding,
+    platform_of,
     resolve_placement,
 )
+from . import compiled as compiled_programs
 from .compiled_call import make_compiled_call
+
+if TYPE_CHECKING:
+    from olympus_ir.expansions import high_types
+
+    from . import references
+else:
+    high_types = deferred("olympus_ir.expansions.high_types", milliseconds=3.5)
+    references = deferred(".references", milliseconds=50.0)
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
 
@@ -183,16 +194,10 @@ class Traced(Stage):
     def _compiled_program(self) -> TracedProgram:
         """The program that is compiled: without references."""
         if self._program.has_high:
-            from olympus_ir.expansions.high_types import (
-                array_program,  # loaded where there are high types
-            )
-
-            return array_program(self._program)
+            return high_types.array_program(self._program)
         if not self._program.has_refs:
             return self._program
-        from .references import pure_program  # only for programs with references
-
-        return pure_program(self._program).program
+        return references.pure_program(self._program).program
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Lowers the program to StableHLO.
@@ -210,13 +215,15 @@ class Traced(Stage):
         if self._layouts and not placement.in_layouts:
             placement = placement.with_layouts(self._layouts, placement.out_layouts)
         if lowering_platforms is None:
-            platforms = (compilation.platform_of(placement.devices[0]),)
+            platforms = (platform_of(placement.devices[0]),)
         else:
             platforms = check_platforms(lowering_platforms, "lowering_platforms")
         return Lowered(self, self._lower_for(platforms, placement), placement)
 
-    def _lower_for(self, platforms: tuple[str, ...], placement: Placement) -> compilation.Lowered:
-        return compilation.lower(
+    def _lower_for(
+        self, platforms: tuple[str, ...], placement: Placement
+    ) -> program_lowering.Lowered:
+        return program_lowering.lower(
             self._compiled_program.closed,
             name=self.fun_name,
             platforms=platforms,
@@ -253,7 +260,9 @@ class Lowered(Stage):
         """Shapes, dtypes, weak types and known shardings of the results, in their structure."""
         return self._traced.out_info
 
-    def __init__(self, traced: Traced, lowered: compilation.Lowered, placement: Placement) -> None:
+    def __init__(
+        self, traced: Traced, lowered: program_lowering.Lowered, placement: Placement
+    ) -> None:
         self._placement = placement
         self._traced = traced
         self._program = traced._program
@@ -324,7 +333,7 @@ class Lowered(Stage):
                 f"shardings and of out_shardings. Got devices {list(device_assignment)}, and the "
                 f"program is placed on {list(placement.devices)}."
             )
-        platform = compilation.platform_of(placement.devices[0])
+        platform = platform_of(placement.devices[0])
         if platform not in lowered.platforms:
             raise ValueError(
                 f"the program was lowered for {', '.join(lowered.platforms)} and cannot be "
@@ -332,7 +341,7 @@ class Lowered(Stage):
             )
         if len(lowered.platforms) > 1:
             lowered = self._traced._lower_for((platform,), placement)
-        compiled = compilation.compile_lowered(lowered, placement, compiler_options=options)
+        compiled = compiled_programs.compile_lowered(lowered, placement, compiler_options=options)
         return Compiled(self._traced, compiled)
 
 
@@ -342,10 +351,12 @@ class Compiled(Stage):
     # The function object of jaxlib in the place of the method: a call never enters Python.
     __slots__ = ("__call__", "_compiled")
 
-    def __init__(self, traced: Traced, compiled: compilation.Compiled) -> None:
+    def __init__(self, traced: Traced, compiled: compiled_programs.Compiled) -> None:
         self._set(traced._program, traced._in_tree, compiled)
 
-    def _set(self, program: TracedProgram, in_tree: Any, compiled: compilation.Compiled) -> None:
+    def _set(
+        self, program: TracedProgram, in_tree: Any, compiled: compiled_programs.Compiled
+    ) -> None:
         self._program = program
         self._in_tree = in_tree
         self._compiled = compiled
@@ -353,7 +364,7 @@ class Compiled(Stage):
 
     @classmethod
     def of_executable(
-        cls, program: TracedProgram, in_tree: Any, compiled: compilation.Compiled
+        cls, program: TracedProgram, in_tree: Any, compiled: compiled_programs.Compiled
     ) -> Compiled:
         """A function that was loaded; ``program`` has its types and none of its equations."""
         self = object.__new__(cls)
@@ -446,9 +457,7 @@ def trace(fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dic
     in_tree = pytrees.tree_structure((args, kwargs))
     operands = [*program.hoisted, *leaves]
     if program.has_high:
-        from olympus_ir.expansions.high_types import lowered  # loaded where there are high types
-
-        operands = lowered(operands)
+        operands = high_types.lowered(operands)
     traced = Traced(program, options, in_tree, [committed_sharding(each) for each in operands])
     layouts = [getattr(each, "_layout", None) for each in operands]
     if any(isinstance(layout, Layout) for layout in layouts):

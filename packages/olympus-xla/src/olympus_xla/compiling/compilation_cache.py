@@ -23,15 +23,21 @@ import warnings
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olympus_ir.diagnostics import monitoring
+from olympus_ir.loading import deferred
 from olympus_ir.settings import config_cache_flags as flags
 from olympus_ir.settings import config_states
 
 from .. import _jaxlib
 from . import cache_key
 from .lowering import mlir
+
+if TYPE_CHECKING:
+    import tempfile
+else:
+    tempfile = deferred("tempfile", milliseconds=4.0)
 
 __all__ = ["cache_in_use", "is_initialized", "reset_cache", "set_cache_dir"]
 
@@ -102,8 +108,6 @@ class ProgramCache:
             _logger.info("%s is larger than the whole cache may be", path.name)
             return
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        import tempfile  # here: processes that find all their programs write none (3 ms)
-
         descriptor, unfinished = tempfile.mkstemp(suffix=_UNFINISHED, dir=self.directory)
         try:
             with os.fdopen(descriptor, "wb") as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XLA's compile options, for those who compile modules themselves."""
+"""XLA's compile options, as compiled functions use them and for callers that compile modules."""
 
 from __future__ import annotations
 
@@ -8,9 +8,75 @@ from typing import Any
 
 import numpy as np
 
-from ..calls.dispatch import compile_options
+from olympus_ir.settings import config_flags
 
-__all__ = ["create_compile_options", "get_compile_options"]
+from .._jaxlib import CompileOptions, DeviceAssignment, set_effort
+
+__all__ = ["compile_options", "create_compile_options", "get_compile_options"]
+
+
+def compile_options(
+    device_ids: Sequence[int] | None,
+    *,
+    partitions: int = 1,
+    replicas: int | None = None,
+    options: dict[str, Any] | None = None,
+) -> Any:
+    """XLA's compile options for a computation on the given devices.
+
+    Args:
+      device_ids: the devices' numbers; None leaves them open.
+      partitions: over how many devices the computation is divided.
+      replicas: how many times it runs on different data; as often as there are devices for.
+      options: XLA's options by name.
+
+    Raises:
+      TypeError: where a compiler option has a value that XLA does not take.
+    """
+    result = CompileOptions()
+    build = result.executable_build_options
+    if replicas is None:
+        replicas = 1 if device_ids is None else len(device_ids) // partitions
+    result.num_replicas = build.num_replicas = replicas
+    result.num_partitions = build.num_partitions = partitions
+    build.use_spmd_partitioning = partitions > 1
+    build.use_shardy_partitioner = True
+    if device_ids is not None:
+        result.device_assignment = DeviceAssignment.create(
+            np.asarray(device_ids, np.int32).reshape(replicas, partitions)
+        )
+    _set_efforts(build)
+    if options:
+        overrides = [(name, _option_value(name, value)) for name, value in options.items()]
+        result.env_option_overrides = overrides
+    return result
+
+
+# XLA's numbers for levels of effort.
+_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
+
+
+def _set_efforts(build: Any) -> None:
+    """Says how hard the compiler shall work, as the flags do."""
+    build.optimization_level = _LEVELS[config_flags.optimization_level.value]
+    build.memory_fitting_level = _LEVELS[config_flags.memory_fitting_level.value]
+    for flag in (config_flags.exec_time_optimization_effort, config_flags.memory_fitting_effort):
+        set_effort(build, flag.name.removeprefix("olympus_"), flag.value)
+    if not config_flags.compiler_enable_remat_pass.value:
+        build.debug_options.xla_disable_hlo_passes = "rematerialization"
+    if config_flags.disable_most_optimizations.value:
+        build.debug_options.xla_backend_optimization_level = 0
+        build.debug_options.xla_llvm_disable_expensive_passes = True
+
+
+def _option_value(name: str, value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, bool | int | float | str):
+        raise TypeError(
+            f"compiler option {name!r} must be a bool, an int, a float or a str, got {value!r}"
+        )
+    return value
 
 
 def get_compile_options(

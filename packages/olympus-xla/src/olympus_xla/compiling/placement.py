@@ -515,3 +515,12 @@ def _concrete_sharding(given: Any, what: str) -> Any:
         f"{what}_shardings takes shardings, partition specs and None, got {given!r} of type "
         f"{type(given).__name__}"
     )
+
+
+_PLATFORM_OF_BACKEND = {"cpu": "cpu", "cuda": "cuda", "gpu": "cuda", "rocm": "rocm", "tpu": "tpu"}
+
+
+def platform_of(device: Any) -> str:
+    """Returns the platform of a device, by the name that lowering rules use."""
+    platform: str = device.platform
+    return _PLATFORM_OF_BACKEND.get(platform, platform)

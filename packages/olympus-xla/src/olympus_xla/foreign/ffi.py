@@ -24,11 +24,10 @@ from .ffi_attributes import hashable_attribute
 from .ffi_primitive import ffi_call_p
 
 __all__ = [
-    "build_ffi_lowering_function",
     "ffi_call",
     "ffi_call_p",
-    "ffi_lowering",
     "include_dir",
+    "minor_to_major_layouts",
     "pycapsule",
     "register_ffi_target",
     "register_ffi_target_as_batch_partitionable",
@@ -218,7 +217,7 @@ def ffi_call(
         output_layouts = (None,) * len(result_avals)
     elif not several:
         output_layouts = (output_layouts,)
-    result_layouts = _layouts(output_layouts, result_avals, "output")
+    result_layouts = minor_to_major_layouts(output_layouts, result_avals, "output")
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs and custom_call_api_version < 4:
@@ -233,7 +232,7 @@ def ffi_call(
             vmap_method=vmap_method,
             target_name=target_name,
             has_side_effect=bool(has_side_effect),
-            input_layouts=_layouts(
+            input_layouts=minor_to_major_layouts(
                 (None,) * len(args) if input_layouts is None else input_layouts, in_avals, "input"
             ),
             output_layouts=result_layouts,
@@ -272,8 +271,19 @@ def _physical_ndim(aval: Any) -> int:
     return aval.ndim + (len(aval.dtype.physical_element_aval().shape) if extended else 0)
 
 
-def _layouts(given: Sequence[Any], avals: Sequence[Any], what: str) -> tuple[tuple[int, ...], ...]:
-    """Layouts from minor to major, as XLA writes them."""
+def minor_to_major_layouts(
+    given: Sequence[Any], avals: Sequence[Any], what: str
+) -> tuple[tuple[int, ...], ...]:
+    """Returns the layouts of operands or results from minor to major, as XLA writes them.
+
+    Args:
+      given: for each a `Layout`, the dimensions from major to minor, or None for row-major order.
+      avals: their types.
+      what: ``"input"`` or ``"output"``, for errors.
+
+    Raises:
+      ValueError: a layout does not have each dimension once, or the numbers differ.
+    """
     if len(given) != len(avals):
         values = "arguments" if what == "input" else "results"
         raise ValueError(
@@ -320,103 +330,3 @@ def check_aliases(
             )
         aliases.append((source, target))
     return tuple(aliases)
-
-
-# ---- lowering rules of other primitives ----
-
-
-def ffi_lowering(
-    call_target_name: str,
-    *,
-    operand_layouts: Sequence[Any] | None = None,
-    result_layouts: Sequence[Any] | None = None,
-    backend_config: Mapping[str, Any] | str | None = None,
-    skip_ffi_layout_processing: bool = False,
-    **lowering_args: Any,
-) -> Callable[..., Any]:
-    """A lowering rule for a primitive that is one foreign function.
-
-    The parameters of the primitive become attributes of the call.
-
-    Args:
-      call_target_name: the name under which the function is registered.
-      operand_layouts: for each operand a `Layout`, or its dimensions from minor to major, as XLA
-        writes them and unlike `ffi_call`, or None for row-major order.
-      result_layouts: likewise for the results.
-      backend_config: attributes that are the same for all calls, as MLIR attributes.
-      skip_ffi_layout_processing: whether layouts are passed on as they are; where there are none,
-        nothing is said of them.
-      **lowering_args: further arguments of the custom call: ``has_side_effect``,
-        ``operand_output_aliases``, ``api_version``, ``attributes``.
-
-    Returns:
-      A rule ``(context, *operands, **params)`` that returns the results' values.
-
-    Example:
-      >>> rule = ffi_lowering("my_function")
-    """
-    build = build_ffi_lowering_function(
-        call_target_name,
-        operand_layouts=operand_layouts,
-        result_layouts=result_layouts,
-        backend_config=backend_config,
-        skip_ffi_layout_processing=skip_ffi_layout_processing,
-        **lowering_args,
-    )
-
-    def rule(context: Any, *operands: Any, **params: Any) -> Any:
-        results = list(build(context, *operands, **params).results)
-        equation = getattr(context, "equation", None)
-        return results if equation is None or equation.primitive.multiple_results else results[0]
-
-    return rule
-
-
-def build_ffi_lowering_function(
-    call_target_name: str,
-    *,
-    operand_layouts: Sequence[Any] | None = None,
-    result_layouts: Sequence[Any] | None = None,
-    backend_config: Mapping[str, Any] | str | None = None,
-    skip_ffi_layout_processing: bool = False,
-    **lowering_args: Any,
-) -> Callable[..., Any]:
-    """As `ffi_lowering`; the function returns the MLIR operation and not its results."""
-
-    def build(context: Any, *operands: Any, **params: Any) -> Any:
-        # These load MLIR, which registering does not need.
-        from ..compiling.lowering.adapters.rule_context import lowering_context
-        from ..compiling.lowering.rules.ffi import mlir_attribute
-
-        context = lowering_context(context)
-        avals_in, avals_out = context.avals_in, context.avals_out
-        config: Any = backend_config
-        if config is None or isinstance(config, Mapping):
-            config = {
-                **(config or {}),
-                **{name: mlir_attribute(value) for name, value in params.items()},
-            }
-
-        def processed(given: Sequence[Any] | None, avals: Sequence[Any], what: str) -> Any:
-            if skip_ffi_layout_processing:
-                return given
-            if given is None:
-                return _layouts((None,) * len(avals), avals, what)
-            # Here plain sequences are as XLA writes them, and `_layouts` takes them as users do.
-            major_to_minor = [
-                each if each is None or isinstance(each, Layout) else tuple(each)[::-1]
-                for each in given
-            ]
-            return _layouts(major_to_minor, avals, what)
-
-        return context.custom_call_operation(
-            call_target_name,
-            context.result_types,
-            operands,
-            backend_config=config,
-            operand_layouts=processed(operand_layouts, avals_in, "input"),
-            result_layouts=processed(result_layouts, avals_out, "output"),
-            **lowering_args,
-        )
-
-    return build

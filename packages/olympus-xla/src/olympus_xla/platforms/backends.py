@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from olympus_ir.loading import deferred
 from olympus_ir.settings import config_states
 from olympus_ir.settings.config_flags import (
     cpu_collectives_implementation,
@@ -30,7 +31,11 @@ from .. import _jaxlib
 from .._jaxlib import Client, Device, SingleDeviceSharding
 
 if TYPE_CHECKING:
+    import logging
+
     from ..processes.distributed import DistributedRuntime
+else:
+    logging = deferred("logging", milliseconds=7.0)
 
 __all__ = [
     "Platform",
@@ -64,8 +69,6 @@ __all__ = [
 
 
 def _logger() -> Any:
-    import logging  # here: it takes a millisecond, which a process that does not log can save
-
     return logging.getLogger("olympus.backends")
 
 

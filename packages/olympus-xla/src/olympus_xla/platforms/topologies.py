@@ -14,10 +14,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from olympus_sharding.meshes.arrangements import create_device_mesh
 from olympus_sharding.meshes.mesh import Mesh
 
 from .._jaxlib import described_devices, devices_of_description
 from . import backends
+from .plugins import cuda, tpu
 
 __all__ = [
     "CompileOnlyExecutable",
@@ -92,15 +94,11 @@ def get_topology_desc(
         found: Any = topology.devices() if callable(topology.devices) else topology.devices
         return TopologyDescription(found)
     if platform in ("gpu", "cuda"):
-        from .plugins import cuda as plugin
-
-        plugin.load_plugin()
+        cuda.load_plugin()
         platform = "cuda"
     elif platform == "tpu":
-        from .plugins import tpu as plugin
-
         os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # there is no TPU to be asked about
-        plugin.load_plugin()
+        tpu.load_plugin()
     else:
         raise NotImplementedError(
             f"get_topology_desc needs a plugin that describes machines: tpu or cuda, not {platform}"
@@ -127,8 +125,6 @@ def make_mesh(
     Raises:
       ValueError: where the extents do not multiply to the number of devices.
     """
-    from olympus_sharding.meshes.arrangements import create_device_mesh
-
     devices = create_device_mesh(
         list(mesh_shape), topo.devices, contiguous_submeshes=contiguous_submeshes
     )

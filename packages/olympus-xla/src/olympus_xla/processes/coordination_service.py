@@ -22,6 +22,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from .. import _jaxlib
 from .rendezvous import receive_all, split_address
 
 __all__ = ["CoordinationServiceProcess"]
@@ -106,10 +107,8 @@ def _serve(options: dict[str, Any]) -> None:
     services: list[Any] = []
 
     def start() -> None:
-        from .._jaxlib import distributed_runtime_service  # the waiting before needs no jaxlib
-
         services.append(
-            distributed_runtime_service(
+            _jaxlib.distributed_runtime_service(
                 options["bind_address"],
                 options["num_processes"],
                 heartbeat_timeout=_seconds(options["heartbeat_timeout"]),

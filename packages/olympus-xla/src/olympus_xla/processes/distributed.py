@@ -16,8 +16,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from olympus_ir.loading import deferred
 from olympus_ir.settings.config_flags import cuda_visible_devices, rocm_visible_devices
 from olympus_sharding.meshes.mesh import set_process_conversions
 
@@ -32,6 +33,11 @@ from . import clusters
 from .coordination_service import CoordinationServiceProcess
 from .process_monitor import ProcessFailureError, ProcessMonitor
 from .rendezvous import join, split_address
+
+if TYPE_CHECKING:
+    from . import mesh_arrays
+else:
+    mesh_arrays = deferred(".mesh_arrays", milliseconds=17.0)
 
 __all__ = ["DistributedRuntime", "ProcessFailureError", "initialize", "is_initialized", "shutdown"]
 
@@ -187,17 +193,13 @@ def initialize(
 
 
 def _join(array: Any, sharding: Any) -> Any:
-    from .multihost import host_local_array_to_global_array_impl  # loads the rules of primitives
-
-    return host_local_array_to_global_array_impl(
+    return mesh_arrays.host_local_array_to_global_array_impl(
         array, global_mesh=sharding.mesh, pspec=sharding.spec
     )
 
 
 def _part(array: Any, sharding: Any) -> Any:
-    from .multihost import global_array_to_host_local_array_impl  # loads the rules of primitives
-
-    return global_array_to_host_local_array_impl(
+    return mesh_arrays.global_array_to_host_local_array_impl(
         array, global_mesh=sharding.mesh, pspec=sharding.spec
     )
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -57,8 +58,6 @@ def collect_profile(
     """
     client = _client()
     if log_dir is None:
-        import tempfile  # where no folder is given
-
         log_dir = tempfile.mkdtemp(prefix="olympus_profile_")
     options = {"host_tracer_level": 2, "device_tracer_level": 1, "python_tracer_level": 1}
     options.update(xprof_options or {})

@@ -11,7 +11,7 @@ import io
 import re
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -22,6 +22,7 @@ from jaxlib.mlir._mlir_libs._mlir.ir import _Context as _RawContext  # type: ign
 
 from olympus_ir.diagnostics import source_info
 from olympus_ir.diagnostics.errors import InconclusiveDimensionOperation
+from olympus_ir.loading import deferred
 from olympus_ir.settings.config_flags import (
     hlo_source_file_canonicalization_regex,
     include_full_tracebacks_in_locations,
@@ -31,6 +32,11 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.avals import AbstractToken, ShapedArray
 
 from ..._jaxlib import serialize_portable_artifact
+
+if TYPE_CHECKING:
+    from jaxlib.mlir import passmanager
+else:
+    passmanager = deferred("jaxlib.mlir.passmanager", milliseconds=10.0)
 
 stablehlo = _stablehlo
 sdy = _sdy
@@ -485,11 +491,9 @@ def bytecode_without_locations(module: Any) -> bytes:
 
 
 def _strip_locations() -> Any:
-    from jaxlib.mlir.passmanager import PassManager  # wanted with a compilation cache only
-
     return _cached(
         "strip locations",
-        lambda: PassManager.parse("builtin.module(strip-debuginfo)", context=context()),
+        lambda: passmanager.PassManager.parse("builtin.module(strip-debuginfo)", context=context()),
     )
 
 

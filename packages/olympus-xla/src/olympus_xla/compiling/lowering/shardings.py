@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -75,6 +76,4 @@ def dimensions_text(spec: PartitionSpec, ndim: int, open_dimensions: bool = Fals
 
 
 def _quoted(name: Any) -> str:
-    import json  # here: a program without a mesh has no use for it
-
     return json.dumps(str(name))

@@ -13,8 +13,9 @@ import functools
 import importlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from olympus_ir.loading import deferred
 from olympus_ir.settings.config_flags import (
     cuda_visible_devices,
     mock_gpu_topology,
@@ -23,6 +24,13 @@ from olympus_ir.settings.config_flags import (
 
 from ... import _jaxlib
 from .. import backends
+
+if TYPE_CHECKING:
+    import importlib.util as importlib_util
+    import logging
+else:
+    importlib_util = deferred("importlib.util", milliseconds=0.5)
+    logging = deferred("logging", milliseconds=7.0)
 
 # Newest first. The wheels of one version hold the library and its Python extension modules.
 VERSIONS = ("cuda13", "cuda12")
@@ -47,9 +55,7 @@ _LIBRARIES = (
 
 def _folders(package: str) -> list[Path]:
     """The folders of a (namespace) package, found without importing it."""
-    import importlib.util  # here: only a search for devices wants it
-
-    spec = importlib.util.find_spec(package)
+    spec = importlib_util.find_spec(package)
     if spec is None or spec.submodule_search_locations is None:
         return []
     return [Path(folder) for folder in spec.submodule_search_locations]
@@ -85,8 +91,6 @@ def _load_nvidia_libraries() -> None:
                 try:
                     ctypes.cdll.LoadLibrary(str(candidates[-1]))
                 except OSError as error:
-                    import logging
-
                     logger = logging.getLogger("olympus.plugins")
                     logger.info("cannot load %s: %s", candidates[-1], error)
                 break

@@ -3,12 +3,20 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from olympus_ir.loading import deferred
 
 from ... import _jaxlib
 from .. import backends
+
+if TYPE_CHECKING:
+    import importlib.util as importlib_util
+else:
+    importlib_util = deferred("importlib.util", milliseconds=0.5)
 
 
 def plugin_library() -> str | None:
@@ -16,9 +24,7 @@ def plugin_library() -> str | None:
     path = os.environ.get("TPU_LIBRARY_PATH")
     if path:
         return path
-    import importlib.util  # here: only a search for devices wants it
-
-    if importlib.util.find_spec("libtpu") is None:
+    if importlib_util.find_spec("libtpu") is None:
         return None
     return importlib.import_module("libtpu").get_library_path()
 

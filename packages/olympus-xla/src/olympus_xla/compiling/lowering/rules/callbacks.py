@@ -25,6 +25,7 @@ from olympus_ir.types.effects import (
 )
 from olympus_ir.types.placement import PartitionSpec
 
+from ....arrays.transfer import put_leaf
 from ....foreign.callback_errors import calling_back
 from .. import mlir
 from ..context import LoweringContext, ModuleLowering
@@ -58,10 +59,6 @@ def _wrapper(run: Callable[..., Sequence[Any]], params: dict[str, Any]) -> Calla
 
 
 def _array_maker() -> Callable[[Any], Any]:
-    from ....arrays.transfer import (
-        put_leaf,  # the transfer functions are made of lowered programs' parts
-    )
-
     return lambda view: put_leaf(np.array(view))
 
 

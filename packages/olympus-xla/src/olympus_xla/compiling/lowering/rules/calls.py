@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, close_olympuspr
 from olympus_ir.types import effects
 
 from .. import mlir
@@ -91,8 +92,6 @@ def _checkpoint(
     differentiated: bool,
     policy: Any,
 ) -> list[Any]:
-    from olympus_ir.programs.olympuspr import ClosedOlympuspr, close_olympuspr
-
     closed = jaxpr if isinstance(jaxpr, ClosedOlympuspr) else close_olympuspr(jaxpr)
     wanted = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
     if differentiated and wanted and operands:

@@ -18,6 +18,7 @@ from olympus_sharding import NamedSharding
 from ...._jaxlib import GSPMDSharding, HloSharding, OpSharding, register_custom_call_partitioner
 from ....arrays.spec_search import spec_of_hlo
 from ....foreign.custom_partitioning import custom_partitioning_p
+from ....foreign.sharding_rules import parse_sharding_rule
 from .. import isolation, mlir
 from ..context import LoweringContext, ModuleLowering
 from ..tables import lowering_rules
@@ -98,10 +99,6 @@ def _rule_text(context: LoweringContext, rule: Any, operands: Sequence[Any], mes
         kinds = [operand.type for operand in operands]
         rule = rule(mesh, kinds, context.result_types)
         if isinstance(rule, str):
-            from ....foreign.sharding_rules import (
-                parse_sharding_rule,  # of rules that are functions alone
-            )
-
             rule = parse_sharding_rule(rule)
     return rule.attribute_text(
         [mlir.physical_aval(aval).shape for aval in context.avals_in],

@@ -1,98 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays whose elements lie in memory in another order than the default one.
-
-Such an array is the result of a program that is asked for it. Programs that expect another order
-are given a copy in that one.
-"""
+"""Layouts of the operands of executables: comparing them, and copying what lies differently."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir.programs.olympuspr import ClosedOlympuspr
-from olympus_ir.programs.staging import StagingTrace
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.extended_arrays import plain_array
 
-from .._jaxlib import ArrayImpl, JaxRuntimeError, SingleDeviceSharding
-from ..compiling.placement import Placement
-from .layouts import Format, Layout, layouts_in_use
-from .transfer import put_leaf
+from .._jaxlib import ArrayImpl, JaxRuntimeError
+from ..arrays.compiled_copies import compiled_copies
+from ..arrays.layouts import Layout, layout_of, same_layout
 
 __all__ = [
-    "as_executable_wants",
+    "as_executable_expects",
     "check_layouts",
     "check_layouts_compiled_for",
-    "lies_as_wanted",
-    "put_with_layout",
-    "relaid",
+    "operands_lie_as_expected",
 ]
 
 
-def put_with_layout(value: Any, place: Format, *, donate: bool = False) -> Any:
-    """An array on the devices of a format, with its layout."""
-    array = put_leaf(value, place.sharding, donate=donate)
-    plain = plain_array(array)
-    layout: Any = place.layout
-    layout.check_compatible_aval(plain.aval.shape)
-    return relaid(plain, layout)
-
-
-def layout_of(array: ArrayImpl) -> Layout:
-    """How the elements of an array lie in memory."""
-    return Layout.from_pjrt_layout(array._pjrt_layout)
-
-
-def _same(one: Layout, other: Layout) -> bool:
-    # None and () both stand for no tiles.
-    return one.major_to_minor == other.major_to_minor and (one.tiling or ()) == (other.tiling or ())
-
-
-def relaid(array: ArrayImpl, layout: Layout) -> ArrayImpl:
-    """The array with another layout, on the same devices."""
-    own = layout_of(array)
-    if _same(own, layout):
-        return array
-    layouts_in_use.in_use = True
-    compiled = _copying(array.aval, array._sharding, array._committed, own, layout)
-    (result,) = compiled.executable.loaded.execute_sharded([array]).consume_with_handlers(
-        compiled.executable.handlers
-    )
-    return result
-
-
-@functools.lru_cache(maxsize=256)
-def _copying(
-    aval: ShapedArray, sharding: Any, committed: bool, source: Layout, target: Layout
-) -> Any:
-    """The executable of the identity, from one layout to another."""
-    from ..compiling.compilation import (  # compiles when first needed
-        compile_lowered,
-        lower,
-        platform_of,
-    )
-
-    trace = StagingTrace()
-    value = trace.new_input(aval.strip_layout())
-    closed = ClosedOlympuspr(*trace.to_olympuspr([value]))
-    trace.finish()
-    devices = tuple(sharding._internal_device_list)
-    if type(sharding) is SingleDeviceSharding:
-        placement = Placement(devices, None, (), (), committed, (source,), (target,))
-    else:
-        mesh = sharding.mesh
-        placement = Placement(
-            devices, mesh, (sharding,), (sharding,), committed, (source,), (target,)
-        )
-    lowered = lower(
-        closed, name="relayout", platforms=(platform_of(devices[0]),), placement=placement
-    )
-    return compile_lowered(lowered, placement)
-
-
-def as_executable_wants(loaded: Any, arrays: Sequence[ArrayImpl], skipped: int) -> list[ArrayImpl]:
+def as_executable_expects(
+    loaded: Any, arrays: Sequence[ArrayImpl], skipped: int
+) -> list[ArrayImpl]:
     """The operands of an executable in the layouts that it was compiled for.
 
     Args:
@@ -102,7 +33,9 @@ def as_executable_wants(loaded: Any, arrays: Sequence[ArrayImpl], skipped: int) 
     """
     wanted = _parameter_layouts(loaded, skipped, len(arrays))
     return [
-        array if _lies(array, layout) else relaid(array, _as_layout(array, layout))
+        array
+        if _lies_as(array, layout)
+        else compiled_copies.with_layout(array, _as_layout(array, layout))
         for array, layout in zip(arrays, wanted, strict=True)
     ]
 
@@ -126,19 +59,19 @@ def _default(aval: ShapedArray) -> Layout:
     return Layout(range(aval.ndim))
 
 
-def _lies(array: ArrayImpl, layout: Any) -> bool:
+def _lies_as(array: ArrayImpl, layout: Any) -> bool:
     """Whether an array has a layout; None stands for the default one."""
     if layout is None:
-        return _same(layout_of(array), _default(array.aval))
+        return same_layout(layout_of(array), _default(array.aval))
     return array._pjrt_layout == layout
 
 
-def lies_as_wanted(compiled: Any, operands: Sequence[Any]) -> bool:
+def operands_lie_as_expected(compiled: Any, operands: Sequence[Any]) -> bool:
     """Whether an executable takes operands as they lie in memory."""
     for operand, layout in zip(operands, _wanted(compiled, len(operands)), strict=True):
         operand = plain_array(operand)
         if type(operand) is ArrayImpl:
-            if operand.is_deleted() or not _lies(operand, layout):
+            if operand.is_deleted() or not _lies_as(operand, layout):
                 return False
         elif layout is not None:
             order = Layout.from_pjrt_layout(layout).major_to_minor
@@ -153,7 +86,7 @@ def check_layouts(compiled: Any, leaves: Sequence[Any]) -> None:
         if wanted is None or type(leaf) is not ArrayImpl or not leaf._committed:
             continue
         own = layout_of(leaf)
-        if wanted is not Layout.AUTO and _same(own, wanted):
+        if wanted is not Layout.AUTO and same_layout(own, wanted):
             continue
         hint = (
             " The layout given to `olympus.jit` is `Layout.AUTO` but the corresponding argument "
@@ -182,7 +115,7 @@ def check_layouts_compiled_for(compiled: Any, leaves: Sequence[Any], names: Sequ
         f"  Passed layout: {layout_of(leaf)}\n"
         f"  Required layout: {_as_layout(leaf, layout)}"
         for (leaf, name), layout in zip(kept, _wanted(compiled, len(kept)), strict=True)
-        if type(leaf) is ArrayImpl and leaf._committed and not _lies(leaf, layout)
+        if type(leaf) is ArrayImpl and leaf._committed and not _lies_as(leaf, layout)
     ]
     if mismatches:
         raise ValueError(

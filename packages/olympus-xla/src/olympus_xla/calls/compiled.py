@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compilation of lowered programs into executables that can be called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from olympus_ir.loading import deferred
+from olympus_ir.settings.config_flags import dump_ir_to
+from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.layouts import placed
+from olympus_ir.types.memory_spaces import MEMORY_KINDS, MemorySpace, on_host
+
+from .._jaxlib import GSPMDSharding, JaxRuntimeError, NamedSharding, is_description
+from ..arrays.layouts import layouts_in_use
+from ..arrays.spec_search import hlo_from_proto, spec_of_hlo
+from ..arrays.transfer import put_leaf
+from ..compiling.compiler import compile_module
+from ..compiling.lowering import mlir
+from ..compiling.placement import Placement
+from ..compiling.program_lowering import Lowered
+from ..foreign.callback_errors import find_cause
+from ..platforms import backends
+from .executables import Executable
+from .operand_layouts import operands_lie_as_expected
+
+if TYPE_CHECKING:
+    from ..compiling import dumps, symbolic_shapes
+else:
+    dumps = deferred("..compiling.dumps", milliseconds=0.6)
+    symbolic_shapes = deferred("..compiling.symbolic_shapes", milliseconds=45.0)
+
+__all__ = ["Compiled", "compile_lowered"]
+
+
+class Compiled:
+    """An executable and how to call it with operands of the types it was compiled for."""
+
+    __slots__ = ("constants", "executable", "lowered", "placement")
+
+    def __init__(
+        self, lowered: Lowered, executable: Executable, placement: Placement, constants: list[Any]
+    ) -> None:
+        self.lowered = lowered
+        self.executable = executable
+        self.placement = placement
+        self.constants = constants
+
+    def fastpath(self, out_tree: Any, leaves: Sequence[Any]) -> Any:
+        """What C++ needs for calls like the last one; None where they have to come here."""
+        if layouts_in_use.in_use:
+            # C++ passes operands on in whatever layout they have.
+            kept = zip(leaves, self.lowered.kept, strict=True)
+            if not operands_lie_as_expected(self, [leaf for leaf, keep in kept if keep]):
+                return None
+        return self.executable.fastpath(out_tree, self.lowered.kept, self.constants)
+
+    def call(self, leaves: Sequence[Any]) -> list[Any]:
+        """Runs the computation on flat operands (all, kept or not)."""
+        kept = self.lowered.kept
+        operands = [leaf for leaf, keep in zip(leaves, kept, strict=True) if keep]
+        return self.executable.call([*self.constants, *operands])
+
+
+def compile_lowered(
+    lowered: Lowered, placement: Placement, *, compiler_options: dict[str, Any] | None = None
+) -> Compiled:
+    """Compiles a module for the devices of a placement.
+
+    Args:
+      lowered: the module.
+      placement: where it runs.
+      compiler_options: XLA's options by name.
+    """
+    if dump_ir_to.value:
+        dumps.dump_program(lowered)
+    spans_processes = _spans_processes(placement.devices)
+    if spans_processes and backends.distributed_runtime is not None:
+        backends.distributed_runtime.check_same_program(lowered.name, str(lowered.module))
+    module = lowered.module
+    if lowered.needs_refinement:
+        module = symbolic_shapes.refined(lowered)
+    try:
+        loaded = compile_module(
+            module,
+            placement.devices,
+            name=f"jit({lowered.name})",
+            partitions=len(placement.devices),
+            compiler_options=compiler_options,
+            host_callbacks=lowered.host_callbacks,
+        )
+    except JaxRuntimeError as error:
+        cause = find_cause(error)  # of a function that inspects shardings
+        if cause is not None:
+            raise cause from error
+        raise
+    constant_shardings = [placement.constant_sharding(value) for value in lowered.constants]
+    constants = [
+        value if is_description(placement.devices[0]) else put_leaf(value, sharding)
+        for value, sharding in zip(lowered.constants, constant_shardings, strict=True)
+    ]
+    in_avals = [aval for aval, keep in zip(lowered.in_avals, lowered.kept, strict=True) if keep]
+    in_shardings = [
+        _in_memory_of(lowered.in_avals[position], placement.operand_sharding(position))
+        for position, keep in enumerate(lowered.kept)
+        if keep
+    ]
+    out_shardings = _result_shardings(loaded, lowered, placement)
+    wrapped = Executable(
+        loaded,
+        in_avals=[get_aval(value) for value in constants] + in_avals,
+        in_shardings=constant_shardings + in_shardings,
+        out_avals=list(map(_placed_aval, lowered.out_avals, out_shardings)),
+        out_shardings=out_shardings,
+        committed=placement.committed,
+        ordered_effects=lowered.ordered_effects,
+        calls_python=bool(lowered.host_callbacks),
+        keep_alive=lowered.keep_alive,
+        spans_processes=spans_processes,
+    )
+    return Compiled(lowered, wrapped, placement, constants)
+
+
+def _placed_aval(aval: Any, sharding: Any) -> Any:
+    return placed(aval, sharding) if isinstance(aval, ShapedArray) else aval
+
+
+def _in_memory_of(aval: Any, sharding: Any) -> Any:
+    """The sharding of a value, in the memory that its type tells."""
+    if getattr(aval, "memory_space", None) is not MemorySpace.Host:
+        return sharding
+    return sharding.with_memory_kind(MEMORY_KINDS[MemorySpace.Host])
+
+
+def _spans_processes(devices: Sequence[Any]) -> bool:
+    first = devices[0].process_index
+    return any(device.process_index != first for device in devices)
+
+
+def _result_shardings(loaded: Any, lowered: Lowered, placement: Placement) -> list[Any]:
+    """Where the results lie: as asked for, else as the compiler reports."""
+    if placement.mesh is None:
+        replicated = placement.replicated
+        if not on_host(lowered.out_avals):
+            return [replicated] * len(lowered.out_avals)
+        return [_in_memory_of(aval, replicated) for aval in lowered.out_avals]
+    # On one device there is nothing to report.
+    reported = loaded.get_output_shardings() if len(placement.devices) > 1 else None
+    if reported is not None:
+        reported = reported[len(lowered.ordered_effects) :]
+    shardings = []
+    for position, aval in enumerate(lowered.out_avals):
+        asked = placement.out_shardings[position] if placement.out_shardings else None
+        if asked is not None:
+            shardings.append(asked)
+        elif reported is None:
+            shardings.append(_in_memory_of(aval, placement.replicated))
+        else:
+            hlo = hlo_from_proto(reported[position])
+            sharding = _result_sharding(hlo, placement, mlir.physical_aval(aval))
+            typed = _as_typed(sharding, placement, aval)
+            sharding = typed or _in_users_words(sharding, lowered, placement, aval)
+            shardings.append(_in_memory_of(aval, sharding))
+    return shardings
+
+
+def _result_sharding(hlo: Any, placement: Placement, aval: Any) -> Any:
+    """The sharding that an executable gave a result: in terms of the mesh where possible."""
+    spec = spec_of_hlo(hlo, placement.mesh, aval.ndim)
+    if spec is not None:
+        return NamedSharding(placement.mesh, spec)
+    return GSPMDSharding(placement.replicated._internal_device_list, hlo)
+
+
+def _as_typed(sharding: Any, placement: Placement, aval: Any) -> Any:
+    """The sharding that a result's type names, where it means the same; else None."""
+    layout = getattr(aval, "layout", None)
+    if layout is None or layout.mesh.axis_names != placement.mesh.axis_names:
+        return None
+    typed = NamedSharding(placement.mesh, layout.spec)
+    return typed if typed.is_equivalent_to(sharding, aval.ndim) else None
+
+
+def _in_users_words(sharding: Any, lowered: Lowered, placement: Placement, aval: Any) -> Any:
+    """The sharding of an operand that means the same: ``P('x', None)`` rather than ``P('x')``."""
+    for given, operand in zip(placement.in_shardings, lowered.in_avals, strict=True):
+        if (
+            type(given) is NamedSharding
+            and operand.ndim == aval.ndim
+            and given.is_equivalent_to(sharding, aval.ndim)
+        ):
+            return given
+    return sharding

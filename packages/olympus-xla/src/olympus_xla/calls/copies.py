@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies of arrays by compiled programs; `olympus_xla.evaluator` hands them to `arrays`."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from olympus_ir.loading import deferred
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.staging import StagingTrace
+from olympus_ir.types.avals import ShapedArray
+
+from .._jaxlib import ArrayImpl, SingleDeviceSharding
+from ..arrays.layouts import Layout, layout_of, layouts_in_use, same_layout
+from ..compiling.placement import Placement, platform_of
+from .jit import jit
+
+if TYPE_CHECKING:
+    from ..compiling import program_lowering
+    from . import compiled
+else:
+    program_lowering = deferred("..compiling.program_lowering", milliseconds=180.0)
+    compiled = deferred(".compiled", milliseconds=200.0)
+
+
+def _identity(x: Any) -> Any:
+    return x
+
+
+def copy_with_sharding(value: Any, sharding: Any) -> ArrayImpl:
+    """Returns an array with the contents of ``value``, laid out by ``sharding``."""
+    return jit(_identity, out_shardings=sharding)(value)
+
+
+def copy_with_layout(array: ArrayImpl, layout: Layout) -> ArrayImpl:
+    """Returns the array with another layout, on the same devices."""
+    own = layout_of(array)
+    if same_layout(own, layout):
+        return array
+    layouts_in_use.in_use = True
+    executable = _copy_program(array.aval, array._sharding, array._committed, own, layout)
+    (result,) = executable.loaded.execute_sharded([array]).consume_with_handlers(
+        executable.handlers
+    )
+    return result
+
+
+@functools.lru_cache(maxsize=256)
+def _copy_program(
+    aval: ShapedArray, sharding: Any, committed: bool, source: Layout, target: Layout
+) -> Any:
+    """Returns the executable of the identity from one layout to another."""
+    trace = StagingTrace()
+    value = trace.new_input(aval.strip_layout())
+    closed = ClosedOlympuspr(*trace.to_olympuspr([value]))
+    trace.finish()
+    devices = tuple(sharding._internal_device_list)
+    if type(sharding) is SingleDeviceSharding:
+        mesh, shardings = None, ()
+    else:
+        mesh, shardings = sharding.mesh, (sharding,)
+    placement = Placement(devices, mesh, shardings, shardings, committed, (source,), (target,))
+    lowered = program_lowering.lower(
+        closed, name="relayout", platforms=(platform_of(devices[0]),), placement=placement
+    )
+    return compiled.compile_lowered(lowered, placement).executable

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Function objects of jaxlib, whose repeated calls never enter Python.
+
+They flatten and look up the arguments in C++ and run the executable there. They find what a cache
+miss returned before: a `Fastpath`.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from olympus_ir._jaxlib import pytree_registry
+
+from .._jaxlib import PjitFunctionCache, pjit_function
+from ..arrays.transfer import put_leaf
+
+__all__ = ["Fastpath", "clear_call_caches", "make_cpp_function"]
+
+
+# Not a `NamedTuple`, which takes twice as long to make whenever this module is imported.
+class Fastpath(
+    namedtuple(
+        "Fastpath",
+        "xla_executable out_pytree_def in_shardings out_shardings out_avals out_committed "
+        "kept_var_bitvec in_device_local_layouts const_args",
+    )
+):
+    """What the C++ call path needs in order to run an executable by itself.
+
+    Attributes:
+      xla_executable: the loaded executable.
+      out_pytree_def: the structure of the result.
+      in_shardings: one a kept operand.
+      out_shardings: one a result.
+      out_avals: one a result.
+      out_committed: one a result.
+      kept_var_bitvec: for each operand, constants first: is it passed to the executable?
+      in_device_local_layouts: one a kept operand; None for the default.
+      const_args: arrays passed before the operands.
+    """
+
+    __slots__ = ()
+
+
+_CACHE_CAPACITY = 8192
+# Shared by all function objects: entries are found by the Python function and the key, so that
+# jitting one function twice compiles it once.
+_shared_cache = PjitFunctionCache(_CACHE_CAPACITY)
+
+
+def clear_call_caches() -> None:
+    """Forgets what the C++ call paths remember of functions that are shared."""
+    _shared_cache.clear()
+
+
+def _put_argument(argument: Any, sharding: Any, layout: Any) -> Any:
+    """What C++ asks for an operand that it cannot place by itself."""
+    return put_leaf(argument, sharding)
+
+
+def make_cpp_function(
+    name: str,
+    fun: Callable[..., Any],
+    cache_miss: Callable[..., Any],
+    *,
+    static_argnums: Sequence[int] = (),
+    static_argnames: Sequence[str] = (),
+    key: Hashable = "call",
+    shared: bool = True,
+) -> Any:
+    """A function object of jaxlib that runs compiled calls without entering Python.
+
+    Args:
+      name: the function's name.
+      fun: the function called in place of everything else while ``disable_jit`` is set.
+      cache_miss: called with the arguments where no executable is known; returns the result, a
+        `Fastpath` or None (ask again next time), and whether to drop the entry.
+      static_argnums: positions of arguments that are compared by value.
+      static_argnames: names of keyword arguments that are compared by value.
+      key: what, besides ``fun``, identifies the function in the shared cache.
+      shared: whether to share entries with other objects of the same ``fun`` and ``key``.
+    """
+    return pjit_function(
+        name,
+        fun,
+        cache_miss,
+        list(static_argnums),
+        list(static_argnames),
+        key,
+        pytree_registry,
+        _put_argument,
+        _shared_cache if shared else None,
+    )

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loaded executables and how Python calls them.
+
+A call puts the operands in place, runs the executable, and gives the results their types. Calls
+that C++ can make by itself take the path of `cpp_functions` from the second time on.
+"""
+
+from __future__ import annotations
+
+import collections
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.lax.tokens import Token
+from olympus_ir.settings.config_states import no_execution
+from olympus_ir.settings.naming import naming
+from olympus_ir.types.avals import ShapedArray, abstract_token
+from olympus_ir.types.dtypes import float0
+from olympus_ir.types.extended_arrays import array_of_type, plain_array, plain_aval
+
+from .._jaxlib import ArrayImpl, JaxRuntimeError, array_result_handler, collectives_need_bound
+from ..arrays.array import check_not_deleted
+from ..arrays.layouts import layouts_in_use
+from ..arrays.transfer import put_leaf
+from ..foreign.callback_errors import raise_callback_error
+from ..platforms import backends
+from . import effect_tokens
+from .cpp_functions import Fastpath
+from .operand_layouts import as_executable_expects
+
+__all__ = ["Executable"]
+
+# Some tens of multi-device CPU programs in flight end the process on jaxlib 0.10; a few are enough
+# to keep the devices busy.
+_MOST_IN_FLIGHT = 4
+_in_flight: collections.deque[Any] = collections.deque()
+_launch_lock = threading.Lock()
+
+
+def _has_collectives(loaded: Any) -> bool:
+    """Whether the devices of an executable wait for one another on the CPU."""
+    if loaded.local_devices()[0].platform != "cpu":
+        return False
+    text = "".join(module.to_string() for module in loaded.hlo_modules())
+    return any(name in text for name in _COLLECTIVES)
+
+
+_COLLECTIVES = (
+    "all-reduce",
+    "all-gather",
+    "all-to-all",
+    "collective-permute",
+    "reduce-scatter",
+    "collective-broadcast",
+)
+
+
+# Arrays of dtype float0, the tangents of integers, have no contents. A program has arrays of bools
+# in their place. A token crosses the boundary of a computation as an empty array.
+
+
+def _is_trivial(aval: Any) -> bool:
+    return aval is abstract_token or aval.dtype == float0
+
+
+def _carrier(aval: Any) -> Any:
+    """The type of the array that comes out of an executable for a result of a type."""
+    if aval is abstract_token:
+        return effect_tokens.carrier
+    if _is_trivial(aval):
+        return ShapedArray(aval.shape, np.dtype(np.bool_))
+    return plain_aval(aval)
+
+
+def _put_operand(operand: Any, sharding: Any) -> Any:
+    if type(operand) is Token:
+        operand = operand._buf
+    operand = plain_array(operand)
+    if type(operand) is not ArrayImpl and getattr(operand, "dtype", None) == float0:
+        operand = np.zeros(operand.shape, np.bool_)
+    return put_leaf(operand, sharding)
+
+
+def _result_of_type(array: Any, aval: Any) -> Any:
+    if aval is abstract_token:
+        return Token(array)
+    return np.zeros(aval.shape, float0) if _is_trivial(aval) else array_of_type(array, aval)
+
+
+class Executable:
+    """A loaded executable with the types and places of its operands and results."""
+
+    __slots__ = (
+        "calls_python",
+        "committed",
+        "extended_results",
+        "handlers",
+        "in_avals",
+        "in_shardings",
+        "keep_alive",
+        "loaded",
+        "needs_bound",
+        "num_devices",
+        "ordered_effects",
+        "out_avals",
+        "out_shardings",
+        "several_devices",
+        "spans_processes",
+    )
+
+    def __init__(
+        self,
+        loaded: Any,
+        *,
+        in_avals: Sequence[Any],
+        in_shardings: Sequence[Any],
+        out_avals: Sequence[Any],
+        out_shardings: Sequence[Any],
+        committed: bool,
+        ordered_effects: Sequence[Any] = (),
+        calls_python: bool = False,
+        keep_alive: Sequence[Any] = (),
+        spans_processes: bool = False,
+    ) -> None:
+        self.loaded = loaded
+        self.spans_processes = spans_processes
+        self.calls_python = calls_python
+        self.in_avals = in_avals
+        self.in_shardings = in_shardings
+        self.out_avals = out_avals
+        self.out_shardings = out_shardings
+        self.committed = committed
+        self.ordered_effects = tuple(ordered_effects)
+        self.keep_alive = keep_alive
+        self.num_devices = len(loaded.local_devices())
+        self.several_devices = self.num_devices > 1
+        self.needs_bound = (
+            self.several_devices and collectives_need_bound and _has_collectives(loaded)
+        )
+        self.extended_results = any(_carrier(aval) is not aval for aval in out_avals)
+        self.handlers = [
+            array_result_handler(_carrier(aval), sharding, committed)
+            for aval, sharding in zip(out_avals, out_shardings, strict=True)
+        ]
+
+    def call(self, operands: Sequence[Any]) -> list[Any]:
+        """Runs the executable on the operands that it takes; puts them in place first."""
+        if no_execution.value:
+            raise RuntimeError(
+                f"{naming.library} tried to execute the function "
+                f"{self.loaded.hlo_modules()[0].name}, but the no_execution config option is set"
+            )
+        if self.spans_processes and backends.distributed_runtime is not None:
+            backends.distributed_runtime.check_no_failure()
+        if not self.num_devices:
+            self.loaded.execute_sharded()  # says that there are no devices to run on
+        arrays = [
+            operand
+            if type(operand) is ArrayImpl and operand._sharding is sharding
+            else _put_operand(operand, sharding)
+            for operand, sharding in zip(operands, self.in_shardings, strict=True)
+        ]
+        if layouts_in_use.in_use:
+            arrays = as_executable_expects(self.loaded, arrays, len(self.ordered_effects))
+        try:
+            if self.ordered_effects:
+                results = self._call_in_order(arrays)
+            elif self.needs_bound:
+                results = self._call_bounded(arrays)
+            elif self.calls_python:
+                results = self.loaded.execute_sharded(arrays, with_tokens=True)
+                effect_tokens.watch(results.consume_token())
+                results = results.consume_with_handlers(self.handlers)
+            else:
+                results = self.loaded.execute_sharded(arrays).consume_with_handlers(self.handlers)
+        except JaxRuntimeError as error:
+            raise_callback_error(error)
+            for operand in operands:
+                if type(operand) is ArrayImpl:
+                    check_not_deleted(operand)
+            raise
+        if self.extended_results:
+            return list(map(_result_of_type, results, self.out_avals))
+        return results
+
+    def _call_in_order(self, arrays: list[Any]) -> list[Any]:
+        """Passes the tokens of ordered effects from the last call to this one and on."""
+        effects, devices = self.ordered_effects, tuple(self.loaded.local_devices())
+        with effect_tokens.lock:
+            tokens = effect_tokens.take(effects, devices)
+            handlers = [*effect_tokens.handlers(effects, devices), *self.handlers]
+            results = self.loaded.execute_sharded([*tokens, *arrays]).consume_with_handlers(
+                handlers
+            )
+            effect_tokens.give(effects, results[: len(effects)])
+        return results[len(effects) :]
+
+    def _call_bounded(self, arrays: list[Any]) -> list[Any]:
+        with _launch_lock:
+            while len(_in_flight) >= _MOST_IN_FLIGHT:
+                _in_flight.popleft().block_until_ready()
+            results = self.loaded.execute_sharded(arrays, with_tokens=True)
+            token = results.consume_token()
+            _in_flight.append(token)
+            if self.calls_python:
+                effect_tokens.watch(token)
+            return results.consume_with_handlers(self.handlers)
+
+    def fastpath(
+        self, out_tree: Any, kept: Sequence[bool], constants: Sequence[Any]
+    ) -> Fastpath | None:
+        """What C++ needs to run this executable by itself; None where Python must be asked."""
+        if (
+            self.ordered_effects
+            or self.extended_results  # C++ would give the plain arrays
+            or any(map(_is_trivial, self.in_avals))  # C++ does not know their dtype
+            or self.calls_python  # their exceptions are raised by `call`
+            or self.needs_bound
+        ):
+            return None
+        count = len(constants)
+        return Fastpath(
+            self.loaded,
+            out_tree,
+            list(self.in_shardings),
+            list(self.out_shardings),
+            list(self.out_avals),
+            [self.committed] * len(self.out_avals),
+            [True] * count + list(kept),
+            [None] * len(self.in_shardings),
+            list(constants),
+        )

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executables of traced programs: one for each place where a program runs, compiled once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from olympus_ir.loading import deferred
+from olympus_ir.programs.calls.options import JitOptions
+from olympus_ir.programs.calls.traced_programs import TracedProgram
+from olympus_ir.programs.tracing import Tracer, escaped_tracer_error
+from olympus_ir.settings import config_states
+
+from ..compiling.placement import Placement, committed_sharding, platform_of, resolve_placement
+from ..platforms.backends import default_sharding
+
+# MLIR and the lowering rules come with the first compilation: a program that only imports OLYMPUS
+# does not wait for them.
+if TYPE_CHECKING:
+    from ..compiling import program_lowering
+    from . import compiled as compiled_programs
+else:
+    program_lowering = deferred("..compiling.program_lowering", milliseconds=180.0)
+    compiled_programs = deferred(".compiled", milliseconds=200.0)
+
+__all__ = ["compiled_for"]
+
+_concrete_mesh = config_states.concrete_mesh
+
+
+def compiled_for(
+    program: TracedProgram, options: JitOptions, leaves: Sequence[Any]
+) -> compiled_programs.Compiled:
+    """Returns the executable of a program for operands that lie where these do.
+
+    Args:
+      program: the program.
+      options: the options of the function.
+      leaves: the flat operands.
+
+    Raises:
+      UnexpectedTracerError: an operand is a tracer.
+    """
+    for leaf in leaves:
+        if isinstance(leaf, Tracer):
+            raise escaped_tracer_error(leaf, "was passed to a jitted function")
+    shardings = [committed_sharding(leaf) for leaf in leaves]
+    # A placement follows from these, the program and its options.
+    key = (_concrete_mesh.value, default_sharding(), *shardings)
+    executables = program.executables
+    compiled = executables.get(key)
+    if compiled is None:
+        placement = resolve_placement(options, program, shardings)
+        compiled = executables.get(placement)
+        if compiled is None:
+            compiled = executables[placement] = _compile(program, options, placement)
+        executables[key] = compiled
+    return compiled
+
+
+def _compile(
+    program: TracedProgram, options: JitOptions, placement: Placement
+) -> compiled_programs.Compiled:
+    lowered = program_lowering.lower(
+        program.closed,
+        name=program.params["name"],
+        platforms=(platform_of(placement.devices[0]),),
+        donated=program.params["donated_invars"],
+        keep_unused=options.keep_unused,
+        placement=placement,
+    )
+    return compiled_programs.compile_lowered(
+        lowered, placement, compiler_options=dict(options.compiler_options)
+    )

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operands and results of a module's main function, and what their attributes say.
+
+One record for each: passes such as `donate` and `annotate_shardings` write into its attributes.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir.types.memory_spaces import MEMORY_KINDS, MemorySpace
+
+from ..arrays.layouts import Layout, layouts_in_use
+from .lowering import mlir
+from .lowering.shardings import sharding_attribute
+
+__all__ = [
+    "Operand",
+    "Result",
+    "annotate_layouts",
+    "annotate_memories",
+    "annotate_paths",
+    "annotate_shardings",
+    "donate",
+    "donate_to_compiler",
+]
+
+
+class Operand:
+    """Operand of the main function.
+
+    Attributes:
+      aval: its type.
+      donated: whether results may take its memory.
+      sharding: its sharding over the mesh of the program; None where it is not known.
+      layout: the layout asked for: a `Layout`, ``Layout.AUTO``, or None for the default.
+      attributes: its MLIR attributes by name.
+    """
+
+    __slots__ = ("attributes", "aval", "donated", "layout", "sharding")
+
+    def __init__(
+        self, aval: Any, *, donated: bool = False, sharding: Any = None, layout: Any = None
+    ) -> None:
+        self.aval = aval
+        self.donated = donated
+        self.sharding = sharding
+        self.layout = layout
+        self.attributes: dict[str, Any] = {}
+
+
+class Result:
+    """Result of the main function.
+
+    Attributes:
+      aval: its type.
+      sharding: the sharding asked for; None to leave it to the compiler.
+      layout: the layout asked for: a `Layout`, ``Layout.AUTO``, or None for the default.
+      attributes: its MLIR attributes by name.
+    """
+
+    __slots__ = ("attributes", "aval", "layout", "sharding")
+
+    def __init__(self, aval: Any, *, sharding: Any = None, layout: Any = None) -> None:
+        self.aval = aval
+        self.sharding = sharding
+        self.layout = layout
+        self.attributes: dict[str, Any] = {}
+
+
+def donate(operands: Sequence[Operand], results: Sequence[Result], num_tokens: int) -> None:
+    """Lets results take the memory of donated operands of their shape and dtype.
+
+    Warns of donated operands that no result fits.
+
+    Args:
+      operands: the operands.
+      results: the results without tokens.
+      num_tokens: the number of tokens that come before the results.
+    """
+    free: dict[Any, list[int]] = {}
+    for position, result in enumerate(results):
+        free.setdefault((result.aval.shape, result.aval.dtype), []).append(position + num_tokens)
+    unusable = []
+    for operand in operands:
+        if not operand.donated:
+            continue
+        targets = free.get((operand.aval.shape, operand.aval.dtype))
+        if targets:
+            operand.attributes["tf.aliasing_output"] = mlir.i32(targets.pop(0))
+        else:
+            operand.attributes["jax.buffer_donor"] = mlir.boolean(True)
+            unusable.append(operand.aval)
+    if unusable:
+        shown = ", ".join(aval.str_short() for aval in unusable)
+        warnings.warn(
+            f"Some donated buffers were not usable: {shown}. No result has their shape and dtype.",
+            stacklevel=2,
+        )
+
+
+def donate_to_compiler(operands: Sequence[Operand]) -> None:
+    """Offers donated operands to the compiler, which chooses results once it has laid them out."""
+    for operand in operands:
+        if operand.donated:
+            operand.attributes["jax.buffer_donor"] = mlir.boolean(True)
+
+
+def annotate_shardings(values: Sequence[Operand | Result]) -> None:
+    """Writes the known shardings of operands or results."""
+    for value in values:
+        if value.sharding is not None:
+            value.attributes["sdy.sharding"] = sharding_attribute(value.sharding, value.aval)
+
+
+def annotate_memories(values: Sequence[Operand | Result]) -> None:
+    """Marks operands or results whose type says that they are in the memory of the host."""
+    for value in values:
+        if getattr(value.aval, "memory_space", None) is MemorySpace.Host:
+            value.attributes["mhlo.memory_kind"] = mlir.string(MEMORY_KINDS[MemorySpace.Host])
+
+
+def annotate_layouts(values: Sequence[Operand | Result]) -> None:
+    """Writes the layouts asked for of operands or results."""
+    for value in values:
+        layout = value.layout
+        if layout is None:
+            continue
+        layouts_in_use.in_use = True
+        text = "auto" if layout is Layout.AUTO else layout._to_xla_layout(value.aval.dtype)
+        value.attributes["mhlo.layout_mode"] = mlir.string(text)
+        # The compiler sees whether memory can be shared when it has chosen the layouts.
+        if value.attributes.pop("tf.aliasing_output", None) is not None:
+            value.attributes["jax.buffer_donor"] = mlir.boolean(True)
+
+
+def annotate_paths(results: Sequence[Result], paths: Sequence[str] | None) -> None:
+    """Writes the paths of the results in the function's result, if there is one for each."""
+    if paths is None or len(paths) != len(results):
+        return
+    for result, path in zip(results, paths, strict=True):
+        result.attributes["jax.result_info"] = mlir.string(path)

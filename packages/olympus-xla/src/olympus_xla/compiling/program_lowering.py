@@ -1,0 +1,428 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a program to a StableHLO module.
+
+`jit`, eager operations, ahead-of-time stages and export lower their programs here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from olympus_ir import lax
+from olympus_ir.diagnostics import phases
+from olympus_ir.diagnostics.debug_info import DebugInfo
+from olympus_ir.lax.tokens import Token
+from olympus_ir.loading import deferred
+from olympus_ir.programs.dead_code import dce_olympuspr
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr
+from olympus_ir.programs.staging import trace_to_olympuspr
+from olympus_ir.settings.config_flags import captured_constants_warn_bytes
+from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.effects import allocation_effect
+from olympus_ir.types.memory_spaces import MemorySpace, space_of_kind
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
+
+from .._jaxlib import ArrayImpl
+from ..arrays.layouts import Layout, constrains_layouts
+from .lowering import mlir
+from .lowering.context import ModuleLowering, constant_handlers
+from .lowering.repetition import outlined
+from .lowering.rules.calls import ordered_effects_of
+from .main_function import (
+    Operand,
+    Result,
+    annotate_layouts,
+    annotate_memories,
+    annotate_paths,
+    annotate_shardings,
+    donate,
+    donate_to_compiler,
+)
+from .placement import Placement
+
+if TYPE_CHECKING:
+    from olympus_ir.references import discharge
+    from olympus_ir.symbolic import solving
+
+    from . import symbolic_shapes
+else:
+    discharge = deferred("olympus_ir.references.discharge", milliseconds=25.0)
+    solving = deferred("olympus_ir.symbolic.solving", milliseconds=35.0)
+    symbolic_shapes = deferred(".symbolic_shapes", milliseconds=45.0)
+
+__all__ = ["Lowered", "has_symbolic_shapes", "lower"]
+
+# Constants up to this many bytes are written into the module; larger ones are passed as operands,
+# which spares the compiler from reading (and folding) them.
+_LARGEST_INLINE_CONSTANT = 1024
+
+
+class Lowered:
+    """A program as a StableHLO module, and how it is called.
+
+    Attributes:
+      module: the MLIR module.
+      name: the name of the computation.
+      kept: for each operand, whether the computation takes it.
+      constants: arrays passed before the operands.
+      in_avals: the types of all operands.
+      out_avals: the types of the results.
+      donated: for each operand, whether its memory is given away.
+      effects: all effects.
+      ordered_effects: those whose tokens are the first operands and results.
+      host_callbacks: Python functions that the computation calls.
+      keep_alive: objects that must live as long as the computation.
+      platforms: the platforms it was lowered for.
+      needs_refinement: whether it has dynamic shapes, to be inferred from those of the operands.
+    """
+
+    __slots__ = (
+        "closed",
+        "constants",
+        "donated",
+        "effects",
+        "host_callbacks",
+        "in_avals",
+        "keep_alive",
+        "kept",
+        "module",
+        "name",
+        "needs_refinement",
+        "ordered_effects",
+        "out_avals",
+        "platforms",
+    )
+
+    def __init__(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            setattr(self, name, value)
+
+
+def lower(
+    closed: ClosedOlympuspr,
+    *,
+    name: str,
+    platforms: Sequence[str],
+    donated: Sequence[bool] | None = None,
+    keep_unused: bool = False,
+    placement: Placement | None = None,
+    inline_constants: bool = False,
+    name_of_operand: Callable[[int], str] = "args[{}]".format,
+) -> Lowered:
+    """Lowers a program to StableHLO.
+
+    Args:
+      closed: the program.
+      name: the name of the computation.
+      platforms: the platforms on which it shall run.
+      donated: for each operand, whether results may take its memory.
+      keep_unused: whether the computation takes operands that nothing uses.
+      placement: the devices, and the shardings and layouts of operands and results over them; None
+        for one device.
+      inline_constants: whether the module holds all constants, the large ones too.
+      name_of_operand: from the position of an operand to its name in error messages.
+
+    Raises:
+      UnexpectedDimVar: results have symbolic dimensions, and operands have none.
+    """
+    closed = _prepared(closed, placement)
+    in_avals, out_avals = closed.in_avals, closed.out_avals
+    is_symbolic = has_symbolic_shapes(in_avals)
+    # An operand that nothing uses may determine the value of a dimension variable.
+    pruned, kept = _pruned(closed.jaxpr, keep_unused or is_symbolic)
+    pruned = outlined(pruned, platforms)
+    program, constants = _with_constant_operands(closed, pruned, inline_constants)
+    tokens = ordered_effects_of(program)
+    donated = tuple(donated or (False,) * len(in_avals))
+    operands = _operands(in_avals, kept, donated, placement)
+    constant_operands = [Operand(get_aval(value)) for value in constants]
+    results = _results(program, out_avals, placement)
+    mesh = None if placement is None or len(placement.devices) == 1 else placement.mesh
+    _annotate(operands, results, len(tokens), placement)
+    if mesh is not None and placement is not None:
+        for operand, value in zip(constant_operands, constants, strict=True):
+            operand.sharding = placement.constant_sharding(value)
+        annotate_shardings(constant_operands)
+    annotate_paths(results, closed.debug_info.result_paths)
+    shown = f"jit({name})"
+    phases.note(
+        "Compiling %s with global shapes and types %s. Argument mapping: %s.",
+        shown,
+        tuple(operand.aval for operand in operands),
+        None if placement is None else placement.in_shardings,
+    )
+    operands = [*constant_operands, *operands]
+    with phases.lowering(shown), mlir.lowering_lock, mlir.context(), mlir.unknown_location():
+        module = _empty_module(
+            f"jit_{name}", platforms, tokens, operands, is_symbolic, len(constants), name_of_operand
+        )
+        module.set_partitions(1 if placement is None else len(placement.devices))
+        module.replicated = None if placement is None else placement.replicated
+        if mesh is not None:
+            module.mesh_symbol(mesh)
+        module.add_public_function(
+            program,
+            shown,
+            tokens,
+            arg_attributes=_attributes(operands),
+            result_attributes=_attributes(results),
+        )
+        _name_operands(module.module, closed.debug_info, kept)
+    return Lowered(
+        closed=closed,
+        module=module.module,
+        name=name,
+        kept=kept,
+        constants=constants,
+        in_avals=in_avals,
+        out_avals=out_avals,
+        donated=donated,
+        effects=program.effects,
+        ordered_effects=tuple(tokens),
+        host_callbacks=module.host_callbacks,
+        keep_alive=module.keep_alive,
+        platforms=tuple(platforms),
+        needs_refinement=module.needs_refinement,
+    )
+
+
+# ---- the program ----
+
+
+def _prepared(closed: ClosedOlympuspr, placement: Placement | None) -> ClosedOlympuspr:
+    """Returns the program without references, with its results in the memories asked for."""
+    if allocation_effect in closed.effects:
+        closed = discharge.discharge_closed(closed).closed
+    if placement is not None and placement.out_shardings:
+        closed = _with_results_in_memories(closed, placement.out_shardings)
+    if has_symbolic_shapes(closed.out_avals) and not has_symbolic_shapes(closed.in_avals):
+        variables = set().union(*map(_variables_of, closed.out_avals))
+        raise solving.UnexpectedDimVar(min(variables), ())
+    return closed
+
+
+def _with_results_in_memories(closed: ClosedOlympuspr, shardings: Sequence[Any]) -> ClosedOlympuspr:
+    """Returns the program with its results in the memories that shardings ask for."""
+    spaces = [
+        getattr(aval, "memory_space", None)
+        if sharding is None
+        else space_of_kind(sharding.memory_kind)
+        for aval, sharding in zip(closed.out_avals, shardings, strict=True)
+    ]
+    if all(
+        getattr(aval, "memory_space", space) is space
+        for aval, space in zip(closed.out_avals, spaces, strict=True)
+    ):
+        return closed
+
+    def function(*operands: Any) -> list[Any]:
+        results = eval_olympuspr(closed.jaxpr, closed.consts, *operands)
+        return [
+            result
+            if getattr(aval, "memory_space", space) is space
+            else lax.device_put(result, space or MemorySpace.Device)
+            for result, aval, space in zip(results, closed.out_avals, spaces, strict=True)
+        ]
+
+    olympuspr, constants = trace_to_olympuspr(function, closed.in_avals, closed.jaxpr.debug_info)
+    return ClosedOlympuspr(olympuspr, constants)
+
+
+def has_symbolic_shapes(avals: Sequence[Any]) -> bool:
+    """Returns whether any of the types has a symbolic dimension."""
+    return any(
+        type(size) is not int and hasattr(size, "_is_symbolic_dimension")
+        for aval in avals
+        for size in getattr(aval, "shape", ())
+    )
+
+
+def _variables_of(aval: Any) -> set[str]:
+    """Returns the dimension variables of a type."""
+    sizes = [size for size in aval.shape if hasattr(size, "_is_symbolic_dimension")]
+    return set().union(*(size.variables() for size in sizes))
+
+
+def _pruned(olympuspr: Olympuspr, keep_unused: bool) -> tuple[Olympuspr, tuple[bool, ...]]:
+    """Returns the program without dead code, and for each input whether it is kept."""
+    pruned, used = dce_olympuspr(
+        olympuspr, [True] * len(olympuspr.outvars), instantiate=keep_unused
+    )
+    return pruned, (True,) * len(olympuspr.invars) if keep_unused else tuple(used)
+
+
+# ---- constants ----
+
+
+def _with_constant_operands(
+    closed: ClosedOlympuspr, pruned: Olympuspr, inline_all: bool
+) -> tuple[ClosedOlympuspr, list[Any]]:
+    """Returns the program with its large constants as first operands, and these constants.
+
+    Args:
+      closed: the program.
+      pruned: the part of it that is lowered.
+      inline_all: whether large constants stay constants, too.
+    """
+    values = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
+    constants = [(var, values[var]) for var in pruned.constvars]
+    _warn_of_large_constants(constants)
+    inline, passed = [], []
+    for constant in constants:
+        (inline if inline_all or _is_inline(constant[1]) else passed).append(constant)
+    program = pruned.replace(
+        constvars=[var for var, _ in inline],
+        invars=[*(var for var, _ in passed), *pruned.invars],
+    )
+    return (
+        ClosedOlympuspr(program, [value for _, value in inline]),
+        [value for _, value in passed],
+    )
+
+
+def _warn_of_large_constants(constants: Sequence[tuple[Any, Any]]) -> None:
+    """Warns where constants have more bytes than ``captured_constants_warn_bytes`` allows."""
+    limit = captured_constants_warn_bytes.value
+    if limit < 0 or not constants:
+        return
+    total = sum(
+        var.aval.size * var.aval.dtype.itemsize
+        for var, _ in constants
+        if isinstance(var.aval, ShapedArray)
+    )
+    if total >= limit:
+        warnings.warn(
+            f"A large amount of constants were captured during lowering ({total / 1e6:.2f}MB "
+            "total). Pass them as arguments; or, if this is intentional, disable this warning by "
+            "setting OLYMPUS_CAPTURED_CONSTANTS_WARN_BYTES=-1.",
+            stacklevel=2,
+        )
+
+
+def _is_inline(value: Any) -> bool:
+    """Returns whether a constant is written into the module."""
+    if type(value) in constant_handlers or type(value) is Token:
+        return True
+    if type(value) is ArrayImpl and value._sharding.num_devices > 1:
+        return False  # its parts stay where they are
+    if type(value) is ShapeDtypeStruct:
+        raise TypeError(f"{value!r} has no value and cannot be a constant of a compiled function")
+    aval = get_aval(value)
+    return aval.size * aval.dtype.itemsize <= _LARGEST_INLINE_CONSTANT
+
+
+# ---- operands and results ----
+
+
+def _operands(
+    avals: Sequence[Any],
+    kept: Sequence[bool],
+    donated: Sequence[bool],
+    placement: Placement | None,
+) -> list[Operand]:
+    """Returns a record for each operand that the computation takes, without constants."""
+    count = len(avals)
+    shardings: Sequence[Any] = (None,) * count
+    layouts: Sequence[Any] = (None,) * count
+    if placement is not None:
+        if placement.mesh is not None and len(placement.devices) > 1:
+            shardings = [each or placement.replicated for each in placement.in_shardings]
+        # Operands that the function closes over come first and are asked for no layout.
+        given = placement.in_layouts
+        layouts = (*(None,) * (count - len(given)), *given)
+    return [
+        Operand(aval, donated=gives, sharding=sharding, layout=layout)
+        for aval, keep, gives, sharding, layout in zip(
+            avals, kept, donated, shardings, layouts, strict=True
+        )
+        if keep
+    ]
+
+
+def _results(
+    program: ClosedOlympuspr, avals: Sequence[Any], placement: Placement | None
+) -> list[Result]:
+    """Returns a record for each result."""
+    count = len(avals)
+    shardings: Sequence[Any] = (None,) * count
+    layouts: Sequence[Any] = (None,) * count
+    if placement is not None:
+        if placement.mesh is not None and len(placement.devices) > 1:
+            shardings = placement.out_shardings
+        layouts = placement.out_layouts or layouts
+        if constrains_layouts(program):
+            layouts = [Layout.AUTO if each is None else each for each in layouts]
+    return [
+        Result(aval, sharding=sharding, layout=layout)
+        for aval, sharding, layout in zip(avals, shardings, layouts, strict=True)
+    ]
+
+
+def _annotate(
+    operands: Sequence[Operand],
+    results: Sequence[Result],
+    num_tokens: int,
+    placement: Placement | None,
+) -> None:
+    """Writes donation, shardings, memories and layouts into the records' attributes."""
+    if any(operand.donated for operand in operands):
+        if placement is not None and len(placement.devices) > 1:
+            donate_to_compiler(operands)
+        else:
+            donate(operands, results, num_tokens)
+    for values in (operands, results):
+        annotate_shardings(values)
+        annotate_memories(values)
+        annotate_layouts(values)
+
+
+def _attributes(values: Sequence[Operand | Result]) -> list[dict[str, Any]] | None:
+    """Returns the attributes of all values; None where no value has any."""
+    attributes = [value.attributes for value in values]
+    return attributes if any(attributes) else None
+
+
+# ---- the module ----
+
+
+def _empty_module(
+    name: str,
+    platforms: Sequence[str],
+    effects: Sequence[Any],
+    operands: Sequence[Operand],
+    is_symbolic: bool,
+    num_constants: int,
+    name_of_operand: Callable[[int], str],
+) -> Any:
+    if not is_symbolic:
+        return ModuleLowering(name, platforms, effects)
+    shapes = [operand.aval.shape for operand in operands[num_constants:]]
+    return symbolic_shapes.symbolic_module(
+        name,
+        platforms,
+        effects,
+        [()] * num_constants + shapes,
+        lambda position: name_of_operand(position - num_constants),
+    )
+
+
+def _name_operands(module: Any, info: DebugInfo, kept: Sequence[bool]) -> None:
+    """Gives operands the names of the function's arguments: compiled programs show them."""
+    names = info.arg_names
+    if not names or len(names) > len(kept):
+        return
+    # What the function closes over comes before its arguments.
+    flags = kept[len(kept) - len(names) :]
+    shown = [name for name, keep in zip(names, flags, strict=True) if keep]
+    main = next(
+        each for each in module.body.operations if str(each.attributes["sym_name"]) == _MAIN
+    )
+    arguments = list(main.operation.regions[0].blocks[0].arguments)
+    for argument, name in zip(arguments[len(arguments) - len(shown) :], shown, strict=True):
+        argument.set_location(mlir.ir.Location.name(name, context=mlir.context()))
+
+
+_MAIN = '"main"'
