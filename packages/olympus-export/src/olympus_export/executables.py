@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.diagnostics.debug_info import DebugInfo
-from olympus_ir.programs.jit import TracedProgram
+from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr, Var
 from olympus_xla._jaxlib import deserialize_executable, is_description, serialize_executable
 from olympus_xla.arrays.transfer import put_leaf

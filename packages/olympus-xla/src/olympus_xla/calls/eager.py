@@ -14,7 +14,7 @@ from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax import callbacks, jit_p
 from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.options import JitOptions
-from olympus_ir.programs.calls.traced_programs import TracedProgram
+from olympus_ir.programs.calls.traced_programs import TracedProgram, traced_program
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import StagingTrace
@@ -172,7 +172,7 @@ def _program(
     """
     if primitive is jit_p:
         out_tree = tree_structure([0] * len(params["jaxpr"].out_avals))
-        return TracedProgram(params["jaxpr"], out_tree, params, [])
+        return traced_program(params["jaxpr"], out_tree, params, [])
     trace = StagingTrace()
     if places is None:
         places = range(len(avals))
@@ -184,7 +184,7 @@ def _program(
     trace.finish()
     out_tree = tree_structure([0] * len(outputs)) if primitive.multiple_results else _LEAF
     jit_parameters = {"name": primitive.name, "donated_invars": (False,) * len(inputs)}
-    return TracedProgram(closed, out_tree, jit_parameters, [])
+    return traced_program(closed, out_tree, jit_parameters, [])
 
 
 # ---- callbacks: called at once, without a program around them ----
