@@ -9,8 +9,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import olympus_autodiff
-import olympus_batching.tables
 import olympus_ir.lax  # noqa: F401 - declares the instruction set
 import olympus_random  # noqa: F401 - declares primitives of its own
 import olympus_sharding.manual.shard_map  # noqa: F401 - likewise
@@ -60,8 +58,6 @@ def derivative_cell(primitive: Primitive) -> str:
 
 def page() -> str:
     """The text of the page."""
-    olympus_autodiff.load_rules()
-    olympus_batching.tables.load_rules()
     load_rules()
     lines = [HEADER + "| primitive | family | reference | jvp | transpose | batching | lowering |"]
     lines.append("| --- | --- | --- | --- | --- | --- | --- |")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import olympus_batching  # noqa: F401 - declares primitives of its own
-from olympus_autodiff import jvp_rules, load_rules, transpose_rules
+from olympus_autodiff import jvp_rules, transpose_rules
 from olympus_ir import primitives
 from olympus_testing import assert_complete
-
-load_rules()
 
 
 def test_jvp_rules():

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olympus_autodiff import jvp, jvp_rules, linearize, load_rules, vjp
+from olympus_autodiff import jvp, jvp_rules, linearize, vjp
 from olympus_ir import lax
 from olympus_ir.lax import linalg
 from olympus_ir.trees import pytrees
@@ -14,8 +14,6 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.avals import get_aval
 from olympus_testing import assert_close, cases, check_grads
 from olympus_testing.samples.declarations import BOTH_MODES
-
-load_rules()
 
 CASES = [case for case in cases() if case.differentiable]
 

@@ -25,7 +25,7 @@ from .reverse.grad import grad, value_and_grad
 from .reverse.jacobian import hessian, jacfwd, jacobian, jacrev
 from .reverse.transpose import linear_transpose, transpose_olympuspr
 from .reverse.vjp import VJP, fwd_and_bwd, vjp
-from .tables import jvp_rules, linearize_rules, load_rules, transpose_rules
+from .tables import jvp_rules, linearize_rules, transpose_rules
 from .zeros import SymbolicZero, UndefinedPrimal, Zero, is_undefined_primal
 
 __all__ = [
@@ -59,7 +59,6 @@ __all__ = [
     "linearize",
     "linearize_olympuspr",
     "linearize_rules",
-    "load_rules",
     "print_saved_residuals",
     "remat",
     "saved_residuals",

@@ -40,7 +40,6 @@ __all__ = [
     "jvp_rules",
     "linear",
     "linearize_rules",
-    "load_rules",
     "partials",
     "product_transpose",
     "transpose_rules",
@@ -77,17 +76,6 @@ transpose_rules: DerivativeTable = DerivativeTable(
     missing="Transpose rule (for reverse-mode differentiation) for '{}' not implemented",
 )
 linearize_rules: DerivativeTable = DerivativeTable("linearize", package="olympus_autodiff")
-
-_loaded = False
-
-
-def load_rules() -> None:
-    """Imports the rule files. Done when something is differentiated first, not at import."""
-    global _loaded
-    if not _loaded:
-        from . import rules  # noqa: F401 - the rules import this module, and cost import time
-
-        _loaded = True
 
 
 def concerns_refs(primitive: Primitive, args: Sequence[Any]) -> bool:

@@ -8,14 +8,12 @@ import math
 import numpy as np
 import pytest
 
-from olympus_autodiff import jvp, jvp_rules, load_rules
+from olympus_autodiff import jvp, jvp_rules
 from olympus_autodiff.jet import jet, jet_rules
 from olympus_ir import lax, primitives
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import get_aval
 from olympus_testing import assert_close, cases
-
-load_rules()
 
 ORDER = 3
 

@@ -56,7 +56,6 @@ __all__ = [
     "define_axis_rule",
     "elementwise",
     "first_batched",
-    "load_rules",
     "materialize",
     "move_batch_dim",
     "move_dim",
@@ -85,17 +84,6 @@ collective_batching_rules: RuleTable[BatchingRule] = RuleTable(
     "collective batching", package="olympus_batching"
 )
 
-_loaded = False
-
-
-def load_rules() -> None:
-    """Imports the rule files. Done when something is batched first, not at import."""
-    global _loaded
-    if not _loaded:
-        from . import rules  # noqa: F401 - the rules import this module, and cost import time
-
-        _loaded = True  # now: other threads wait for the import
-
 
 def define_axis_rule(primitive: Primitive, rule: BatchingRule | None = None) -> Any:
     """Gives a primitive a rule that depends on the axis itself; without ``rule``, a decorator."""
@@ -114,7 +102,7 @@ def define_axis_rule(primitive: Primitive, rule: BatchingRule | None = None) -> 
 
 
 def unary(primitive: Primitive) -> BatchingRule:
-    """The rule of an elementwise primitive of one operand: the same on one more dimension."""
+    """Returns the rule of a primitive of one operand that does the same on one more dimension."""
 
     def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
         if params.get("sharding") is not None:
@@ -125,13 +113,20 @@ def unary(primitive: Primitive) -> BatchingRule:
 
 
 def elementwise(primitive: Primitive) -> BatchingRule:
-    """The rule of an elementwise primitive of several operands, whose scalars are spread."""
+    """Returns the rule of an elementwise primitive, which spreads scalars and sizes of one."""
 
     def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
+        if len(args) == 1:
+            return primitive.bind(args[0], **params), batch_dims[0]
         operands, out_dim = align(axis_size, args, batch_dims)
         return primitive.bind(*operands, **params), out_dim
 
     return rule
+
+
+@batching_rules.derive("its declaration as elementwise")
+def _of_elementwise(primitive: Primitive) -> BatchingRule | None:
+    return elementwise(primitive) if primitive.elementwise else None
 
 
 def align(axis_size: int, args: Sequence[Any], batch_dims: Sequence[BatchDim]) -> Any:

@@ -22,7 +22,7 @@ from olympus_ir.types.avals import get_aval
 
 from .custom_calls import BatchedBackward, BatchedForward, BatchedFunction, BatchedJvp
 from .dimensions import BatchAxis, BatchDim, examples, unbatched_aval
-from .tables import axis_rules, batching_rules, load_rules
+from .tables import axis_rules, batching_rules
 
 _axis_rules = axis_rules.rules
 _batching_rules = batching_rules.rules
@@ -65,7 +65,8 @@ class BatchTrace(Trace):
             else:
                 values.append(arg)
                 dims.append(None)
-        axis_rule = _axis_rules.get(primitive)
+        rule = _batching_rules.get(primitive) or batching_rules.find(primitive)
+        axis_rule = _axis_rules.get(primitive)  # in the file of the other rule, so loaded now
         if examples.layout is not self.axis.layout:
             return self._process_split(primitive, args, params)
         if not batched and (axis_rule is None or self.axis.name is None):
@@ -78,7 +79,6 @@ class BatchTrace(Trace):
             with set_current_trace(self.parent):
                 out, out_dims = axis_rule(self.axis, values, dims, **params)
         else:
-            rule = _batching_rules.get(primitive)
             if rule is None:
                 return self._expand(primitive, args, params)
             with set_current_trace(self.parent):
@@ -105,7 +105,7 @@ class BatchTrace(Trace):
         """A new reference, which is batched whatever it holds; None for other primitives."""
         if primitive.name not in ("new_ref", "empty_ref"):
             return None
-        rule = _batching_rules[primitive]
+        rule = batching_rules[primitive]
         with set_current_trace(self.parent):
             ref, dim = rule(self.axis.size, args, [None] * len(args), **params)
         return tracer_of(self, ref, dim)
@@ -249,7 +249,6 @@ def call_batched(
     Returns:
       The results of all examples, and their batch dimensions.
     """
-    load_rules()
     if examples.layout is not None and examples.layout is not axis.layout:
         # The rule of an outer `vmap` that batches by another one.
         saved, examples.layout = examples.layout, None

@@ -28,7 +28,7 @@ from olympus_ir.programs.tracing import (
 )
 from olympus_ir.trees import pytrees
 
-from ..tables import concerns_refs, jvp_rules, load_rules
+from ..tables import concerns_refs, jvp_rules
 from ..zeros import SymbolicZero, Zero, aval_of, can_move, instantiate
 from .checks import check_constants, is_float0, split_aux
 from .custom_linear import custom_lin_p
@@ -111,10 +111,6 @@ class DerivativeTrace(Trace):
 
     parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride] - never None here
 
-    def __init__(self, parent: Trace) -> None:
-        super().__init__(parent)
-        load_rules()
-
     def process_primitive(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
@@ -176,7 +172,7 @@ class DualTrace(DerivativeTrace):
         primals, tangents, moving = self.split(args)
         if not moving:
             return primitive.bind_with_trace(self.parent, args, params)
-        rule = jvp_rules.rules.get(primitive)
+        rule = jvp_rules.rules.get(primitive) or jvp_rules.find(primitive)
         if rule is None:
             return expand(self, primitive, args, params)
         previous = current.trace

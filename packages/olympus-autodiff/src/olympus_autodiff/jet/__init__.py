@@ -6,7 +6,6 @@ From the ground: `series` (arithmetic of series), `tables` (the rule table), `tr
 below `rules`, the rules of first derivatives.
 """
 
-from . import rules
 from .definitions import def_comp, def_deriv, deflinear, defzero, deriv_prop
 from .series import ZeroSeries, ZeroTerm, fact, zero_series, zero_term
 from .tables import call_param_updaters, jet_rules, linear_prop, zero_prop
@@ -31,7 +30,6 @@ __all__ = [
     "jet_rules",
     "jet_subtrace",
     "linear_prop",
-    "rules",
     "traceable",
     "zero_prop",
     "zero_series",

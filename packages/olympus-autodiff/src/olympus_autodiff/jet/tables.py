@@ -22,6 +22,7 @@ from .series import order_of, terms_or_zeros, zero_series
 
 __all__ = [
     "assign_rule",
+    "bound",
     "call_param_updaters",
     "jet_rules",
     "linear_prop",
@@ -46,7 +47,7 @@ class JetTable(DerivativeTable):
         super().__setitem__(primitive, with_arrays)
 
 
-jet_rules: JetTable = JetTable("jet", package="olympus_autodiff", folder="jet/rules")
+jet_rules: JetTable = JetTable("jet", package="olympus_autodiff", folder="jet.rules")
 
 # Kept for libraries that name it: parameters of calls follow from the programs they call.
 call_param_updaters: dict[Primitive, Callable[..., Any]] = {}
@@ -117,3 +118,12 @@ def joined_terms(tangents: Sequence[Any]) -> Any:
     if all(tangent.__class__ is Zero for tangent in tangents):
         return zero_series
     return [instantiate(tangent) for tangent in tangents]
+
+
+def bound(combinator: Callable[..., Any], primitive: Primitive) -> Callable[..., Any]:
+    """Returns the rule of a primitive that a combinator of this module makes."""
+
+    def rule(primals: Sequence[Any], series: Sequence[Any], **params: Any) -> Any:
+        return combinator(primitive, primals, series, **params)
+
+    return rule

@@ -77,7 +77,7 @@ class JetTrace(DerivativeTrace):
         primals, series, moving = self.split(args)
         if not moving:
             return primitive.bind_with_trace(self.parent, args, params)
-        rule = jet_rules.rules.get(primitive)
+        rule = jet_rules.find(primitive)
         if rule is None:
             if primitive not in jvp_rules:
                 return expand(self, primitive, args, params)

@@ -25,7 +25,7 @@ from olympus_ir.types.avals import ShapedArray
 from ..forward.checks import check_no_tracers
 from ..forward.tangent_trace import live_equations
 from ..memoization import memoized
-from ..tables import load_rules, transpose_rules
+from ..tables import transpose_rules
 from ..zeros import (
     UndefinedPrimal,
     Zero,
@@ -97,7 +97,7 @@ def backward_pass(
                 atom.val if isinstance(atom, Literal) else UndefinedPrimal(atom.aval)
                 for atom in equation.invars
             ]
-            rule = rules.get(primitive)
+            rule = rules.get(primitive) or transpose_rules.find(primitive)
             if rule is None:
                 raise _missing_rule(primitive)
             if equation.source_info.traceback is not None:
@@ -171,7 +171,6 @@ def _transpose_olympuspr(
     nonzero_cotangents: tuple[bool, ...],
     wanted: tuple[bool, ...],
 ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
-    load_rules()
     nonzero_out: tuple[bool, ...] = ()
     count = linear_in.count(False)
 
@@ -379,7 +378,6 @@ class _Transposed:
                     "cotangent type does not match function output, expected "
                     f"{aval.str_short()} but got {found.str_short()}"
                 )
-        load_rules()
         linear = [True] * len(self.olympuspr.invars)
         results = transpose_program(self.olympuspr, consts, linear, (), given)
         return pytrees.tree_unflatten(self.args_tree, [as_result(result) for result in results])

@@ -1,54 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The derivative rules of the instruction set, one file a family."""
+"""The derivative rules of the instruction set, one module a family of primitives.
 
-from . import (
-    annotations,
-    callbacks,
-    calls,
-    collectives,
-    contractions,
-    control_flow,
-    convolution,
-    elementwise,
-    fft,
-    indexing,
-    linalg,
-    linear_solves,
-    ragged,
-    ragged_exchange,
-    random_bits,
-    reductions,
-    references,
-    shaping,
-    sorting,
-    special,
-    tokens,
-    transfer,
-    windows,
-)
-
-__all__ = [
-    "annotations",
-    "callbacks",
-    "calls",
-    "collectives",
-    "contractions",
-    "control_flow",
-    "convolution",
-    "elementwise",
-    "fft",
-    "indexing",
-    "linalg",
-    "linear_solves",
-    "ragged",
-    "ragged_exchange",
-    "random_bits",
-    "reductions",
-    "references",
-    "shaping",
-    "sorting",
-    "special",
-    "tokens",
-    "transfer",
-    "windows",
-]
+The tables in `tables` import a module when they look up a primitive of its family first. A family's
+module imports those that hold a part of its rules.
+"""

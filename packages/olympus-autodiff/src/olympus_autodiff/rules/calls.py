@@ -200,7 +200,7 @@ def _custom_call_transpose(
     cotangents: Sequence[Any], *operands: Any, call_jaxpr: ClosedOlympuspr, **params: Any
 ) -> list[Any]:
     """A linear function is its own derivative, whatever its rule."""
-    rule = transpose_rules.rules[lax.closed_call_p]
+    rule = transpose_rules[lax.closed_call_p]
     return rule(cotangents, *operands, call_jaxpr=call_jaxpr)
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of choices and loops; those of scans are in `scan` and `scan_transpose`."""
+"""Derivative rules of control flow: of `cond` and `while` here, of others in modules of their own.
+
+Those are `scan`, `scan_transpose` and `linear_solves`.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,12 @@ from ..memoization import memoized
 from ..reverse.transpose import transpose_olympuspr
 from ..tables import jvp_rules, linearize_rules, transpose_rules
 from ..zeros import Zero, is_undefined_primal
-from . import scan, scan_transpose
+from . import linear_solves, scan, scan_transpose
 from .calls import moving, with_zeros
 from .scan import instantiated, paired
 from .subprograms import rearranged, staged_zeros
 
-__all__ = ["scan", "scan_transpose"]
+__all__ = ["linear_solves", "scan", "scan_transpose"]
 
 # ---- cond ----
 

@@ -7,14 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.lax.point_to_point import precv_p, psend_p
 from olympus_ir.lax.ragged_exchange import covered_rows
 
 from ..tables import jvp_rules, transpose_rules
 from ..zeros import Zero, aval_of, instantiate, is_undefined_primal, zeros_like_aval
-
-jvp_rules.exempt(psend_p, reason="its result is a token; ppermute can be differentiated")
-jvp_rules.exempt(precv_p, reason="its operand is a token; ppermute can be differentiated")
 
 
 @jvp_rules.define(lax.ragged_all_to_all_p)

@@ -1,50 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The batching rules, one module a family of primitives. Importing them fills the tables."""
+"""The batching rules, one module a family of primitives.
 
-from . import (
-    annotations,
-    callbacks,
-    calls,
-    collectives,
-    contractions,
-    control_flow,
-    convolution,
-    elementwise,
-    fft,
-    indexing,
-    linalg,
-    ragged_exchange,
-    random_bits,
-    reductions,
-    references,
-    shaping,
-    sorting,
-    special,
-    tokens,
-    transfer,
-    windows,
-)
-
-__all__ = [
-    "annotations",
-    "callbacks",
-    "calls",
-    "collectives",
-    "contractions",
-    "control_flow",
-    "convolution",
-    "elementwise",
-    "fft",
-    "indexing",
-    "linalg",
-    "ragged_exchange",
-    "random_bits",
-    "reductions",
-    "references",
-    "shaping",
-    "sorting",
-    "special",
-    "tokens",
-    "transfer",
-    "windows",
-]
+`tables.batching_rules` imports a module when it looks up a primitive of its family first.
+"""

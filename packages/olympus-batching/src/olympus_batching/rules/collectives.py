@@ -27,6 +27,7 @@ from ..tables import (
     move_dim,
     shifted,
     to_front,
+    unary,
 )
 from ..trace import call_batched
 
@@ -409,15 +410,8 @@ _define(lax.all_to_all_p, _all_to_all_others, _all_to_all)
 # ---- variation over mesh axes: a mapped axis is not among them ----
 
 
-def _same_on_all_examples(primitive: Primitive) -> BatchingRule:
-    def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
-        return primitive.bind(args[0], **params), batch_dims[0]
-
-    return rule
-
-
 for _primitive in (lax.pvary_p, lax.psum_invariant_p):
-    batching_rules.define(_primitive, _same_on_all_examples(_primitive))
+    batching_rules.define(_primitive, unary(_primitive))
     for _table in (collective_batching_rules, axis_rules):
         _table.exempt(
             _primitive, reason="its axes are those of a mesh in shard_map, which vmap does not bind"

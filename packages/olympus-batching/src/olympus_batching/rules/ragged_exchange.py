@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.point_to_point import precv_p, psend_p
 from olympus_ir.lax.ragged_exchange import exchange_by_gathering
 
 from ..tables import (
     BatchAxis,
-    axis_rules,
-    batching_rules,
     collective_batching_rules,
     define_axis_rule,
     materialize,
@@ -75,7 +72,3 @@ def _ragged_all_to_all(axis: BatchAxis, args: Any, batch_dims: Any, **params: An
 
 
 collective_batching_rules.define(lax.ragged_all_to_all_p, _over_axis)
-
-for _table in (batching_rules, axis_rules, collective_batching_rules):
-    _table.exempt(psend_p, reason="a token says nothing of examples; ppermute can be batched")
-    _table.exempt(precv_p, reason="a token says nothing of examples; ppermute can be batched")

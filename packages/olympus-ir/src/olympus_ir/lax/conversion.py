@@ -36,9 +36,11 @@ __all__ = [
 ]
 
 convert_element_type_p = instruction("convert_element_type", family="elementwise")
+convert_element_type_p.elementwise = True
 convert_element_type_p.linear_in = True
 bitcast_convert_type_p = instruction("bitcast_convert_type", family="elementwise")
 reduce_precision_p = instruction("reduce_precision", family="elementwise")
+reduce_precision_p.elementwise = True
 reduce_precision_p.linear_in = True
 copy_p = unary("copy", AnythingExtended, linear_in=True)
 stage_p = unary("stage", AnythingExtended, linear_in=True)

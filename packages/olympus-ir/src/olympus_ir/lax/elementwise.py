@@ -134,7 +134,9 @@ max_p = binary("max", Anything, numpy_name="maximum")
 min_p = binary("min", Anything, numpy_name="minimum")
 nextafter_p = binary("nextafter", Floating, numpy_name="nextafter")
 integer_pow_p = instruction("integer_pow", family="elementwise")
+integer_pow_p.elementwise = True
 pow_p = instruction("pow", family="elementwise")
+pow_p.elementwise = True
 # The sum of cotangents: as `add`, but for any values that have a tangent space.
 add_any_p = elementwise_primitive("add_any", Anything, Anything, linear_in=True)
 

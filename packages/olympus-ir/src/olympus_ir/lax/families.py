@@ -129,6 +129,7 @@ def elementwise_primitive(
       linear_in: the operands that the result is linear in; see `Primitive.linear_in`.
     """
     primitive = instruction(name, family=family)
+    primitive.elementwise = True
     primitive.linear_in = linear_in
     arity = len(accepted)
 

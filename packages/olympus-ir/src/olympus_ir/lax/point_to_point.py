@@ -14,8 +14,8 @@ from .named_axes import AxisName, axis_names, axis_size, named_effects, pvary
 
 __all__ = ["precv", "psend"]
 
-psend_p = instruction("psend", family="collectives")
-precv_p = instruction("precv", family="collectives", cache_inference=False)
+psend_p = instruction("psend", family="point_to_point")
+precv_p = instruction("precv", family="point_to_point", cache_inference=False)
 
 
 @psend_p.def_effectful_abstract_eval

@@ -37,7 +37,7 @@ __all__ = [
     "ragged_dot_general_p",
 ]
 
-ragged_dot_general_p = instruction("ragged_dot_general", family="contractions")
+ragged_dot_general_p = instruction("ragged_dot_general", family="ragged")
 ragged_dot_general_p.linear_in = (0, 1)  # in each, the other one being given
 
 

@@ -33,7 +33,9 @@ from .values import Array, ArrayLike
 __all__ = ["ragged_all_to_all", "ragged_all_to_all_p"]
 
 # The number of slices must suit the size of the axis, which is not among the parameters.
-ragged_all_to_all_p = instruction("ragged_all_to_all", family="collectives", cache_inference=False)
+ragged_all_to_all_p = instruction(
+    "ragged_all_to_all", family="ragged_exchange", cache_inference=False
+)
 ragged_all_to_all_p.linear_in = (0, 1)
 
 _DESCRIPTIONS = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")

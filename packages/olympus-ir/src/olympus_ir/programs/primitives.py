@@ -38,6 +38,9 @@ class Primitive:
     """
 
     multiple_results: bool = False
+    # Whether each element of the result depends on the operands' elements at its place alone, with
+    # scalars and dimensions of size one spread. Batching, propagation and cost models follow.
+    elementwise: bool = False
     # Whether results vary over the mesh axes that any operand varies over. Not so where the types
     # of the results are those of a program, and for collectives that end (or begin) variation.
     spreads_varying: bool = True

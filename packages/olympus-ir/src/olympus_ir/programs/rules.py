@@ -151,10 +151,12 @@ class RuleTable(Generic[Rule]):
         """Imports the rule file of a family, if the package has one."""
         if family in self._loaded:
             return
+        module = None
         if family and self.folder is not None:
-            _import_if_present(f"{self.package}.{self.folder}.{family}")
-        # Only now: until then other threads wait for the import.
-        self._loaded.add(family)
+            module = _import_if_present(f"{self.package}.{self.folder}.{family}")
+        # Not before the end of the import, which other threads have to wait for, too.
+        if not getattr(getattr(module, "__spec__", None), "_initializing", False):
+            self._loaded.add(family)
 
     def load_all(self) -> None:
         """Imports all rule files of the table's folder."""

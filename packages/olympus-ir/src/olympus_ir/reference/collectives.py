@@ -21,8 +21,6 @@ from ..lax.collectives import (
     reduce_scatter_p,
 )
 from ..lax.named_axes import is_positional, psum_invariant_p, pvary_p
-from ..lax.point_to_point import precv_p, psend_p
-from ..lax.ragged_exchange import ragged_all_to_all_p
 from ..lax.reductions import reduce_max_p, reduce_min_p, reduce_sum_p
 from ..programs.primitives import Primitive
 from . import reductions as reductions  # their rules are used here
@@ -55,13 +53,9 @@ for _primitive in (
     ppermute_p,
     pbroadcast_p,
     all_to_all_p,
-    ragged_all_to_all_p,
     psum_invariant_p,
     pvary_p,
 ):
     reference_rules.exempt(
         _primitive, reason="named axes are gone before evaluation: vmap rewrites the collective"
     )
-
-for _primitive in (psend_p, precv_p):
-    reference_rules.exempt(_primitive, reason="only GPUs send and receive in two steps")

@@ -12,6 +12,9 @@ from . import elementwise as elementwise
 from . import fft as fft
 from . import indexing as indexing
 from . import linalg as linalg
+from . import point_to_point as point_to_point
+from . import ragged as ragged
+from . import ragged_exchange as ragged_exchange
 from . import random_bits as random_bits
 from . import reductions as reductions
 from . import references as references

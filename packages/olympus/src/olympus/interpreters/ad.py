@@ -12,7 +12,7 @@ from olympus_autodiff.forward.dual_trace import JVP as _JVP
 from olympus_autodiff.forward.jvp import JVPTrace as JVPTrace
 from olympus_autodiff.forward.jvp import JVPTracer as JVPTracer
 from olympus_autodiff.forward.jvp import jvp_flat as _jvp_flat
-from olympus_autodiff.tables import jvp_rules, load_rules, transpose_rules
+from olympus_autodiff.tables import jvp_rules, transpose_rules
 from olympus_autodiff.zeros import SymbolicZero as SymbolicZero
 from olympus_autodiff.zeros import UndefinedPrimal as UndefinedPrimal
 from olympus_autodiff.zeros import Zero as Zero
@@ -25,8 +25,6 @@ from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.tracing import transforming
 
 from .. import _lazy
-
-load_rules()
 
 # From a primitive to `rule(primals, tangents, **params)`, `rule(cotangents, *operands, **params)`.
 primitive_jvps = jvp_rules

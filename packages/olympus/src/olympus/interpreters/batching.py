@@ -18,8 +18,6 @@ from olympus_ir.programs.primitives import Primitive
 
 from .. import _lazy
 
-tables.load_rules()
-
 Rule = Callable[..., Any]
 
 __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
@@ -65,7 +63,7 @@ class _Face(MutableMapping[Primitive, Rule]):
         return primitive in tables.batching_rules or primitive in tables.axis_rules
 
     def __iter__(self) -> Iterator[Primitive]:
-        return iter({**tables.batching_rules.rules, **tables.axis_rules.rules})
+        return iter({**dict(tables.batching_rules.items()), **dict(tables.axis_rules.items())})
 
     def __len__(self) -> int:
         return len(list(iter(self)))

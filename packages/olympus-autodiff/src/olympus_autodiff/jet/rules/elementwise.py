@@ -36,21 +36,12 @@ from ..series import (
     velocity,
     zero_series,
 )
-from ..tables import jet_rules, linear_prop, termwise, zero_prop
+from ..tables import bound, jet_rules, linear_prop, termwise, zero_prop
 from ..trace import by_jvp_rule
 
 Terms = Sequence[Any]
 LOG_2 = float(np.log(2.0))
 TWO_OVER_SQRT_PI = float(2.0 / np.sqrt(np.pi))
-
-
-def bound(combinator: Callable[..., Any], primitive: Primitive) -> Callable[..., Any]:
-    """The rule of a primitive from one of all primitives."""
-
-    def rule(primals: Terms, series: Terms, **params: Any) -> Any:
-        return combinator(primitive, primals, series, **params)
-
-    return rule
 
 
 # ---- linear functions, and those that are constant or linear near the operands ----

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from olympus_ir import lax
 
-from ..tables import jet_rules, linear_prop, termwise, zero_prop
-from .elementwise import bound
+from ..tables import bound, jet_rules, linear_prop, termwise, zero_prop
 
 for _primitive in (lax.reduce_sum_p, lax.cumsum_p):
     jet_rules.define(_primitive, bound(linear_prop, _primitive))

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Taylor rules of collectives: linear ones, and those that pick elements."""
+
+from __future__ import annotations
+
+from olympus_ir import lax
+
+from ..tables import bound, jet_rules, linear_prop, termwise
+
+for _primitive in (
+    lax.psum_p,
+    lax.all_gather_p,
+    lax.reduce_scatter_p,
+    lax.ppermute_p,
+    lax.pbroadcast_p,
+    lax.all_to_all_p,
+    lax.psum_invariant_p,
+    lax.pvary_p,
+):
+    jet_rules.define(_primitive, bound(linear_prop, _primitive))
+
+
+for _primitive in (
+    lax.pmax_p,
+    lax.pmin_p,
+):
+    jet_rules.define(_primitive, bound(termwise, _primitive))

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sending and receiving in two steps has no reference: both are exempt."""
+
+from __future__ import annotations
+
+from ..lax.point_to_point import precv_p, psend_p
+from .tables import reference_rules
+
+for _primitive in (psend_p, precv_p):
+    reference_rules.exempt(_primitive, reason="only GPUs send and receive in two steps")

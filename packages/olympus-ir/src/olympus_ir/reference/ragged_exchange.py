@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exchange of ragged pieces is never evaluated: see `collectives`."""
+
+from __future__ import annotations
+
+from ..lax.ragged_exchange import ragged_all_to_all_p
+from .tables import reference_rules
+
+reference_rules.exempt(
+    ragged_all_to_all_p,
+    reason="named axes are gone before evaluation: vmap rewrites the collective",
+)
