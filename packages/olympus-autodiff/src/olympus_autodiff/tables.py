@@ -68,7 +68,10 @@ class DerivativeTable(RuleTable):
 
 
 jvp_rules: DerivativeTable = DerivativeTable(
-    "jvp", package="olympus_autodiff", missing="Differentiation rule for '{}' not implemented"
+    "jvp",
+    package="olympus_autodiff",
+    missing="Differentiation rule for '{}' not implemented",
+    expands=True,
 )
 transpose_rules: DerivativeTable = DerivativeTable(
     "transpose",

@@ -72,7 +72,9 @@ __all__ = [
 
 BatchingRule: TypeAlias = Callable[..., tuple[Any, Any]]
 
-batching_rules: RuleTable[BatchingRule] = RuleTable("batching", package="olympus_batching")
+batching_rules: RuleTable[BatchingRule] = RuleTable(
+    "batching", package="olympus_batching", expands=True
+)
 
 # For primitives that depend on the axis itself; see the module's text. Each of them has a rule in
 # `batching_rules` too, for an axis without a name.

@@ -77,6 +77,7 @@ _FAMILIES_OF_DECLARED_TYPES = frozenset(
     {
         "annotations",
         "calls",
+        "buffer_callbacks",
         "callbacks",
         "control_flow",
         "export",

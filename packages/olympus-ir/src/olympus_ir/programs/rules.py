@@ -37,6 +37,7 @@ class RuleTable(Generic[Rule]):
         their import: nothing is loaded then.
       missing: the first words of the error for a missing rule, with ``{}`` for the primitive's
         name.
+      expands: whether the interpreter runs the expansion of a primitive without a rule.
 
     Attributes:
       rules: the rules loaded so far. Hot paths read it directly, and call `find` after a miss.
@@ -58,9 +59,11 @@ class RuleTable(Generic[Rule]):
         package: str,
         folder: str | None = "rules",
         missing: str | None = None,
+        expands: bool = False,
     ) -> None:
         self.name = name
         self._missing = missing or f"{name.capitalize()} rule for '{{}}' not implemented"
+        self.expands = expands
         self.package = package
         self.folder = folder
         self.rules: dict[Primitive, Rule] = {}
@@ -209,20 +212,26 @@ class RuleTable(Generic[Rule]):
 
     # ---- completeness ----
 
-    def missing(self, primitive: Primitive) -> MissingRuleError:
-        """Returns the error for a primitive without a rule, which says what to do."""
-        message = (
-            f"{self._missing.format(primitive.name)}: `{primitive.name}` has no {self.name} rule"
-        )
+    def missing(self, primitive: Primitive, circumstance: str = "") -> MissingRuleError:
+        """Returns the error for a primitive without a rule, which says what to do.
+
+        Args:
+          primitive: the primitive.
+          circumstance: where the rule is missing, such as ``"for platform cpu"``.
+        """
+        subject = f"{self._missing.format(primitive.name)} {circumstance}".rstrip()
+        message = f"{subject}: `{primitive.name}` has no {self.name} rule"
         reason = self.exemptions.get(primitive)
         if reason:
             return MissingRuleError(f"{message}: {reason}.")
         if primitive.family and self.folder is not None:
             folder = self.folder.replace(".", "/")
-            where = f"Add one to {self.package}/{folder}/{primitive.family}.py"
+            advice = f"Add one to {self.package}/{folder}/{primitive.family}.py"
         else:
-            where = f"Define one with {self.package}'s `{self.name}_rules.define`"
-        return MissingRuleError(f"{message}. {where} or exempt it with a reason.")
+            advice = f"Define one with {self.package}'s `{self.name}_rules.define`"
+        if self.expands:
+            advice += ", say what it means with olympus_ir's `expansion_rules.define`,"
+        return MissingRuleError(f"{message}. {advice} or exempt it with a reason.")
 
     def holes(self, primitives: Any) -> list[str]:
         """Returns what is wrong with the table, in sentences: nothing where it is complete."""

@@ -16,7 +16,7 @@ Rule = TypeVar("Rule", bound=Callable[..., Any])
 # list where the primitive has several results. Elements of extended dtypes come as NumPy's raw
 # bytes, one item an element, which NumPy can slice, join, select and compare.
 reference_rules: RuleTable[Callable[..., Any]] = RuleTable(
-    "reference", package="olympus_ir", folder="reference"
+    "reference", package="olympus_ir", folder="reference", expands=True
 )
 
 # Rules that take and return arrays instead, as those of primitives whose parameters are programs.

@@ -28,7 +28,9 @@ __all__ = ["global_aval", "inside", "inside_of", "local_aval", "manual_axes", "s
 # Parameters: ``mesh``; ``in_specs`` and ``out_specs``, one a operand and a result; ``jaxpr``, a
 # closed program of local shapes; ``newly_manual_axes``, the axes the function sees one by one;
 # ``check_vma``, whether its types say over which axes values vary.
-shard_map_p = Primitive("shard_map", multiple_results=True, cache_inference=False)
+shard_map_p = Primitive(
+    "shard_map", multiple_results=True, family="sharding", cache_inference=False
+)
 shard_map_p.spreads_varying = False
 # The mesh that an equation's computation runs on, for whoever compiles it.
 shard_map_p.placement_mesh = lambda params: params["mesh"]  # type: ignore[attr-defined]

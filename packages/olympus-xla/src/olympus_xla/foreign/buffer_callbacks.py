@@ -23,7 +23,7 @@ __all__ = ["Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback"]
 
 # *outs = buffer_callback[callback command_buffer_compatible has_side_effect in_tree
 #                         input_output_aliases out_tree result_avals vmap_method] *operands
-buffer_callback_p = instruction("buffer_callback", multiple_results=True, family="ffi")
+buffer_callback_p = instruction("buffer_callback", multiple_results=True, family="buffer_callbacks")
 
 reference_rules.exempt(
     buffer_callback_p, reason="what it works on are buffers of devices, which NumPy arrays are not"

@@ -27,7 +27,10 @@ __all__ = ["custom_partitioning", "custom_partitioning_p"]
 # *outs = custom_partitioning[call decode_shardings in_tree infer_sharding_from_operands out_tree
 #                             partition propagate_user_sharding sharding_rule static_args] *operands
 custom_partitioning_p = instruction(
-    "custom_partitioning", multiple_results=True, family="sharding", cache_inference=False
+    "custom_partitioning",
+    multiple_results=True,
+    family="custom_partitioning",
+    cache_inference=False,
 )
 
 reference_rules.define(

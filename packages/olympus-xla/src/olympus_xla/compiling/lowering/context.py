@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.diagnostics.name_stacks import name_stack_text
-from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.trees import pytrees
@@ -29,7 +28,7 @@ from .marks import context_class
 from .mlir import ir
 from .platforms import index_attributes, index_type, rule_by_platform
 from .shardings import mesh_attribute
-from .tables import load_rules, lowering_rules, platform_rules
+from .tables import lowering_rules, platform_rules, rules_for_platform
 
 _create_operation = ir.Operation.create
 
@@ -479,7 +478,9 @@ class LoweringContext:
         outer_equation, outer_location = self.equation, self.location
         prefix, locations = self.name_prefix, _locations
         rules = lowering_rules.rules
-        special = platform_rules.get(self.platforms[0]) if len(self.platforms) == 1 else None
+        special = {}
+        if len(self.platforms) == 1 and self.platforms[0] in platform_rules:
+            special = platform_rules[self.platforms[0]].rules
         explicit = self.module.mesh is not None and self.module.mesh.explicit_axes
         for equation in olympuspr.eqns:
             primitive = equation.primitive
@@ -491,10 +492,8 @@ class LoweringContext:
             source = equation.source_info
             key = (source.traceback, primitive, source.name_stack, prefix)
             self.location = locations.get(key) or _new_location(key)
-            rule = rules.get(primitive)
-            if special and primitive in special:
-                rule = special[primitive]
-            elif rule is None or len(self.platforms) > 1:
+            rule = special.get(primitive) or rules.get(primitive)
+            if rule is None or len(self.platforms) > 1:
                 rule = self.find_rule(primitive)
             results = rule(self, *operands, **equation.params)
             if explicit:
@@ -511,24 +510,19 @@ class LoweringContext:
         return results
 
     def find_rule(self, primitive: Any) -> Any:
-        """The rule where the common table alone does not decide."""
-        rule = lowering_rules.rules.get(primitive)
-        if rule is None:
-            load_rules()
-            rule = lowering_rules.rules.get(primitive)
-        if rule is None:
-            expansion = expansion_rules.rules.get(primitive)
-            if expansion is not None:
-                rule = _rule_of_expansion(expansion)
-        special = [
-            platform_rules.get(platform, {}).get(primitive, rule) for platform in self.platforms
-        ]
-        if all(each is special[0] for each in special):
-            if special[0] is not None:
-                return special[0]
-            if primitive in lowering_rules.exemptions:
-                raise lowering_rules.missing(primitive)
-        return rule_by_platform(special, self.platforms, primitive)
+        """Returns the rule of a primitive for this program's platforms.
+
+        Raises:
+          MissingRuleError: the primitive has no rule for some of the platforms.
+        """
+        common = lowering_rules.find(primitive)
+        rules = [rules_for_platform(name).find(primitive) or common for name in self.platforms]
+        without = [name for name, rule in zip(self.platforms, rules, strict=True) if rule is None]
+        if without:
+            raise lowering_rules.missing(primitive, f"for platform {', '.join(without)}")
+        if all(rule is rules[0] for rule in rules):
+            return rules[0]
+        return rule_by_platform(rules, self.platforms, primitive)
 
     def literal(self, literal: Any) -> Any:
         return self.scalar(literal.val, literal.aval.dtype)
@@ -582,13 +576,6 @@ def _new_location(key: Any) -> Any:
         _locations.clear()
     location = _locations[key] = mlir.traceback_location(traceback, name)
     return location
-
-
-def _rule_of_expansion(expansion: Callable[..., Any]) -> Callable[..., Any]:
-    def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:
-        return context.inline_function(expansion, operands, params)
-
-    return rule
 
 
 def is_token(aval: Any) -> bool:

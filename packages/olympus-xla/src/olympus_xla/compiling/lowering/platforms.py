@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from olympus_ir.diagnostics.errors import MissingRuleError
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.types.effects import ordered_effects
 
@@ -65,21 +64,9 @@ def by_platform(
 
 
 def rule_by_platform(
-    rules: Sequence[LoweringRule | None], platforms: Sequence[str], primitive: Primitive
+    rules: Sequence[LoweringRule], platforms: Sequence[str], primitive: Primitive
 ) -> LoweringRule:
-    """The rule of a primitive that has different ones for the platforms of a program.
-
-    Raises:
-      MissingRuleError: where it has none for some of them.
-    """
-    missing = [platform for platform, rule in zip(platforms, rules, strict=True) if rule is None]
-    if missing:
-        raise MissingRuleError(
-            f"MLIR translation rule for primitive '{primitive.name}' not found for platform "
-            f"{', '.join(missing)}. Define one with "
-            "olympus_xla's `lowering_rules.define` or `define_for_platform`, or lower for other "
-            "platforms."
-        )
+    """Returns the rule of a primitive that has different ones for the platforms of a program."""
     of_platform: dict[str, Any] = dict(zip(platforms, rules, strict=True))
 
     def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.olympuspr import Literal
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.rules import RuleTable
@@ -18,58 +18,43 @@ if TYPE_CHECKING:
 
 LoweringRule = Callable[..., Any]
 
+_FOLDER = "compiling.lowering.rules"
+_MISSING = "MLIR translation rule for primitive '{}' not found"
+
 # From a primitive to `rule(context, *operands, **params)`, which builds operations and returns the
 # value of its result, or the list of values where the primitive has several results.
 lowering_rules: RuleTable[LoweringRule] = RuleTable(
-    "lowering",
-    package="olympus_xla",
-    folder="compiling.lowering.rules",
-    missing="MLIR translation rule for primitive '{}' not found",
+    "lowering", package="olympus_xla", folder=_FOLDER, missing=_MISSING, expands=True
 )
-
-# Rules for primitives that few short programs have. Importing them brings in derivatives,
-# references and shardings (10 ms of the benchmark "first result of a jitted function"), so it waits
-# until a program has a primitive for which there is no rule yet.
-_RULES_ON_DEMAND = (
-    "annotations",
-    "buffer_callbacks",
-    "constraints",
-    "custom_partitioning",
-    "convolution",
-    "ffi",
-    "fft",
-    "inspection",
-    "linalg",
-    "ragged_exchange",
-    "references",
-    "sharding",
-    "special",
-    "windows",
-)
-
-
-def load_rules() -> None:
-    """Imports all rules, also those that wait for a program with their primitives."""
-    importlib.import_module(f"{__package__}.rules")
-    for name in _RULES_ON_DEMAND:
-        importlib.import_module(f"{__package__}.rules.{name}")
-
 
 # Rules for one platform, which win over those for all: platform -> table.
-platform_rules: dict[str, dict[Primitive, LoweringRule]] = {
-    "cpu": {},
-    "cuda": {},
-    "rocm": {},
-    "tpu": {},
-}
+platform_rules: dict[str, RuleTable[LoweringRule]] = {}
+
+
+def rules_for_platform(platform: str) -> RuleTable[LoweringRule]:
+    """Returns the table of a platform's own rules; a new one for a platform not known yet."""
+    table = platform_rules.get(platform)
+    if table is None:
+        table = platform_rules[platform] = RuleTable(
+            f"{platform} lowering", package="olympus_xla", folder=_FOLDER, missing=_MISSING
+        )
+    return table
 
 
 def define_for_platform(primitive: Primitive, platform: str, rule: LoweringRule) -> None:
     """Gives a primitive a lowering rule for one platform only."""
-    table = platform_rules.setdefault(platform, {})
-    if primitive in table:
-        raise ValueError(f"{primitive.name} has a lowering rule for {platform} already")
-    table[primitive] = rule
+    rules_for_platform(platform).define(primitive, rule)
+
+
+@lowering_rules.derive("its expansion")
+def _of_expansion(primitive: Primitive) -> LoweringRule | None:
+    if primitive not in expansion_rules:
+        return None
+
+    def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:
+        return context.inline_function(expansion_rules[primitive], operands, params)
+
+    return rule
 
 
 def nary(operation: str, **attributes: Any) -> LoweringRule:

@@ -29,7 +29,7 @@ from ..functions import argument_attributes, result_attributes
 from ..merging import merge_modules
 from ..mlir import ir
 from ..rules.calls import call_program
-from ..tables import lowering_rules, platform_rules
+from ..tables import lowering_rules, rules_for_platform
 from .library_operations import flatten_ir_values
 from .rule_context import (
     LoweringParameters,
@@ -70,7 +70,7 @@ def register_lowering(
         lowering_rules[prim] = entered
         return
     for name in _PLATFORMS.get(platform, (platform,)):
-        platform_rules.setdefault(name, {})[prim] = entered
+        rules_for_platform(name)[prim] = entered
 
 
 def entered_rule(prim: Primitive, rule: LoweringRule) -> LoweringRule:
@@ -407,18 +407,19 @@ def _other_rules(
     platforms: Sequence[str], rules: Sequence[tuple[Primitive, Any]]
 ) -> Iterator[None]:
     """Puts rules in the place of others for the lowering of one module, under the lock."""
-    saved = {platform: platform_rules.get(platform) for platform in platforms}
     entered = {primitive: entered_rule(primitive, rule) for primitive, rule in rules}
-    for platform, table in saved.items():
-        platform_rules[platform] = {**(table or {}), **entered}
+    tables = [rules_for_platform(platform) for platform in platforms]
+    saved = [(table, primitive, table.find(primitive)) for table in tables for primitive in entered]
+    for table, primitive, _ in saved:
+        table[primitive] = entered[primitive]
     try:
         yield
     finally:
-        for platform, table in saved.items():
-            if table is None:
-                del platform_rules[platform]
+        for table, primitive, rule in saved:
+            if rule is None:
+                del table[primitive]
             else:
-                platform_rules[platform] = table
+                table[primitive] = rule
 
 
 def merge_mlir_modules(

@@ -418,7 +418,11 @@ def _identity(context: LoweringContext, operand: Any, **params: Any) -> Any:
     return operand
 
 
-for _name in ("copy", "copy_p", "stage", "stop_gradient", "to_edtype", "from_edtype"):
-    _primitive = getattr(lax, f"{_name}_p", None)
-    if _primitive is not None and _primitive not in lowering_rules:
-        lowering_rules.define(_primitive, _identity)
+for _primitive in (
+    lax.copy_p,
+    lax.stage_p,
+    lax.stop_gradient_p,
+    lax.to_edtype_p,
+    lax.from_edtype_p,
+):
+    lowering_rules.define(_primitive, _identity)
