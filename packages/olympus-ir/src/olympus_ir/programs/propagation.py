@@ -23,8 +23,8 @@ __all__ = [
     "Split",
     "check_same_layouts",
     "declared_types",
+    "elementwise_rule",
     "elementwise_split",
-    "family_rules",
     "layout_of",
     "parts_of",
     "propagation_rules",
@@ -87,16 +87,15 @@ _FAMILIES_OF_DECLARED_TYPES = frozenset(
     }
 )
 
-# From a family to the function that returns the rule of a primitive without one of its own.
-family_rules: dict[str, Callable[[Any], Propagation | None]] = {}
+
+@propagation_rules.derive("its family, whose results have declared types")
+def _of_declared_types(primitive: Any) -> Propagation | None:
+    return declared_types if primitive.family in _FAMILIES_OF_DECLARED_TYPES else None
 
 
-@propagation_rules.derive("the rule of its family")
-def _rule_of_family(primitive: Any) -> Propagation | None:
-    if primitive.family in _FAMILIES_OF_DECLARED_TYPES:
-        return declared_types
-    make = family_rules.get(primitive.family)
-    return None if make is None else make(primitive)
+@propagation_rules.derive("its declaration as elementwise")
+def _of_elementwise(primitive: Any) -> Propagation | None:
+    return elementwise_rule(primitive) if primitive.elementwise else None
 
 
 def layout_of(operands: Sequence[Any]) -> NamedSharding:
@@ -144,6 +143,13 @@ def elementwise_split(name: str) -> Any:
         return entries
 
     return split
+
+
+def elementwise_rule(
+    primitive: Any, unreduced: Callable[..., frozenset] | None = None
+) -> Propagation:
+    """Returns the rule of an elementwise primitive; ``unreduced`` is as in `Propagation`."""
+    return Propagation(elementwise_split(primitive.name), unreduced=unreduced, reduced=True)
 
 
 def check_same_layouts(operands: Sequence[Any], message: str) -> None:

@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .. import lax
 from ..programs.layout_inference import unreduced_as_operands
-from ..programs.propagation import Propagation, family_rules, propagation_rules, same_entries
+from ..programs.propagation import Propagation, propagation_rules, same_entries
 from ..types.layouts import entries_of
-
-
-def _all_alike(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Any:
-    return [entries_of(aval) for aval in operands[: len(results)]]
 
 
 def _gathered(
@@ -54,29 +51,21 @@ def _exchanged(operands: Sequence[Any], results: Sequence[Any], **params: Any) -
     return entries
 
 
-_RULES = {
-    "all_gather": _gathered,
-    "reduce_scatter": _scattered,
-    "all_to_all": _exchanged,
-}
-
-_EXEMPT = {
-    "psend": "it works on whole parts of devices with manual axes only",
-    "precv": "it works on whole parts of devices with manual axes only",
-    "ragged_all_to_all": "it works on whole parts of devices with manual axes only",
-    "axis_index": "it has no operands",
-}
+def _of_collective(split: Any) -> Propagation:
+    return Propagation(split, unreduced=unreduced_as_operands, reduced=True)
 
 
-def _of_family(primitive: Any) -> Propagation | None:
-    if primitive.name in _EXEMPT:
-        if primitive not in propagation_rules.exemptions:
-            propagation_rules.exempt(primitive, reason=_EXEMPT[primitive.name])
-        return None
-    whole_parts = _all_alike if primitive.multiple_results else same_entries
-    return Propagation(
-        _RULES.get(primitive.name) or whole_parts, unreduced=unreduced_as_operands, reduced=True
-    )
-
-
-family_rules["collectives"] = _of_family
+propagation_rules.define(lax.all_gather_p, _of_collective(_gathered))
+propagation_rules.define(lax.reduce_scatter_p, _of_collective(_scattered))
+propagation_rules.define(lax.all_to_all_p, _of_collective(_exchanged))
+for _primitive in (
+    lax.psum_p,
+    lax.pmax_p,
+    lax.pmin_p,
+    lax.psum_invariant_p,
+    lax.pvary_p,
+    lax.ppermute_p,
+    lax.pbroadcast_p,
+):
+    propagation_rules.define(_primitive, _of_collective(same_entries))
+propagation_rules.exempt(lax.axis_index_p, reason="it has no operands")

@@ -8,7 +8,6 @@ from typing import Any
 
 from .. import lax
 from ..diagnostics.errors import ShardingTypeError
-from ..lax.ragged import ragged_dot_general_p
 from ..lax.scaled_products import scaled_dot_p
 from ..programs.propagation import (
     Entries,
@@ -95,16 +94,6 @@ def _dot_unreduced(
     return wanted
 
 
-def _ask(name: str) -> Any:
-    def split(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
-        raise NotImplementedError(
-            f"Explicit sharding inference for {name} is not currently implemented. Please specify "
-            "out_sharding."
-        )
-
-    return split
-
-
 def _scaled_dot(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
     """Batches may be split, and what is not contracted; scales lie as what they scale."""
     return _dot_general(operands, results, dimension_numbers=_scaled_dimensions(operands, params))
@@ -131,14 +120,5 @@ def asked_unreduced(
 propagation_rules.define(
     lax.dot_general_p,
     Propagation(_dot_general, unreduced=_dot_unreduced, reduced=False, parameter="out_sharding"),
-)
-propagation_rules.define(
-    ragged_dot_general_p,
-    Propagation(
-        _ask("ragged_dot_general"),
-        unreduced=asked_unreduced,
-        reduced=False,
-        parameter="out_sharding",
-    ),
 )
 propagation_rules.define(scaled_dot_p, Propagation(_scaled_dot, reduced=False))

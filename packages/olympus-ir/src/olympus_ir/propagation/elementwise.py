@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .. import lax
 from ..diagnostics.errors import ShardingTypeError
 from ..programs.layout_inference import unreduced_of_all
 from ..programs.propagation import (
     Entries,
     Propagation,
-    elementwise_split,
-    family_rules,
+    elementwise_rule,
+    propagation_rules,
     same_entries,
     sharding_text,
 )
@@ -105,39 +106,32 @@ def _bitcast(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> 
     return (*entries, None)[:ndim]
 
 
-_UNREDUCED = {
-    "add": _sum_unreduced,
-    "add_any": _sum_unreduced,
-    "mul": _product_unreduced,
-    "convert_element_type": _unreduced_as_operand,
-    "copy": _unreduced_as_operand,
-    "stop_gradient": _unreduced_as_operand,
-    "reduce_precision": _unreduced_as_operand,
-}
-_SPECIAL = {
-    "clamp": Propagation(_clamp),
-    "integer_pow": Propagation(same_entries),
-    "bitcast_convert_type": Propagation(_bitcast),
-    "convert_element_type": Propagation(
-        same_entries, unreduced=_unreduced_as_operand, reduced=True, parameter="sharding"
-    ),
-    "select_n": Propagation(_select, unreduced=_select_unreduced, reduced=True),
-    "stage": Propagation(same_entries, reduced=True),
-    "to_edtype": Propagation(lambda operands, results: entries_of(operands[0])[: results[0].ndim]),
-    "from_edtype": Propagation(
-        lambda operands, results: (*entries_of(operands[0]), *(None,) * results[0].ndim)[
-            : results[0].ndim
-        ]
-    ),
-}
+def _to_extended(operands: Sequence[Any], results: Sequence[Any]) -> Entries:
+    return entries_of(operands[0])[: results[0].ndim]
 
 
-def rule_of_elementwise(primitive: Any) -> Propagation:
-    """Returns the rule of an elementwise primitive."""
-    name = primitive.name
-    return _SPECIAL.get(name) or Propagation(
-        elementwise_split(name), unreduced=_UNREDUCED.get(name), reduced=True
-    )
+def _from_extended(operands: Sequence[Any], results: Sequence[Any]) -> Entries:
+    ndim = results[0].ndim
+    return (*entries_of(operands[0]), *(None,) * ndim)[:ndim]
 
 
-family_rules["elementwise"] = rule_of_elementwise
+# Sums that are still to be added up pass through these. All other elementwise primitives have the
+# rule that follows from their declaration.
+propagation_rules.define(lax.add_p, elementwise_rule(lax.add_p, _sum_unreduced))
+propagation_rules.define(lax.add_any_p, elementwise_rule(lax.add_any_p, _sum_unreduced))
+propagation_rules.define(lax.mul_p, elementwise_rule(lax.mul_p, _product_unreduced))
+for _primitive in (lax.copy_p, lax.stop_gradient_p, lax.reduce_precision_p):
+    propagation_rules.define(_primitive, elementwise_rule(_primitive, _unreduced_as_operand))
+propagation_rules.define(
+    lax.convert_element_type_p,
+    Propagation(same_entries, unreduced=_unreduced_as_operand, reduced=True, parameter="sharding"),
+)
+
+propagation_rules.define(lax.integer_pow_p, Propagation(same_entries))
+propagation_rules.define(lax.clamp_p, Propagation(_clamp))
+propagation_rules.define(
+    lax.select_n_p, Propagation(_select, unreduced=_select_unreduced, reduced=True)
+)
+propagation_rules.define(lax.bitcast_convert_type_p, Propagation(_bitcast))
+propagation_rules.define(lax.to_edtype_p, Propagation(_to_extended))
+propagation_rules.define(lax.from_edtype_p, Propagation(_from_extended))

@@ -7,27 +7,38 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..diagnostics.errors import ShardingTypeError
-from ..programs.propagation import Propagation, family_rules
+from ..lax import linalg
+from ..programs.primitives import Primitive
+from ..programs.propagation import Propagation, propagation_rules
 from ..types.layouts import entries_of
 
-# The number of dimensions of one example of each operand, where it is not two.
-_RANKS = {
-    "cholesky_update": (2, 1),
-    "householder_product": (2, 1),
-    "ormqr": (2, 1, 2),
-    "lu_pivots_to_permutation": (1,),
-    "tridiagonal_solve": (1, 1, 1, 2),
-    "geqp3": (2, 1),
+# From a primitive to the number of dimensions of one example of each operand.
+_RANKS: dict[Primitive, tuple[int, ...]] = {
+    linalg.cholesky_p: (2,),
+    linalg.cholesky_update_p: (2, 1),
+    linalg.symmetric_product_p: (2, 2),
+    linalg.lu_p: (2,),
+    linalg.lu_pivots_to_permutation_p: (1,),
+    linalg.geqrf_p: (2,),
+    linalg.geqp3_p: (2, 1),
+    linalg.householder_product_p: (2, 1),
+    linalg.ormqr_p: (2, 1, 2),
+    linalg.qr_p: (2,),
+    linalg.triangular_solve_p: (2, 2),
+    linalg.tridiagonal_solve_p: (1, 1, 1, 2),
+    linalg.eig_p: (2,),
+    linalg.eigh_p: (2,),
+    linalg.svd_p: (2,),
+    linalg.hessenberg_p: (2,),
+    linalg.schur_p: (2,),
+    linalg.tridiagonal_p: (2,),
 }
 
 
-def _batched(name: str, multiple_results: bool) -> Any:
-    ranks = _RANKS.get(name)
-
+def _batched(name: str, ranks: tuple[int, ...], multiple_results: bool) -> Any:
     def split(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Any:
         batch: list[Any] = []
-        for position, aval in enumerate(operands):
-            rank = 2 if ranks is None else ranks[position]
+        for position, (aval, rank) in enumerate(zip(operands, ranks, strict=True)):
             entries = entries_of(aval)
             if any(entries[max(aval.ndim - rank, 0) :]):
                 raise ShardingTypeError(
@@ -47,6 +58,8 @@ def _batched(name: str, multiple_results: bool) -> Any:
     return split
 
 
-family_rules["linalg"] = lambda primitive: Propagation(
-    _batched(primitive.name, primitive.multiple_results)
-)
+for _primitive, _ranks in _RANKS.items():
+    propagation_rules.define(
+        _primitive,
+        Propagation(_batched(_primitive.name, _ranks, _primitive.multiple_results)),
+    )

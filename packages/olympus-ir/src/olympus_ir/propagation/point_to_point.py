@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sending and receiving in two steps is exempt: it works on whole parts of devices."""
+
+from __future__ import annotations
+
+from ..lax.point_to_point import precv_p, psend_p
+from ..programs.propagation import propagation_rules
+
+for _primitive in (psend_p, precv_p):
+    propagation_rules.exempt(
+        _primitive, reason="it works on whole parts of devices with manual axes only"
+    )

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exchange of ragged pieces is exempt: it works on whole parts of devices."""
+
+from __future__ import annotations
+
+from ..lax.ragged_exchange import ragged_all_to_all_p
+from ..programs.propagation import propagation_rules
+
+propagation_rules.exempt(
+    ragged_all_to_all_p, reason="it works on whole parts of devices with manual axes only"
+)
