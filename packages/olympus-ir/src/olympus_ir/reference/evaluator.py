@@ -46,7 +46,7 @@ class ReferenceEvaluator:
           UnexpectedTracerError: where a tracer is among the operands.
           MissingRuleError: where the primitive has no rule.
         """
-        rule = reference_rules.rules.get(primitive)
+        rule = reference_rules.rules.get(primitive) or reference_rules.find(primitive)
         if rule is None or rule in array_rules:
             arrays = [
                 arg if arg.__class__ is ReferenceArray else _as_array(primitive, position, arg)

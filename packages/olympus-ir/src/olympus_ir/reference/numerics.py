@@ -5,14 +5,24 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..types import dtypes
 
-__all__ = ["digamma", "erf", "erf_inv", "erfc", "in_double", "lgamma", "wide_integer", "widen"]
+__all__ = [
+    "digamma",
+    "erf",
+    "erf_inv",
+    "erfc",
+    "in_double",
+    "lgamma",
+    "over_batch",
+    "wide_integer",
+    "widen",
+]
 
 
 def widen(x: np.ndarray) -> np.ndarray:
@@ -112,3 +122,49 @@ def erf_inv(x: float) -> float:
         step = error / (2 / math.sqrt(math.pi) * math.exp(-y * y))
         y -= step / (1 + y * step)
     return math.copysign(y, x)
+
+
+def over_batch(*ranks: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Makes a rule of a function of one example, which is applied to each.
+
+    Args:
+      *ranks: how many dimensions of each operand belong to one example.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def rule(*operands: np.ndarray, **params: Any) -> Any:
+            dtype = operands[0].dtype
+            # NumPy's own routines know neither half precision nor bfloat16.
+            narrow = dtype.itemsize < 4
+            operands = tuple(x.astype(np.float32) if narrow else x for x in operands)
+            batch = operands[0].shape[: operands[0].ndim - ranks[0]]
+            with np.errstate(all="ignore"):
+                if not batch:
+                    results = [function(*operands, **params)]
+                elif 0 in batch:  # the shapes of the results are those of any example
+                    example = [np.ones(x.shape[len(batch) :], x.dtype) for x in operands]
+                    results = [function(*example, **params)]
+                else:
+                    count = int(np.prod(batch))
+                    flat = [x.reshape(count, *x.shape[len(batch) :]) for x in operands]
+                    results = [function(*each, **params) for each in zip(*flat, strict=True)]
+            several = isinstance(results[0], list)
+            columns = zip(*results, strict=True) if several else [results]
+            joined = [_joined(list(each), batch) for each in columns]
+            if narrow:
+                joined = [x.astype(dtype) if x.dtype == np.float32 else x for x in joined]
+            return joined if several else joined[0]
+
+        return rule
+
+    return decorate
+
+
+def _joined(examples: Sequence[Any], batch: tuple[int, ...]) -> np.ndarray:
+    if not batch:
+        return np.asarray(examples[0])
+    one = np.asarray(examples[0])
+    if 0 in batch:
+        return np.zeros((*batch, *one.shape), one.dtype)
+    return np.stack(examples).reshape(*batch, *one.shape)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..lax import linalg
 from ..lax.families import real_dtype
-from .linalg import over_batch
+from .numerics import over_batch
 from .tables import reference_rules
 
 

@@ -181,7 +181,7 @@ class Core:
         rule = machine_rules.rules.get(primitive)
         if rule is not None:
             return rule(self, equation, operands)
-        rule = reference_rules.rules.get(primitive)
+        rule = reference_rules.find(primitive)
         if rule is None or rule in array_rules:
             return self._expand(equation, operands)
         if self.settings.skip_floating_point_ops and _is_floating(equation):
