@@ -237,22 +237,6 @@ for _primitive, _derivative in _derivatives.items():
     def_deriv(_primitive, _derivative)
 
 
-@jet_rules.define(lax.polygamma_p)
-def _polygamma_jet(primals: Terms, series: Terms) -> Any:
-    (m, x), (m_terms, x_terms) = primals, series
-    if m_terms is not zero_series or shape_of(x) != shape_of(m):
-        return by_jvp_rule(lax.polygamma_p, primals, series)
-    orders = [m]
-    for _ in x_terms:
-        orders.append(_one_plus(orders[-1]))
-    # The k-th coefficient at x is the function of order m + k, divided by k!.
-    outer, factorial = [], 1
-    for k, order in enumerate(orders):
-        factorial *= max(k, 1)
-        outer.append(times(1 / factorial, lax.polygamma_p.bind(order, x)))
-    return outer[0], series_composition(outer, list(x_terms))[1:]
-
-
 # ---- powers ----
 
 
