@@ -3,14 +3,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..loading import deferred
 from ..types import dtypes
 from ..types.avals import ShapedArray, get_aval
 from ..types.extended_arrays import ExtendedArray
 from ..types.extended_dtypes import ExtendedDType, extended
+
+if TYPE_CHECKING:
+    from ..programs import mutable_types
+else:
+    mutable_types = deferred("..programs.mutable_types", milliseconds=0.7)
 
 __all__ = ["EArray", "PrimalTangentDType", "cur_qdd", "primal_tangent_dtype"]
 
@@ -127,6 +133,4 @@ def cur_qdd(x: Any) -> Any:
             f"a value of type {aval.str_short()} does not change, so there is nothing to be known "
             "of it at one moment; cur_qdd takes values of mutable hijax types"
         )
-    from ..programs.mutable_types import cur_qdd  # few programs have such values
-
-    return cur_qdd(x)
+    return mutable_types.cur_qdd(x)

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..loading import deferred
 from ..settings.config_states import log_compiles
 from . import monitoring
 
 __all__ = ["Phase", "compiling", "lowering", "note", "tracing"]
+
+if TYPE_CHECKING:
+    import logging
+else:
+    logging = deferred("logging", milliseconds=4.0)
 
 _TRACING = "/jax/core/compile/jaxpr_trace_duration"
 _LOWERING = "/jax/core/compile/jaxpr_to_mlir_module_duration"
@@ -62,8 +68,6 @@ def note(message: str, *values: Any) -> None:
     """Logs what a compilation does: as a warning where ``log_compiles`` asks for it."""
     if not log_compiles.value and "logging" not in sys.modules:
         return  # nobody can be listening, and the import takes milliseconds
-    import logging
-
     level = logging.WARNING if log_compiles.value else logging.DEBUG
     logging.getLogger("olympus.compilation").log(level, message, *values)
 

@@ -13,10 +13,16 @@ import functools
 import sys
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..loading import deferred
 from ..settings.config_flags import traceback_filtering
 from .source_info import is_user_file, register_library_folder
+
+if TYPE_CHECKING:
+    import traceback
+else:
+    traceback = deferred("traceback", milliseconds=0.6)
 
 __all__ = [
     "UnfilteredStackTrace",
@@ -105,8 +111,6 @@ def filter_exception(error: BaseException) -> None:
         return
     filtered = filter_traceback(error.__traceback__)
     if mode == "remove_frames" and error.__cause__ is None and error.__context__ is None:
-        import traceback  # takes milliseconds to import and serves this mode alone
-
         error.__cause__ = UnfilteredStackTrace(
             "the traceback with all frames:\n\n" + "".join(traceback.format_exception(error))
         )

@@ -232,8 +232,8 @@ def _scan(
     layout = ScanLayout(len(consts), len(carry))
 
     def body(carry: list[Any], slices: list[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        carry, ys = layout.results(run(*consts, *carry, *slices))
-        return carry, ys
+        last, ys = layout.results(run(*consts, *carry, *slices))
+        return last, ys
 
     carry, stacked = lax.scan(body, carry, xs, length=length, reverse=reverse, unroll=unroll)
     return raised(jaxpr.out_avals, [*carry, *stacked])

@@ -4,13 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..loading import deferred
 from ..types.avals import AbstractValue, ShapedArray, varying_axes
 from ..types.effects import no_effects
 from ..types.memory_spaces import on_host, results_on_host
-from . import layout_inference
 from .tracing import Trace, current, evaluation_trace
+
+if TYPE_CHECKING:
+    from . import layout_inference
+else:
+    layout_inference = deferred(".layout_inference", milliseconds=0.4)
 
 _INFERENCE_CACHE_SIZE = 4096
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,10 +18,16 @@ from ..lax.conversion import convert_dtype
 from ..lax.creation import empty
 from ..lax.indexing import index_in_dim
 from ..lax.shaping import concatenate
+from ..loading import deferred
 from ..programs.evaluation import eval_olympuspr
 from ..programs.olympuspr import ClosedOlympuspr
 from ..types.avals import get_aval
 from .tables import reference_rules, takes_arrays
+
+if TYPE_CHECKING:
+    from ..references import primitives as references
+else:
+    references = deferred("..references.primitives", milliseconds=6.0)
 
 __all__ = ["run"]
 
@@ -104,9 +110,10 @@ def scan(
 
 
 def _with_references(slices: Sequence[Any], refs: Sequence[bool]) -> list[Any]:
-    from ..references.primitives import new_ref  # loaded already where there are references
-
-    return [new_ref(part) if is_ref else part for part, is_ref in zip(slices, refs, strict=True)]
+    return [
+        references.new_ref(part) if is_ref else part
+        for part, is_ref in zip(slices, refs, strict=True)
+    ]
 
 
 def _stacked(slices: list[Any], reverse: bool, aval: Any) -> Any:

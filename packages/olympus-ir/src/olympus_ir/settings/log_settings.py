@@ -6,14 +6,19 @@ OLYMPUS's loggers are those below ``"olympus"``, such as ``"olympus.compilation"
 that some of them have to say. Without either, the application's own configuration of `logging`
 holds.
 
-`logging` is imported when a flag is set: it takes milliseconds, which few programs need to spend.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..loading import deferred
 from .config_flags import debug_log_modules, logging_level
+
+if TYPE_CHECKING:
+    import logging
+else:
+    logging = deferred("logging", milliseconds=4.0)
 
 ROOT = "olympus"
 
@@ -23,8 +28,6 @@ _handlers_of_modules: list[tuple[Any, Any, int]] = []
 
 
 def _new_handler() -> Any:
-    import logging
-
     handler = logging.StreamHandler()
     handler.setFormatter(
         logging.Formatter("{levelname}:{asctime}:{name}:{lineno}: {message}", style="{")
@@ -36,8 +39,6 @@ def _set_level(level: str | None) -> None:
     wanted = level not in (None, "NOTSET")
     if not wanted and not _handler_of_level:
         return
-    import logging
-
     logger = logging.getLogger(ROOT)
     logger.setLevel(level if wanted else "NOTSET")
     if wanted and not _handler_of_level:
@@ -56,8 +57,6 @@ def _show_modules(names: str | None) -> None:
         logger.propagate = True
     if not names:
         return
-    import logging
-
     for name in filter(None, map(str.strip, names.split(","))):
         logger, handler = logging.getLogger(name), _new_handler()
         _handlers_of_modules.append((logger, handler, logger.level))

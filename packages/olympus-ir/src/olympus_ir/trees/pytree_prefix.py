@@ -8,9 +8,15 @@ leaves. Options such as ``in_axes`` are prefixes of the arguments that they are 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._jaxlib import GetAttrKey, PyTreeDef, pytree_registry
+from ..loading import deferred
+
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = deferred("difflib", milliseconds=1.0)
 
 __all__ = [
     "broadcast_prefix",
@@ -199,8 +205,6 @@ def _node_mismatch(prefix: Any, node: _Node, full_node: _Node) -> tuple[str, str
 
 def _difference(metadata: Any, full_metadata: Any) -> str:
     """The lines in which the texts of two metadata differ, with marks below what differs."""
-    import difflib  # only where something has gone wrong
-
     lines = difflib.ndiff(str(metadata).splitlines(), str(full_metadata).splitlines())
     return "\nthat is,\n" + "\n".join(f"    {line.rstrip()}" for line in lines)
 

@@ -7,9 +7,15 @@ import functools
 import operator
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._jaxlib import DictKey, none_leaf_registry, pytree_registry
+from ..loading import deferred
+
+if TYPE_CHECKING:
+    import dataclasses
+else:
+    dataclasses = deferred("dataclasses", milliseconds=1.0)
 
 __all__ = [
     "Partial",
@@ -204,8 +210,6 @@ def register_dataclass(
             "register_dataclass: data_fields and meta_fields must both be specified when either is "
             f"specified. Got {data_fields=} {meta_fields=}."
         )
-    import dataclasses  # here: it takes a millisecond, which programs without them can save
-
     is_dataclass = dataclasses.is_dataclass(nodetype)
     if data_fields is None or meta_fields is None:
         if not is_dataclass:
@@ -237,8 +241,6 @@ def _check_fields(
         )
     if not is_dataclass:
         return
-    import dataclasses
-
     expected = {field.name for field in dataclasses.fields(nodetype) if field.init}
     expected -= set(drop_fields)
     given = {*data_fields, *meta_fields}
@@ -262,8 +264,6 @@ def static_field(**kwargs: Any) -> Any:
     Args:
         **kwargs: as of `dataclasses.field`.
     """
-    import dataclasses
-
     metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
     return dataclasses.field(metadata=metadata, **kwargs)
 
