@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives of the incomplete gamma function by its parameter, as programs.
 
-They are the forward derivatives of the programs in `olympus_ir.expansions`, put together so that
-exponentially small factors, which P, Q and the density have in common, cancel before they vanish.
+They are the forward derivatives of the programs in `olympus_ir.expansions`. Exponentially small
+factors that P, Q and the density have in common are cancelled before they underflow.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1
 
 
 def derivative(function: Callable[..., Any], position: int, *operands: Any) -> Any:
-    """The derivative of an elementwise function by one of its operands, as an array.
+    """Returns the derivative of an elementwise function by one of its operands, as an array.
 
-    Being computed from the operands alone it is a factor of the tangent, and so can be transposed,
-    although forward mode alone goes through the loops of the function.
+    The derivative depends on the operands alone. The tangent is its product with the operand's
+    tangent, which can be transposed, although the loops of the function can not.
     """
 
     def of_one(operand: Any) -> Any:
@@ -42,7 +42,7 @@ def derivative(function: Callable[..., Any], position: int, *operands: Any) -> A
 
 
 def _log_minus_digamma(a: Any, x: Any) -> Any:
-    """``log(x) - digamma(a + 1)``, of large numbers the difference of what they differ by."""
+    """Returns ``log(x) - digamma(a + 1)``; for large numbers without cancellation."""
     large = a >= _LARGE
     big, small = where(large, a, _LARGE), where(large, 1.0, a)
     inverse = 1.0 / big
@@ -84,7 +84,7 @@ def _inside(a: Any, x: Any) -> tuple[Any, Any, Any]:
 
 @expansion
 def random_gamma_grad(a: Any, x: Any) -> Any:
-    """How a quantile of the gamma distribution moves with the parameter."""
+    """Returns the derivative of a gamma quantile by the shape parameter at a fixed probability."""
     inside, b, y = _inside(a, x)
     result = where(inside, _quantile_derivative(b, y), math.nan)
     return where((a > 0.0) & (x == 0.0), 0.0, result)
@@ -92,7 +92,7 @@ def random_gamma_grad(a: Any, x: Any) -> Any:
 
 @expansion
 def igamma_grad_a(a: Any, x: Any) -> Any:
-    """The derivative of the lower incomplete gamma function by its parameter."""
+    """Returns the derivative of the lower incomplete gamma function by its parameter."""
     inside, b, y = _inside(a, x)
     density = power_over_gamma(b, y) * (b / y)
     result = where(inside, -density * _quantile_derivative(b, y), math.nan)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remembering what has been made of a program, so that it is traced and compiled once."""
+"""Memoization of programs derived from a program, which are traced and compiled once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 def memoized(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Decorator of functions of a program and hashable arguments: keeps results with it."""
+    """Decorator that memoizes a function of a program and hashable arguments, in the program."""
 
     @functools.wraps(function)
     def remembering(closed: ClosedOlympuspr, *args: Any) -> Result:

@@ -82,7 +82,7 @@ linearize_rules: DerivativeTable = DerivativeTable("linearize", package="olympus
 
 
 def concerns_refs(primitive: Primitive, args: Sequence[Any]) -> bool:
-    """Whether a primitive makes references or is applied to some."""
+    """Returns whether a primitive makes references or is applied to some."""
     return primitive.family == "references" or any(getattr(arg, "is_ref", False) for arg in args)
 
 
@@ -90,7 +90,7 @@ def concerns_refs(primitive: Primitive, args: Sequence[Any]) -> bool:
 
 
 def constant(value: Any, like: Any) -> Any:
-    """A scalar constant of the dtype, and with the weak type, of another operand."""
+    """Returns a scalar constant with the dtype and weak type of another operand."""
     aval = aval_of(like)
     dtype = aval.dtype
     if aval.weak_type:
@@ -113,7 +113,7 @@ def broadcast_to(value: Any, shape: tuple[int, ...]) -> Any:
 
 
 def unbroadcast(cotangent: Any, operand: Any) -> Any:
-    """The cotangent of an operand that an elementwise operation may have spread."""
+    """Returns the cotangent of an operand, summed over the dimensions that were broadcast."""
     aval = operand.aval if operand.__class__ is UndefinedPrimal else aval_of(operand)
     shape = aval_of(cotangent).shape
     if aval.shape == shape:

@@ -38,12 +38,12 @@ __all__ = [
     "zeros_like_aval",
 ]
 
-# The type of a value that is an array, with a shape and a dtype.
+# The type of an array, which has a shape and a dtype; `get_aval` for readers of types.
 aval_of: Callable[[Any], Any] = get_aval
 
 
 class Zero:
-    """The tangent or cotangent zero of a type, which takes no memory and no arithmetic.
+    """Symbolic zero tangent or cotangent of a type: it needs no memory and no arithmetic.
 
     Args:
       aval: the type of the tangent.
@@ -60,12 +60,12 @@ class Zero:
         self._aval: AbstractValue | None = aval
 
     def instantiate(self) -> Any:
-        """The zero as an array."""
+        """Returns the zero as an array."""
         return instantiate(self)
 
     @classmethod
     def of(cls, primal: Any) -> Zero:
-        """The zero tangent of a value. Its type is worked out when somebody asks for it."""
+        """Returns the zero tangent of a value, whose type is computed on first use."""
         self = cls.__new__(cls)
         self._aval = None
         self._primal = primal
@@ -96,7 +96,7 @@ class SymbolicZero:
 
     @staticmethod
     def from_primal_value(val: Any) -> SymbolicZero:
-        """The zero tangent of a value."""
+        """Returns the zero tangent of a value."""
         return SymbolicZero(aval_of(val).to_tangent_aval())
 
     @property
@@ -124,7 +124,7 @@ class SymbolicZero:
 
 
 class UndefinedPrimal:
-    """Stands for an operand of which a transposition rule computes the cotangent.
+    """Placeholder for an operand whose cotangent a transpose rule computes.
 
     Args:
       aval: the operand's type.
@@ -140,22 +140,22 @@ class UndefinedPrimal:
 
 
 def is_undefined_primal(x: Any) -> bool:
-    """Whether a transposition rule's operand is one to be differentiated by."""
+    """Returns whether a transpose rule must compute the cotangent of an operand."""
     return x.__class__ is UndefinedPrimal
 
 
 def has_tangents(dtype: Any) -> bool:
-    """Whether values of a dtype have tangents other than zero."""
+    """Returns whether values of a dtype can have nonzero tangents."""
     return dtypes.tangent_dtype(dtype) != dtypes.float0
 
 
 def can_move(aval: Any) -> bool:
-    """Whether values of a type have tangents other than zero."""
+    """Returns whether values of a type can have nonzero tangents."""
     return known_types.is_high(aval) or has_tangents(aval.dtype)
 
 
 def float0_zeros(shape: Sequence[int]) -> np.ndarray:
-    """The tangent of integers: an array of the dtype that has no bits."""
+    """Returns the tangent of an integer array: zeros of dtype ``float0``."""
     return np.zeros(shape, dtypes.float0)
 
 
@@ -163,7 +163,7 @@ _scalars: dict[tuple[Any, Any], np.ndarray] = {}
 
 
 def scalar(value: Any, dtype: Any) -> Any:
-    """A constant of rank zero, which programs show as a literal."""
+    """Returns a constant array of shape (), which programs print as a literal."""
     key = (value, dtype)
     found = _scalars.get(key)
     if found is None:
@@ -188,25 +188,25 @@ def _full(aval: Any, value: int) -> Any:
 
 
 def zeros_like_aval(aval: Any) -> Any:
-    """An array of zeros of the given type."""
+    """Returns an array of zeros of the given type."""
     if known_types.is_high(aval):
-        with set_current_trace(evaluation_trace):  # a value that holds tracers would be a constant
+        with set_current_trace(evaluation_trace):  # evaluates: the value must not hold tracers
             return aval.vspace_zero()
     return _full(aval, 0)
 
 
 def ones_like_aval(aval: Any) -> Any:
-    """An array of ones of the given type."""
+    """Returns an array of ones of the given type."""
     return _full(aval, 1)
 
 
 def instantiate(tangent: Any) -> Any:
-    """The tangent as an array."""
+    """Returns the tangent as an array."""
     return zeros_like_aval(tangent.aval) if tangent.__class__ is Zero else tangent
 
 
 def as_result(tangent: Any) -> Any:
-    """The tangent as it is given to users: as an array, also where it is zero or constant."""
+    """Returns the tangent as users get it: as an array, even if it is zero or constant."""
     if tangent.__class__ is Zero:
         tangent = zeros_like_aval(tangent.aval)
     if tangent.__class__ is np.ndarray and tangent.dtype == dtypes.float0:
@@ -220,7 +220,7 @@ def as_result(tangent: Any) -> Any:
 
 
 def explicit_layout(aval: Any) -> Any:
-    """The layout of a type as far as operations can be asked for it: over explicit axes."""
+    """Returns the layout of a type over explicit axes, which operations can be asked for."""
     layout = aval.layout
     if layout is None or not layout.mesh.manual_axes:
         return layout
@@ -231,7 +231,9 @@ def explicit_layout(aval: Any) -> Any:
 
 
 def cotangent_sharding(cotangent: Any, aval: Any) -> Any:
-    """What an operation that pulls a cotangent back is asked for; None where no mesh is in sight.
+    """Returns the sharding to request of an operation that pulls a cotangent back.
+
+    Returns None if no mesh is involved.
 
     Args:
       cotangent: the cotangent that is pulled back.
@@ -244,23 +246,23 @@ def cotangent_sharding(cotangent: Any, aval: Any) -> Any:
 
 
 def whole(layout: Any, ndim: int) -> Any:
-    """The sharding of what is the same everywhere, over the mesh of a layout."""
+    """Returns the replicated sharding over the mesh of a layout."""
     return NamedSharding(layout.mesh, PartitionSpec(*(None,) * ndim))
 
 
 def laid_out_as(value: Any, aval: Any) -> Any:
-    """A tangent or cotangent with the layout that its type has."""
+    """Returns a tangent or cotangent, resharded to the layout of a type."""
     own = explicit_layout(aval_of(value))
     wanted = explicit_layout(aval)
     if own is wanted:
         return value
     if own is None and current.trace is evaluation_trace and mesh_in_force().empty:
-        return value  # the devices are not known, and what is whole goes together with anything
+        return value  # the devices are unknown, and a replicated value combines with any other
     return bind_reshard(value, whole(own, aval.ndim) if wanted is None else wanted)
 
 
 def as_factor(value: Any, cotangent: Any) -> Any:
-    """A scalar as it is multiplied with a cotangent: it is reduced where that is unreduced."""
+    """Returns a scalar factor, reduced over the axes that the cotangent is unreduced over."""
     layout = aval_of(cotangent).layout
     if layout is None or not layout.spec.unreduced:
         return value
@@ -272,7 +274,7 @@ def as_factor(value: Any, cotangent: Any) -> Any:
 
 
 def add_tangents(x: Any, y: Any) -> Any:
-    """The sum of two tangents or cotangents, of which either may be a symbolic zero."""
+    """Returns the sum of two tangents or cotangents; either may be a symbolic zero."""
     if x.__class__ is Zero:
         return y
     if y.__class__ is Zero:

@@ -21,7 +21,7 @@ def batch_olympuspr(
     batched_in: Sequence[bool],
     instantiate: Sequence[bool] | bool = False,
 ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
-    """The program on all examples, with batch dimensions in the first place everywhere.
+    """Returns the program on all examples, with all batch dimensions at 0.
 
     Args:
       closed: the program on one example.
@@ -44,7 +44,7 @@ def batch_olympuspr(
 def batch_olympuspr_dims(
     closed: ClosedOlympuspr, axis: BatchAxis, in_dims: Sequence[BatchDim]
 ) -> tuple[ClosedOlympuspr, tuple[BatchDim, ...]]:
-    """The program on all examples, with batch dimensions where they come to lie.
+    """Returns the program on all examples, with the batch dimensions that the rules choose.
 
     Args:
       closed: the program on one example.
@@ -101,5 +101,5 @@ def _trace_batched(
 
 
 def uses_axis(closed: ClosedOlympuspr, axis: BatchAxis) -> bool:
-    """Whether a program depends on the axis by its name."""
+    """Returns whether a program depends on the axis by its name."""
     return axis.name is not None and axis.name in named_axes(closed.effects)

@@ -65,7 +65,7 @@ def _is_container(value: Any) -> bool:
 
 
 def has_containers(tree: Any) -> bool:
-    """Whether a pytree has containers in it."""
+    """Returns whether a pytree has containers in it."""
     return any(map(_is_container, pytrees.tree_leaves(tree, is_leaf=_is_container)))
 
 

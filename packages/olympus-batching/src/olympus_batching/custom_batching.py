@@ -108,7 +108,7 @@ class custom_vmap:
         return pytrees.tree_unflatten(flat.out_tree, outs)
 
     def _positional(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
-        """All arguments by position, defaults filled in."""
+        """Returns all arguments by position, defaults included."""
         problem: Any = None
         try:
             bound = inspect.signature(self.fun).bind(*args, **kwargs)

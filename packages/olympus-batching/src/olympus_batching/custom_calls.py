@@ -139,7 +139,7 @@ class BatchedBackward:
 
 
 def _is_symbolic_zero(value: Any) -> bool:
-    """Whether a value is a zero that has a type and no elements, as differentiation uses them."""
+    """Returns whether a value is a symbolic zero of differentiation, without elements."""
     return hasattr(value, "aval") and not isinstance(value, Array)
 
 
@@ -150,7 +150,7 @@ def _is_float0(value: Any) -> bool:
 def _without_numberless(
     values: Sequence[Any], dims: Sequence[BatchDim]
 ) -> tuple[list[Any], list[BatchDim]]:
-    """The values with those that hold no numbers replaced by their form for one example."""
+    """Returns the values with symbolic zeros and ``float0`` replaced by those of one example."""
     values, dims = list(values), list(dims)
     for position, (value, dim) in enumerate(zip(values, dims, strict=True)):
         if dim is None:
@@ -166,7 +166,7 @@ def _without_numberless(
 
 
 def _placed(value: Any, trace: BatchTrace, dim: BatchDim, wanted: BatchDim) -> Any:
-    """A tangent or cotangent with its batch dimension at ``wanted``; summed over it for None.
+    """Returns a (co)tangent with its batch dimension at ``wanted``; sums over it for None.
 
     The cotangent of a constant that a function closes over is None.
     """

@@ -63,7 +63,7 @@ examples = _Examples()
 
 
 def batched_sharding(sharding: Any, batch_dim: int) -> Any:
-    """The sharding of all examples, of an operation that asks for that of each."""
+    """Returns the sharding of all examples, given the sharding of one; None for None."""
     if sharding is None:
         return None
     entry = None if examples.layout is None else examples.layout[1]
@@ -74,7 +74,7 @@ def batched_sharding(sharding: Any, batch_dim: int) -> Any:
 
 
 def _layout_of_examples(shape: tuple, batch_dim: int, value: Any) -> Any:
-    """The layout of a value repeated for all examples, where they are split; else None."""
+    """Returns the layout of a value repeated for all examples; None if examples are not sharded."""
     if examples.layout is None:
         return None
     mesh, entry = examples.layout
@@ -90,7 +90,7 @@ def _layout_of_examples(shape: tuple, batch_dim: int, value: Any) -> Any:
 
 
 def unbatched_aval(aval: AbstractValue, batch_dim: BatchDim) -> AbstractValue:
-    """The type of one example, given the type of all of them."""
+    """Returns the type of one example, given the type of all of them."""
     if batch_dim is None:
         return aval
     if aval.is_ref:
@@ -104,7 +104,7 @@ def unbatched_aval(aval: AbstractValue, batch_dim: BatchDim) -> AbstractValue:
 
 
 def batched_aval(aval: AbstractValue, batch_dim: BatchDim, axis: BatchAxis) -> AbstractValue:
-    """The type of all examples, given the type of one."""
+    """Returns the type of all examples, given the type of one."""
     if batch_dim is None:
         return aval
     if aval.is_ref:
@@ -129,14 +129,14 @@ def batched_aval(aval: AbstractValue, batch_dim: BatchDim, axis: BatchAxis) -> A
 
 
 def _placement(aval: ShapedArray, layout: Any) -> dict[str, Any]:
-    """The placement of a type with one dimension more or less; nothing in the common case."""
+    """Returns the placement of a type with one dimension more or less, as keyword arguments."""
     if layout is None and not aval.vma and aval.memory_space is None:
         return {}
     return {"sharding": layout, "vma": aval.vma, "memory_space": aval.memory_space}
 
 
 def ndim_of(value: Any) -> int:
-    """The number of dimensions of an array, a scalar or a tracer."""
+    """Returns the number of dimensions of an array, a scalar or a tracer."""
     try:
         return value.ndim
     except AttributeError:
@@ -144,7 +144,7 @@ def ndim_of(value: Any) -> int:
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
-    """The shape of an array, a scalar or a tracer."""
+    """Returns the shape of an array, a scalar or a tracer."""
     try:
         return value.shape
     except AttributeError:
@@ -152,12 +152,12 @@ def shape_of(value: Any) -> tuple[int, ...]:
 
 
 def rank_of(value: Any, batch_dim: BatchDim) -> int:
-    """The number of dimensions of one example."""
+    """Returns the number of dimensions of one example."""
     return ndim_of(value) - (batch_dim is not None)
 
 
 def move_dim(value: Any, source: int, target: int) -> Any:
-    """The value with one dimension moved to another place."""
+    """Returns the value with one dimension moved to another place."""
     ndim = ndim_of(value)
     source, target = source % ndim, target % ndim
     if source == target:
@@ -174,7 +174,7 @@ def move_dim(value: Any, source: int, target: int) -> Any:
 
 
 def broadcast_batch(value: Any, axis_size: int, target: int) -> Any:
-    """The value of all examples, repeated along a new dimension ``target``."""
+    """Returns the value of all examples, repeated along a new dimension ``target``."""
     shape = shape_of(value)
     target %= len(shape) + 1
     dims = (*range(target), *range(target + 1, len(shape) + 1))
@@ -186,7 +186,7 @@ def broadcast_batch(value: Any, axis_size: int, target: int) -> Any:
 
 
 def materialize(value: Any, axis_size: int, batch_dim: BatchDim, target: int = 0) -> Any:
-    """The value with its batch dimension at ``target``; repeated there where it has none."""
+    """Returns the value with its batch dimension at ``target``; broadcasts unbatched values."""
     if batch_dim is None:
         return broadcast_batch(value, axis_size, target)
     return move_dim(value, batch_dim, target)
@@ -195,7 +195,7 @@ def materialize(value: Any, axis_size: int, batch_dim: BatchDim, target: int = 0
 def move_batch_dim(
     value: Any, axis_size: int, source: BatchDim, target: BatchDim, what: str = "the value"
 ) -> Any:
-    """The value with its batch dimension moved from ``source`` to ``target``.
+    """Returns the value with its batch dimension moved from ``source`` to ``target``.
 
     Raises:
       ValueError: where ``target`` is None and the value is batched.
@@ -208,12 +208,12 @@ def move_batch_dim(
 
 
 def to_front(value: Any, batch_dim: BatchDim) -> Any:
-    """A batched value with its batch dimension first; an unbatched one as it is."""
+    """Returns a batched value with its batch dimension first; an unbatched one as it is."""
     return value if batch_dim is None or batch_dim == 0 else move_dim(value, batch_dim, 0)
 
 
 def all_at(args: Sequence[Any], axis_size: int, dims: Sequence[BatchDim], target: int) -> list[Any]:
-    """All values with a batch dimension at ``target``."""
+    """Returns all values with a batch dimension at ``target``."""
     return [
         arg if dim == target else materialize(arg, axis_size, dim, target)
         for arg, dim in zip(args, dims, strict=True)
@@ -221,7 +221,7 @@ def all_at(args: Sequence[Any], axis_size: int, dims: Sequence[BatchDim], target
 
 
 def first_batched(dims: Sequence[BatchDim]) -> int:
-    """The batch dimension of the first operand that has one."""
+    """Returns the batch dimension of the first operand that has one."""
     for dim in dims:
         if dim is not None:
             return dim

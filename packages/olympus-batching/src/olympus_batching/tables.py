@@ -171,7 +171,7 @@ def align(axis_size: int, args: Sequence[Any], batch_dims: Sequence[BatchDim]) -
 
 
 def _place_in_common(ranks: Sequence[int], batch_dims: Sequence[BatchDim], rank: int) -> int:
-    """The batch dimension of the first operand of full rank that has one; else the first place."""
+    """Returns the batch dimension of the first batched operand of full rank, else 0."""
     for own_rank, dim in zip(ranks, batch_dims, strict=True):
         if dim is not None and own_rank == rank:
             return dim
@@ -206,7 +206,7 @@ def same_shape_elementwise(primitive: Primitive, scalars: Sequence[int] = ()) ->
 
 
 def reduction(primitive: Primitive) -> BatchingRule:
-    """The rule of a primitive that reduces one operand over the parameter ``axes``."""
+    """Returns the rule of a primitive that reduces one operand over the parameter ``axes``."""
 
     def rule(axis_size: int, args: Any, batch_dims: Any, *, axes: Any, **params: Any) -> Any:
         (operand,), (dim,) = args, batch_dims
@@ -231,10 +231,10 @@ def _along(primitive: Primitive, parameter: str) -> BatchingRule:
 
 
 def along_axis(primitive: Primitive) -> BatchingRule:
-    """The rule of a primitive that works along its parameter ``axis`` and keeps the rank."""
+    """Returns the rule of a primitive that works along parameter ``axis`` and keeps the rank."""
     return _along(primitive, "axis")
 
 
 def along_dimension(primitive: Primitive) -> BatchingRule:
-    """The rule of a primitive that works along its parameter ``dimension`` and keeps the rank."""
+    """Returns the rule of a primitive that works along ``dimension`` and keeps the rank."""
     return _along(primitive, "dimension")

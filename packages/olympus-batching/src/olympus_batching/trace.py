@@ -102,7 +102,7 @@ class BatchTrace(Trace):
             examples.layout = saved
 
     def _make_ref(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """A new reference, which is batched whatever it holds; None for other primitives."""
+        """Returns a new batched reference; None if the primitive makes no reference."""
         if primitive.name not in ("new_ref", "empty_ref"):
             return None
         rule = batching_rules[primitive]
@@ -162,7 +162,7 @@ class BatchTrace(Trace):
     # ---- values and tracers ----
 
     def unwrap(self, args: Sequence[Any]) -> tuple[list[Any], list[BatchDim]]:
-        """The values behind tracers of this trace, and their batch dimensions."""
+        """Returns the values behind tracers of this trace, and their batch dimensions."""
         values: list[Any] = []
         dims: list[BatchDim] = []
         for arg in args:
@@ -217,7 +217,7 @@ class BatchTracer(Tracer):
 
 
 def tracer_of(trace: BatchTrace, value: Any, batch_dim: int) -> BatchTracer:
-    """The tracer for a batched value, an array or a reference."""
+    """Returns the tracer for a batched value, an array or a reference."""
     if getattr(value, "is_ref", False):
         from .ref_tracers import BatchRefTracer  # loaded already where there are references
 
@@ -276,7 +276,7 @@ def call_batched(
 
 
 def extended_axes(axes: AxisEnvironment, axis: BatchAxis) -> AxisEnvironment:
-    """The named axes in scope of a mapped function."""
+    """Returns the named axes in scope of a mapped function."""
     sizes = {} if axis.name is None else {axis.name: axis.size}
     names = axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,)
     spmd_names = frozenset() if axis.spmd_name is None else frozenset(names)

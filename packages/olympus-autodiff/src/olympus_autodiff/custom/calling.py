@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What custom rules and checkpointing share: bringing calls of user functions into normal form."""
+"""Calls of user functions in normal form, for custom rules and `checkpoint`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def name_of(fun: Any) -> str:
 def positional_arguments(
     fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], what: str = "custom_vjp"
 ) -> tuple[Any, ...]:
-    """All arguments by position, defaults included.
+    """Returns all arguments by position, defaults included.
 
     Args:
       fun: the function.
@@ -105,7 +105,7 @@ def call_unlifted(
 
 
 def positional_count(fun: Callable[..., Any]) -> int | None:
-    """How many arguments a call gives that leaves none to defaults.
+    """Returns the number of arguments of a call without defaults.
 
     None where the signature does not say, or takes any number.
     """
@@ -121,7 +121,7 @@ def positional_count(fun: Callable[..., Any]) -> int | None:
 def non_differentiated(
     fun: Callable[..., Any], argnums: int | Sequence[int], argnames: str | Sequence[str]
 ) -> tuple[int, ...]:
-    """The positions of arguments given by number or by name, in order.
+    """Returns the positions of arguments given by number or by name, in order.
 
     Raises:
       ValueError: where a name does not occur in the signature.

@@ -48,7 +48,7 @@ class _TracedClosure:
 def _trace_closure(
     fun: Callable[..., Any], args: tuple, traced_for: str
 ) -> tuple[_TracedClosure, list[Any]]:
-    """The function with what it closes over made explicit, and the values it closes over."""
+    """Returns the function with closed-over values as explicit inputs, and these values."""
     leaves, tree = pytrees.tree_flatten((args, {}))
     flat = FlatFunction(fun, tree)
     info = debug_info_of_tree(traced_for, fun, tree)

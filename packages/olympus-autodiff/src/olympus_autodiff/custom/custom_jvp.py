@@ -151,7 +151,7 @@ class custom_jvp:
 def split_arguments(
     args: Sequence[Any], nondiff_argnums: Sequence[int]
 ) -> tuple[list[tuple[int, Any]], tuple]:
-    """The arguments that are not differentiated, with their positions, and the others."""
+    """Returns the arguments that are not differentiated, with their positions, and the others."""
     if not nondiff_argnums:
         return [], tuple(args)
     count = len(args)
@@ -193,7 +193,7 @@ class FlatCall:
     call_wrapped = __call__
 
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
-        """All arguments of the function, those that are not differentiated in their places."""
+        """Returns all arguments of the function, with the non-differentiated ones inserted."""
         args = list(pytrees.tree_unflatten(self._in_tree, leaves))
         for place, value in self._fixed:
             args.insert(place, value)

@@ -51,14 +51,14 @@ class CustomVJPPrimal:
 
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
-    """The values of the `CustomVJPPrimal` leaves of a pytree."""
+    """Returns the values of the `CustomVJPPrimal` leaves of a pytree."""
     return pytrees.tree_map(
         lambda leaf: leaf.value, tree, is_leaf=lambda leaf: isinstance(leaf, CustomVJPPrimal)
     )
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangents or cotangents of values.
+    """Returns the zero tangents or cotangents of values.
 
     Args:
       val: an array or a pytree of arrays.
@@ -302,7 +302,7 @@ class FlatBackward:
     def _cotangents_of_argument(
         self, returned: Any, value: Any, aval_tree: Any, position: int
     ) -> list[Any]:
-        """The cotangents of the leaves of one argument; None stands for a tree of zeros."""
+        """Returns the cotangents of the leaves of one argument; None stands for a tree of zeros."""
         avals, tree = pytrees.tree_flatten(aval_tree)
         if value is None:
             leaves: list[Any] = [None] * len(avals)
@@ -318,7 +318,7 @@ class FlatBackward:
         ]
 
     def _leaves_with_none(self, returned: Any, value: Any, tree: Any) -> list[Any]:
-        """The leaves of a cotangent in which None stands for subtrees of zeros."""
+        """Returns the leaves of a cotangent in which None stands for subtrees of zeros."""
         dummy = pytrees.tree_unflatten(tree, range(tree.num_leaves))
         try:
             return pytrees.spread_prefix(value, dummy, is_leaf=_is_none)
@@ -355,7 +355,7 @@ class FlatBackward:
 
 
 def _same_kind(given: Any, expected: Any) -> bool:
-    """Whether cotangents of one dtype may stand for those of another: of any precision."""
+    """Returns whether two dtypes are of one kind, so that cotangents differ in precision only."""
     return given == expected or any(
         dtypes.issubdtype(given, kind) and dtypes.issubdtype(expected, kind)
         for kind in (np.floating, np.complexfloating)

@@ -138,7 +138,7 @@ def _check_shapes(
 
 
 class FactoredSolve:
-    """What `custom_linear_solve` is for one matrix and its factors, which are given as operands.
+    """A linear solve with a factored matrix, as `custom_linear_solve` with factors as operands.
 
     Its functions close over nothing, so they are traced once for all matrices of a type.
 
@@ -297,7 +297,7 @@ class _RootPrograms:
         self.linear = linear
 
     def split(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
-        """The constants of each program, and the guess."""
+        """Returns the constants of each program, and the initial guess."""
         first = len(self.function.consts)
         second = first + len(self.solver.consts)
         third = second + len(self.linear.consts)

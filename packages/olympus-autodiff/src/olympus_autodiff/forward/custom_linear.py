@@ -43,7 +43,7 @@ def forward_mode_error() -> TypeError:
     )
 
 
-# Whoever would run, lower or batch it comes here.
+# Evaluation, lowering and batching all expand the primitive, and so raise.
 @expansion_rules.define(custom_lin_p)
 def _run_custom_lin(*operands: Any, **params: Any) -> Any:
     raise forward_mode_error()

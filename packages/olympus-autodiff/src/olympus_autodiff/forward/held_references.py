@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives of functions with references.
 
-A reference that is made while a function is differentiated is no reference to the interpreters
-around: its tracer holds the array with its tangent, and reading and writing are the pure operations
-that they come to. Calls and loops that it is passed to are discharged first. So derivatives, and
-their transposes, know nothing of references.
+A reference that is made inside a differentiated function does not exist for the traces around it:
+its tracer holds the array with its tangent, and reads and writes become pure operations. Calls and
+loops that take the reference are discharged first. So derivatives, and their transposes, have no
+references.
 
-References from outside are left as they are: what is read from them does not depend on the
-arguments, and values that do cannot be written to them.
+References from outside are left as they are. Values read from them do not depend on the arguments,
+and values with tangents cannot be written to them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class HeldRefTracer(RefMethods, Tracer):
     """A reference made under a trace of derivatives.
 
     Attributes:
-      held: the array that it holds at the moment, with its tangent where it has one.
+      held: the array that it holds now, a tracer where it has a tangent.
     """
 
     __slots__ = ("_aval", "held")
@@ -50,7 +50,7 @@ class HeldRefTracer(RefMethods, Tracer):
         return self._aval
 
     def write(self, array: Any) -> None:
-        """Holds another array from now on, in the reference's type."""
+        """Replaces the held array, converted to the reference's type."""
         aval = self._aval.inner_aval
         self.held = lax.convert_dtype(array, aval.dtype, aval.weak_type)
 
@@ -62,17 +62,17 @@ class HeldRefTracer(RefMethods, Tracer):
 
 
 def is_held(value: Any, trace: Trace) -> bool:
-    """Whether a value is a reference made under a trace."""
+    """Returns whether a value is a reference made under a trace."""
     return isinstance(value, HeldRefTracer) and value._trace is trace
 
 
 def apply_to_refs(
     trace: Trace, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
 ) -> Any:
-    """Applies a primitive that makes references, or to references made under a trace.
+    """Applies a primitive that makes references, or takes references made under a trace.
 
     Returns:
-      The result, or `NotImplemented` where the trace has to do with none of the references.
+      The result, or `NotImplemented` if none of the references belongs to the trace.
     """
     if primitive is references.new_ref_p:
         (aval,), _ = primitive.infer(tuple(map(get_aval, args)), params)
@@ -100,7 +100,7 @@ def apply_to_refs(
 
 
 class GivenRefs:
-    """The references among the arguments of a differentiated function, each with one of tangents.
+    """References among the arguments of a differentiated function, with references of tangents.
 
     Args:
       trace: the interpreter that differentiates.
@@ -111,10 +111,10 @@ class GivenRefs:
         self._given: list[tuple[HeldRefTracer, Any, Any]] = []
 
     def input(self, ref: Any, tangent: Any) -> HeldRefTracer:
-        """What stands for a reference in the function.
+        """Returns the tracer of a reference inside the function.
 
         Raises:
-          TypeError: where the tangent is not a reference to tangents.
+          TypeError: the tangent is not a reference to an array of tangents.
         """
         aval = get_aval(ref)
         given, wanted = get_aval(tangent), aval.inner_aval.to_tangent_aval()
@@ -129,7 +129,7 @@ class GivenRefs:
         return tracer
 
     def write_back(self) -> None:
-        """Writes to the references what the function has left in them."""
+        """Writes the final values and tangents to the references."""
         for tracer, ref, tangent in self._given:
             primal, change = self._trace.unpair(tracer.held)
             references.set(ref, ..., primal)
@@ -170,7 +170,7 @@ _rules: dict[Primitive, Any] = {
 
 
 def differentiated_write(primitive: Primitive, ref: Any) -> Exception:
-    """The error for writing a value that has a tangent to a reference from outside."""
+    """Returns the error for writing a value with a tangent to a reference from outside."""
     operation = "an addupdate" if primitive is references.addupdate_p else "a set/swap"
     return ValueError(
         f"performing {operation} operation with a differentiated value on a non-differentiated "

@@ -168,7 +168,7 @@ def jvp_flat(
 def jvp_olympuspr(
     closed: ClosedOlympuspr, nonzero_in: Sequence[bool], instantiate_out: Sequence[bool] | bool = ()
 ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
-    """The program that pushes tangents through a program.
+    """Returns the program that pushes tangents through a program.
 
     Args:
       closed: the program.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linearization: evaluating a function and recording its derivative as a linear program.
+"""Linearization: evaluates a function and records its derivative as a linear program.
 
-Each primitive is evaluated by the parent trace and its jvp rule run once, under a `TangentTrace`
-that records what is done to tangents and passes everything else to the parent. The recorded program
-is linear in the tangents; run forward it is the jvp at this point, run backward the vjp.
+The jvp rule of each primitive runs once, under a `TangentTrace`, which records operations on
+tangents and passes all others to the parent trace. The recorded program is linear in the tangents:
+run forward it is the jvp at this point, run backward the vjp.
 """
 
 from __future__ import annotations
@@ -164,9 +164,9 @@ def linearize_at(
 
 
 class LinearFunction:
-    """A linear program as a function of tangents, of the structures of the differentiated function.
+    """A linear program as a function of pytrees of tangents.
 
-    Equality and hash are those of the program, so that it can be static data of a pytree.
+    It is compared and hashed by identity, so that it can be static data of a pytree.
     """
 
     def __init__(
@@ -179,10 +179,10 @@ class LinearFunction:
         out_tree: Any,
     ) -> None:
         self.olympuspr = olympuspr
-        self.moving = moving  # for each argument leaf: has it tangents?
+        self.moving = moving  # for each argument leaf, whether it has a tangent
         self.in_avals = in_avals
         self.in_tree = in_tree
-        self.out = out  # for each result leaf: None, or the type of the tangent if it is zero
+        self.out = out  # for each result leaf, the type of its tangent if that is zero, else None
         self.out_tree = out_tree
 
     def __call__(self, coefficients: Sequence[Any], *tangents: Any) -> Any:
@@ -208,7 +208,7 @@ class LinearFunction:
 
 
 def check_tangent_type(tangent: Any, primal_aval: Any) -> None:
-    """Raises ValueError where a tangent does not fit the type of its primal value."""
+    """Raises ValueError if a tangent does not have the tangent type of its primal value."""
     expected = primal_aval.to_tangent_aval()
     given = tangent_aval_of(tangent)
     if given.shape != expected.shape or given.dtype != expected.dtype:
@@ -232,7 +232,7 @@ def check_tangent_type(tangent: Any, primal_aval: Any) -> None:
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Evaluates a function and returns its derivative there as a function.
 
-    As `jvp`, but the work that does not depend on the tangents is done once, and the derivative
+    Unlike `jvp`, does the work that does not depend on the tangents once, so that the derivative
     can be applied to many tangents cheaply. In return intermediate values are kept in memory.
 
     Args:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linearizing programs: one program becomes a primal program and a linear one.
+"""Linearization of programs: one program becomes a primal program and a linear one.
 
-This is what the linearization rules of calls and control flow are made of. The primal program
-computes the results and the residuals: the intermediate values that the linear program needs.
+The linearization rules of calls and control flow use these programs. The primal program computes
+ the results and the residuals: the intermediate values that the linear program needs.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ def linearize_olympuspr(
 
 
 def join_nonzero(first: Sequence[bool], second: Sequence[bool]) -> tuple[bool, ...]:
-    """Which of two lists of flags are set in either."""
+    """Returns the elementwise ``or`` of two lists of flags."""
     return tuple(a or b for a, b in zip(first, second, strict=True))
 
 
 class _Recording(NamedTuple):
-    """A program run once under linearization: what was staged, and what was recorded."""
+    """The staged primal part and the recorded linear part of a program."""
 
     staged: StagingTrace
     tangent_trace: TangentTrace
@@ -122,7 +122,7 @@ def record_linearization(
 
 
 def recorded_zeros(tangent_trace: TangentTrace, aval: Any) -> Any:
-    """A tangent of zeros that the linear program makes by itself, instead of being given it."""
+    """Returns a tangent of zeros, recorded as an equation of the linear program."""
     zero = scalar(0, aval.dtype)
     if not aval.shape:
         return zero
@@ -131,12 +131,14 @@ def recorded_zeros(tangent_trace: TangentTrace, aval: Any) -> Any:
 
 
 class ResidualCollector:
-    """Turns the coefficients of recorded equations into inputs of a linear program."""
+    """Replaces the coefficients of recorded equations by inputs of a linear program."""
 
     def __init__(self, staged: StagingTrace) -> None:
         self.staged = staged
         self.sources: list[Var] = []  # variables of the staged program
-        self.residual_vars: list[Var] = []  # what stands for them in the linear program
+        self.residual_vars: list[
+            Var
+        ] = []  # the inputs of the linear program that take their values
         self.constvars: list[Var] = []
         self.values: list[Any] = []
         self._known: dict[Any, Var] = {}
@@ -199,9 +201,9 @@ def _linearize_olympuspr(
 def program_with_residuals(
     staged: StagingTrace, outvars: Sequence[Atom], residuals: Sequence[Var]
 ) -> tuple[ClosedOlympuspr, tuple[int, ...]]:
-    """The staged program that also returns residuals, and where to find each.
+    """Returns the staged program with residuals as additional results, and the place of each.
 
-    A residual that is an input or a result anyway is not returned once more.
+    A residual that is an input or a result already is not returned twice.
     """
     outvars = list(outvars)
     places: dict[Any, int] = {var: index for index, var in enumerate(staged.invars)}
@@ -222,7 +224,7 @@ def program_with_residuals(
 def close_over_used(
     staged: StagingTrace, outvars: Sequence[Atom], equations: Sequence[Equation]
 ) -> ClosedOlympuspr:
-    """The program of some equations of a trace, with those of its constants that they use."""
+    """Returns the program of some equations of a trace, with the constants that they use."""
     used = {atom for equation in equations for atom in equation.invars if atom.__class__ is Var}
     used.update(atom for atom in outvars if atom.__class__ is Var)
     constants = [

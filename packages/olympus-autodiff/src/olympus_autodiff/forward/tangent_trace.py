@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recording the linear part of a computation while its primal part is evaluated.
+"""Records the linear part of a computation while its primal part is evaluated.
 
-While a derivative rule runs under a `TangentTrace`, each primitive it applies is sent one of two
-ways: with a tangent among the operands it is recorded, else it is applied by the parent at once and
-its result is a coefficient of the linear program. So nothing has to be taken apart afterwards.
+A derivative rule runs under a `TangentTrace`. A primitive with a tangent among its operands is
+recorded. Other primitives are applied by the parent trace at once, and their results are
+coefficients of the linear program. So primal and linear part need not be separated afterwards.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TangentTrace(StagingTrace):
 
     def __init__(self, parent: Trace, debug_info: Any = unknown_debug_info) -> None:
         super().__init__(debug_info, parent)
-        # An eager backward pass is run at once, and nobody looks where its equations came from.
+        # An eager backward pass runs at once, so the sources of its equations are not needed.
         self._keeps_source = parent is not evaluation_trace
 
     def process_primitive(
@@ -68,9 +68,9 @@ class TangentTrace(StagingTrace):
     def _record_part(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
-        """Records a call or loop as far as its results depend on tangents, and runs the rest.
+        """Records the part of a call or loop that depends on tangents, and applies the rest.
 
-        Somebody's rule may compute primal results and tangents in one loop.
+        A user's derivative rule may compute primal results and tangents in one loop.
         """
         avals = tuple([aval_of(arg) for arg in args])
         out_avals, effects = primitive.infer(avals, params)
@@ -107,7 +107,7 @@ class TangentTrace(StagingTrace):
 
     def record(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         if current.axes.varying and primitive.spreads_varying and len(args) > 1:
-            # The transpose of what is inserted sums cotangents over the devices.
+            # The transpose of the inserted casts sums cotangents over the devices.
             with set_current_trace(self):
                 args = varying_alike(args)
         atoms: list[Any] = []
@@ -134,11 +134,11 @@ class TangentTrace(StagingTrace):
         return Literal(value, aval_of(value))
 
     def holds(self, value: Any) -> bool:
-        """Whether a value is a tangent of this trace."""
+        """Returns whether a value is a tangent of this trace."""
         return value.__class__ is StagingTracer and value._trace is self
 
-    # Functions with derivative rules of their own, called by somebody's derivative rule. Where
-    # they are applied to tangents they must be linear, so that they are their own derivative.
+    # Functions with custom rules, called by a derivative rule. Applied to tangents, they must be
+    # linear, and so are their own derivatives.
 
     def process_custom_jvp_call(
         self, primitive: Any, fun: Any, jvp: Any, args: Any, **options: Any
@@ -161,7 +161,7 @@ class TangentTrace(StagingTrace):
     def to_olympuspr(
         self, outputs: Sequence[Any], out_tree: Any = None
     ) -> tuple[Olympuspr, list[Any]]:
-        """The part of the recorded program that the outputs need, and the coefficients in it."""
+        """Returns the recorded program as far as outputs need it, and its constants' values."""
         outvars = [self.atom(output) for output in outputs]
         equations = live_equations(self.equations, outvars)
         constvars: list[Var] = []
@@ -190,7 +190,7 @@ _PYTHON_SCALARS = frozenset({bool, int, float, complex})
 
 
 def is_scalar_constant(value: Any) -> bool:
-    """Whether a coefficient is a number of the program's text, not a computed array."""
+    """Returns whether a coefficient is a scalar constant, which programs show as a literal."""
     kind = value.__class__
     return kind in _PYTHON_SCALARS or (kind is np.ndarray and not value.shape)
 
@@ -198,7 +198,7 @@ def is_scalar_constant(value: Any) -> bool:
 def live_equations(
     equations: Sequence[Equation], outvars: Iterable[Atom], *, keep_effects: bool = True
 ) -> list[Equation]:
-    """The equations that results depend on, and those with effects, in order."""
+    """Returns the equations that results depend on or that have effects, in order."""
     needed = {atom for atom in outvars if atom.__class__ is not Literal}
     live = []
     for equation in reversed(equations):
@@ -212,7 +212,7 @@ def live_equations(
 def lift_constants(
     equations: Sequence[Equation], outvars: Sequence[Atom], lift: Callable[[Literal], Atom]
 ) -> tuple[list[Equation], list[Atom]]:
-    """The same equations with each literal replaced by what ``lift`` gives for it."""
+    """Returns equations and results with each literal replaced by ``lift(literal)``."""
 
     def lifted(atom: Any) -> Atom:
         return lift(atom) if atom.__class__ is Literal else atom

@@ -115,11 +115,11 @@ class VJPHiPrimitive:
         raise NotImplementedError(f"subclass {type(self)} must implement `expand`")
 
     def jvp(self, primals: Any, tangents: Any) -> Any:
-        """The result and its tangent."""
+        """Returns the result and its tangent."""
         raise NotImplementedError(f"for jvp support, subclass {type(self)} must implement `jvp`")
 
     def vjp_fwd(self, nzs_in: Any, /, *args: Any) -> Any:
-        """The result and residuals.
+        """Returns the result and residuals.
 
         Args:
           nzs_in: for each operand whether it is differentiated.
@@ -130,7 +130,7 @@ class VJPHiPrimitive:
         )
 
     def vjp_bwd_retval(self, res: Any, outgrad: Any, /) -> Any:
-        """The operands' cotangents, as a tuple."""
+        """Returns the operands' cotangents, as a tuple."""
         raise NotImplementedError(
             f"for grad support, subclass {type(self)} must implement `vjp_bwd` or `vjp_bwd_retval`"
         )
@@ -144,13 +144,13 @@ class VJPHiPrimitive:
             accumulator.accum(cotangent)
 
     def lin(self, nzs_in: Any, *primals: Any) -> Any:
-        """The result and residuals of a linearization."""
+        """Returns the result and residuals of a linearization."""
         raise NotImplementedError(
             f"for linearize support, subclass {type(self)} must implement `lin` and `linearized`"
         )
 
     def linearized(self, residuals: Any, *tangents: Any) -> Any:
-        """The tangent of the result, linear in those of the operands."""
+        """Returns the tangent of the result, linear in those of the operands."""
         raise NotImplementedError(
             f"for linearize support, subclass {type(self)} must implement `lin` and `linearized`"
         )
@@ -167,7 +167,7 @@ class VJPHiPrimitive:
         )
 
     def batch(self, axis_data: AxisData, args: Any, dims: Any) -> Any:
-        """The result for a batch of operands, and where its axis is.
+        """Returns the result for a batch of operands, and where its axis is.
 
         Args:
           axis_data: the mapped axis.
@@ -287,7 +287,7 @@ def _call_linearize(
 
 
 def _backward(primitive: VJPHiPrimitive, residual_tree: Any) -> Callable[..., list[Any]]:
-    """The backward pass, from flat residuals and cotangents to flat cotangents."""
+    """Returns the backward pass, from flat residuals and cotangents to flat cotangents."""
     count = residual_tree.num_leaves
 
     def backward(*operands: Any) -> list[Any]:

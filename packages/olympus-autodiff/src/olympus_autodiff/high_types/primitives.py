@@ -43,19 +43,19 @@ class HiType(AbstractValue):
     has_qdd = False
 
     def lo_ty(self) -> list[AbstractValue]:
-        """The types of the arrays."""
+        """Returns the types of the arrays."""
         raise TypeError(f"{type(self).__name__} must define lo_ty")
 
     def lower_val(self, hi_val: Any) -> list[Any]:
-        """The arrays of a value."""
+        """Returns the arrays of a value."""
         raise TypeError(f"{type(self).__name__} must define lower_val")
 
     def raise_val(self, *lo_vals: Any) -> Any:
-        """The value of arrays."""
+        """Returns the value that consists of the given arrays."""
         raise TypeError(f"{type(self).__name__} must define raise_val")
 
     def to_tangent_aval(self) -> AbstractValue:
-        """The type of tangents."""
+        """Returns the type of tangents."""
         raise TypeError(f"{type(self).__name__} must define to_tangent_aval")
 
 
@@ -69,19 +69,19 @@ class MutableHiType(HiType):
         known_types.use_mutable_types()
 
     def type_state(self, value: Any) -> Any:
-        """What is known of a value now, where the value has no method ``cur_qdd``."""
+        """Returns the current state of a value that has no method ``cur_qdd``."""
         raise TypeError(f"{type(self).__name__} must define type_state")
 
     def lo_ty_qdd(self, state: Any, /) -> list[AbstractValue]:
-        """The types of the arrays of a value of which ``state`` is known."""
+        """Returns the types of the arrays of a value in state ``state``."""
         raise TypeError(f"{type(self).__name__} must define lo_ty_qdd")
 
     def new_from_loval(self, state: Any, /, *vals: Any) -> Any:
-        """A new value, made of arrays."""
+        """Returns a new value, made of arrays."""
         raise TypeError(f"{type(self).__name__} must define new_from_loval")
 
     def read_loval(self, state: Any, val: Any, /) -> list[Any]:
-        """The arrays of a value."""
+        """Returns the arrays of a value."""
         raise TypeError(f"{type(self).__name__} must define read_loval")
 
     def update_from_loval(self, state: Any, val: Any, /, *lo_vals: Any) -> None:
@@ -93,7 +93,7 @@ class HiPspec:
     """Base of specifications of how values of a type are laid out over meshes."""
 
     def to_lo(self) -> Any:
-        """The specifications of the arrays."""
+        """Returns the specifications of the arrays."""
         raise TypeError(f"{type(self).__name__} must define to_lo")
 
 
@@ -174,11 +174,11 @@ class HiPrimitive(Primitive):
         return super().bind(*args, **params)
 
     def is_high(self, *avals: Any, **params: Any) -> bool:
-        """Whether it is expanded for operands of some types; it always is."""
+        """Returns True: these primitives are always expanded."""
         return True
 
     def abstract_eval(self, *avals: Any, **params: Any) -> Any:
-        """The results' types, and the set of effects."""
+        """Returns the results' types, and the set of effects."""
         raise TypeError(f"the primitive {self.name} must define abstract_eval")
 
     def to_lojax(self, *operands: Any, **params: Any) -> Any:
@@ -186,9 +186,9 @@ class HiPrimitive(Primitive):
         raise TypeError(f"the primitive {self.name} must define to_lojax")
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        """The results and their tangents."""
+        """Returns the results and their tangents."""
         raise TypeError(f"the primitive {self.name} must define jvp to be differentiated")
 
     def transpose(self, cotangents: Any, *operands: Any, **params: Any) -> Any:
-        """The operands' cotangents."""
+        """Returns the operands' cotangents."""
         raise TypeError(f"the primitive {self.name} must define transpose to be transposed")

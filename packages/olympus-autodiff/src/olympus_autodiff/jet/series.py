@@ -57,7 +57,7 @@ Series = list[Any]
 
 
 def fact(n: Any) -> Any:
-    """The factorial, as a floating point number.
+    """Returns the factorial, as a floating point number.
 
     Example:
       >>> fact(4)
@@ -78,17 +78,17 @@ def product(x: Any, y: Any) -> Any:
 
 
 def times(factor: float, x: Any) -> Any:
-    """A multiple of an array."""
+    """Returns a multiple of an array."""
     return x if factor == 1 else product(constant(factor, x), x)
 
 
 def over(x: Any, divisor: float) -> Any:
-    """An array divided by a number."""
+    """Returns an array divided by a number."""
     return x if divisor == 1 else lax.div_p.bind(x, constant(divisor, x))
 
 
 def total(terms: Sequence[Any]) -> Any:
-    """The sum of one or more arrays."""
+    """Returns the sum of one or more arrays."""
     result = terms[0]
     for term in terms[1:]:
         result = lax.add_p.bind(result, term)
@@ -96,7 +96,7 @@ def total(terms: Sequence[Any]) -> Any:
 
 
 def terms_or_zeros(value: Any, terms: Any, order: int) -> Series:
-    """The terms of a value as arrays."""
+    """Returns the terms of a value as arrays."""
     if terms is not zero_series:
         return [zeros_of(value) if term is zero_term else term for term in terms]
     return [zeros_of(value)] * order
@@ -108,7 +108,7 @@ def zeros_of(value: Any) -> Any:
 
 
 def order_of(series: Sequence[Any]) -> int:
-    """The number of terms of operands of which at least one moves."""
+    """Returns the number of terms of operands, at least one of which is not constant."""
     return next(len(terms) for terms in series if terms is not zero_series)
 
 
@@ -116,12 +116,12 @@ def order_of(series: Sequence[Any]) -> int:
 
 
 def velocity(terms: Sequence[Any]) -> Series:
-    """The coefficients of the derivative by ``t``, one fewer than those of the series."""
+    """Returns the coefficients of the derivative by ``t``, one fewer than those of the series."""
     return [times(k, term) for k, term in enumerate(terms, 1)]
 
 
 def integral(coefficients: Sequence[Any]) -> Series:
-    """The terms of the integral; the inverse of `velocity`."""
+    """Returns the terms of the integral; the inverse of `velocity`."""
     return [over(instantiate(each), k) for k, each in enumerate(coefficients, 1)]
 
 
@@ -129,17 +129,17 @@ def integral(coefficients: Sequence[Any]) -> Series:
 
 
 def convolution(x: Sequence[Any], y: Sequence[Any], k: int, start: int, stop: int) -> Any:
-    """The sum of ``x_j y_{k-j}`` for ``start <= j < stop``, which are one or more."""
+    """Returns the sum of ``x_j y_{k-j}`` for ``start <= j < stop``, which are one or more."""
     return total([product(x[j], y[k - j]) for j in range(start, stop)])
 
 
 def series_product(x: Series, y: Series) -> Series:
-    """The product of two series with equally many coefficients."""
+    """Returns the product of two series with equally many coefficients."""
     return [convolution(x, y, k, 0, k + 1) for k in range(len(x))]
 
 
 def series_quotient(x: Series, y: Series, first: Any = None) -> Series:
-    """The quotient of two series with equally many coefficients; its first one may be known."""
+    """Returns the quotient of two series of equal length, given its first coefficient or not."""
     quotient = [lax.div_p.bind(x[0], y[0]) if first is None else first]
     for k in range(1, len(x)):
         rest = lax.sub_p.bind(x[k], convolution(y, quotient, k, 1, k + 1))
@@ -148,7 +148,7 @@ def series_quotient(x: Series, y: Series, first: Any = None) -> Series:
 
 
 def series_integer_power(x: Series, exponent: int) -> Series:
-    """A positive power, by squaring: right at zero too, where a recurrence would divide by it."""
+    """Returns a positive power by repeated squaring, which is also correct at zero."""
     power: Series | None = None
     square = x
     while True:
@@ -165,7 +165,7 @@ def series_integer_power(x: Series, exponent: int) -> Series:
 
 
 def series_exp(terms: Series, value: Any, rate: float = 1.0) -> Series:
-    """All coefficients of a function with ``y' = rate x' y``, from its value."""
+    """Returns all coefficients of a function with ``y' = rate x' y``, given its value."""
     result, moved = [value], [None, *velocity(terms)]
     for k in range(1, len(moved)):
         rising = over(convolution(moved, result, k, 1, k + 1), k)
@@ -174,7 +174,7 @@ def series_exp(terms: Series, value: Any, rate: float = 1.0) -> Series:
 
 
 def series_log(x: Series, value: Any) -> Series:
-    """All coefficients of a function with ``x y' = x'``, from its value."""
+    """Returns all coefficients of a function with ``x y' = x'``, given its value."""
     result = [value]
     moved: list[Any] = [None]
     for k in range(1, len(x)):
@@ -187,7 +187,7 @@ def series_log(x: Series, value: Any) -> Series:
 
 
 def series_rotation(terms: Series, sine: Any, cosine: Any, sign: float) -> tuple[Series, Series]:
-    """All coefficients of functions with ``s' = x' c``, ``c' = sign x' s``, from their values."""
+    """Returns all coefficients of functions with ``s' = x' c``, ``c' = sign x' s``."""
     sines, cosines, moved = [sine], [cosine], [None, *velocity(terms)]
     for k in range(1, len(moved)):
         rising = convolution(moved, cosines, k, 1, k + 1)
@@ -198,7 +198,7 @@ def series_rotation(terms: Series, sine: Any, cosine: Any, sign: float) -> tuple
 
 
 def series_root_power(x: Series, value: Any, exponent: float) -> Series:
-    """All coefficients of ``x^exponent``, from its value, which says which root it is."""
+    """Returns all coefficients of ``x^exponent``, given its value, which selects the root."""
     result = [value]
     for k in range(1, len(x)):
         weighted = [
@@ -209,7 +209,7 @@ def series_root_power(x: Series, value: Any, exponent: float) -> Series:
 
 
 def series_composition(outer: Sequence[Any], terms: Series) -> Series:
-    """All coefficients of a function, given by its coefficients at ``x_0``, of a moving operand.
+    """Returns all coefficients of a function of a series, given the function's own at ``x_0``.
 
     Args:
       outer: the function's coefficients, one more than there are terms.

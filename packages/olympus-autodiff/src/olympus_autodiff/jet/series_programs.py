@@ -28,7 +28,7 @@ def flags_of(series: Sequence[Any]) -> tuple[bool, ...]:
 def flat_terms(
     values: Sequence[Any], series: Sequence[Any], moving: Sequence[bool], order: int
 ) -> list[Any]:
-    """The terms of the operands that are to have some, one operand after the other."""
+    """Returns the terms of the operands flagged in ``moving``, operand by operand."""
     return [
         term
         for value, terms, flag in zip(values, series, moving, strict=True)
@@ -38,7 +38,7 @@ def flat_terms(
 
 
 def grouped(terms: Sequence[Any], moving: Sequence[bool], order: int) -> list[Any]:
-    """The inverse of `flat_terms`: one list of terms, or `zero_series`, for each operand."""
+    """Inverts `flat_terms`: returns a list of terms, or `zero_series`, for each operand."""
     given = iter(terms)
     return [[next(given) for _ in range(order)] if flag else zero_series for flag in moving]
 
@@ -50,7 +50,7 @@ def jet_olympuspr(
     term_avals: Sequence[ShapedArray],
     wanted: Sequence[bool] = (),
 ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
-    """The program that pushes series through a program.
+    """Returns the program that pushes series through a program.
 
     Args:
       closed: the program.

@@ -108,7 +108,7 @@ def termwise(
 
 
 def without_discrete(value: Any, terms: Any) -> Any:
-    """The terms of a value that has tangents, as arrays; `zero_series` for integers."""
+    """Returns the terms of a value that has tangents, as arrays; `zero_series` for integers."""
     if terms is zero_series or not has_tangents(aval_of(value).dtype):
         return zero_series
     return terms_or_zeros(value, terms, len(terms))

@@ -89,7 +89,7 @@ class JetTrace(DerivativeTrace):
         return self.pair(results, terms)
 
     def to_primal_terms_pair(self, val: Any) -> tuple[Any, Any]:
-        """A value and its terms, `zero_series` where it does not move."""
+        """Returns a value and its terms: `zero_series` if the value is constant."""
         if val.__class__ is JetTracer and val._trace is self:
             return val.primal, val.terms
         return val, zero_series
@@ -97,7 +97,7 @@ class JetTrace(DerivativeTrace):
     unpair = to_primal_terms_pair
 
     def pair(self, primal: Any, terms: Any) -> Any:
-        """A value with its terms; the value alone where it does not move."""
+        """Returns a value with its terms; the value alone if it is constant."""
         return primal if terms is zero_series else JetTracer(self, primal, list(terms))
 
     def process_custom_jvp_call(

@@ -31,7 +31,7 @@ __all__ = ["jet", "jet2", "jet_fun", "jet_subtrace", "traceable"]
 def jet_subtrace(
     fun: Callable[..., Any], tag: Any, order: int, primals: Sequence[Any], series: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """The transformation of a wrapped function that pushes series; those out may be symbolic.
+    """Transforms a wrapped function to push series, whose results may be symbolic.
 
     The function takes and returns flat operands; the transformed one takes a tag, the order, the
     operands and for each its terms.
@@ -52,7 +52,7 @@ def jet_subtrace(
 def jet_fun(
     fun: Callable[..., Any], order: int, primals: Sequence[Any], series: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """The transformation around `jet_subtrace` that makes all terms that come out arrays."""
+    """Transforms the function of `jet_subtrace` so that all terms of results are arrays."""
     results, terms = fun(object(), order, primals, series)
     return results, [terms_or_zeros(x, each, order) for x, each in zip(results, terms, strict=True)]
 
@@ -61,7 +61,7 @@ def jet_fun(
 def traceable(
     fun: Callable[..., Any], store: Any, in_tree_def: Any, *primals_and_series: Any
 ) -> Any:
-    """The transformation of a function of values and terms into one of their leaves alone.
+    """Transforms a function of values and terms into a function of their leaves.
 
     The structure of what comes out is stored.
     """
@@ -187,14 +187,14 @@ def _jet(
 
 
 def _terms_out(result: Any, terms: Any, order: int) -> Sequence[Any]:
-    """The terms of a result; those of integers are zeros of the type float."""
+    """Returns the terms of a result; for integers, zeros of the default float dtype."""
     if terms is zero_series and not has_tangents(aval_of(result).dtype):
         result = lax.full(aval_of(result).shape, 0.0)
     return terms_or_zeros(result, terms, order)
 
 
 def _array(term: Any) -> Any:
-    """A term that may be a number, as an array."""
+    """Returns a term that may be a number, as an array."""
     return term if isinstance(term, ArrayBase) else lax.copy(term)
 
 
@@ -219,7 +219,7 @@ def _common_order(series: Sequence[Any]) -> int:
 
 
 def _checked_term(primal: Any, term: Any) -> Any:
-    """A term in the shape and, for inexact ones, the dtype of its argument."""
+    """Returns a term in its argument's shape, and in its dtype where that is inexact."""
     aval, given = aval_of(primal), aval_of(term)
     if given.shape != aval.shape:
         if given.shape:

@@ -146,9 +146,11 @@ def _without_static(
     args: tuple,
     kwargs: dict[str, Any],
 ) -> tuple[Callable[..., Any], tuple | None, tuple, dict[str, Any]]:
-    """The function of the traced arguments, a key for the static ones, and the traced arguments.
+    """Separates static arguments from traced ones.
 
-    There is no key for static arguments that are not hashable: their programs are not kept.
+    Returns:
+      The function of the traced arguments, a key for the static ones, and the traced arguments. The
+      key is None if static arguments are not hashable: their programs are not memoized.
     """
     if not numbers and not names:
         return fun, (), args, kwargs
@@ -189,7 +191,7 @@ def _trace(
     tree: Any,
     avals: tuple,
 ) -> tuple[Olympuspr, list[Any], Any]:
-    """The function's program, which takes constants first; their values; the result's structure."""
+    """Returns the function's program, the constants it takes first, and the result's structure."""
     known = _traced.of(fun)
     key = (statics, tree, avals, current.axes, config.trace_context())
     found = None if statics is None else known.get(key)

@@ -66,7 +66,7 @@ class Offloadable:
 
 
 def decide(policy: Callable[..., Any] | None, equation: Equation) -> Any:
-    """What a policy says of an equation: `Saveable`, `Recompute` or an `Offloadable`."""
+    """Returns a policy's decision on an equation: `Saveable`, `Recompute` or an `Offloadable`."""
     rule = partial_eval_olympuspr_custom_rules.get(equation.primitive)
     if rule is not None:
         return _decision_of_rule(rule, policy, equation)
@@ -88,7 +88,7 @@ def decide(policy: Callable[..., Any] | None, equation: Equation) -> Any:
 
 
 def _decision_of_rule(rule: Callable[..., Any], policy: Any, equation: Equation) -> Any:
-    """What a library's rule for taking programs apart says of an equation of known operands."""
+    """Returns the decision of a library's partial-evaluation rule on an equation."""
     operands = (False,) * len(equation.invars), (True,) * len(equation.invars)
     _, left, *_ = rule(policy or nothing_saveable, *operands, equation)
     return Saveable if left is None else Recompute
@@ -237,29 +237,29 @@ class SaveAndOffloadOnlyTheseNames:
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> SaveOnlyTheseNames:
-    """A policy that keeps the values of the given names; see `checkpoint_name`."""
+    """Returns a policy that keeps the values of the given names; see `checkpoint_name`."""
     return SaveOnlyTheseNames(frozenset(names_which_can_be_saved))
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> SaveAnyNamesButThese:
-    """A policy that keeps the values that have a name other than the given ones."""
+    """Returns a policy that keeps the values that have a name other than the given ones."""
     return SaveAnyNamesButThese(frozenset(names_not_to_save))
 
 
 def save_anything_except_these_names(*names_not_to_save: str) -> SaveAnythingExceptTheseNames:
-    """A policy that keeps all values but those of the given names."""
+    """Returns a policy that keeps all values but those of the given names."""
     return SaveAnythingExceptTheseNames(frozenset(names_not_to_save))
 
 
 def save_from_both_policies(
     policy_1: Callable[..., Any], policy_2: Callable[..., Any]
 ) -> SaveFromBothPolicies:
-    """A policy that keeps what one of two policies keeps."""
+    """Returns a policy that keeps what one of two policies keeps."""
     return SaveFromBothPolicies(policy_1, policy_2)
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> OffloadDots:
-    """A policy that moves the results of unbatched products of arrays to another memory."""
+    """Returns a policy that moves the results of unbatched products of arrays to another memory."""
     return OffloadDots(offload_src, offload_dst)
 
 
@@ -270,7 +270,7 @@ def save_and_offload_only_these_names(
     offload_src: str,
     offload_dst: str,
 ) -> SaveAndOffloadOnlyTheseNames:
-    """A policy that keeps the values of some names, and moves those of others to another memory.
+    """Returns a policy that saves the values of some names, and offloads those of others.
 
     Raises:
       ValueError: where a name is in both lists.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a checkpointed program keeps for the backward pass, and what it computes again from that.
+"""The split of a checkpointed program into saved and recomputed values.
 
-A policy decides of each operation. It looks into the bodies of loops, too: what it keeps there is
-one more result of the loop, stacked, and the loop that runs again takes it as an operand. What it
-moves to another memory is moved back before it is used.
+A policy decides for each operation, also in the bodies of loops. A value saved there is an
+additional stacked result of the loop, and an operand of the loop that recomputes. Offloaded values
+are moved back before they are used.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ __all__ = ["Recomputation", "eval_inlined", "recomputation"]
 
 
 class Recomputation(NamedTuple):
-    """How residuals come to the backward pass.
+    """The computation of residuals in the backward pass.
 
     Attributes:
-      saved: the variables of the forward pass that it gets.
-      equations: what it computes from them.
+      saved: the variables of the forward pass that are saved.
+      equations: the equations that recompute residuals from them.
       forward: the equations of the forward pass.
     """
 
@@ -50,7 +50,7 @@ class Recomputation(NamedTuple):
 
 
 def recomputation(staged: StagingTrace, residuals: Sequence[Var], policy: Any) -> Recomputation:
-    """Says what to save so that residuals can be computed again, as a policy wishes.
+    """Determines what to save so that residuals can be recomputed, by a policy.
 
     Goes backward from the residuals and stops at inputs, constants and results that are kept.
 
@@ -110,7 +110,7 @@ def _has_effects_to_repeat(equation: Equation) -> bool:
 
 
 def _move(var: Var, decision: Offloadable) -> tuple[Var, Equation, Equation]:
-    """A variable in another memory, and the equations that move it there and back."""
+    """Returns a variable in another memory space, and the equations that move it there and back."""
     there = Var(var.aval.update(memory_space=space_of_kind(decision.dst)))
     return there, _transfer(var, there), _transfer(there, var)
 
@@ -130,7 +130,7 @@ def _transfer(source: Var, target: Var) -> Equation:
 def _loops_that_save(
     equations: Sequence[Equation], policy: Any
 ) -> dict[int, tuple[Equation, Equation]]:
-    """For each loop in whose body a policy keeps values, the loop of either pass."""
+    """Returns the forward and the recomputing loop for each loop whose body saves values."""
     if policy is None or policy is nothing_saveable or policy is everything_saveable:
         return {}
     loops = {}
@@ -143,7 +143,7 @@ def _loops_that_save(
 
 
 def _saving_scan(equation: Equation, policy: Any) -> tuple[Equation, Equation] | None:
-    """A loop that gives what its body keeps as well, and one that takes it.
+    """Returns a loop that also returns the values its body saves, and a loop that takes them.
 
     Returns:
       None where the body keeps nothing.
@@ -207,7 +207,7 @@ def _with_body(
 
 
 def eval_inlined(olympuspr: Olympuspr, constants: Sequence[Any], *args: Any) -> list[Any]:
-    """Runs a program with the calls in it written out, so that a policy sees what they compute."""
+    """Runs a program with its calls inlined, so that a policy sees their operations."""
     environment: dict[Any, Any] = dict(zip(olympuspr.constvars, constants, strict=True))
     environment.update(zip(olympuspr.invars, args, strict=True))
     saved_source = current.source

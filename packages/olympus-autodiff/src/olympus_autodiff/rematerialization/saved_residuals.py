@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reverse mode keeps of a function: the list of residuals and where they come from."""
+"""The residuals that reverse mode saves: a list of them with their origins."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of what is differentiated: functions, positions of arguments, dtypes."""
+"""Checks of the arguments of `grad` and Jacobians: functions, positions, dtypes."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def check_reduce_axes(name: str, reduce_axes: Any) -> None:
 
 
 def argument_numbers(argnums: Any, count: int) -> tuple[int, ...]:
-    """The positions of arguments as non-negative integers.
+    """Returns the positions of arguments as non-negative integers.
 
     Raises:
-      TypeError: where there are not as many arguments.
-      ValueError: likewise, of numbers that count from the end.
+      TypeError: a number is not smaller than the number of arguments.
+      ValueError: a negative number is out of range.
     """
     numbers = argnums if isinstance(argnums, tuple | list) else (argnums,)
     for number in numbers:
@@ -60,7 +60,7 @@ def argument_numbers(argnums: Any, count: int) -> tuple[int, ...]:
 def function_of_chosen(
     fun: Callable[..., Any], numbers: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Callable[..., Any]:
-    """The function of the chosen positional arguments alone; the others keep their values."""
+    """Returns the function of the chosen positional arguments, with the others fixed."""
 
     def of_chosen(*chosen: Any) -> Any:
         full = list(args)
@@ -77,11 +77,11 @@ _DIFFERENTIABLE_DTYPES = frozenset((*dtypes.floats, *dtypes.complexes))
 
 
 def check_input(leaf: Any, holomorphic: bool, allow_int: bool, name: str) -> None:
-    """Raises TypeError where an argument cannot be differentiated by."""
+    """Raises TypeError if an argument cannot be differentiated by."""
     try:
         aval = aval_of(leaf)
         if getattr(aval, "is_high", False):
-            return  # made of arrays: its tangents are as its type says
+            return  # a user-defined type, which defines its tangents
         dtype = aval.dtype
     except TypeError:
         raise TypeError(
@@ -110,7 +110,7 @@ def check_input(leaf: Any, holomorphic: bool, allow_int: bool, name: str) -> Non
 
 
 def check_output(dtype: Any, holomorphic: bool, name: str) -> None:
-    """Raises TypeError where a result of this dtype cannot be differentiated."""
+    """Raises TypeError if a result of this dtype cannot be differentiated."""
     if not holomorphic and dtype in _REAL_DTYPES:
         return
     if holomorphic:
@@ -135,7 +135,7 @@ def check_output(dtype: Any, holomorphic: bool, name: str) -> None:
 
 
 def check_scalar(result: Any) -> None:
-    """Raises TypeError where the result to differentiate is not a single scalar."""
+    """Raises TypeError if the result to differentiate is not a scalar."""
     try:
         aval = aval_of(result)
     except TypeError:

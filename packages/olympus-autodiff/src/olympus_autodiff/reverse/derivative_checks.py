@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparing derivatives with finite differences, for tests of programs and libraries."""
+"""Checks of derivatives against finite differences, for tests."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def check_jvp(
     Args:
       f: a function of arrays or pytrees of arrays.
       f_jvp: ``f_jvp(primals, tangents)`` gives its results and their tangents.
-      args: where to compare.
+      args: the arguments at which to compare.
       atol: the absolute tolerance; by default one for the dtype.
-      rtol: the relative tolerance; likewise.
+      rtol: the relative tolerance; by default one for the dtype.
       eps: the length of the step.
-      err_msg: put before the message.
+      err_msg: the prefix of the error message.
 
     Raises:
       AssertionError: they differ.
@@ -79,11 +79,11 @@ def check_vjp(
     Args:
       f: a function of arrays or pytrees of arrays.
       f_vjp: ``f_vjp(*primals)`` gives its results and a function from cotangents to cotangents.
-      args: where to compare.
+      args: the arguments at which to compare.
       atol: the absolute tolerance; by default one for the dtype.
-      rtol: the relative tolerance; likewise.
+      rtol: the relative tolerance; by default one for the dtype.
       eps: the length of the step.
-      err_msg: put before the message.
+      err_msg: the prefix of the error message.
 
     Raises:
       AssertionError: they differ.
@@ -117,16 +117,16 @@ def check_grads(
 
     Args:
       f: a function of arrays or pytrees of arrays.
-      args: where to compare.
-      order: up to which order.
+      args: the arguments at which to compare.
+      order: the highest order of derivatives to check.
       modes: ``"fwd"`` for forward, ``"rev"`` for reverse derivatives.
       atol: the absolute tolerance; by default one for the dtype.
-      rtol: the relative tolerance; likewise.
+      rtol: the relative tolerance; by default one for the dtype.
       eps: the length of the step.
 
     Raises:
       AssertionError: a derivative is wrong.
-      ValueError: a mode is something else.
+      ValueError: a mode is neither ``"fwd"`` nor ``"rev"``.
 
     Example:
       >>> from olympus_ir import lax

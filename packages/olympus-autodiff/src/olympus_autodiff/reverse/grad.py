@@ -42,11 +42,11 @@ def grad(
       fun: a function whose result is a scalar: an array of shape (), of a float dtype.
       argnums: the positional arguments to differentiate by.
       has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
-      holomorphic: whether ``fun`` is promised to be holomorphic; then arguments and result must be
+      holomorphic: whether ``fun`` is assumed to be holomorphic; then arguments and result must be
         complex.
       allow_int: whether to differentiate by integer arguments, whose gradient is a zero of dtype
         ``float0``.
-      reduce_axes: no longer has a meaning; must be empty.
+      reduce_axes: deprecated; must be empty.
 
     Returns:
       A function with the arguments of ``fun`` that returns the gradient: of the structure of the
@@ -54,8 +54,8 @@ def grad(
       of the gradient and the second part of the result.
 
     Raises:
-      TypeError: on the call, where the result is not a real scalar, or an argument to differentiate
-        by is not of a float (or complex) dtype.
+      TypeError: on the call, the result is not a real scalar, or an argument to differentiate by is
+        not of a float (or complex) dtype.
 
     See Also:
       value_and_grad: also returns the value.
@@ -91,11 +91,11 @@ def value_and_grad(
       fun: a function whose result is a scalar: an array of shape (), of a float dtype.
       argnums: the positional arguments to differentiate by.
       has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
-      holomorphic: whether ``fun`` is promised to be holomorphic; then arguments and result must be
+      holomorphic: whether ``fun`` is assumed to be holomorphic; then arguments and result must be
         complex.
       allow_int: whether to differentiate by integer arguments, whose gradient is a zero of dtype
         ``float0``.
-      reduce_axes: no longer has a meaning; must be empty.
+      reduce_axes: deprecated; must be empty.
 
     Returns:
       A function with the arguments of ``fun`` that returns the pair of the value and the gradient;

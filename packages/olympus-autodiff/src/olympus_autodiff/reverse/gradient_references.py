@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is to be done with cotangents: returned, added to references, or nothing."""
+"""Destinations of cotangents: returned, added to references, or dropped."""
 
 from __future__ import annotations
 
@@ -25,34 +25,42 @@ class _Marker:
 
 
 class GradValue(_Marker):
-    """Asks for a cotangent to be returned."""
+    """Request to return a cotangent."""
 
     __slots__ = ()
 
 
 class GradRef(_Marker):
-    """Stands for a cotangent that was added to a reference."""
+    """Placeholder for a cotangent that was added to a reference."""
 
     __slots__ = ()
 
 
 class DontWant(_Marker):
-    """Says that a cotangent is not wanted."""
+    """Request to drop a cotangent."""
 
     __slots__ = ()
 
 
 class DidntWant(_Marker):
-    """Stands for a cotangent that was not wanted."""
+    """Placeholder for a cotangent that was dropped."""
 
     __slots__ = ()
 
 
 def placed(place: Any, cotangent: Any) -> Any:
-    """Does with a cotangent what is asked for; returns what stands for it in the result.
+    """Returns, adds or drops a cotangent.
+
+    Args:
+      place: a reference to add to, `GradValue()` or `DontWant()`.
+      cotangent: the cotangent.
+
+    Returns:
+      The cotangent, or its placeholder.
 
     Raises:
-      TypeError: where ``place`` is neither a reference nor one of the markers.
+      TypeError: ``place`` is neither a reference nor one of the markers.
+      ValueError: the cotangent does not have the shape of the reference.
     """
     if isinstance(place, GradValue):
         return cotangent

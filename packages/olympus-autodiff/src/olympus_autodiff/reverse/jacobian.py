@@ -79,7 +79,7 @@ def jacfwd(
         def push(basis_vector: Any) -> Any:
             return jvp(function, chosen, basis_vector, has_aux=has_aux)
 
-        # Results are the same for all basis vectors: taken from any one of them.
+        # The primal result is the same for all basis vectors, so it is not batched.
         in_axes = (pytrees.tree_map(lambda leaf: 0, chosen),)
         result, columns, *aux = vmap(
             push, in_axes=in_axes, out_axes=(None, -1, None) if has_aux else (None, -1)
@@ -210,7 +210,7 @@ def hessian(
 
 
 def _single(argnums: Any, chosen: tuple[Any, ...]) -> Any:
-    """The one chosen argument, or the tuple of them, as the user asked."""
+    """Returns the chosen argument, or a tuple where ``argnums`` is a sequence."""
     return chosen if isinstance(argnums, tuple | list) else chosen[0]
 
 
@@ -255,7 +255,7 @@ def _check_forward_output(leaf: Any, holomorphic: bool) -> None:
 
 
 def _standard_basis(tree: Any) -> Any:
-    """All basis vectors of the space of a pytree, stacked along the first axis of each leaf."""
+    """Returns the standard basis of the space of a pytree, stacked along axis 0 of each leaf."""
     leaves, structure = pytrees.tree_flatten(tree)
     avals = [aval_of(leaf) for leaf in leaves]
     total = sum(aval.size for aval in avals)
@@ -277,7 +277,7 @@ def _standard_basis(tree: Any) -> Any:
 
 
 def _split_axis(tree: Any, array: Any, axis: int) -> Any:
-    """Cuts an axis that runs over the elements of all leaves of a tree into one array a leaf."""
+    """Splits an axis over the elements of all leaves of a tree into one array for each leaf."""
     leaves, structure = pytrees.tree_flatten(tree)
     shape = array.shape
     axis %= len(shape)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transposition: running a linear program backward, from cotangents of results to inputs'."""
+"""Transposition: runs linear programs backward, from cotangents of results to those of inputs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = ["backward_pass", "linear_transpose", "transpose_olympuspr"]
 
 
 def _zero_cotangent(aval: Any) -> Zero:
-    """The zero cotangent of a value, unreduced where the value is reduced."""
+    """Returns the zero cotangent of a value: unreduced over the axes the value is reduced over."""
     return Zero(aval if getattr(aval, "layout", None) is None else aval.to_ct_aval())
 
 
@@ -59,11 +59,11 @@ def backward_pass(
         other operands are literals that hold values.
       invars: the linear inputs.
       outvars: the results.
-      cotangents: one a result; may be `Zero`.
-      named: whether equations recorded meanwhile say that they come of transposition.
+      cotangents: one for each result; may be `Zero`.
+      named: whether recorded equations get "transpose" in their name stacks.
 
     Returns:
-      One cotangent an input; `Zero` where nothing arrived.
+      One cotangent for each input; `Zero` where no cotangent arrived.
     """
     named = named and current.trace is not evaluation_trace
     rules = transpose_rules.rules
@@ -122,7 +122,7 @@ _TRANSPOSE = TransformationName("transpose")
 
 
 def _as_transposed(source: SourceInfo) -> SourceInfo:
-    """The origin of an equation of the backward pass: within what is around, the transpose."""
+    """Returns the source of an equation of the backward pass: its names include "transpose"."""
     outer, names = current.name_stack, source.name_stack
     inner = names[len(outer) :] if names[: len(outer)] == outer else names
     return source._replace(name_stack=NameStack((*outer, _TRANSPOSE, *inner)))
@@ -148,17 +148,17 @@ def transpose_olympuspr(
     nonzero_cotangents: Sequence[bool],
     instantiate_out: Sequence[bool] = (),
 ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
-    """The transpose of a program with respect to some of its inputs.
+    """Returns the transpose of a program with respect to some of its inputs.
 
     Args:
       closed: the program; linear in the chosen inputs.
-      linear_in: for each input, whether the program is to be transposed by it.
+      linear_in: for each input, whether to transpose with respect to it.
       nonzero_cotangents: for each result, whether it has a cotangent.
       instantiate_out: for each chosen input, whether its cotangent is wanted even where it is zero.
 
     Returns:
-      The program from the other inputs and the cotangents there are to the cotangents of the chosen
-      inputs that are not zero; and for each chosen input, whether it has one.
+      The program from the other inputs and the nonzero cotangents of results to the nonzero
+      cotangents of the chosen inputs; and for each chosen input, whether its cotangent is nonzero.
     """
     wanted = tuple(instantiate_out) or (False,) * sum(linear_in)
     return _transpose_olympuspr(closed, tuple(linear_in), tuple(nonzero_cotangents), wanted)
@@ -220,10 +220,10 @@ def transpose_program(
       consts: the values of its constants.
       linear_in: for each input, whether it is linear.
       known: the values of the inputs that are not.
-      cotangents: one a result; may be `Zero`.
+      cotangents: one for each result; may be `Zero`.
 
     Returns:
-      One cotangent a linear input; may be `Zero`.
+      One cotangent for each linear input; may be `Zero`.
     """
     values = iter(known)
     environment: dict[Any, Any] = dict(zip(olympuspr.constvars, consts, strict=True))
@@ -240,14 +240,14 @@ def transpose_program(
         if cotangent.__class__ is not Zero
     ]
     equations = _split(live_equations(olympuspr.eqns, needed), environment, set(linear_vars))
-    # A cotangent of a result that does not depend on linear inputs goes nowhere.
+    # Cotangents of results that do not depend on linear inputs are ignored.
     return backward_pass(reversed(equations), linear_vars, olympuspr.outvars, cotangents)
 
 
 def _split(
     equations: Sequence[Equation], environment: dict[Any, Any], linear_vars: set[Var]
 ) -> list[Equation]:
-    """Runs the equations without linear operands; returns the others, known operands filled in."""
+    """Runs the equations without linear operands, and returns the others with known operands."""
     linear_equations: list[Equation] = []
     dependent = set(linear_vars)
     for equation in equations:
@@ -256,7 +256,7 @@ def _split(
         ):
             dependent.update(equation.outvars)
             linear_equations.append(equation)
-    # Forward equations that serve results alone have no part in the backward pass.
+    # Only the forward equations that linear equations depend on are needed.
     wanted = [
         atom
         for equation in linear_equations
@@ -304,22 +304,22 @@ def _split(
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Any:
     """Transposes a function that is linear in its arguments.
 
-    Cheaper than `vjp` for such functions: nothing is evaluated at the primal arguments, of which
-    only shapes and dtypes are used.
+    Cheaper than `vjp` for such functions: it uses only shapes and dtypes of the primal arguments
+    and evaluates nothing.
 
     Args:
       fun: a linear function of arrays or pytrees of arrays.
-      *primals: arguments, or values with a shape and a dtype in their place.
-      reduce_axes: no longer has a meaning; must be empty.
+      *primals: example arguments, or objects with a shape and a dtype.
+      reduce_axes: deprecated; must be empty.
 
     Returns:
       A function from a cotangent, of the structure of the result of ``fun``, to a tuple of
-      cotangents, one a primal argument.
+      cotangents, one for each primal argument.
 
     Raises:
-      TypeError: where ``fun`` maps real numbers to integers or the like, or where the cotangent
-        does not have the type of the result.
-      NotImplementedError: when the transpose is called and ``fun`` is not linear.
+      TypeError: ``fun`` maps between vector spaces of different kinds, such as real numbers and
+        integers; or, on the call of the transpose, the cotangent has not the result's type.
+      NotImplementedError: on the call of the transpose, ``fun`` is not linear.
 
     See Also:
       vjp: for functions that are not linear.
@@ -394,7 +394,7 @@ def _dtypes(avals: Sequence[Any]) -> list[Any]:
 
 
 def _abstract(value: Any) -> Any:
-    """The type of a value, or of something that has a shape and a dtype only."""
+    """Returns the type of a value, or of an object with a shape and a dtype."""
     try:
         return aval_of(value)
     except TypeError:

@@ -25,11 +25,10 @@ __all__ = ["VJP", "fwd_and_bwd", "vjp"]
 
 
 class VJP:
-    """The transposed derivative of a function at a point: maps cotangents of the result to those of
-    the arguments.
+    """The transposed derivative of a function at a point.
 
-    A pytree, whose leaves are the intermediate values that it keeps, so that it can be returned
-    from compiled functions.
+    Maps cotangents of the result to those of the arguments. It is a pytree whose leaves are the
+    residuals, so that compiled functions can return it.
     """
 
     __slots__ = (
@@ -56,9 +55,11 @@ class VJP:
         out_tree: Any,
         source: Any = None,
     ) -> None:
-        self._equations = equations  # with the residuals in them as literals
-        self._invars = invars  # one an argument leaf that has tangents
-        self._outvars = outvars  # one a result leaf; None where it does not depend on the arguments
+        self._equations = equations  # residuals are literals in them
+        self._invars = invars  # one for each argument leaf with tangents
+        self._outvars = (
+            outvars  # one for each result leaf; None if it does not depend on the arguments
+        )
         self._input_avals = input_avals  # the tangent types of all argument leaves
         self._cotangent_avals = cotangent_avals
         self.in_tree = in_tree
@@ -87,7 +88,7 @@ class VJP:
         outvars, cotangents = [], []
         for leaf, aval, var in zip(leaves, self._cotangent_avals, self._outvars, strict=True):
             if getattr(aval, "dtype", None) == dtypes.float0:
-                continue  # integers: whatever is given has no effect
+                continue  # cotangents of integers are ignored
             leaf = _checked_cotangent(leaf, aval)
             if var is not None:
                 outvars.append(var)
@@ -108,11 +109,11 @@ class VJP:
         )
 
     def with_refs(self, *wanted: Any) -> Callable[[Any], Any]:
-        """A function that adds cotangents to references in place of returning them.
+        """Returns a function that adds cotangents to references instead of returning them.
 
         Args:
-          *wanted: for each argument what is to be done with its cotangent, in the argument's
-            structure: a reference that it is added to, `GradValue()` to return it, or `DontWant()`.
+          *wanted: for each argument, in its structure, the destination of its cotangents: a
+            reference to add to, `GradValue()` to return it, or `DontWant()` to drop it.
 
         Returns:
           A function from the cotangent of the result to the cotangents of the arguments, with
@@ -139,7 +140,7 @@ class VJP:
         return pulled_back
 
     def _filled_equations(self) -> Sequence[Equation]:
-        """The equations with the values of the residuals in them."""
+        """Returns the equations with the values of the residuals as literals."""
         if self._equations is None:
             assert self._program is not None and self._residuals is not None
             values = dict(zip(self._program.constvars, self._residuals, strict=True))
@@ -164,7 +165,7 @@ class VJP:
         return self._lifted()[1]
 
     def _lifted(self) -> tuple[Olympuspr, list[Any]]:
-        """The linear program with its coefficients as constants, and their values."""
+        """Returns the linear program with its residuals as constants, and their values."""
         if self._program is None or self._residuals is None:
             assert self._equations is not None
             constvars: list[Var] = []
@@ -225,7 +226,7 @@ def _checked_cotangent(cotangent: Any, expected: Any) -> Any:
         expected = expected.to_ct_aval()
     same_layout = given.layout is expected.layout
     if not same_layout and given.layout is None:
-        cotangent, same_layout = laid_out_as(cotangent, expected), True  # it is whole everywhere
+        cotangent, same_layout = laid_out_as(cotangent, expected), True  # it is replicated
     if given.shape != expected.shape or given.dtype != expected.dtype or not same_layout:
         raise ValueError(
             f"unexpected {naming.library} type (e.g. shape/dtype) for argument to a function "
@@ -247,21 +248,21 @@ def _tangent_aval(aval: Any) -> Any:
 def vjp(
     fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()
 ) -> tuple[Any, ...]:
-    """Computes a function and returns its vector-Jacobian product: the transposed derivative.
+    """Evaluates a function and returns its vector-Jacobian product, the transposed derivative.
 
     Args:
       fun: the function to differentiate. Its arguments are arrays or pytrees of arrays.
       *primals: the arguments at which ``fun`` is differentiated.
       has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
-      reduce_axes: no longer has a meaning; must be empty.
+      reduce_axes: deprecated; must be empty.
 
     Returns:
       ``(result, f_vjp)``, or ``(result, f_vjp, aux)`` where ``has_aux``. ``f_vjp`` takes a
-      cotangent of the structure of the result and returns a tuple of cotangents, one a primal
-      argument.
+      cotangent of the structure of the result and returns a tuple of cotangents, one for each
+      primal argument.
 
     Raises:
-      TypeError: where ``fun`` is not callable, or an argument or a result is not an array.
+      TypeError: ``fun`` is not callable, or an argument or a result is not an array.
 
     See Also:
       grad: for functions with a scalar result.
@@ -311,8 +312,8 @@ def fwd_and_bwd(
 
     Returns:
       ``forward(*args) -> (result, residuals)``, or ``(result, residuals, aux)``; and
-      ``backward(residuals, cotangent)``, which gives one cotangent for an integer ``argnums``, else
-      a tuple.
+      ``backward(residuals, cotangent)``, which returns one cotangent for an integer ``argnums``,
+      else a tuple.
 
     Example:
       >>> from olympus_ir import lax

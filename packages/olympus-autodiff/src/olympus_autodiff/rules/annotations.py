@@ -17,7 +17,7 @@ from .calls import Sources, define_call, moving
 
 @jvp_rules.define(lax.xla_metadata_value_p)
 def _xla_metadata_value(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-    """The operation of the value is marked, and not that of the tangent."""
+    """Jvp rule of metadata: marks the operation of the value, not that of the tangent."""
     return lax.xla_metadata_value_p.bind(*primals, **params), tangents[0]
 
 

@@ -28,7 +28,7 @@ MakeParams = Callable[[dict[str, Any], ClosedOlympuspr, Sources, Sources], dict[
 
 
 def moving(values: Sequence[Any]) -> list[Any]:
-    """The tangents or cotangents that are not zero."""
+    """Returns the tangents or cotangents that are not zero."""
     return [value for value in values if value.__class__ is not Zero]
 
 
@@ -46,7 +46,7 @@ def positions(flags: Sequence[bool]) -> list[int]:
 
 
 def with_zeros(tangents: Sequence[Any], nonzero: Sequence[bool], results: Sequence[Any]) -> list:
-    """One tangent a result: the given ones in order, and zeros where there is none."""
+    """Returns one tangent for each result: the given ones in order, zeros for the others."""
     given = iter(tangents)
     return [
         next(given) if flag else Zero.of(result)
@@ -181,7 +181,7 @@ define_call(lax.closed_call_p, "call_jaxpr", closed_call_params)
 def _composite_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedOlympuspr, **params: Any
 ) -> Any:
-    """The derivative of the decomposition, which takes the place of the operation."""
+    """Jvp rule of composites: that of the decomposition."""
     return jvp_flat(olympuspr_as_fun(jaxpr), primals, tangents)
 
 
@@ -199,7 +199,7 @@ for _primitive in (lax.custom_jvp_call_p, lax.custom_vjp_call_p):
 def _custom_call_transpose(
     cotangents: Sequence[Any], *operands: Any, call_jaxpr: ClosedOlympuspr, **params: Any
 ) -> list[Any]:
-    """A linear function is its own derivative, whatever its rule."""
+    """Transpose rule of calls with custom rules: a linear function is its own derivative."""
     rule = transpose_rules[lax.closed_call_p]
     return rule(cotangents, *operands, call_jaxpr=call_jaxpr)
 
@@ -229,7 +229,7 @@ def _checkpoint_jvp(
 
 
 def without_constants(closed: ClosedOlympuspr) -> Any:
-    """The open program that takes its constants first; always the same object for one program."""
+    """Returns the open program with its constants as first inputs, memoized."""
     found = closed.memo.get("without constants")
     if found is None:
         found = closed.memo["without constants"] = constants_as_inputs(closed.jaxpr)

@@ -29,7 +29,7 @@ jvp_rules.exempt(lax.axis_index_p, reason="has no operands")
 
 
 def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
-    """The mean of the tangents of all instances that attain the extremum."""
+    """Jvp rule of collective extrema: the mean of the tangents where the extremum is attained."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], *, axes: tuple, **params: Any) -> Any:
         (x,), (t,) = primals, tangents
@@ -49,7 +49,7 @@ for _primitive in (lax.pmax_p, lax.pmin_p):
 
 
 def _with_positional_axes(shape: tuple, axes: tuple) -> tuple[int, ...]:
-    """The shape with size one in the dimensions that a collective reduces."""
+    """Returns the shape with size one in the dimensions that a collective reduces."""
     reduced = {axis % len(shape) for axis in axes if is_positional(axis)}
     return tuple(1 if axis in reduced else size for axis, size in enumerate(shape))
 

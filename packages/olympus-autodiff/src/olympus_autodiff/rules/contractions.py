@@ -36,7 +36,7 @@ def _dot_general_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: 
 
 @jvp_rules.define(lax.scaled_dot_p)
 def _scaled_dot_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-    """The derivative of the product of scaled operands that it means."""
+    """Jvp rule of scaled products: that of the product of the scaled operands."""
     (result,), (tangent,) = jvp_flat(
         lambda *operands: [scaled_dot_decomposition(*operands, **params)], primals, tangents
     )
@@ -97,7 +97,7 @@ def _cotangent_of_factor(
     preferred_element_type: Any,
     out_sharding: Any,
 ) -> Any:
-    """The cotangent of one factor: the result's, summed with the other factor.
+    """Returns the cotangent of one factor: the result's, summed with the other factor.
 
     The dimensions of the product's cotangent are batch, free ones of the left factor, free ones of
     the right one.
@@ -133,6 +133,6 @@ def _cotangent_of_factor(
 
 
 def free_dimensions(ndim: int, contracting: Sequence[int], batch: Sequence[int]) -> tuple[int, ...]:
-    """The dimensions that are neither summed over nor paired."""
+    """Returns the dimensions that are neither summed over nor paired."""
     used = {*contracting, *batch}
     return tuple(axis for axis in range(ndim) if axis not in used)

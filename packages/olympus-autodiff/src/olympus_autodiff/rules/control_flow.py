@@ -47,7 +47,7 @@ class _CondPlan(NamedTuple):
 def with_common_constants(
     branches: Sequence[ClosedOlympuspr],
 ) -> tuple[tuple[ClosedOlympuspr, ...], list[Any]]:
-    """The branches without constants: all take those of all of them as their first inputs."""
+    """Returns the branches with the constants of all of them as common first inputs."""
     consts = [value for branch in branches for value in branch.consts]
     if not consts:
         return tuple(branches), []
@@ -166,7 +166,7 @@ def _assign_slots(
 def _primal_branch(
     split: LinearizedProgram, taken: dict[int, int], slots: Sequence[Any], num_results: int
 ) -> ClosedOlympuspr:
-    """The branch that returns results and slots: its residuals, and zeros in the others."""
+    """Returns the branch that returns results and slots: its residuals, and zeros in the others."""
     olympuspr = split.primal.jaxpr
     equations = list(olympuspr.eqns)
     in_slots: list[Any] = [None] * len(slots)
@@ -183,7 +183,7 @@ def _primal_branch(
 def _linear_branch(
     split: LinearizedProgram, taken: dict[int, int], slots: Sequence[Any], shared: Sequence[int]
 ) -> ClosedOlympuspr:
-    """The branch from shared operands, slots and tangents to tangents."""
+    """Returns the branch from shared operands, slots and tangents to tangents."""
     in_avals = split.primal.in_avals
     inputs = [Var(aval) for aval in (*(in_avals[place] for place in shared), *slots)]
     olympuspr = split.linear.jaxpr
@@ -330,7 +330,7 @@ def _jvp_loop_operands(
     body_nconsts: int,
     body_jaxpr: ClosedOlympuspr,
 ) -> tuple[_WhilePlan, list[Any]]:
-    """The loop that pushes the tangents along, and its operands."""
+    """Returns the loop that pushes the tangents along, and its operands."""
     layout = WhileLayout(cond_nconsts, body_nconsts)
     primal, tangent = layout.operands(primals), layout.operands(tangents)
     nonzero = layout.operands(tuple([t.__class__ is not Zero for t in tangents]))
@@ -355,7 +355,7 @@ def _while_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -
 def _while_linearize(
     trace: LinearizeTrace, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
 ) -> Any:
-    """The number of iterations is not known, so nothing can be kept of them.
+    """Linearizes a while loop, whose residuals cannot be stacked: the trip count is unknown.
 
     The linear program runs the loop once more, along with the tangents.
     """

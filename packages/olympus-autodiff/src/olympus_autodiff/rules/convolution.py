@@ -93,7 +93,7 @@ def _cotangent_of_input(
     batch_group_count: int,
     **params: Any,
 ) -> Any:
-    """The convolution of the cotangent, dilated by the strides, with the flipped kernel."""
+    """Returns the convolution of the cotangent, dilated by the strides, with the flipped kernel."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     groups = max(feature_group_count, batch_group_count)
     pads = input_cotangent_padding(
@@ -139,7 +139,7 @@ def _cotangent_of_kernel(
     batch_group_count: int,
     **params: Any,
 ) -> Any:
-    """The convolution of the input with the cotangent, summed over the batch."""
+    """Returns the convolution of the input with the cotangent, summed over the batch."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     pads = []
     for size, window, count, stride, (low, _), base, dilation in zip(
@@ -178,7 +178,7 @@ def input_cotangent_padding(
     base_dilation: Sequence[int],
     window_dilation: Sequence[int],
 ) -> tuple[tuple[int, int], ...]:
-    """How to pad a cotangent, dilated by the strides, so that windows give the input's.
+    """Returns the padding of a dilated cotangent whose windows give the input's cotangent.
 
     Args:
       sizes: of the input's dimensions.

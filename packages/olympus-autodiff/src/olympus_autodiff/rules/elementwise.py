@@ -333,7 +333,7 @@ def _mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, out_dtype: Any)
 
 
 def _as_operand(cotangent: Any, operand: Any) -> Any:
-    """The cotangent in the operand's dtype, where the product had a dtype of its own."""
+    """Returns the cotangent in the operand's dtype: the product may have had another one."""
     dtype = operand.aval.dtype
     return cotangent if aval_of(cotangent).dtype == dtype else convert_dtype(cotangent, dtype)
 
@@ -377,7 +377,7 @@ jvp_rules.define(
 
 
 def _share(x: Any, y: Any, extremum: Any) -> Any:
-    """The share of ``x`` in an extremum of two: one where it is attained, a half where both do."""
+    """Returns the derivative of an extremum by ``x``: 1 where ``x`` attains it, 1/2 for ties."""
     dtype = aval_of(x).dtype
     attained, tie = convert_dtype(eq(x, extremum), dtype), convert_dtype(eq(x, y), dtype)
     return sub(attained, scaled(0.5, tie))
@@ -445,7 +445,7 @@ def _select_n_transpose(cotangent: Any, which: Any, *cases: Any) -> list[Any]:
 
 
 def _where(condition: Any, t: Any) -> Any:
-    """The tangent where a condition holds, zero elsewhere."""
+    """Returns the tangent where a condition holds, zero elsewhere."""
     shape = aval_of(condition).shape
     t = broadcast_to(t, shape)
     return select_n(condition, zeros_like_aval(aval_of(t)), t)

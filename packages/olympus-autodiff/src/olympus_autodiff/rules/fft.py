@@ -45,7 +45,7 @@ def _without_transform(cotangent: Any, fft_type: FftType) -> Any:
 
 
 def _multiplicities(shape: tuple[int, ...], length: int, dtype: Any) -> Any:
-    """How many elements each one that is kept stands for."""
+    """Returns the number of elements that each element of a half spectrum stands for."""
     weights = np.full(shape[-1], 2, dtype)
     weights[:1] = 1
     if length % 2 == 0:

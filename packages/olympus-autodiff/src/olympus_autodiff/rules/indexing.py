@@ -139,7 +139,7 @@ def _gather_like(
     fill_value: Any = 0,
     **params: Any,
 ) -> Any:
-    """The windows of an operand at the places that a scatter with the same parameters writes to."""
+    """Returns the windows of an operand that a scatter with the same parameters writes to."""
     operand_shape = aval_of(operand).shape
     numbers = dimension_numbers
     removed = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
@@ -166,7 +166,7 @@ def _gather_like(
 
 
 def _places(params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a scatter that say where it writes, without those that say what."""
+    """Returns the parameters of a scatter that determine where it writes."""
     return {
         name: value
         for name, value in params.items()
@@ -234,7 +234,7 @@ def _scatter_mul_transpose(
 
 
 def _writes_once(indices: Any, params: dict[str, Any]) -> bool:
-    """Whether no element is written to by two updates."""
+    """Returns whether no element is written to by two updates."""
     shape = aval_of(indices).shape
     batched = params["dimension_numbers"].scatter_indices_batching_dims
     count = math.prod(size for axis, size in enumerate(shape[:-1]) if axis not in batched)

@@ -178,7 +178,7 @@ def _lu_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 
 
 def _fitted(x: Any, rows: int, columns: int) -> Any:
-    """The matrices cut, or filled up with zeros, to a size."""
+    """Returns matrices, cropped or padded with zeros to a size."""
     aval = aval_of(x)
     if aval.shape[-2:] == (rows, columns):
         return x
@@ -226,7 +226,7 @@ def _row_range(x: Any, start: int, stop: int) -> Any:
 
 
 def _thin_qr_tangents(q: Any, r: Any, dx: Any) -> tuple[Any, Any]:
-    """The tangents of factors of which ``r`` is square."""
+    """Returns the tangents of the factors of a QR decomposition with a square ``r``."""
     # With s = dx @ inv(r): q.H @ s = q.H @ dq + dr @ inv(r), skew-Hermitian plus upper triangular
     # with a real diagonal.
     s = linalg.triangular_solve(r, dx, left_side=False, lower=False)
@@ -241,7 +241,7 @@ def _thin_qr_tangents(q: Any, r: Any, dx: Any) -> tuple[Any, Any]:
 
 
 def _complete_qr_tangent(q: Any, dq: Any) -> Any:
-    """The tangent of a square q, of that of its first columns.
+    """Returns the tangent of a square q, given that of its first columns.
 
     As a product of reflections, q is one - v @ t @ v.H with as many columns in v as reflections.
     So its first columns determine the others: with blocks named by rows and columns, first and
@@ -308,14 +308,14 @@ jvp_rules.exempt(
 
 
 def _columns(vector: Any, like: Any) -> Any:
-    """A number for each column, repeated over rows, in the dtype of a matrix."""
+    """Returns a number for each column, repeated over rows, in the dtype of a matrix."""
     aval = aval_of(like)
     vector = lax.convert_element_type(vector, aval.dtype)
     return lax.broadcast_in_dim(vector, aval.shape, (*range(aval.ndim - 2), aval.ndim - 1))
 
 
 def _rows(vector: Any, like: Any) -> Any:
-    """A number for each row, repeated over columns, in the dtype of a matrix."""
+    """Returns a number for each row, repeated over columns, in the dtype of a matrix."""
     aval = aval_of(like)
     vector = lax.convert_element_type(vector, aval.dtype)
     return lax.broadcast_in_dim(vector, aval.shape, tuple(range(aval.ndim - 1)))
@@ -326,7 +326,7 @@ def _diagonal(x: Any) -> Any:
 
 
 def _off_diagonal_inverse(differences: Any) -> Any:
-    """The reciprocals of what is beside the diagonal, and zeros on it."""
+    """Returns the reciprocals of the off-diagonal elements, and zeros on the diagonal."""
     one = identity_like(differences)
     return lax.sub(lax.integer_pow(lax.add(differences, one), -1), one)
 
@@ -405,7 +405,7 @@ def _solve(a: Any, b: Any) -> Any:
 
 
 def _eigenvector_tangent(vectors: Any, values: Any, projected: Any) -> Any:
-    """The tangent of eigenvectors that stay of length one, their largest component real."""
+    """Returns the tangent of eigenvectors normalized to length 1 with a real largest component."""
     differences = lax.sub(_columns(values, projected), _rows(values, projected))
     change = matmul(vectors, lax.mul(_off_diagonal_inverse(differences), projected))
     row_dim = aval_of(vectors).ndim - 2
@@ -479,6 +479,6 @@ def _svd_jvp(
 
 
 def _outside(basis: Any, moved: Any, values: Any) -> Any:
-    """What of moved singular vectors lies outside their span, divided by the singular values."""
+    """Returns the component of moved singular vectors outside their span, over singular values."""
     rest = lax.sub(moved, matmul(basis, matmul(adjoint(basis), moved)))
     return lax.div(rest, _columns(values, rest))

@@ -51,7 +51,7 @@ def _linear_solve_jvp(
 def _map_tangents(
     matvec: Any, consts: LinearSolveParts, tangents: LinearSolveParts, unknowns: Sequence[Any]
 ) -> list[Any]:
-    """The tangents of the map's results where the map changes and the unknowns do not."""
+    """Returns the tangents of the map's results with the unknowns held constant."""
 
     def applied(*operands: Any) -> list[Any]:
         return eval_olympuspr(matvec.jaxpr, matvec.consts, *operands)

@@ -76,7 +76,7 @@ def _struct(aval: Any) -> Any:
 def _cotangent_of_left(
     cotangent: Any, aval: Any, y: Any, sizes: Any, numbers: Any, params: dict[str, Any]
 ) -> Any:
-    """Each group of rows of the cotangent, multiplied with the group's matrix transposed."""
+    """Multiplies each group of rows of the cotangent with the group's transposed matrix."""
     (x_contracting, y_contracting), (x_batch, y_batch) = numbers.dot_dimension_numbers
     groups = numbers.rhs_group_dimensions
     x_free = free_dimensions(aval.ndim, x_contracting, x_batch)
@@ -127,6 +127,6 @@ def _cotangent_of_right(
 
 
 def _arranged(result: Any, places: Sequence[int], aval: Any) -> Any:
-    """The result with its dimensions at the given places, in the dtype of the factor."""
+    """Returns the result with its dimensions in the factor's order, in the factor's dtype."""
     result = lax.transpose(result, tuple(places.index(axis) for axis in range(aval.ndim)))
     return result if aval_of(result).dtype == aval.dtype else convert_dtype(result, aval.dtype)

@@ -36,7 +36,7 @@ def _ragged_all_to_all_transpose(
     axis_name: tuple,
     axis_index_groups: tuple | None,
 ) -> list[Any]:
-    """The slices go back to where they came from; rows that none was written to stay."""
+    """Transpose rule: sends the slices back; rows not overwritten keep their cotangent."""
 
     def exchanged(values: Any) -> Any:
         return lax.all_to_all(

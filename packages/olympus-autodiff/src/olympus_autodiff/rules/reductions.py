@@ -54,7 +54,7 @@ transpose_rules.define(
 
 
 def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
-    """The tangent at the place of the extremum; the mean over all where there are several."""
+    """Jvp rule of extrema: the tangent of the extremum, or the mean over several."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], *, axes: tuple, **params: Any) -> Any:
         (x,), (t,) = primals, tangents

@@ -124,7 +124,7 @@ def _scan_jvp(
 
 
 def instantiated(tangents: Sequence[Any], nonzero: Sequence[bool]) -> list[Any]:
-    """The tangents of a carry that has tangents in the loop, though maybe not at its start."""
+    """Returns the initial tangents of the carry: zeros where only the loop introduces them."""
     return [instantiate(t) for t, flag in zip(tangents, nonzero, strict=True) if flag]
 
 
@@ -231,7 +231,7 @@ class _ScanSplitter:
         )
 
     def _stack(self, residuals: Sequence[Any]) -> tuple[list[Any], dict[Any, int]]:
-        """The results of the primal body, stacked residuals added to them.
+        """Adds the stacked residuals to the results of the primal body.
 
         Returns:
           The results; and where each residual is found among slices and stacked results.
@@ -249,7 +249,7 @@ class _ScanSplitter:
         return outvars, places
 
     def _linear_body(self, is_const: Sequence[bool], num_carry_tangents: int) -> ClosedOlympuspr:
-        """The linear program with its inputs in the order of constants, carry and slices."""
+        """Returns the linear program with inputs in the order constants, carry, slices."""
         linear = self.split.linear.jaxpr
         count = len(is_const)
         residuals, tangents = linear.invars[:count], linear.invars[count:]

@@ -146,7 +146,7 @@ def _scan_transpose(
 
 
 def _known(operands: Sequence[Any]) -> list[Any]:
-    """The operands that are not linear."""
+    """Returns the operands that are not linear."""
     return [operand for operand in operands if not is_undefined_primal(operand)]
 
 

@@ -137,7 +137,7 @@ def _unstack_transpose(cotangents: Sequence[Any], operand: Any, *, axis: int) ->
 def _pad_transpose(
     cotangent: Any, operand: Any, padding_value: Any, *, padding_config: tuple
 ) -> list[Any]:
-    """The operand's part is cut out; what remains is the padding value's."""
+    """Transpose rule of padding: slices the operand's cotangent; sums the rest."""
     inner = None
     if is_undefined_primal(operand):
         inner = _without_padding(cotangent, operand.aval.shape, padding_config)
@@ -152,7 +152,7 @@ def _pad_transpose(
 
 
 def _without_padding(cotangent: Any, shape: tuple, padding_config: tuple) -> Any:
-    """The elements of a padded array that came from the operand; zero for those cut off."""
+    """Returns the operand's elements of a padded array; zeros for those that were cut off."""
     if any(low < 0 or high < 0 for low, high, _ in padding_config):
         # Negative padding has cut elements off: zeros take their place.
         restored = tuple((max(-low, 0), max(-high, 0), 0) for low, high, _ in padding_config)

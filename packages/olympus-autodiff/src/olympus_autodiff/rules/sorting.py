@@ -55,7 +55,7 @@ def _approx_top_k_jvp(
 
 
 def take_along(operand: Any, indices: Any, axis: int) -> Any:
-    """The elements at the given places along an axis; all other dimensions belong together.
+    """Returns the elements at given indices along an axis, separately for all other dimensions.
 
     Args:
       operand: an array.

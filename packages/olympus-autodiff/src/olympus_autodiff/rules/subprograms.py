@@ -24,7 +24,7 @@ def rearranged(
     inputs: Sequence[int] | None = None,
     results: Sequence[int] | None = None,
 ) -> ClosedOlympuspr:
-    """A program without constants: they are its first inputs, before the inputs in the given order.
+    """Returns a program without constants: its first inputs are the constants.
 
     Args:
       closed: the program.

@@ -18,7 +18,7 @@ def _chosen(values: Sequence[Any], flags: Sequence[bool]) -> tuple[Any, ...]:
 
 
 def _origin(src: Any, operand: Any, device: Any) -> Any:
-    """Where a cotangent goes: to where the operand came from, in the memory of its type."""
+    """Returns the destination of a cotangent: the source of the operand, in its type's memory."""
     if src is not None or type(device) is not MemorySpace or not is_undefined_primal(operand):
         return src
     return operand.aval.memory_space or MemorySpace.Device

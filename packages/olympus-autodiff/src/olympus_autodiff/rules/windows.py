@@ -43,7 +43,7 @@ def _sum_transpose(
     base_dilation: tuple,
     window_dilation: tuple,
 ) -> Any:
-    """Each element gets the sum over the windows that it is in: windows of the cotangent."""
+    """Transpose rule of sums over windows: sums over windows of the cotangent."""
     pads = input_cotangent_padding(
         aval.shape,
         window_dimensions,
@@ -70,7 +70,7 @@ transpose_rules.define(windows.reduce_window_sum_p, unary_transpose(_sum_transpo
 
 
 def _extremum_jvp(primitive: Any, select_prim: Any) -> Callable[..., Any]:
-    """The tangent at the place of each window's first extremum."""
+    """Jvp rule of extrema of windows: the tangent of each window's first extremum."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x,), (t,) = primals, tangents
@@ -187,7 +187,7 @@ def _reduce_window_jvp(
 
 @memoized
 def _function_of_pairs(closed: ClosedOlympuspr, moving: tuple[bool, ...]) -> ClosedOlympuspr:
-    """A reduction's derivative, from two lists of elements and tangents to one."""
+    """Returns a reduction's derivative, from two lists of elements and tangents to one."""
     derived, _ = jvp_olympuspr(closed, moving * 2, moving)
     count, tangents = len(moving), sum(moving)
     invars = derived.jaxpr.invars

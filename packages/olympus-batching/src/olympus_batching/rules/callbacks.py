@@ -14,7 +14,7 @@ from ..tables import BatchDim, BatchingRule, batching_rules
 
 
 def _example(args: Sequence[Any], dims: Sequence[BatchDim], index: int) -> list[Any]:
-    """The operands of one example."""
+    """Returns the operands of one example."""
     return [
         arg if dim is None else lax.index_in_dim(arg, index, dim, keepdims=False)
         for arg, dim in zip(args, dims, strict=True)
@@ -22,7 +22,7 @@ def _example(args: Sequence[Any], dims: Sequence[BatchDim], index: int) -> list[
 
 
 def _each_in_turn(primitive: Primitive) -> BatchingRule:
-    """The rule that applies the primitive to one example after the other."""
+    """Returns the rule that applies the primitive to one example after the other."""
 
     def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
         results = [

@@ -93,7 +93,7 @@ def _checkpoint(axis: BatchAxis, args: Any, batch_dims: Any, *, jaxpr: Any, **pa
 
 @define_axis_rule(lax.composite_p)
 def _composite(axis: BatchAxis, args: Any, batch_dims: Any, *, jaxpr: Any, **params: Any) -> Any:
-    """The decomposition takes the place of the operation, which is known for one example only."""
+    """Batching rule of composites: that of the decomposition."""
     batched, out_dims = batch_olympuspr_dims(jaxpr, axis, batch_dims)
     return eval_olympuspr(batched.jaxpr, batched.consts, *args), out_dims
 

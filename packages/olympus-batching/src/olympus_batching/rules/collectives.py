@@ -33,7 +33,7 @@ from ..trace import call_batched
 
 
 def _names(params: dict[str, Any]) -> tuple:
-    """The axes of a collective, names and dimensions."""
+    """Returns the axes of a collective, names and dimensions."""
     names = params["axes"] if "axes" in params else params["axis_name"]
     return names if isinstance(names, tuple) else (names,)
 
@@ -58,7 +58,7 @@ def _others(names: Any, name: Any) -> tuple:
 
 
 def _take(operand: Any, indices: Sequence[int], dim: int) -> Any:
-    """The slices of ``operand`` along ``dim`` with the given indices."""
+    """Returns the slices of ``operand`` along ``dim`` with the given indices."""
     if tuple(indices) == tuple(range(operand.shape[dim])):
         return operand
     sizes = tuple(1 if axis == dim else size for axis, size in enumerate(operand.shape))
@@ -82,7 +82,7 @@ def _take(operand: Any, indices: Sequence[int], dim: int) -> Any:
 
 
 def _with_groups(rule: BatchingRule) -> BatchingRule:
-    """The rule for ``axis_index_groups``, given the one for the whole axis.
+    """Returns the rule for ``axis_index_groups``, given the one for the whole axis.
 
     The batch dimension is split in two, groups and members; the groups are mapped over.
     """
@@ -133,7 +133,7 @@ def _reduce_over_other_axes(primitive: Primitive) -> BatchingRule:
 
 
 def _reduce_over_axis(primitive: Primitive, of_equal: Callable[[Any, int], Any]) -> BatchingRule:
-    """The rule of a reduction over the mapped axis, which becomes one over a dimension.
+    """Returns the rule of a collective reduction, which becomes a reduction over a dimension.
 
     Args:
       primitive: the collective.
@@ -236,13 +236,13 @@ def _all_gather(
 
 
 def _merge(operand: Any, dim: int) -> Any:
-    """The array with a dimension and the one after it made one."""
+    """Returns the array with a dimension merged with the next one."""
     shape = operand.shape
     return lax.reshape(operand, (*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2 :]))
 
 
 def _split(operand: Any, dim: int, count: int) -> Any:
-    """The array with a dimension divided in two, the first of size ``count``."""
+    """Returns the array with a dimension split in two, the first of size ``count``."""
     shape = operand.shape
     return lax.reshape(operand, (*shape[:dim], count, shape[dim] // count, *shape[dim + 1 :]))
 
@@ -285,7 +285,7 @@ _define(lax.reduce_scatter_p, _reduce_scatter_others, _reduce_scatter)
 
 
 def several_axes(name: str, axis_name: Any, axis: BatchAxis) -> NotImplementedError:
-    """The error for an exchange over several axes of which one alone is mapped."""
+    """Returns the error for an exchange over several axes, only one of which is mapped."""
     return NotImplementedError(
         f"{name} over the axes {axis_name} cannot be batched over {axis.name!r} alone. Call it for "
         "one axis after the other."
@@ -371,7 +371,7 @@ def _all_to_all(
 def _all_to_all_of_several(
     axis: BatchAxis, operand: Any, split_axis: int, concat_axis: int, axis_name: tuple
 ) -> Any:
-    """The exchange over the mapped axis, along dimension 0, and over other axes.
+    """Exchanges along the mapped axis, which is dimension 0, and over other axes.
 
     The slices of a dimension are numbered by the axes, the last one fastest: divided by axes, the
     dimension is exchanged with each of them by itself.

@@ -119,7 +119,7 @@ def _guarded(is_taken: Any, operand: Any) -> Any:
 
 
 def _spread(of_examples: Any, like: Any) -> Any:
-    """One value an example, repeated over the shape of a batched value."""
+    """Returns one value for each example, broadcast to the shape of a batched value."""
     shape = shape_of(like)
     if len(shape) == 1:
         return of_examples
@@ -129,7 +129,7 @@ def _spread(of_examples: Any, like: Any) -> Any:
 def _has_refs(
     operands: Sequence[Any], dims: Sequence[Any] | None = None, place: int | None = None
 ) -> bool:
-    """Whether there are references; with ``place``, such whose batch dimension is elsewhere."""
+    """Returns whether an operand is a reference; with ``place``, one batched elsewhere."""
     return any(
         getattr(operand, "is_ref", False) and (dims is None or dims[position] not in (None, place))
         for position, operand in enumerate(operands)
@@ -201,7 +201,7 @@ def _while(
 def _instantiated(
     axis: BatchAxis, values: Sequence[Any], batched: Sequence[bool], wanted: Sequence[bool]
 ) -> list[Any]:
-    """The values with batch dimensions where they are wanted and missing."""
+    """Returns the values with missing batch dimensions added."""
     return [
         materialize(value, axis.size, None) if want and not has else value
         for value, has, want in zip(values, batched, wanted, strict=True)

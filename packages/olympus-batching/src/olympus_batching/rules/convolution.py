@@ -74,7 +74,7 @@ def _conv_general_dilated(
 
 
 def merged(x: Any, source: int, target: int) -> Any:
-    """An array with one dimension moved in front of another, and made one with it.
+    """Returns an array with one dimension moved in front of another and merged with it.
 
     Args:
       x: the array.
@@ -90,7 +90,7 @@ def merged(x: Any, source: int, target: int) -> Any:
 
 
 def split(x: Any, dimension: int, count: int) -> Any:
-    """An array with one dimension divided in two, of which the first has a given size."""
+    """Returns an array with one dimension split in two, the first of a given size."""
     shape = shape_of(x)
     rest = shape[dimension] // count if count else 0
     return lax.reshape(x, (*shape[:dimension], count, rest, *shape[dimension + 1 :]))

@@ -105,7 +105,7 @@ def _with_start_zero(starts: Sequence[Any], dim: int) -> list[Any]:
 
 
 def _stacked(axis_size: int, starts: Sequence[Any], dims: Sequence[BatchDim]) -> Any:
-    """The start indices of all examples: [batch, dimension]."""
+    """Returns the start indices of all examples: [batch, dimension]."""
     columns = [
         broadcast_batch(lax.broadcast_in_dim(start, (1,), ()), axis_size, 0)
         if dim is None

@@ -22,7 +22,7 @@ from ..tables import (
 
 
 def leading(primitive: Primitive) -> BatchingRule:
-    """The rule of a primitive that takes batch dimensions before all others."""
+    """Returns the batching rule of a primitive whose leading dimensions are batch dimensions."""
 
     def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
         if len(args) == 1:

@@ -33,7 +33,7 @@ def _over_axis(axis: BatchAxis, args: Any, batch_dims: Any, **params: Any) -> An
 
 
 def _over_other_axes(axis: BatchAxis, args: Any, batch_dims: Any, **params: Any) -> Any:
-    """One exchange of the rows of all examples, one example after the other."""
+    """Exchanges the rows of all examples at once, ordered by example."""
     operand, output = (
         materialize(arg, axis.size, dim) for arg, dim in zip(args[:2], batch_dims[:2], strict=True)
     )

@@ -14,7 +14,7 @@ from ..tables import all_at, batching_rules, to_front
 def _rng_bit_generator(
     axis_size: int, args: Any, batch_dims: Any, *, shape: Any, **params: Any
 ) -> Any:
-    """All examples' bits come from the first one's key: the generator has a single state.
+    """Returns all examples' bits come from the first one's key: the generator has a single state.
 
     So the bits are not those of a loop, and the keys of the other examples stay as they are.
     """
@@ -27,6 +27,6 @@ def _rng_bit_generator(
 
 @batching_rules.define(lax.rng_uniform_p)
 def _rng_uniform(axis_size: int, args: Any, batch_dims: Any, *, shape: Any) -> Any:
-    """One draw an example, each between bounds of its own."""
+    """Batching rule of uniform draws with bounds that differ between examples."""
     bounds = tuple(all_at(args, axis_size, batch_dims, 0))
     return lax.map(lambda pair: lax.rng_uniform_p.bind(*pair, shape=shape), bounds), 0

@@ -71,7 +71,7 @@ def _reduce_from_each_start(
     dimensions: Any,
     jaxpr: Any,
 ) -> Any:
-    """A reduction in which each example starts from a value of its own.
+    """Returns a reduction in which each example has its own initial value.
 
     The compiler's reduction takes one initial value, so the examples' are combined with the
     operands element by element, in a loop.

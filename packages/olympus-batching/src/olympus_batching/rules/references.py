@@ -119,7 +119,7 @@ def apply_to_arrays(
 def _batched_transforms(
     axis_size: int, args: Sequence[Any], dims: Sequence[BatchDim], first: int, tree: Any
 ) -> tuple[list[Any], Any, int]:
-    """The operands and structure of transforms for all examples, and the view's batch dimension.
+    """Returns the transforms of all examples (leaves and structure) and the view's batch dimension.
 
     Args:
       axis_size: the number of examples.
@@ -151,7 +151,7 @@ def _type_of(indexer: NDIndexer, aval: ShapedArray) -> ShapedArray:
 
 
 def _flags(flags: Any) -> list[bool]:
-    """Whether each index of an indexer differs between the examples."""
+    """Returns whether each index of an indexer differs between the examples."""
     return [
         index.start is True if isinstance(index, Slice) else index is True
         for index in flags.indices
@@ -165,7 +165,7 @@ def _any_batched(flags: Any) -> bool:
 def _batched_transform(
     axis_size: int, transform: Any, flags: Any, dim: BatchDim, aval: ShapedArray
 ) -> tuple[list[Any], BatchDim]:
-    """The transforms that do for all examples what one does for an example.
+    """Returns the transforms for all examples, given the transform for one example.
 
     Args:
       axis_size: the number of examples.
@@ -209,7 +209,7 @@ def _moved_to_front(dim: int, ndim: int) -> list[TransposeTransform]:
 
 
 def _indexed_alike(axis_size: int, indexer: NDIndexer, dim: int) -> tuple[list[Any], int]:
-    """All examples are indexed by the same indices."""
+    """Batches a gather or scatter whose indices are the same for all examples."""
     everything = Slice(0, axis_size)
     batched = NDIndexer(
         (*indexer.indices[:dim], everything, *indexer.indices[dim:]),
@@ -235,7 +235,7 @@ def _shifted_label(label: Any, dim: BatchDim) -> Any:
 def _indexed_each(
     axis_size: int, indexer: NDIndexer, batched: Sequence[bool], dim: BatchDim
 ) -> tuple[list[Any], int]:
-    """Each example has indices of its own: index arrays get a dimension for the examples.
+    """Returns each example has indices of its own: index arrays get a dimension for the examples.
 
     Slices whose starts differ become index arrays, with a further dimension each.
     """
@@ -285,7 +285,7 @@ def _indexed_each(
 
 
 def _from_start(index: Slice, size: int) -> Any:
-    """The starts of a slice, moved until the slices fit, as a computed one is."""
+    """Returns the starts of a slice, clamped so that the slice fits, as in a dynamic slice."""
     start = index.start
     start = lax.select_n(lax.lt(start, _like(0, start)), start, lax.add(start, _like(size, start)))
     last = size - (index.size - 1) * index.stride - 1

@@ -26,7 +26,7 @@ _ALONG_BATCH = {
 
 
 def batched_window(params: Any, dim: int) -> dict[str, Any]:
-    """The parameters with a new dimension; those that are not of the window stay."""
+    """Returns the window parameters with an entry for a new dimension."""
     return {
         name: (*value[:dim], _ALONG_BATCH[name], *value[dim:]) if name in _ALONG_BATCH else value
         for name, value in params.items()

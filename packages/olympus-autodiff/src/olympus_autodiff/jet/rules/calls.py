@@ -20,7 +20,7 @@ from ..trace import jet_flat
 
 
 def _call_jet(primitive: Primitive, key: str, make_params: MakeParams) -> Callable[..., Any]:
-    """The rule of a primitive that calls the program ``params[key]``."""
+    """Returns the rule of a primitive that calls the program ``params[key]``."""
 
     def rule(primals: Sequence[Any], series: Sequence[Any], **params: Any) -> Any:
         order, moving_in = order_of(series), flags_of(series)
@@ -52,7 +52,7 @@ jet_rules.define(lax.closed_call_p, _call_jet(lax.closed_call_p, "call_jaxpr", c
 def _composite_jet(
     primals: Sequence[Any], series: Sequence[Any], *, jaxpr: ClosedOlympuspr, **params: Any
 ) -> Any:
-    """The decomposition is pushed forward, which takes the place of the operation."""
+    """Taylor rule of composites: that of the decomposition."""
     return jet_flat(olympuspr_as_fun(jaxpr), primals, series, order_of(series))
 
 

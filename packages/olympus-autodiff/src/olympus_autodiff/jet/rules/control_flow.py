@@ -100,7 +100,7 @@ class _Scan(NamedTuple):
 
 
 def _terms_of(avals: Sequence[Any], moving: Sequence[bool], order: int) -> list[Any]:
-    """The types of terms that are those of the tangents of the values."""
+    """Returns the types of terms: those of the values' tangents."""
     return [
         aval.to_tangent_aval()
         for aval, flag in zip(avals, moving, strict=True)

@@ -94,7 +94,7 @@ def _convert_jet(primals: Terms, series: Terms, *, new_dtype: Any, **params: Any
 
 
 def product_rule(bind: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule of an operation that is linear in each of two operands."""
+    """Returns the rule of an operation that is linear in each of two operands."""
 
     def rule(primals: Terms, series: Terms, **params: Any) -> Any:
         (x, y), (x_terms, y_terms) = primals, series
@@ -262,7 +262,7 @@ def _pow_jet(primals: Terms, series: Terms) -> Any:
 
 
 def _power_of_moving(x: Any, terms: Series, y: Any, result: Any) -> Series:
-    """The terms of a power with a fixed exponent, from the binomial series at the base.
+    """Returns the terms of a power with a fixed exponent, from the binomial series at the base.
 
     Its coefficients are powers of their own, so that nothing is divided by the base, which may be
     zero. Where the exponent is a small natural number they end, though the powers do not exist.
@@ -285,7 +285,7 @@ def _power_of_moving(x: Any, terms: Series, y: Any, result: Any) -> Series:
 
 @jet_rules.define(lax.atan2_p)
 def _atan2_jet(primals: Terms, series: Terms) -> Any:
-    """The angle moves with ``(y' x - x' y) / (x^2 + y^2)``."""
+    """Taylor rule of atan2: the derivative of the angle is ``(y' x - x' y) / (x^2 + y^2)``."""
     order = order_of(series)
     result = lax.atan2_p.bind(*primals)
     shape = shape_of(result)

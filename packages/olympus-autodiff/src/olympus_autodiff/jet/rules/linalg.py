@@ -25,7 +25,7 @@ def _solved_terms(
     solve: Callable[[Any], Any],
     applied: Callable[[int, Any], Any] | None,
 ) -> list[Any]:
-    """The terms of a solution.
+    """Returns the terms of a solution.
 
     Args:
       first: its value.
