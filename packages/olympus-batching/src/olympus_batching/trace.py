@@ -1,42 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interpreter of `vmap`: applies each primitive to all examples at once."""
+"""The trace of `vmap`: applies each primitive to all examples at once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from olympus_ir.loading import deferred
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.primitives import Primitive
-from olympus_ir.programs.tracing import (
-    AxisEnvironment,
-    Trace,
-    Tracer,
-    current,
-    register_tracer_type,
-    set_current_trace,
-)
+from olympus_ir.programs.tracing import AxisEnvironment, Trace, current, set_current_trace
 from olympus_ir.settings.config_states import check_tracer_leaks
-from olympus_ir.trees.flattening import function_source
-from olympus_ir.types.avals import get_aval
 
 from .custom_calls import BatchedBackward, BatchedForward, BatchedFunction, BatchedJvp
-from .dimensions import BatchAxis, BatchDim, examples, unbatched_aval
+from .dimensions import BatchAxis, BatchDim, examples
 from .tables import axis_rules, batching_rules
+from .tracers import BatchTracer
+
+if TYPE_CHECKING:
+    from olympus_ir.programs import leaks
+
+    from . import ref_tracers
+else:
+    leaks = deferred("olympus_ir.programs.leaks", milliseconds=1)
+    ref_tracers = deferred(".ref_tracers", milliseconds=5)
 
 _axis_rules = axis_rules.rules
 _batching_rules = batching_rules.rules
 
 
 class BatchTrace(Trace):
-    """Applies primitives to operands of which some hold all examples of one mapped axis.
+    """Applies primitives to operands, some of which hold all examples of a mapped axis.
 
     Args:
-      parent: the interpreter around, to which the batched primitives are given.
+      parent: the trace around, which the batched primitives are applied in.
       axis: the mapped axis.
       fun: the mapped function, for error messages.
-      tag: stands for the call of `vmap`. Functions with derivative rules of their own are batched
-        by further traces of the same tag; what they close over of the first one is theirs, too.
+      tag: identifies the call of `vmap`. Functions with custom derivative rules are batched by
+        further traces with the same tag, so that they may close over tracers of the first.
     """
 
     __slots__ = ("axis", "fun", "tag")
@@ -93,7 +94,7 @@ class BatchTrace(Trace):
     def _process_split(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
-        """Applies a primitive to examples that are split over explicit axes."""
+        """Applies a primitive to examples that are sharded over explicit axes."""
         saved = examples.layout
         examples.layout = self.axis.layout
         try:
@@ -111,14 +112,14 @@ class BatchTrace(Trace):
         return tracer_of(self, ref, dim)
 
     def _expand(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Batches what a primitive stands for, where it has no rule of its own."""
+        """Batches the expansion of a primitive without a rule."""
         expansion = expansion_rules.get(primitive)
         if expansion is None:
             raise batching_rules.missing(primitive)
         with set_current_trace(self):
             return expansion(*args, **params)
 
-    # ---- functions with derivative rules of their own ----
+    # ---- functions with custom derivative rules ----
 
     def process_custom_jvp_call(
         self, primitive: Any, fun: Any, jvp: Any, args: Any, **options: Any
@@ -148,7 +149,7 @@ class BatchTrace(Trace):
                 primitive, batched_fun, batched_fwd, batched_bwd, values, **options
             )
         out_dims = batched_fun.out_dims
-        if out_dims is None:  # the interpreter around went by the forward pass
+        if out_dims is None:  # the outer trace called the forward pass instead
             assert batched_fwd.out_dims is not None
             out_dims = batched_fwd.out_dims[len(batched_fwd.out_dims) - len(outs) :]
         return self.wrap(outs, out_dims)
@@ -175,53 +176,17 @@ class BatchTrace(Trace):
         return values, dims
 
     def wrap(self, values: Sequence[Any], dims: Sequence[BatchDim]) -> list[Any]:
-        """Tracers for the batched values; the others as they are."""
+        """Returns tracers of the batched values, and the others unchanged."""
         return [
             value if dim is None else tracer_of(self, value, dim)
             for value, dim in zip(values, dims, strict=True)
         ]
 
 
-@register_tracer_type
-class BatchTracer(Tracer):
-    """Stands for one example of a batched value."""
-
-    __slots__ = ("_aval", "batch_dim", "value")
-
-    _trace: BatchTrace
-
-    def __init__(self, trace: BatchTrace, value: Any, batch_dim: int) -> None:
-        self._trace = trace  # pyright: ignore[reportIncompatibleVariableOverride]
-        self.value = value
-        self.batch_dim = batch_dim
-        self._aval = None
-
-    @property
-    def aval(self) -> Any:
-        aval = self._aval
-        if aval is None:
-            aval = self._aval = unbatched_aval(get_aval(self.value), self.batch_dim)
-        return aval
-
-    def _origin_message(self) -> str:
-        fun = self._trace.fun
-        where = "" if fun is None else f" of {function_source(fun)}"
-        return (
-            f"The array is one example in `vmap`{where}: it stands for all "
-            f"{self._trace.axis.size} examples, whose values may differ."
-        )
-
-    def __repr__(self) -> str:
-        batched = get_aval(self.value).str_short()
-        return f"VmapTracer(aval={self.aval.str_short()}, batched={batched})"
-
-
 def tracer_of(trace: BatchTrace, value: Any, batch_dim: int) -> BatchTracer:
-    """Returns the tracer for a batched value, an array or a reference."""
+    """Returns the tracer of a batched value, an array or a reference."""
     if getattr(value, "is_ref", False):
-        from .ref_tracers import BatchRefTracer  # loaded already where there are references
-
-        return BatchRefTracer(trace, value, batch_dim)
+        return ref_tracers.BatchRefTracer(trace, value, batch_dim)
     return BatchTracer(trace, value, batch_dim)
 
 
@@ -239,18 +204,18 @@ def call_batched(
     """Calls a function of flat operands on all examples.
 
     Args:
-      fun: takes and returns values of one example.
+      fun: the function, which takes and returns values of one example.
       axis: the mapped axis.
       args: the operands; those with a batch dimension hold all examples.
       dims: their batch dimensions.
       source: the user's function, for error messages.
-      tag: that of the trace, where it goes on for another one; see `BatchTrace`.
+      tag: the tag of the trace that this one continues, or None; see `BatchTrace`.
 
     Returns:
       The results of all examples, and their batch dimensions.
     """
     if examples.layout is not None and examples.layout is not axis.layout:
-        # The rule of an outer `vmap` that batches by another one.
+        # Inside a batching rule of an outer `vmap`, whose layout does not apply here.
         saved, examples.layout = examples.layout, None
         try:
             return call_batched(fun, axis, args, dims, source, tag)
@@ -268,10 +233,8 @@ def call_batched(
         current.axes = saved_axes
         trace.finished = True
     if source is not None and check_tracer_leaks.value:
-        from olympus_ir.programs.leaks import check_leaks  # only needed while looking for leaks
-
-        outs = None  # nothing of ours may refer to the trace now
-        check_leaks(trace)
+        outs = None  # this frame must not refer to the trace now
+        leaks.check_leaks(trace)
     return results
 
 

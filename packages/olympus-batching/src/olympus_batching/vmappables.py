@@ -21,7 +21,8 @@ from olympus_ir.types.avals import get_aval
 
 from .axes import VmapOptions
 from .dimensions import broadcast_batch, move_dim
-from .trace import BatchTrace, BatchTracer
+from .trace import BatchTrace
+from .tracers import BatchTracer
 
 __all__ = ["has_specs", "register_vmappable", "spec_types", "unregister_vmappable", "vmap_by_specs"]
 

@@ -14,7 +14,7 @@ from ..tables import all_shifted, batching_rules, materialize
 def _ragged_dot_general(
     axis_size: int, args: Any, batch_dims: Any, *, ragged_dot_dimension_numbers: Any, **params: Any
 ) -> Any:
-    """The new dimension is the first batch dimension of both factors."""
+    """Batching rule of products in groups: adds a batch dimension in front of both factors."""
     numbers = ragged_dot_dimension_numbers
     lhs, rhs, group_sizes = args
     lhs_dim, rhs_dim, sizes_dim = batch_dims

@@ -10,7 +10,7 @@ from olympus_batching import tables
 from olympus_batching.dimensions import BatchAxis, materialize, shifted, to_front
 from olympus_batching.dimensions import not_mapped as not_mapped
 from olympus_batching.trace import BatchTrace as BatchTrace
-from olympus_batching.trace import BatchTracer as BatchTracer
+from olympus_batching.tracers import BatchTracer as BatchTracer
 from olympus_batching.vmappables import register_vmappable as register_vmappable
 from olympus_batching.vmappables import spec_types as spec_types
 from olympus_batching.vmappables import unregister_vmappable as unregister_vmappable

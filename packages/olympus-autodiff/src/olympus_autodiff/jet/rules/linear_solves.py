@@ -23,7 +23,7 @@ def _linear_solve_jet(
     const_lengths: LinearSolveParts,
     jaxprs: LinearSolveParts,
 ) -> Any:
-    """The map is given as a program, which is pushed forward with what is known of the solution."""
+    """Taylor rule of linear solves: each term solves for the terms that are known before it."""
     results = lax.linear_solve_p.bind(*primals, const_lengths=const_lengths, jaxprs=jaxprs)
     consts, right_hand_sides = split_operands(primals, const_lengths)
     const_series, right_hand_series = split_operands(series, const_lengths)

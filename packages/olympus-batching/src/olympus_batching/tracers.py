@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tracers of `vmap`: each stands for one example of a batched value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from olympus_ir.programs.tracing import Tracer, register_tracer_type
+from olympus_ir.trees.flattening import function_source
+from olympus_ir.types.avals import get_aval
+
+from .dimensions import unbatched_aval
+
+if TYPE_CHECKING:
+    from .trace import BatchTrace
+
+__all__ = ["BatchTracer"]
+
+
+@register_tracer_type
+class BatchTracer(Tracer):
+    """Stands for one example of a batched value."""
+
+    __slots__ = ("_aval", "batch_dim", "value")
+
+    _trace: BatchTrace
+
+    def __init__(self, trace: BatchTrace, value: Any, batch_dim: int) -> None:
+        self._trace = trace  # pyright: ignore[reportIncompatibleVariableOverride]
+        self.value = value
+        self.batch_dim = batch_dim
+        self._aval = None
+
+    @property
+    def aval(self) -> Any:
+        aval = self._aval
+        if aval is None:
+            aval = self._aval = unbatched_aval(get_aval(self.value), self.batch_dim)
+        return aval
+
+    def _origin_message(self) -> str:
+        fun = self._trace.fun
+        where = "" if fun is None else f" of {function_source(fun)}"
+        return (
+            f"The array is one example in `vmap`{where}: it stands for all "
+            f"{self._trace.axis.size} examples, whose values may differ."
+        )
+
+    def __repr__(self) -> str:
+        batched = get_aval(self.value).str_short()
+        return f"VmapTracer(aval={self.aval.str_short()}, batched={batched})"
