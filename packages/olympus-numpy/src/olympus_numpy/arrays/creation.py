@@ -291,7 +291,7 @@ def _stacked(function: str, values: Any, dtype: Any) -> Any:
 @inlined("axis")
 def stack_arrays(arrays: Any, axis: int) -> Any:
     """Joins arrays of one shape and dtype along a new dimension."""
-    return lax.concatenate([lax.expand_dims(one, (axis,)) for one in arrays], axis)
+    return lax.concatenate([lax.expand_dims(array, (axis,)) for array in arrays], axis)
 
 
 @inlined()

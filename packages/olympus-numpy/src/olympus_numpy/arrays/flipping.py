@@ -164,28 +164,28 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     except TypeError:
         return _roll_dynamic(a, ensure_array(_as_operand(shift)), axes)
     if len(shifts) != len(axes):
-        shifts, axes = (tuple(map(int, one)) for one in np.broadcast_arrays(shifts, axes))
+        shifts, axes = (tuple(map(int, values)) for values in np.broadcast_arrays(shifts, axes))
     return _roll_static(a, shifts, axes)
 
 
 def _as_operand(shift: Any) -> Any:
     if isinstance(shift, tuple | list):
-        return lax.concatenate([lax.expand_dims(ensure_array(one), (0,)) for one in shift], 0)
+        return lax.concatenate([lax.expand_dims(ensure_array(amount), (0,)) for amount in shift], 0)
     return shift
 
 
 def _rolled(a: Any, shift: tuple[int, ...], axis: tuple[int, ...]) -> Any:
     a = ensure_array(a)
-    for distance, one in zip(shift, axis, strict=True):
-        one = canonical_axis(one, a.ndim)
-        size = a.shape[one]
+    for distance, dim in zip(shift, axis, strict=True):
+        dim = canonical_axis(dim, a.ndim)
+        size = a.shape[dim]
         if size == 0:
             continue
         distance %= size
         if distance:
-            tail = lax.slice_in_dim(a, size - distance, size, axis=one)
-            head = lax.slice_in_dim(a, 0, size - distance, axis=one)
-            a = lax.concatenate([tail, head], one)
+            tail = lax.slice_in_dim(a, size - distance, size, axis=dim)
+            head = lax.slice_in_dim(a, 0, size - distance, axis=dim)
+            a = lax.concatenate([tail, head], dim)
     return as_array(a)
 
 
@@ -200,9 +200,9 @@ def _rolled_dynamically(a: Any, shift: Any, axis: tuple[int, ...]) -> Any:
     )
     if len(shifts) == 1:
         shifts = shifts * len(axis)
-    for distance, one in zip(shifts, axis if len(axis) > 1 else axis * len(shifts), strict=True):
-        one = canonical_axis(one, a.ndim)
-        size = a.shape[one]
+    for distance, dim in zip(shifts, axis if len(axis) > 1 else axis * len(shifts), strict=True):
+        dim = canonical_axis(dim, a.ndim)
+        size = a.shape[dim]
         if size == 0:
             continue
         distance = convert(distance, np.dtype(np.int32))
@@ -213,8 +213,8 @@ def _rolled_dynamically(a: Any, shift: Any, axis: tuple[int, ...]) -> Any:
             remainder,
         )
         start = lax.sub(lax.size_array(size, np.int32), remainder)
-        doubled = lax.concatenate([a, a], one)
-        a = lax.dynamic_slice_in_dim(doubled, start, size, axis=one)
+        doubled = lax.concatenate([a, a], dim)
+        a = lax.dynamic_slice_in_dim(doubled, start, size, axis=dim)
     return a
 
 

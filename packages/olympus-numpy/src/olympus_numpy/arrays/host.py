@@ -335,7 +335,7 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
       (2, 1)
     """
     sizes = _shape_of("size", a)
-    return math.prod(sizes[one] for one in canonical_axes(axis, len(sizes)))
+    return math.prod(sizes[dim] for dim in canonical_axes(axis, len(sizes)))
 
 
 def isscalar(element: Any) -> bool:
@@ -386,10 +386,10 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     known = concrete_or_error(np.asarray, filt, message)
     window = [slice(None)] * known.ndim
     places = np.argwhere(known)
-    for one in canonical_axes(axis, known.ndim):
+    for dim in canonical_axes(axis, known.ndim):
         if not len(places):
-            window[one] = slice(0, 0)
+            window[dim] = slice(0, 0)
             continue
-        first, last = int(places[:, one].min()), int(places[:, one].max())
-        window[one] = slice(first if "f" in ends else 0, last + 1 if "b" in ends else None)
+        first, last = int(places[:, dim].min()), int(places[:, dim].max())
+        window[dim] = slice(first if "f" in ends else 0, last + 1 if "b" in ends else None)
     return filt[tuple(window)]

@@ -98,9 +98,9 @@ def _joined(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
             shape = (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
             return _typed(lax.reshape(arrays, shape), dtype)
         return _typed(lax.reshape(arrays, (math.prod(arrays.shape),)), dtype)
-    operands = [ensure_array(one) for one in arrays]
+    operands = [ensure_array(array) for array in arrays]
     if axis is None:
-        operands = [lax.reshape(one, (math.prod(one.shape),)) for one in operands]
+        operands = [lax.reshape(operand, (math.prod(operand.shape),)) for operand in operands]
         axis = 0
     if operands[0].ndim == 0:
         raise ValueError("Zero-dimensional arrays cannot be concatenated.")
@@ -108,7 +108,7 @@ def _joined(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
     if dtype is None:
         operands = promote_dtypes(*operands)
     else:
-        operands = [convert(one, dtype) for one in operands]
+        operands = [convert(operand, dtype) for operand in operands]
     if len(operands) == 1:
         return as_array(operands[0])
     return lax.concatenate(operands, axis)
@@ -172,15 +172,15 @@ def _stacked(arrays: Any, axis: int = 0, dtype: Any = None) -> Any:
         order = list(range(1, arrays.ndim))
         order.insert(axis, 0)
         return _typed(as_array(lax.transpose(arrays, tuple(order))), dtype)
-    operands = [ensure_array(one) for one in arrays]
-    for one in operands:
-        if one.shape != operands[0].shape:
+    operands = [ensure_array(array) for array in arrays]
+    for operand in operands:
+        if operand.shape != operands[0].shape:
             raise ValueError("All input arrays must have the same shape.")
     axis = canonical_axis(axis, operands[0].ndim + 1)
     if dtype is None:
         operands = promote_dtypes(*operands)
     else:
-        operands = [convert(one, dtype) for one in operands]
+        operands = [convert(operand, dtype) for operand in operands]
     return lax.stack(operands, axis)
 
 
@@ -189,9 +189,9 @@ _stack = compiled(_stacked, ("axis", "dtype"), inline=True, name="_stack")
 
 def _along(name: str, tup: Any, at_least: Any, axis: int, dtype: Any) -> Array:
     if isinstance(tup, np.ndarray | Array):
-        arrays: Any = [at_least(one) for one in _slices(name, tup)]
+        arrays: Any = [at_least(array) for array in _slices(name, tup)]
     else:
-        arrays = [at_least(one) for one in _sequence(name, tup)]
+        arrays = [at_least(array) for array in _sequence(name, tup)]
     return concatenate(arrays, axis=axis, dtype=dtype)
 
 
@@ -236,9 +236,9 @@ def hstack(tup: Any, dtype: Any = None) -> Array:
       Array([1, 2, 3], dtype=int32)
     """
     if isinstance(tup, np.ndarray | Array):
-        arrays = [atleast_1d(one) for one in _slices("hstack", tup)]
+        arrays = [atleast_1d(array) for array in _slices("hstack", tup)]
     else:
-        arrays = [atleast_1d(one) for one in _sequence("hstack", tup)]
+        arrays = [atleast_1d(array) for array in _sequence("hstack", tup)]
     return concatenate(arrays, axis=0 if arrays[0].ndim == 1 else 1, dtype=dtype)
 
 
@@ -330,7 +330,7 @@ def _depth(arrays: Any, path: tuple[int, ...]) -> int:
         return 0
     if not arrays:
         raise ValueError(f"block: the list at {path} is empty")
-    depths = {_depth(one, (*path, position)) for position, one in enumerate(arrays)}
+    depths = {_depth(array, (*path, position)) for position, array in enumerate(arrays)}
     if len(depths) > 1:
         raise ValueError(
             f"block: lists must be nested to one depth, got {sorted(depths)} at {path}"
@@ -340,7 +340,7 @@ def _depth(arrays: Any, path: tuple[int, ...]) -> int:
 
 def _largest_ndim(arrays: Any) -> int:
     if isinstance(arrays, list):
-        return max(_largest_ndim(one) for one in arrays)
+        return max(_largest_ndim(array) for array in arrays)
     return np.ndim(arrays)
 
 
@@ -349,7 +349,7 @@ def _block(arrays: Any, depth: int, ndim: int) -> Any:
         array = ensure_array(arrays)
         missing = ndim - array.ndim
         return lax.expand_dims(array, tuple(range(missing))) if missing > 0 else as_array(array)
-    return concatenate([_block(one, depth - 1, ndim) for one in arrays], axis=-depth)
+    return concatenate([_block(x, depth - 1, ndim) for x in arrays], axis=-depth)
 
 
 # ---- cutting apart ----

@@ -60,15 +60,15 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
             "The size argument of olympus.numpy.nonzero must be statically specified to use "
             f"olympus.numpy.nonzero within {naming.library} transformations.",
         )
-        return tuple(asarray(one.astype(index_dtype)) for one in np.nonzero(known))
+        return tuple(asarray(places.astype(index_dtype)) for places in np.nonzero(known))
     size = concrete_or_error(operator.index, size, "The size argument of olympus.numpy.nonzero.")
     if not isinstance(fill_value, tuple):
         fill_value = (fill_value,) * a.ndim
-    if len(fill_value) != a.ndim or any(np.ndim(one) for one in fill_value):
+    if len(fill_value) != a.ndim or any(np.ndim(fill) for fill in fill_value):
         raise ValueError(
             f"fill_value must be a scalar or a tuple of length {a.ndim}; got {fill_value!r}"
         )
-    fills = tuple(0 if one is None else one for one in fill_value)
+    fills = tuple(0 if fill is None else fill for fill in fill_value)
     return tuple(_nonzero(a, fills, size))
 
 
@@ -151,5 +151,5 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Arra
     check_arraylike("argwhere", a)
     a = ensure_array(a)
     places = nonzero(atleast_1d(a), size=size, fill_value=fill_value)
-    stacked = lax.concatenate([lax.expand_dims(one, (1,)) for one in places], 1)
+    stacked = lax.concatenate([lax.expand_dims(place, (1,)) for place in places], 1)
     return lax.slice_in_dim(stacked, 0, 0, axis=1) if a.ndim == 0 else stacked

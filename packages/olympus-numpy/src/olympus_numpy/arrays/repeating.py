@@ -100,17 +100,17 @@ def repeat(
                 f"{get_aval(a).str_short()} and axis={axis}. Please pass sharding to "
                 "`olympus.numpy.repeat` via `out_sharding` parameter."
             )
-        return _repeated(a, repeats, axis, total_repeat_length)
+        return _repeat(a, repeats, axis, total_repeat_length)
     return with_out_sharding(
-        lambda a: _repeated(a, repeats, axis, total_repeat_length), (a,), out_sharding, "repeat"
+        lambda a: _repeat(a, repeats, axis, total_repeat_length), (a,), out_sharding, "repeat"
     )
 
 
-def _repeated(a: Any, repeats: Any, axis: int, length: int | None) -> Any:
+def _repeat(a: Any, repeats: Any, axis: int, length: int | None) -> Any:
     if not is_constant_dim(repeats) and length is None:
-        return _repeat_each(a, repeats, axis)
+        return _repeat_uniformly(a, repeats, axis)
     if length is not None:
-        return _repeat_to_length(a, ensure_array(repeats), axis, integer_or_dim(length))
+        return _repeat_to_size(a, ensure_array(repeats), axis, integer_or_dim(length))
     repeats = concrete_or_error(
         np.asarray,
         repeats,
@@ -123,7 +123,7 @@ def _repeated(a: Any, repeats: Any, axis: int, length: int | None) -> Any:
     if (repeats < 0).any():
         raise ValueError("repeats may not contain negative values.")
     if repeats.ndim == 0 or repeats.size == 1:
-        return _repeat_each(a, int(repeats.reshape(())), axis)
+        return _repeat_uniformly(a, int(repeats.reshape(())), axis)
     if repeats.ndim != 1 or repeats.shape[0] != a.shape[axis]:
         raise ValueError(
             f"repeat: `repeats` must have one number for each of the {a.shape[axis]} elements "
@@ -133,18 +133,21 @@ def _repeated(a: Any, repeats: Any, axis: int, length: int | None) -> Any:
     return as_array(a)[(slice(None),) * axis + (places,)]
 
 
-def _each_repeated(a: Any, repeats: int, axis: int) -> Any:
+def _uniform_repeats(a: Any, repeats: int, axis: int) -> Any:
     shape = (*a.shape[: axis + 1], repeats, *a.shape[axis + 1 :])
     dims = (*range(axis + 1), *range(axis + 2, len(shape)))
     result = lax.broadcast_in_dim(a, shape, dims)
     return lax.reshape(result, (*a.shape[:axis], a.shape[axis] * repeats, *a.shape[axis + 1 :]))
 
 
-_repeat_each = compiled(_each_repeated, ("repeats", "axis"), inline=True, name="_repeat")
+_repeat_uniformly = compiled(_uniform_repeats, ("repeats", "axis"), inline=True, name="_repeat")
 
 
-def _repeated_to_length(a: Any, repeats: Any, axis: int, length: int) -> Any:
-    """Along each place of the result, how many elements end at or before it: which one it shows."""
+def _repeats_to_size(a: Any, repeats: Any, axis: int, length: int) -> Any:
+    """Repeats elements by different numbers, to a static size along the axis.
+
+    The element at a place of the result is the number of elements that end at or before it.
+    """
     size = a.shape[axis]
     if length == 0 or size == 0:
         shape = (*a.shape[:axis], length, *a.shape[axis + 1 :])
@@ -159,4 +162,4 @@ def _repeated_to_length(a: Any, repeats: Any, axis: int, length: int) -> Any:
     return a.at[(slice(None),) * axis + (places,)].get(mode="clip")
 
 
-_repeat_to_length = compiled(_repeated_to_length, ("axis", "length"), inline=True, name="_repeat")
+_repeat_to_size = compiled(_repeats_to_size, ("axis", "length"), inline=True, name="_repeat")

@@ -112,14 +112,14 @@ def complete_shape(old: tuple[int, ...], new: Sequence[Any]) -> tuple[int, ...]:
     size = math.prod(old)
     sizes = []
     unknown = -1
-    for position, one in enumerate(new):
-        if one.__class__ is not int:
-            one = _size(one)
-        if one == -1:
+    for position, length in enumerate(new):
+        if length.__class__ is not int:
+            length = _size(length)
+        if length == -1:
             if unknown >= 0:
                 raise ValueError(f"reshape: only one size may be -1, got {tuple(new)}")
             unknown = position
-        sizes.append(one)
+        sizes.append(length)
     if unknown >= 0:
         known = math.prod(sizes) * -1
         if not (is_constant_dim(size) and is_constant_dim(known)) and size % known != 0:
@@ -491,11 +491,11 @@ def _at_least(name: str, arrays: tuple, ndim: int) -> Any:
     if len(arrays) == 0:
         return []
     single = {1: _atleast_1d, 2: _atleast_2d, 3: _atleast_3d}[ndim]
-    for one in arrays:
-        check_arraylike(name, one)
+    for array in arrays:
+        check_arraylike(name, array)
     if len(arrays) == 1:
         return single(arrays[0])
-    return [single(one) for one in arrays]
+    return [single(array) for array in arrays]
 
 
 def _one_at_least_1d(x: Any) -> Any:
@@ -641,8 +641,8 @@ def broadcast_arrays(*args: Any) -> list[Array]:
 
 def _broadcast_all(args: Any) -> Any:
     arrays = [ensure_array(arg) for arg in args]
-    shape = broadcast_shapes(*(one.shape for one in arrays))
-    return [as_array(spread(one, shape)) for one in arrays]
+    shape = broadcast_shapes(*(array.shape for array in arrays))
+    return [as_array(spread(array, shape)) for array in arrays]
 
 
 _broadcast_arrays = compiled(_broadcast_all, inline=True, name="_broadcast_arrays")

@@ -71,7 +71,7 @@ def hashable_axes(function: str, axis: Any) -> Any:
     if axis is None or axis.__class__ is int:
         return axis
     if isinstance(axis, tuple | list) or np.ndim(axis):
-        return tuple(_integer(function, one) for one in axis)
+        return tuple(_integer(function, dim) for dim in axis)
     return _integer(function, axis)
 
 

@@ -347,7 +347,9 @@ def isneginf(x: Any, /, out: None = None) -> Array:
 
 
 def _nan_to_numbers(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
-    check_arraylike("nan_to_num", x, nan, *(one for one in (posinf, neginf) if one is not None))
+    check_arraylike(
+        "nan_to_num", x, nan, *(array for array in (posinf, neginf) if array is not None)
+    )
     x = ensure_array(x)
     dtype = x.dtype
     if not _is(dtype, np.inexact):

@@ -472,10 +472,10 @@ def _canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     axes = axis if isinstance(axis, tuple) else (axis,)
-    for one in axes:
-        if not -ndim <= one < ndim:
-            raise ValueError(f"axis {one} is out of bounds for array of dimension {ndim}")
-    return tuple(one % ndim for one in axes)
+    for dim in axes:
+        if not -ndim <= dim < ndim:
+            raise ValueError(f"axis {dim} is out of bounds for array of dimension {ndim}")
+    return tuple(dim % ndim for dim in axes)
 
 
 def _front(x: Any, axis: int) -> Any:

@@ -36,7 +36,8 @@ def _parse_signature(signature: str) -> Signature:
         raise ValueError(f"not a valid gufunc signature: {signature}")
     sides = compact.split("->")
     inputs, outputs = (
-        [tuple(re.findall(r"\w+", one)) for one in re.findall(_ARGUMENT, side)] for side in sides
+        [tuple(re.findall(r"\w+", argument)) for argument in re.findall(_ARGUMENT, side)]
+        for side in sides
     )
     return inputs, outputs
 
@@ -79,6 +80,16 @@ def _check_outputs(
         _core_sizes(shape, names, sizes, context)
 
 
+def _check_excluded(excluded: Collection[int | str]) -> None:
+    if any(not isinstance(argument, str | int) for argument in excluded):
+        raise TypeError(
+            "olympus.numpy.vectorize can only exclude integer or string arguments, but excluded="
+            f"{set(excluded)!r}"
+        )
+    if any(isinstance(argument, int) and argument < 0 for argument in excluded):
+        raise ValueError(f"excluded={set(excluded)!r} contains negative numbers")
+
+
 def vectorize(
     pyfunc: Callable[..., Any],
     *,
@@ -107,20 +118,13 @@ def vectorize(
       >>> vectorize(dot, signature="(n),(n)->()")(array([[1, 2], [3, 4]]), array([1, 1]))
       Array([3, 7], dtype=int32)
     """
-    if any(not isinstance(one, str | int) for one in excluded):
-        raise TypeError(
-            "olympus.numpy.vectorize can only exclude integer or string arguments, but excluded="
-            f"{set(excluded)!r}"
-        )
-    if any(isinstance(one, int) and one < 0 for one in excluded):
-        raise ValueError(f"excluded={set(excluded)!r} contains negative numbers")
+    _check_excluded(excluded)
     parsed = None if signature is None else _parse_signature(signature)
-
     context = f"on vectorized function with excluded={excluded!r} and signature={signature!r}"
 
     @wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(one, int) and one >= len(args) for one in excluded):
+        if any(isinstance(argument, int) and argument >= len(args) for argument in excluded):
             raise ValueError(f"excluded={excluded!r} is invalid for {len(args)} argument(s)")
         names = sorted(name for name in kwargs if name not in excluded)
         positions = [place for place in range(len(args)) if place not in excluded]
@@ -137,7 +141,7 @@ def vectorize(
         inputs = [names for k, names in enumerate(inputs) if k not in absent]
         positions = [place for place in positions if args[place] is not None]
 
-        def of_vectorized(*values: Any) -> Any:
+        def call(*values: Any) -> Any:
             full = list(args)
             for place, value in zip(positions, values, strict=False):
                 full[place] = value
@@ -145,7 +149,7 @@ def vectorize(
             return pyfunc(*full, **{**kwargs, **named})
 
         arrays = [args[place] for place in positions] + [kwargs[name] for name in names]
-        return _apply(of_vectorized, list(map(asarray, arrays)), inputs, outputs, context)
+        return _apply(call, list(map(asarray, arrays)), inputs, outputs, context)
 
     return vectorized
 
@@ -157,6 +161,7 @@ def _apply(
     outputs: Sequence[tuple[str, ...]] | None,
     context: str,
 ) -> Any:
+    """Applies a function of core dimensions to arrays, mapped over their loop dimensions."""
     sizes: dict[str, int] = {}
     for array, names in zip(arrays, inputs, strict=True):
         _core_sizes(array.shape, names, sizes, context)
@@ -165,18 +170,9 @@ def _apply(
     ]
     check_ranks(f"vectorize {context}", loop_shapes)
     loop_shape = broadcast_shapes(*loop_shapes)
-    # An argument is not mapped over dimensions that it lacks or has with size one.
-    mapped = [
-        [
-            position >= len(loop_shape) - len(own)
-            and own[position - (len(loop_shape) - len(own))] == size != 1
-            for position, size in enumerate(loop_shape)
-        ]
-        for own in loop_shapes
-    ]
     squeezed = [
-        lax.squeeze(array, tuple(axis for axis, size in enumerate(own) if size == 1))
-        for array, own in zip(arrays, loop_shapes, strict=True)
+        lax.squeeze(array, tuple(axis for axis, size in enumerate(shape) if size == 1))
+        for array, shape in zip(arrays, loop_shapes, strict=True)
     ]
 
     def checked(*args: Any) -> Any:
@@ -186,24 +182,26 @@ def _apply(
         return results
 
     call = checked
-    added = []
-    for position in reversed(range(len(loop_shape))):
-        if loop_shape[position] == 1:
-            added.append(position)
-            continue
-        in_axes = tuple(0 if one[position] else None for one in mapped)
-        if all(axis is None for axis in in_axes):
-            added.append(position)  # of size zero or one in all arguments
-            continue
-        call = vmap(call, in_axes=in_axes)
+    unmapped = []  # loop dimensions of size zero or one in all arguments
+    for dim in reversed(range(len(loop_shape))):
+        in_axes = tuple(0 if _is_mapped(shape, loop_shape, dim) else None for shape in loop_shapes)
+        if loop_shape[dim] == 1 or all(axis is None for axis in in_axes):
+            unmapped.append(dim)
+        else:
+            call = vmap(call, in_axes=in_axes)
     results = call(*squeezed)
-    if not added:
+    if not unmapped:
         return results
-    many = isinstance(results, tuple)
-    restored = tuple(
-        expand_dims(result, tuple(sorted(added))) for result in (results if many else (results,))
-    )
-    return restored if many else restored[0]
+    dims = tuple(sorted(unmapped))
+    if isinstance(results, tuple):
+        return tuple(expand_dims(result, dims) for result in results)
+    return expand_dims(results, dims)
+
+
+def _is_mapped(shape: tuple[int, ...], loop_shape: tuple[int, ...], dim: int) -> bool:
+    """Returns whether an argument has a loop dimension, with a size other than one."""
+    own_dim = dim - (len(loop_shape) - len(shape))
+    return own_dim >= 0 and shape[own_dim] == loop_shape[dim] != 1
 
 
 def apply_along_axis(

@@ -92,9 +92,9 @@ def _put_at(arr: Any, indices: Any, values: Any, axis: int | None, mode: Any = N
     axis = canonical_axis(axis, arr.ndim)
     places = tuple(
         indices
-        if one == axis
-        else np.arange(size, dtype=_int32).reshape((-1,) + (1,) * (arr.ndim - one - 1))
-        for one, size in enumerate(arr.shape)
+        if dim == axis
+        else np.arange(size, dtype=_int32).reshape((-1,) + (1,) * (arr.ndim - dim - 1))
+        for dim, size in enumerate(arr.shape)
     )
     return lax.reshape(arr.at[places].set(values, mode=mode), shape)
 

@@ -88,7 +88,7 @@ def _taken(
         collapsed_slice_dims=(axis,),
         start_index_map=(axis,),
     )
-    sizes = tuple(1 if one == axis else n for one, n in enumerate(a.shape))
+    sizes = tuple(1 if dim == axis else n for dim, n in enumerate(a.shape))
     return lax.gather(
         a,
         lax.expand_dims(indices, (indices.ndim,)),
@@ -190,31 +190,31 @@ def _taken_along(
 def _gather_along(arr: Any, indices: Any, axis: int, mode: Any, fill_value: Any) -> Any:
     """Gathers along an axis, with the other dimensions as batch or window dimensions."""
     rank = arr.ndim
-    others = [one for one in range(rank) if one != axis]
+    others = [dim for dim in range(rank) if dim != axis]
     shape = tuple(
-        indices.shape[one] if one == axis else _joint_size(arr, indices, one) for one in range(rank)
+        indices.shape[dim] if dim == axis else _joint_size(arr, indices, dim) for dim in range(rank)
     )
     if 0 in shape:
         return lax.full(shape, np.zeros((), arr.dtype))
     if arr.shape[axis] == 0:  # all indices are out of range
-        padding = [(0, int(one == axis), 0) for one in range(rank)]
+        padding = [(0, int(dim == axis), 0) for dim in range(rank)]
         arr = lax.pad(arr, np.zeros((), arr.dtype), padding)
         indices = lax.full_like(indices, 1)
-    batching = [one for one in others if arr.shape[one] == indices.shape[one] != 1]
+    batching = [dim for dim in others if arr.shape[dim] == indices.shape[dim] != 1]
     # Size one in the array: dropped, the only element is taken; size one in the indices: a window.
-    windows = [one for one in others if one not in batching and arr.shape[one] != 1]
-    dropped = [one for one in others if one not in batching and one not in windows]
-    kept = [one for one in range(rank) if one not in windows]
-    batch_shape = [indices.shape[one] for one in kept]
+    windows = [dim for dim in others if dim not in batching and arr.shape[dim] != 1]
+    dropped = [dim for dim in others if dim not in batching and dim not in windows]
+    kept = [dim for dim in range(rank) if dim not in windows]
+    batch_shape = [indices.shape[dim] for dim in kept]
     vectors = lax.reshape(indices, (*batch_shape, 1))
     numbers = lax.GatherDimensionNumbers(
         offset_dims=tuple(windows),
         collapsed_slice_dims=tuple(sorted([axis, *dropped])),
         start_index_map=(axis,),
         operand_batching_dims=tuple(batching),
-        start_indices_batching_dims=tuple(kept.index(one) for one in batching),
+        start_indices_batching_dims=tuple(kept.index(dim) for dim in batching),
     )
-    sizes = tuple(arr.shape[one] if one in windows else 1 for one in range(rank))
+    sizes = tuple(arr.shape[dim] if dim in windows else 1 for dim in range(rank))
     return lax.gather(arr, vectors, numbers, sizes, mode=mode, fill_value=fill_value)
 
 
@@ -326,8 +326,8 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
         a = clip(a, 0, count - 1)
     else:
         raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
-    shape = broadcast_shapes(a.shape, *(np.shape(one) for one in arrays))
-    cases = [spread(convert(one, one.dtype), shape) for one in map(ensure_array, arrays)]
+    shape = broadcast_shapes(a.shape, *(np.shape(array) for array in arrays))
+    cases = [spread(convert(array, array.dtype), shape) for array in map(ensure_array, arrays)]
     if count == 1:
         return cases[0]
     index = spread(convert(a, np.dtype(np.int32)), shape)

@@ -113,12 +113,12 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
         raise ValueError(f"multi_dot requires at least two arrays; got {len(operands)}")
     if operands[0].ndim not in (1, 2) or operands[-1].ndim not in (1, 2):
         raise ValueError("multi_dot: first and last arrays must be 1D or 2D")
-    if any(one.ndim != 2 for one in operands[1:-1]):
+    if any(operand.ndim != 2 for operand in operands[1:-1]):
         raise ValueError("multi_dot: all arrays other than the first and the last must be 2D")
     labels: list[list[int]] = []
-    for position, one in enumerate(operands):
+    for position, operand in enumerate(operands):
         names = [position, position + 1]
-        if one.ndim == 1:
+        if operand.ndim == 1:
             names = names[1:] if position == 0 else names[:1]
         labels.append(names)
     for position, (left, right) in enumerate(pairwise(operands)):

@@ -150,10 +150,10 @@ def _inv_of(a: Any) -> Any:
     (a,) = floating("inv", a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise ValueError(f"Argument to inv must have shape [..., n, n], got {a.shape}.")
-    one = matrices.unit(a.shape[-2:], a.dtype, 0)
+    identity = matrices.unit(a.shape[-2:], a.dtype, 0)
     if a.ndim == 2:
-        return _solution(a, one)
-    return _solve_of(a, lax.broadcast(one, a.shape[:-2]))
+        return _solution(a, identity)
+    return _solve_of(a, lax.broadcast(identity, a.shape[:-2]))
 
 
 _inv = compiled(_inv_of, inline=True, name="inv")

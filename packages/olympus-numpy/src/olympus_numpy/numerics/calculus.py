@@ -163,12 +163,12 @@ def gradient(
             "The 'edge_order' argument to olympus.numpy.gradient is not supported."
         )
     check_arraylike("gradient", f, *varargs)
-    f, *spacings = promote_dtypes_inexact(ensure_array(f), *(ensure_array(one) for one in varargs))
+    f, *spacings = promote_dtypes_inexact(ensure_array(f), *(ensure_array(x) for x in varargs))
     f = ensure_array(f)
     axes = canonical_axes(axis, f.ndim)
     if not axes:
         return []
-    if min((f.shape[one] for one in axes), default=0) < 2:
+    if min((f.shape[dim] for dim in axes), default=0) < 2:
         raise ValueError(
             "Shape of array too small to calculate a numerical gradient, at least 2 elements are "
             "required."
@@ -182,7 +182,7 @@ def gradient(
             f"Invalid number of spacing arguments {len(spacings)} for axis={axis}: one for all "
             "axes or one for each are expected"
         )
-    results = [_gradient(f, spacing, one) for one, spacing in zip(axes, spacings, strict=True)]
+    results = [_gradient(f, spacing, dim) for dim, spacing in zip(axes, spacings, strict=True)]
     return results[0] if len(results) == 1 else results
 
 

@@ -291,7 +291,7 @@ def ravel_multi_index(
         raise ValueError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
     sizes = tuple(concrete_or_error(operator.index, size, "in `dims` argument") for size in dims)
     check_arraylike("ravel_multi_index", *multi_index)
-    arrays = [asarray(one) for one in multi_index]
+    arrays = [asarray(indices) for indices in multi_index]
     for array in arrays:
         if not dtypes.issubdtype(array.dtype, np.integer):
             raise ValueError(
@@ -308,24 +308,7 @@ def ravel_multi_index(
             f"ravel_multi_index: dtype={index_dtype} not large enough to hold flattened index for "
             f"dims={tuple(dims)}. Pass a wider one as `dtype`."
         )
-    if mode == "raise":
-        known = [
-            concrete_or_error(
-                np.asarray,
-                array,
-                "The error occurred because ravel_multi_index was jit-compiled with mode='raise'. "
-                "Use mode='wrap' or mode='clip' instead.",
-            )
-            for array in arrays
-        ]
-        if any(((k < 0) | (k >= size)).any() for k, size in zip(known, sizes, strict=True)):
-            raise ValueError("invalid entry in coordinates array")
-    elif mode == "clip":
-        arrays = [clip(array, 0, size - 1) for array, size in zip(arrays, sizes, strict=True)]
-    elif mode == "wrap":
-        arrays = [remainder(array, size) for array, size in zip(arrays, sizes, strict=True)]
-    elif mode != "ignore":
-        raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', 'clip', or 'ignore'.")
+    arrays = _indices_in_range(arrays, sizes, mode)
     if order not in ("C", "F"):
         raise ValueError(f"invalid order={order!r}. Expected 'C' or 'F'")
     pairs = list(zip(arrays, sizes, strict=True))
@@ -335,6 +318,28 @@ def ravel_multi_index(
         result = result + convert(array, index_dtype) * stride
         stride *= size
     return result
+
+
+def _indices_in_range(arrays: list[Any], sizes: tuple[int, ...], mode: str) -> list[Any]:
+    """Returns the indices of `ravel_multi_index`, those out of range treated by ``mode``."""
+    if mode == "ignore":
+        return arrays
+    if mode == "clip":
+        return [clip(array, 0, size - 1) for array, size in zip(arrays, sizes, strict=True)]
+    if mode == "wrap":
+        return [remainder(array, size) for array, size in zip(arrays, sizes, strict=True)]
+    if mode != "raise":
+        raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', 'clip', or 'ignore'.")
+    for array, size in zip(arrays, sizes, strict=True):
+        known = concrete_or_error(
+            np.asarray,
+            array,
+            "The error occurred because ravel_multi_index was jit-compiled with mode='raise'. "
+            "Use mode='wrap' or mode='clip' instead.",
+        )
+        if ((known < 0) | (known >= size)).any():
+            raise ValueError("invalid entry in coordinates array")
+    return arrays
 
 
 def ix_(*args: Any) -> tuple[Array, ...]:

@@ -144,21 +144,25 @@ def _broadcast_pairs(array: np.ndarray, ndim: int, name: str) -> np.ndarray:
     )
 
 
+def _pairs_in_sequence(values: list[Any] | tuple[Any, ...], ndim: int) -> list[list[Any]]:
+    """Returns one pair for each dimension, from one value, one pair, or a pair a dimension."""
+    is_flat = not any(isinstance(row, list | tuple) for row in values)
+    if is_flat and len(values) in (1, 2):
+        rows = [list(values)]
+    else:
+        rows = [list(row) if isinstance(row, list | tuple) else [row] for row in values]
+    rows = [row * 2 if len(row) == 1 else row for row in rows]
+    rows = rows * ndim if len(rows) == 1 else rows
+    if len(rows) != ndim or any(len(row) != 2 for row in rows):
+        raise ValueError(f"pad: values {values!r} do not fit an array of {ndim} dimensions")
+    return rows
+
+
 def _value_pairs(values: Any, ndim: int, dtype: Any) -> list[tuple[Any, Any]]:
     """Returns one pair of values for each dimension; values may be traced."""
     if isinstance(values, list | tuple):
-        rows = [list(row) if isinstance(row, list | tuple) else [row] for row in values]
-        if (
-            all(len(row) == 1 for row in rows)
-            and len(rows) in (1, 2)
-            and not any(isinstance(row, list | tuple) for row in values)
-        ):
-            rows = [[row[0] for row in rows]]
-        rows = [row * 2 if len(row) == 1 else row for row in rows]
-        rows = rows * ndim if len(rows) == 1 else rows
-        if len(rows) != ndim or any(len(row) != 2 for row in rows):
-            raise ValueError(f"pad: values {values!r} do not fit an array of {ndim} dimensions")
-        return [(convert(low, dtype), convert(high, dtype)) for low, high in rows]
+        pairs = _pairs_in_sequence(values, ndim)
+        return [(convert(low, dtype), convert(high, dtype)) for low, high in pairs]
     values = ensure_array(values)
     if values.ndim == 0:
         value = convert(values, dtype)

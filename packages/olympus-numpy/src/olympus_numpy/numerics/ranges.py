@@ -342,7 +342,7 @@ def _ratios_between(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any,
     start, stop = promote_shapes("geomspace", convert(start, computed), convert(stop, computed))
     # For negative or complex bounds, the first one gives the sign or direction.
     sign = lax.sign(start)
-    exponents = (log10(lax.div(one, sign)) for one in (start, stop))
+    exponents = (log10(lax.div(x, sign)) for x in (start, stop))
     powers = _logspace(*exponents, num, endpoint, 10.0, None, 0)
     result = lax.mul(*promote_shapes("geomspace", sign, powers))
     if dtypes.issubdtype(dtype, np.integer):
@@ -429,7 +429,7 @@ def meshgrid(
     sizes = [arrays[position].shape[0] for position in order]
     results: list[Any] = [None] * len(arrays)
     for axis, position in enumerate(order):
-        shape = [size if one == axis or not sparse else 1 for one, size in enumerate(sizes)]
+        shape = [size if dim == axis or not sparse else 1 for dim, size in enumerate(sizes)]
         results[position] = _along_axis(arrays[position], tuple(shape), axis)
     return results
 
@@ -466,7 +466,7 @@ def _index_arrays(shape: tuple[int, ...], dtype: Any, sparse: bool) -> Any:
     arrays = []
     for axis, size in enumerate(shape):
         line = lax.iota(dtype, size)
-        sizes = tuple(n if one == axis else 1 for one, n in enumerate(shape)) if sparse else shape
+        sizes = tuple(n if dim == axis else 1 for dim, n in enumerate(shape)) if sparse else shape
         arrays.append(lax.broadcast_in_dim(line, sizes, (axis,)))
     if sparse:
         return tuple(arrays)

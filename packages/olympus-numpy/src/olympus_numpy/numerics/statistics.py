@@ -165,7 +165,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         range = (0, 1)
     if range is None:
         ends = [smallest(a, None, False), largest(a, None, False)]
-        bounds = concatenate([lax.reshape(convert(one, dtype), (1,)) for one in ends])
+        bounds = concatenate([lax.reshape(convert(end, dtype), (1,)) for end in ends])
     else:
         bounds = asarray(range, dtype=dtype)
         if bounds.shape != (2,):
@@ -263,7 +263,7 @@ def histogramdd(
         if np.shape(weights) != (points,):
             raise ValueError("should have one weight for each sample.")
     if range is not None and (
-        len(range) != dimensions or any(one is not None and len(one) != 2 for one in range)
+        len(range) != dimensions or any(pair is not None and len(pair) != 2 for pair in range)
     ):
         raise ValueError(
             f"For sample.shape={sample.shape}, range must be a sequence "
@@ -327,7 +327,7 @@ def histogram2d(
     if number not in (1, 2):
         bins = [asarray(bins)] * 2
     columns = promote_dtypes_inexact(ensure_array(x), ensure_array(y))
-    sample = lax.concatenate([lax.expand_dims(one, (1,)) for one in columns], 1)
+    sample = lax.concatenate([lax.expand_dims(column, (1,)) for column in columns], 1)
     counts, (x_edges, y_edges) = histogramdd(sample, bins, range, weights, density)
     return counts, x_edges, y_edges
 
@@ -364,43 +364,53 @@ def cov(
     Raises:
       ValueError: if ``m`` or ``y`` has more than two dimensions, or ``dtype`` is neither floating
         nor complex.
+      RuntimeError: if weights are not a vector with one element for each observation.
+      TypeError: if ``fweights`` are not integers.
 
     Example:
       >>> from olympus_numpy import array
       >>> cov(array([1.0, 2.0, 3.0]))
       Array(1., dtype=float32)
     """
-    if y is not None:
-        check_arraylike("cov", m, y)
-        m, y = promote_dtypes_inexact(ensure_array(m), ensure_array(y))
-        if np.ndim(y) > 2:
-            raise ValueError("y has more than 2 dimensions")
-    else:
-        check_arraylike("cov", m)
-        (m,) = promote_dtypes_inexact(ensure_array(m))
-    if np.ndim(m) > 2:
-        raise ValueError("m has more than 2 dimensions")
-    if dtype is not None:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "cov", 3)
-        if not dtypes.issubdtype(dtype, np.inexact):
-            raise ValueError(f"cov: dtype must be a subclass of float or complex; got {dtype=}")
-    x = atleast_2d(m)
-    if not rowvar and np.ndim(m) != 1:
-        x = x.T
-    if y is not None:
-        more = atleast_2d(y)
-        if not rowvar and more.shape[0] != 1:
-            more = more.T
-        x = concatenate([x, more], axis=0)
-    if dtype is not None:
-        x = convert(x, dtype)
+    x = _variables(m, y, rowvar, dtype)
     if ddof is None:
         ddof = 0 if bias else 1
     if x.shape[0] == 0:
         return lax.full((0, 0), np.zeros((), x.dtype))
     weights = _observation_weights(x, fweights, aweights)
     mean, total = average(x, axis=1, weights=weights, returned=True)
-    total = total[0]
+    divisor = _degrees_of_freedom(total[0], ddof, weights, aweights)
+    x = x - mean[:, None]
+    weighted = x if weights is None else x * weights
+    product = dot(x, weighted.T.conj())
+    return (product / convert(divisor, dtypes.to_floating_dtype(product.dtype))).squeeze()
+
+
+def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
+    """Returns the observations of `cov`, one variable a row."""
+    operands = [m] if y is None else [m, y]
+    check_arraylike("cov", *operands)
+    operands = promote_dtypes_inexact(*map(ensure_array, operands))
+    for name, operand in reversed(list(zip(("m", "y"), operands, strict=False))):
+        if operand.ndim > 2:
+            raise ValueError(f"{name} has more than 2 dimensions")
+    if dtype is not None:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "cov", 4)
+        if not dtypes.issubdtype(dtype, np.inexact):
+            raise ValueError(f"cov: dtype must be a subclass of float or complex; got {dtype=}")
+    x = atleast_2d(operands[0])
+    if not rowvar and operands[0].ndim != 1:
+        x = x.T
+    for operand in operands[1:]:
+        further = atleast_2d(operand)
+        if not rowvar and further.shape[0] != 1:
+            further = further.T
+        x = concatenate([x, further], axis=0)
+    return x if dtype is None else convert(x, dtype)
+
+
+def _degrees_of_freedom(total: Any, ddof: Any, weights: Any, aweights: Any) -> Any:
+    """Returns the divisor of `cov`; zero if ``ddof`` exceeds the number of observations."""
     if weights is None:
         divisor: Any = lax.sub(total, np.array(ddof, total.dtype))
     elif ddof == 0:
@@ -409,34 +419,29 @@ def cov(
         divisor = total - ddof
     else:
         divisor = total - ddof * (weights * asarray(aweights)).sum() / total
-    # At least zero: the result is not finite if `ddof` exceeds the number of observations.
-    divisor = clip(divisor.real, 0)
-    x = x - mean[:, None]
-    weighted = x if weights is None else x * weights
-    product = dot(x, weighted.T.conj())
-    return (product / convert(divisor, dtypes.to_floating_dtype(product.dtype))).squeeze()
+    return clip(divisor.real, 0)
 
 
 def _observation_weights(x: Any, fweights: Any, aweights: Any) -> Any:
     weights = None
     if fweights is not None:
-        check_arraylike("cov", fweights)
-        if np.ndim(fweights) > 1:
-            raise RuntimeError("cannot handle multidimensional fweights")
-        if np.shape(fweights)[0] != x.shape[1]:
-            raise RuntimeError("incompatible numbers of samples and fweights")
+        _check_weights("fweights", fweights, x.shape[1])
         if not dtypes.issubdtype(ensure_array(fweights).dtype, np.integer):
             raise TypeError("fweights must be integer.")
         weights = absolute(ensure_array(fweights))
     if aweights is not None:
-        check_arraylike("cov", aweights)
-        if np.ndim(aweights) > 1:
-            raise RuntimeError("cannot handle multidimensional aweights")
-        if np.shape(aweights)[0] != x.shape[1]:
-            raise RuntimeError("incompatible numbers of samples and aweights")
-        absolute_weights = absolute(ensure_array(aweights))
-        weights = absolute_weights if weights is None else weights * absolute_weights
+        _check_weights("aweights", aweights, x.shape[1])
+        analytic = absolute(ensure_array(aweights))
+        weights = analytic if weights is None else weights * analytic
     return weights
+
+
+def _check_weights(name: str, weights: Any, count: int) -> None:
+    check_arraylike("cov", weights)
+    if np.ndim(weights) > 1:
+        raise RuntimeError(f"cannot handle multidimensional {name}")
+    if np.shape(weights)[0] != count:
+        raise RuntimeError(f"incompatible numbers of samples and {name}")
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:

@@ -36,15 +36,15 @@ _int32 = np.dtype(np.int32)
 def _flattened(a: Any, axis: Any, keepdims: bool) -> tuple[Any, tuple[int, ...]]:
     """Flattens the reduced axes into the first; also returns the result's other sizes."""
     axes = canonical_axes(axis, a.ndim)
-    others = [one for one in range(a.ndim) if one not in axes]
+    others = [dim for dim in range(a.ndim) if dim not in axes]
     kept = tuple(
-        1 if one in axes else size
-        for one, size in enumerate(a.shape)
-        if keepdims or one not in axes
+        1 if dim in axes else size
+        for dim, size in enumerate(a.shape)
+        if keepdims or dim not in axes
     )
     lines = lax.transpose(a, (*axes, *others))
-    length = math.prod(a.shape[one] for one in axes)
-    return lax.reshape(lines, (length, *(a.shape[one] for one in others))), kept
+    length = math.prod(a.shape[dim] for dim in axes)
+    return lax.reshape(lines, (length, *(a.shape[dim] for dim in others))), kept
 
 
 def _quantile_of(

@@ -75,11 +75,11 @@ def _count_before(a: Any, v: Any, side: str, index_dtype: Any) -> Any:
 
 
 def _place_by_sorting(a: Any, v: Any, side: str, index_dtype: Any) -> Any:
-    """Finds places by sorting elements and values together."""
+    """Finds the place of a value as its rank among all, less its rank among values."""
     flat = lax.reshape(v, (math.prod(v.shape),))
-    together = [flat, a] if side == "left" else [a, flat]
+    joined = [flat, a] if side == "left" else [a, flat]
     start = 0 if side == "left" else a.shape[0]
-    ranks = _ranks(lax.concatenate(together, 0), index_dtype)
+    ranks = _ranks(lax.concatenate(joined, 0), index_dtype)
     ranks = lax.slice_in_dim(ranks, start, start + flat.shape[0], axis=0)
     return lax.reshape(lax.sub(ranks, _ranks(flat, index_dtype)), v.shape)
 

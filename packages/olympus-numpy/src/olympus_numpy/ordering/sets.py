@@ -148,32 +148,10 @@ def unique(
     del sorted
     check_arraylike("unique", ar)
     ar = ensure_array(ar)
-    if size is None:
-        concrete_or_error(
-            np.asarray,
-            ar,
-            "The error arose for the first argument of olympus.numpy.unique(). To make "
-            "olympus.numpy.unique() compatible with JIT and other transforms, you can specify "
-            "a concrete value for the size argument, which will determine the output size.",
-        )
-    else:
-        size = concrete_or_error(
-            operator.index, size, "The error arose for the size argument of olympus.numpy.unique()."
-        )
-    shape = ar.shape
-    if axis is None:
-        lines = lax.reshape(ar, (math.prod(shape), 1))
-        rest: tuple[int, ...] = ()
-        axis_position = 0
-    else:
-        axis_position = canonical_axis(axis, ar.ndim)
-        front = moveaxis(ar, axis_position, 0)
-        rest = front.shape[1:]
-        lines = lax.reshape(front, (front.shape[0], math.prod(rest)))
+    size = _checked_size(ar, size)
+    lines, rest, axis = _lines(ar, axis)
     order, is_first, ordered = _sort_rows(lines, bool(equal_nan))
     count = lines.shape[0]
-    if size is not None and size < 0:
-        raise TypeError(f"unique: size must be nonnegative, got {size}")
     # One start more than requested: it is the end of the last requested group.
     starts, found = _starts_of_groups(is_first, None if size is None else size + 1, count)
     following = concatenate([starts[1:], lax.full((1,), lax.size_array(count, _int32))])
@@ -187,17 +165,46 @@ def unique(
         )
     values = _values(ordered, starts, found, fill_value)
     values = lax.reshape(values, (values.shape[0], *rest))
-    result = [moveaxis(values, 0, axis_position) if axis is not None else values]
+    result = [values if axis is None else moveaxis(values, 0, axis)]
     if return_index:
         first_of_group = order[starts] if count else starts
         result.append(_filled(first_of_group, found, None))
     if return_inverse:
         groups = lax.sub(lax.cumsum(convert(is_first, _int32), 0), np.int32(1))
         inverse = lax.full((count,), np.int32(0)).at[order].set(groups)
-        result.append(lax.reshape(inverse, shape) if axis is None else inverse)
+        result.append(lax.reshape(inverse, ar.shape) if axis is None else inverse)
     if return_counts:
         result.append(where(found, lax.sub(following, starts), 0))
     return result[0] if len(result) == 1 else tuple(result)
+
+
+def _checked_size(ar: Any, size: Any) -> int | None:
+    """Returns the static size of the result of `unique`; without it, the array must be concrete."""
+    if size is None:
+        concrete_or_error(
+            np.asarray,
+            ar,
+            "The error arose for the first argument of olympus.numpy.unique(). To make "
+            "olympus.numpy.unique() compatible with JIT and other transforms, you can specify "
+            "a concrete value for the size argument, which will determine the output size.",
+        )
+        return None
+    size = concrete_or_error(
+        operator.index, size, "The error arose for the size argument of olympus.numpy.unique()."
+    )
+    if size < 0:
+        raise TypeError(f"unique: size must be nonnegative, got {size}")
+    return size
+
+
+def _lines(ar: Any, axis: int | None) -> tuple[Any, tuple[int, ...], int | None]:
+    """Returns the compared slices as rows of a matrix, their shape, and the canonical axis."""
+    if axis is None:
+        return lax.reshape(ar, (math.prod(ar.shape), 1)), (), None
+    axis = canonical_axis(axis, ar.ndim)
+    front = moveaxis(ar, axis, 0)
+    rest = front.shape[1:]
+    return lax.reshape(front, (front.shape[0], math.prod(rest))), rest, axis
 
 
 def _starts_of_groups(is_first: Any, size: int | None, count: int) -> tuple[Any, Any]:
@@ -557,7 +564,7 @@ def setxor1d(
         _, is_first, ordered = _sort_rows(lax.expand_dims(own, (1,)), True)
         ordered = ordered[:, 0]
         kept.append((ordered, lax.bitwise_and(is_first, isin(ordered, other, invert=True))))
-    ordered, keep = (concatenate(one) for one in zip(*kept, strict=True))
+    ordered, keep = (concatenate(parts) for parts in zip(*kept, strict=True))
     ordered, keep = lax.sort((ordered, keep), num_keys=1)
     places = nonzero(keep, size=size, fill_value=ordered.shape[0])[0]
     found = lax.lt(places, np.array(ordered.shape[0], places.dtype))

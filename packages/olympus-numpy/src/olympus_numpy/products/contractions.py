@@ -215,7 +215,7 @@ def _matrix_product(
 def _without(x: Any, dropped: list[int], batch_dims: list[int]) -> tuple[list[int], Any]:
     if not dropped:
         return batch_dims, x
-    renumbered = [dim - sum(one < dim for one in dropped) for dim in batch_dims]
+    renumbered = [dim - sum(other < dim for other in dropped) for dim in batch_dims]
     return renumbered, lax.squeeze(x, tuple(dropped))
 
 
@@ -257,7 +257,7 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
     if dtypes.issubdtype(a.dtype, np.complexfloating):
         a = lax.conj(a)
     element_type = _element_type("vdot", preferred_element_type, a, b)
-    a, b = (lax.reshape(one, (math.prod(one.shape),)) for one in (a, b))
+    a, b = (lax.reshape(x, (math.prod(x.shape),)) for x in (a, b))
     return contract(a, b, (((0,), (0,)), ((), ())), precision, element_type)
 
 
@@ -454,7 +454,7 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
 def _outer_product(a: Any, b: Any) -> Any:
     check_arraylike("outer", a, b)
     a, b = promote_dtypes(ensure_array(a), ensure_array(b))
-    a, b = (lax.reshape(one, (math.prod(one.shape),)) for one in (a, b))
+    a, b = (lax.reshape(x, (math.prod(x.shape),)) for x in (a, b))
     column, row = lax.expand_dims(a, (1,)), lax.expand_dims(b, (0,))
     return lax.bitwise_and(column, row) if a.dtype == np.bool_ else lax.mul(column, row)
 
@@ -495,8 +495,8 @@ def tensordot(
         axes = operator.index(axes)
     else:
         axes = tuple(
-            (operator.index(one),) if np.ndim(one) == 0 else tuple(map(operator.index, one))
-            for one in axes
+            (operator.index(axis),) if np.ndim(axis) == 0 else tuple(map(operator.index, axis))
+            for axis in axes
         )
     return _tensordot(a, b, axes, precision, preferred_element_type, out_sharding)
 
@@ -530,7 +530,7 @@ def _tensor_product(
                 f"tensordot requires axes lists to have equal length, got {axes[0]} and {axes[1]}."
             )
         contracting = tuple(
-            tuple(canonical_axis(one, operand.ndim) for one in ones)
+            tuple(canonical_axis(dim, operand.ndim) for dim in ones)
             for ones, operand in zip(axes, (a, b), strict=True)
         )
     return contract(a, b, (contracting, ((), ())), precision, element_type, out_sharding)
@@ -590,7 +590,7 @@ def _cross(a: Any, b: Any, axisa: int, axisb: int, axisc: int, axis: int | None)
     a_parts = [_component(a, position) for position in range(sizes[0])]
     b_parts = [_component(b, position) for position in range(sizes[1])]
     dtype = a.dtype
-    a_parts, b_parts = ([convert(one, dtype) for one in parts] for parts in (a_parts, b_parts))
+    a_parts, b_parts = ([convert(part, dtype) for part in parts] for parts in (a_parts, b_parts))
     last = lax.sub(multiply(a_parts[0], b_parts[1]), multiply(a_parts[1], b_parts[0]))
     if sizes == (2, 2):
         return last
@@ -602,7 +602,7 @@ def _cross(a: Any, b: Any, axisa: int, axisb: int, axisc: int, axis: int | None)
     else:
         first = lax.sub(multiply(a_parts[1], b_parts[2]), multiply(a_parts[2], b_parts[1]))
         second = lax.sub(multiply(a_parts[2], b_parts[0]), multiply(a_parts[0], b_parts[2]))
-    parts = [lax.expand_dims(one, (one.ndim,)) for one in (first, second, last)]
+    parts = [lax.expand_dims(x, (x.ndim,)) for x in (first, second, last)]
     return moveaxis(lax.concatenate(parts, parts[0].ndim - 1), -1, axisc)
 
 
@@ -635,6 +635,6 @@ def cross(
       Array([0, 0, 1], dtype=int32)
     """
     check_arraylike("cross", a, b)
-    first, second, result = (hashable_axis("cross", one) for one in (axisa, axisb, axisc))
+    first, second, result = (hashable_axis("cross", x) for x in (axisa, axisb, axisc))
     common = None if axis is None else hashable_axis("cross", axis)
     return _cross(a, b, first, second, result, common)

@@ -437,7 +437,7 @@ def _sum_own(x: Any, term: str, needed: set[str]) -> tuple[Any, str]:
     for letter, count in repeated:
         if count == 1:
             continue
-        axes = [position for position, one in enumerate(term) if one == letter]
+        axes = [position for position, label in enumerate(term) if label == letter]
         x = _zero_off_diagonal(x, axes)
         # Off the diagonal the array is now zero: summing over all axes but one extracts it.
         if letter not in needed:

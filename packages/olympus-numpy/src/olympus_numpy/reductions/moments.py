@@ -268,7 +268,7 @@ def _average_of(a: Any, axis: Any, weights: Any, returned: bool, keepdims: bool)
         a = ensure_array(a)
         average = mean_of(a, axis, None, keepdims)
         axes = canonical_axes(axis, a.ndim)
-        count = math.prod(a.shape[one] for one in axes)
+        count = math.prod(a.shape[dim] for dim in axes)
         total = lax.size_array(count, average.dtype)
     else:
         check_arraylike("average", weights)
@@ -293,13 +293,13 @@ def _aligned_weights(shape: tuple, weights: Any, axis: Any) -> Any:
     if axis is None:
         raise ValueError("Axis must be specified when shapes of a and weights differ.")
     axes = canonical_axes(axis, len(shape))
-    if weights.shape != tuple(shape[one] for one in axes):
+    if weights.shape != tuple(shape[dim] for dim in axes):
         raise ValueError(
             "Shape of weights must be consistent with shape of a along specified axis."
         )
     order = sorted(range(len(axes)), key=lambda position: axes[position])
     weights = lax.transpose(weights, tuple(order))
-    return lax.reshape(weights, tuple(size if one in axes else 1 for one, size in enumerate(shape)))
+    return lax.reshape(weights, tuple(size if dim in axes else 1 for dim, size in enumerate(shape)))
 
 
 _average = compiled(_average_of, ("axis", "returned", "keepdims"), inline=True, name="_average")
