@@ -358,7 +358,7 @@ def test_einsum_takes_any_character_for_a_dimension():
 
 @pytest.mark.parametrize("subscripts", ["i->i->i", "i-", "i->>i", "...i...", "i.->i", "i->i."])
 def test_malformed_subscripts_of_einsum(subscripts):
-    with pytest.raises(ValueError, match="one arrow|dots come in threes"):
+    with pytest.raises(ValueError, match="one arrow|an ellipsis has three dots"):
         jnp.einsum(subscripts, np.ones(3, np.float32))
 
 

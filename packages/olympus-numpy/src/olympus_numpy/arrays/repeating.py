@@ -96,7 +96,7 @@ def repeat(
     if out_sharding is None:
         if entries_of(get_aval(a))[axis] is not None:
             raise ValueError(
-                "`repeat` cannot tell how a dimension that is sharded lies afterwards, got "
+                "`repeat` along a sharded dimension needs the sharding of the result, got "
                 f"{get_aval(a).str_short()} and axis={axis}. Please pass sharding to "
                 "`olympus.numpy.repeat` via `out_sharding` parameter."
             )

@@ -117,8 +117,8 @@ def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     for name, value in (("start", first), ("stop", stop), ("step", distance)):
         if is_constant_dim(value) and not isinstance(value, int | np.integer):
             raise ValueError(
-                "olympus.numpy.arange: where a bound is a symbolic dimension all must be integers "
-                f"or such dimensions, got {name}={value!r}"
+                "olympus.numpy.arange: if an argument is a symbolic dimension, the others must be "
+                f"integers or symbolic dimensions, got {name}={value!r}"
             )
     if dtype is None:
         dtype = dtypes.default_int_dtype()
@@ -128,7 +128,7 @@ def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
         rises = distance > 0
     except InconclusiveDimensionOperation as error:
         raise InconclusiveDimensionOperation(
-            "olympus.numpy.arange: of a symbolic step it must be known whether it is > 0 or < 0, "
+            "olympus.numpy.arange: it must be known whether a symbolic step is > 0 or < 0, "
             f"got step={distance}. State it as a constraint of the dimension variables.\n{error}"
         ) from error
     span, pace = (stop - first, distance) if rises else (first - stop, -distance)

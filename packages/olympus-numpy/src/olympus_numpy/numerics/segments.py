@@ -69,8 +69,8 @@ def _reduce_segments(
     asked = asked_sharding(out_sharding, reduction.name)
     if asked is not None and asked.spec.unreduced and reduction.update != "add":
         raise NotImplementedError(
-            f"unreduced for {reduction.update} is not yet supported: devices' results of "
-            f"{reduction.name} are no terms of a sum. Ask for a replicated result."
+            f"unreduced for {reduction.update} is not yet supported: the results of "
+            f"{reduction.name} on several devices do not add up. Ask for a replicated result."
         )
     return with_out_sharding(reduced, (data, segment_ids), out_sharding, reduction.name)
 

@@ -204,7 +204,10 @@ def _without_dots(term: str, dots: str, ndim: int) -> str:
 
 def _check_dots(subscripts: str, terms: Sequence[str]) -> None:
     if any("." in term.replace("...", "", 1) for term in terms):
-        raise ValueError(f"Invalid Ellipses in {subscripts!r}: dots come in threes, once a term")
+        raise ValueError(
+            f"Invalid Ellipses in {subscripts!r}: an ellipsis has three dots and occurs once in a "
+            "term"
+        )
 
 
 def _check_output(terms: Sequence[str], output: str) -> None:
