@@ -51,20 +51,20 @@ _GAP_ENTRY = (GAP,)
 
 
 def parse(shape: tuple[int, ...], index: Any, fixed: bool) -> tuple[Layout, list[Any]]:
-    """Takes an index of an array of some shape apart.
+    """Parses an index of an array of some shape.
 
     Args:
       shape: the array's shape.
-      index: what stands in brackets.
+      index: the index, as in ``x[index]``.
       fixed: whether known integers go into the layout rather than among the operands.
 
     Returns:
-      The layout, which speaks of all dimensions of the array, and the operands.
+      The layout, which covers all dimensions of the array, and the operands.
 
     Raises:
-      IndexError: where the index does not fit the shape.
-      TypeError: where it is not an index.
-      NonConcreteBooleanIndexError: where a mask is traced.
+      IndexError: if the index does not fit the shape.
+      TypeError: if it is not an index.
+      NonConcreteBooleanIndexError: if a mask is traced.
     """
     parts = index if index.__class__ is tuple else (_single(index),)
     layout: list[Entry] = []
@@ -98,7 +98,7 @@ def parse(shape: tuple[int, ...], index: Any, fixed: bool) -> tuple[Layout, list
 
 
 def _single(index: Any) -> Any:
-    """Parses an index that is not a tuple."""
+    """Checks an index that is not a tuple: sequences other than arrays are refused."""
     if index.__class__ is list or (
         isinstance(index, Sequence) and not isinstance(index, str | bytes | Array)
     ):
@@ -146,7 +146,7 @@ def check_fixed_places(shape: tuple[int, ...], index: Any) -> None:
 
     Args:
       shape: the array's shape.
-      index: what stands in brackets.
+      index: the index, as in ``x[index]``.
     """
     parts = index if isinstance(index, tuple) else (index,)
     consumed = _dimensions([part for part in parts if part is not Ellipsis])
@@ -213,9 +213,9 @@ def _are_numbers(part: slice) -> bool:
 
 
 def symbolic_slice(part: slice, size: Any, position: int) -> tuple[Any, Any, Any]:
-    """Start, number of elements and step of a slice, where sizes may be symbolic.
+    """Returns start, number of elements and step of a slice, where sizes may be symbolic.
 
-    Of slices that run backwards the start is the last element they reach.
+    The start of a slice that runs backwards is the last element that it reaches.
     """
     for value in (part.start, part.stop, part.step):
         if isinstance(value, Tracer):
@@ -239,14 +239,14 @@ def symbolic_slice(part: slice, size: Any, position: int) -> tuple[Any, Any, Any
     if step > 0:
         start, stop = bound(part.start, 0, 0, size), bound(part.stop, size, 0, size)
         count = max_dim(0, stop - start + step - 1) // step
-        return (start, count, step) if _may_be_some(count) else (0, 0, 1)
+        return (start, count, step) if _may_be_positive(count) else (0, 0, 1)
     start = bound(part.start, size - 1, -1, size - 1)
     stop = bound(part.stop, -1, -1, size - 1)
     count = max_dim(0, start - stop - step - 1) // -step
-    return (start + (count - 1) * step, count, step) if _may_be_some(count) else (0, 0, 1)
+    return (start + (count - 1) * step, count, step) if _may_be_positive(count) else (0, 0, 1)
 
 
-def _may_be_some(count: Any) -> bool:
+def _may_be_positive(count: Any) -> bool:
     return not is_constant_dim(count) or count > 0
 
 
