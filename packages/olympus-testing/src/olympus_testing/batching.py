@@ -42,12 +42,12 @@ def check_vmap(
       examples: one tuple of arguments a batch element, of the same shapes and dtypes throughout.
       vmap: the transformation; it is an argument, because the test kit knows no package but
         olympus-ir.
-      batchable: the positions of arguments that may be batched; all where it is None.
+      batchable: the positions of arguments that may be batched; all if it is None.
       rtol: the relative tolerance; by default that of the dtype.
       atol: the absolute tolerance, by default ``rtol``.
 
     Raises:
-      AssertionError: where results differ.
+      AssertionError: if results differ.
     """
     for in_axes, out_axis in _ways_to_batch(examples, batchable):
         # An argument that is not batched has its first value in the whole batch.

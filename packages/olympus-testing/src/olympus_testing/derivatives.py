@@ -54,16 +54,16 @@ def check_grads(
       fun: a function of arrays or pytrees of arrays, all inexact; let it close over other ones.
       args: where to differentiate.
       order: up to which order.
-      jvp: forward differentiation; not checked where it is None.
+      jvp: forward differentiation; not checked if it is None.
       vjp: reverse differentiation, compared with finite differences by the pairing of tangents
-        and cotangents; not checked where it is None.
+        and cotangents; not checked if it is None.
       rtol: the relative tolerance; by default one that finite differences of the dtype reach.
       atol: the absolute tolerance, by default ``rtol``.
       step: the length of the step of the finite difference.
       seed: of the random directions.
 
     Raises:
-      AssertionError: where a derivative is wrong.
+      AssertionError: if a derivative is wrong.
     """
     if jvp is None and vjp is None:
         raise TypeError("check_grads needs a transformation to check: give `jvp` or `vjp`")

@@ -18,7 +18,7 @@ def check_shape_rule(case: Case) -> None:
     """Compares the types that a primitive's shape rule infers with the reference's results.
 
     Raises:
-      AssertionError: where shapes or dtypes differ.
+      AssertionError: if shapes or dtypes differ.
     """
     with case.context(), np.errstate(all="ignore"):
         avals = tuple(get_aval(arg) for arg in case.args)

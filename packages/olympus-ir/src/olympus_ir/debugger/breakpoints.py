@@ -34,7 +34,7 @@ def register_debugger(name: str, debugger: Debugger, priority: int) -> None:
       priority: the debugger with the highest one is opened where none is named.
 
     Raises:
-      ValueError: where there is one of that name.
+      ValueError: if there is one of that name.
 
     Example:
       >>> register_debugger("silent", lambda frames, **options: None, -2)
@@ -86,7 +86,7 @@ def breakpoint(
       ``token``.
 
     Raises:
-      ValueError: where both ``ordered`` and ``token`` are given, or the debugger is not known.
+      ValueError: if both ``ordered`` and ``token`` are given, or the debugger is not known.
 
     Example:
       >>> import io

@@ -47,7 +47,7 @@ def check_key_reuse(
       results: its results.
 
     Raises:
-      KeyReuseError: where one of them had been used before, or the computation uses one twice.
+      KeyReuseError: if one of them had been used before, or the computation uses one twice.
     """
     values = [*operands, *closed.consts]
     given = [_used_of(value) if _is_key(value) else None for value in values]

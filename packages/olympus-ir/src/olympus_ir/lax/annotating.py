@@ -78,7 +78,7 @@ def compute_on(compute_type: str) -> MarkedBlock:
         or ``"gpu_stream:1"`` and its like.
 
     Raises:
-      ValueError: where there is no such part.
+      ValueError: if there is no such part.
 
     Example:
       >>> from olympus_ir import lax
@@ -112,7 +112,7 @@ def compute_on2(
     """Makes of a function one that runs on a part of the machine.
 
     Args:
-      f: the function; where not given, a decorator is returned.
+      f: the function; if not given, a decorator is returned.
       compute_type: the part, as for `compute_on`.
       out_memory_spaces: the `MemorySpace` of the results: one, or a pytree that is a prefix of the
         results.
@@ -160,11 +160,11 @@ def xla_metadata_call(f: Callable[..., Any] | None = None, **meta: str) -> Calla
     """Makes of a function one that is called as such in the compiled program, with attributes.
 
     Args:
-      f: the function; where not given, a decorator is returned.
+      f: the function; if not given, a decorator is returned.
       **meta: the attributes of the call, texts.
 
     Raises:
-      TypeError: where an attribute is no text.
+      TypeError: if an attribute is no text.
 
     Example:
       >>> from olympus_ir import lax
@@ -253,7 +253,7 @@ def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
       y: another one of the same structure and shapes.
 
     Raises:
-      ValueError: where structures or shapes differ.
+      ValueError: if structures or shapes differ.
 
     Example:
       >>> shard_alike(1.0, 2.0)

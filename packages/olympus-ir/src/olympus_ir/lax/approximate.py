@@ -157,7 +157,7 @@ def approx_max_k(
       The elements in decreasing order, and their indices.
 
     Raises:
-      ValueError: where ``k``, the dtype or an option is out of range.
+      ValueError: if ``k``, the dtype or an option is out of range.
 
     Example:
       >>> from olympus_ir import lax

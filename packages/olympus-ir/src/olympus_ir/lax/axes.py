@@ -13,8 +13,8 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     """An axis counted from the first one.
 
     Raises:
-      TypeError: where ``axis`` is not an integer.
-      ValueError: where it is out of range.
+      TypeError: if ``axis`` is not an integer.
+      ValueError: if it is out of range.
     """
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
@@ -26,7 +26,7 @@ def integer_or_dim(value: Any) -> Any:
     """A user's integer as a Python integer; a symbolic dimension as it is.
 
     Raises:
-      TypeError: where it is neither.
+      TypeError: if it is neither.
     """
     if hasattr(value, "_is_symbolic_dimension"):
         return value
@@ -51,7 +51,7 @@ def check_axis(name: str, parameter: str, axis: int, operand: Any, ndim: int = -
       parameter: its parameter.
       axis: what it is.
       operand: the type of the operand.
-      ndim: how many axes there are; as many as the operand has where not given.
+      ndim: how many axes there are; as many as the operand has if not given.
     """
     count = operand.ndim if ndim < 0 else ndim
     if not 0 <= axis < count:

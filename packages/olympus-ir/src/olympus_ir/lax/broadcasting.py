@@ -78,14 +78,23 @@ def broadcast_in_dim(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Spreads an array over new dimensions and dimensions of size one.
+    """Broadcasts an array to a shape with more dimensions or larger ones.
 
     Args:
       operand: an array or scalar.
-      shape: the result's shape.
-      broadcast_dimensions: for each dimension of the operand, the dimension of the result that it
-        becomes. Sizes are equal, or the operand's is one.
-      out_sharding: how the result is laid out.
+      shape: the shape of the result.
+      broadcast_dimensions: for each dimension of the operand, the corresponding dimension of the
+        result. Their sizes are equal, or that of the operand is one.
+      out_sharding: the sharding of the result.
+
+    Returns:
+      An array of the given shape and the operand's dtype.
+
+    Raises:
+      ShapeError: if ``broadcast_dimensions`` are not distinct dimensions of the result, one for
+        each of the operand, or sizes do not match.
+      ValueError: if ``out_sharding`` splits a dimension of the operand in another way than the
+        operand.
 
     Example:
       >>> from olympus_ir import lax
@@ -113,7 +122,18 @@ def broadcast_in_dim(
 
 
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
-    """Adds dimensions of the given sizes before the operand's, over which it is repeated.
+    """Adds leading dimensions of the given sizes, over which the operand is repeated.
+
+    Args:
+      operand: an array or scalar.
+      sizes: the sizes of the new dimensions.
+      out_sharding: the sharding of the result.
+
+    Returns:
+      An array of shape ``(*sizes, *operand.shape)`` and the operand's dtype.
+
+    Raises:
+      TypeError: if a size is negative.
 
     Example:
       >>> from olympus_ir import lax
@@ -133,10 +153,13 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = N
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that arrays of the given shapes have after NumPy's broadcasting.
+    """The common shape of arrays of the given shapes under NumPy's broadcasting rules.
+
+    Returns:
+      A tuple of integers.
 
     Raises:
-      ValueError: where the shapes do not fit.
+      ValueError: if the shapes are incompatible.
 
     Example:
       >>> broadcast_shapes((2, 1), (3,))
@@ -155,7 +178,14 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """Adds dimensions of size one in front until there are ``rank`` of them, if there are less.
+    """Adds leading dimensions of size one until there are ``rank`` dimensions.
+
+    Args:
+      x: an array or scalar. It is returned unchanged if it has at least ``rank`` dimensions.
+      rank: the number of dimensions.
+
+    Returns:
+      An array of the elements of ``x``.
 
     Example:
       >>> from olympus_ir import lax
@@ -168,7 +198,17 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
-    """Broadcasts a scalar or an array to the shape of another one, by NumPy's rules.
+    """Broadcasts an array to the shape of another one by NumPy's rules.
+
+    Args:
+      arr: an array or scalar.
+      like_arr: the array that gives the shape.
+
+    Returns:
+      An array of the shape of ``like_arr`` and the dtype of ``arr``.
+
+    Raises:
+      ValueError: if the shapes are incompatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -189,15 +229,15 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
 def check_broadcast_layouts(
     operand: ArrayLike, layout: NamedSharding, dimensions: Sequence[int]
 ) -> None:
-    """Raises where dimensions that a broadcast keeps would be split in another way.
+    """Raises ValueError if a broadcast changes how a dimension that it keeps is split.
 
     Args:
-      operand: what is broadcast.
-      layout: how the result is to lie.
+      operand: the array that is broadcast.
+      layout: the layout of the result.
       dimensions: the positions of the operand's dimensions in the result.
 
     Raises:
-      ValueError: where they would.
+      ValueError: if a dimension is split over other mesh axes in the result.
     """
     aval = get_aval(operand)
     if aval.layout is None:
@@ -216,6 +256,12 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     Args:
       array: an array or scalar.
       dimensions: the positions of the new dimensions in the result, negative ones from its end.
+
+    Returns:
+      An array of the same elements.
+
+    Raises:
+      ValueError: if a position is out of range or repeated.
 
     Example:
       >>> from olympus_ir import lax

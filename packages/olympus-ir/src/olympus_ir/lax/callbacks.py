@@ -166,9 +166,9 @@ def debug_print(
       **kwargs: values for its named fields.
 
     Raises:
-      ValueError: where ``fmt`` is no format string, or values are left over.
-      KeyError: where a named field has no value.
-      IndexError: where a numbered field has no value.
+      ValueError: if ``fmt`` is no format string, or values are left over.
+      KeyError: if a named field has no value.
+      IndexError: if a numbered field has no value.
 
     Example:
       >>> debug_print("x = {x:.2f}", x=1.5)
@@ -310,7 +310,7 @@ def debug_callback(
       **kwargs: its keyword arguments.
 
     Raises:
-      TypeError: where ``callback`` cannot be called.
+      TypeError: if ``callback`` cannot be called.
 
     Example:
       >>> seen = []
@@ -390,7 +390,7 @@ def pure_callback(
       **kwargs: its keyword arguments, arrays or pytrees of them.
 
     Raises:
-      ValueError: where ``vmap_method`` is unknown or the result's types are of 64 bits in 32-bit
+      ValueError: if ``vmap_method`` is unknown or the result's types are of 64 bits in 32-bit
         mode.
 
     Example:
@@ -458,7 +458,7 @@ def run_callback(
     """Calls the function of a `pure_callback` or `io_callback` and checks what it returns.
 
     Raises:
-      RuntimeError: where number, shapes or dtypes of the results are not as announced.
+      RuntimeError: if number, shapes or dtypes of the results are not as announced.
     """
     leaves = pytrees.tree_leaves(callback(*arrays))
     if len(leaves) != len(result_avals):

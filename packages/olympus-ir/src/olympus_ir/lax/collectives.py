@@ -100,7 +100,7 @@ def axis_index(axis_name: AxisName) -> Array:
       axis_name: a name, or a tuple of names, the last of which varies fastest.
 
     Raises:
-      NameError: where the axis is not bound.
+      NameError: if the axis is not bound.
 
     Example:
       >>> from olympus_ir import ShapedArray, trace_to_olympuspr
@@ -186,10 +186,10 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
     Args:
       x: an array or a pytree of arrays. Booleans are summed as integers.
       axis_name: a name or a tuple of names; integers stand for dimensions of ``x``.
-      axis_index_groups: where given, the sums are taken within these groups of indices.
+      axis_index_groups: if given, the sums are taken within these groups of indices.
 
     Raises:
-      NameError: where the axis is not bound.
+      NameError: if the axis is not bound.
 
     Example:
       >>> from olympus_ir.programs.tracing import extend_axes
@@ -268,7 +268,7 @@ def all_gather(
     Args:
       x: an array or a pytree of arrays.
       axis_name: a name or a tuple of names.
-      axis_index_groups: where given, values are gathered within these groups of equal size.
+      axis_index_groups: if given, values are gathered within these groups of equal size.
       axis: where the new dimension goes.
       tiled: concatenate along the dimension ``axis`` rather than adding one.
       to: what the types of results say of the axis: that they vary along it, ``"varying"``;
@@ -276,7 +276,7 @@ def all_gather(
         such whose cotangents are left as partial sums.
 
     Raises:
-      NameError: where the axis is not bound.
+      NameError: if the axis is not bound.
     """
     if to not in ("varying", "invarying", "reduced"):
         raise ValueError(
@@ -339,7 +339,7 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
         same everywhere: their cotangents are left as terms of a sum.
 
     Raises:
-      ValueError: where a value is not of the kind that can be taken so.
+      ValueError: if a value is not of the kind that can be taken so.
     """
     if to not in ("varying", "unreduced", "reduced"):
         raise ValueError(
@@ -415,12 +415,12 @@ def psum_scatter(
       x: an array or a pytree of arrays.
       axis_name: a name or a tuple of names.
       scatter_dimension: the dimension that is divided among the instances.
-      axis_index_groups: where given, sums are taken within these groups of equal size.
+      axis_index_groups: if given, sums are taken within these groups of equal size.
       tiled: keep the scattered dimension, divided by the size of the axis, rather than dropping it.
 
     Raises:
-      NameError: where the axis is not bound.
-      ValueError: where the dimension does not fit the size of the axis.
+      NameError: if the axis is not bound.
+      ValueError: if the dimension does not fit the size of the axis.
     """
     names = axis_names(axis_name)
     groups = checked_groups(axis_index_groups, names)
@@ -484,14 +484,14 @@ def all_to_all(
       axis_name: a name or a tuple of names.
       split_axis: the dimension whose slices are sent.
       concat_axis: the dimension along which the received slices are put together.
-      axis_index_groups: where given, slices are exchanged within these groups of equal size.
+      axis_index_groups: if given, slices are exchanged within these groups of equal size.
       tiled: ``split_axis`` is divided by, and ``concat_axis`` multiplied by the size of the named
         axis. Otherwise ``split_axis``, of exactly that size, is removed and a new dimension
         ``concat_axis`` inserted.
 
     Raises:
-      NameError: where the axis is not bound.
-      ValueError: where ``split_axis`` does not fit the size of the named axis.
+      NameError: if the axis is not bound.
+      ValueError: if ``split_axis`` does not fit the size of the named axis.
     """
     names = axis_names(axis_name)
     groups = checked_groups(axis_index_groups, names)
@@ -553,7 +553,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
         zeros.
 
     Raises:
-      NameError: where the axis is not bound.
+      NameError: if the axis is not bound.
     """
     names = axis_names(axis_name)
     axis_size(names)
@@ -567,8 +567,8 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     """Permutes the instances along a named axis: instance ``i`` gets the value of ``perm[i]``.
 
     Raises:
-      NameError: where the axis is not bound.
-      ValueError: where ``perm`` is not a permutation.
+      NameError: if the axis is not bound.
+      ValueError: if ``perm`` is not a permutation.
     """
     if set(perm) != set(range(len(perm))):
         raise ValueError(f"`perm` does not represent a permutation: {perm}")
@@ -579,7 +579,7 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
     """Sends the value of one instance, that with the index ``source``, to all instances.
 
     Raises:
-      NameError: where the axis is not bound.
+      NameError: if the axis is not bound.
     """
     axis_size(axis_name)
     return pytrees.tree_map(

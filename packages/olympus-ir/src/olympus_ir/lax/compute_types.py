@@ -16,8 +16,8 @@ def attributes_of_compute_type(compute_type: Any) -> dict[str, str]:
     """The compiler's attributes for a part of the machine.
 
     Raises:
-      TypeError: where ``compute_type`` is not a string.
-      ValueError: where there is no such part.
+      TypeError: if ``compute_type`` is not a string.
+      ValueError: if there is no such part.
 
     Example:
       >>> attributes_of_compute_type("device_host")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of arrays summed over dimensions."""
+"""Contractions: products of arrays summed over dimensions."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ DotDimensionNumbers: TypeAlias = tuple[
 
 
 def canonicalize_precision(precision: PrecisionLike) -> CanonicalPrecision:
-    """A user's precision as the parameter of an equation.
+    """Converts a user's precision to the parameter of an equation.
 
-    None means the configured default, which may be None, too.
+    None means the configured default, which may itself be None.
 
     Raises:
-      ValueError: where it is none of the legal values.
+      ValueError: if ``precision`` is not a legal value.
     """
     if precision is None:
         precision = config.default_matmul_precision.value
@@ -149,7 +149,7 @@ def _free_sizes(
 
 
 def product_dtype(lhs: Any, rhs: Any) -> Any:
-    """The dtype of sums of products: the operands' or, of two, the one higher in XLA's order."""
+    """The dtype of sums of products: the later one, in XLA's order, of the operands' dtypes."""
     return lhs if lhs == rhs else max(lhs, rhs, key=_dtype_order)
 
 
@@ -183,12 +183,17 @@ def dot_general(
       rhs: an array.
       dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``: the
         dimensions summed over, and those that are paired and kept.
-      precision: how exactly accelerators compute: one value, or one an operand.
-      preferred_element_type: the dtype of sums and result.
-      out_sharding: how the result is laid out.
+      precision: the precision on accelerators: one value, or one for each operand.
+      preferred_element_type: the dtype of sums and of the result.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array with the batch dimensions first, then the others of ``lhs``, then those of ``rhs``.
+
+    Raises:
+      TypeError: if dimension numbers are out of range, repeated or overlapping, if paired
+        dimensions differ in size, or if dtypes are not accepted.
+      ValueError: if ``precision`` is not a legal value.
 
     Example:
       >>> from olympus_ir import lax
@@ -229,7 +234,7 @@ def dot(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """The product of vectors or matrices, or what ``dimension_numbers`` says.
+    """The product of vectors or matrices, or the contraction given by ``dimension_numbers``.
 
     Args:
       lhs: a vector or matrix.
@@ -239,6 +244,13 @@ def dot(
       precision: as in `dot_general`.
       preferred_element_type: as in `dot_general`.
       out_sharding: as in `dot_general`.
+
+    Returns:
+      An array; a scalar for two vectors.
+
+    Raises:
+      ValueError: if ``dimension_numbers`` are not given and the operands are not vectors or
+        matrices of matching sizes.
 
     Example:
       >>> from olympus_ir import lax
@@ -268,7 +280,18 @@ def dot(
 
 
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
-    """The matrix products of the last two dimensions; all dimensions before are batch dimensions.
+    """Products of matrices, the last two dimensions; leading dimensions are batch dimensions.
+
+    Args:
+      lhs: an array of shape ``(*batch, m, k)``.
+      rhs: an array of shape ``(*batch, k, n)``.
+      precision: as in `dot_general`.
+
+    Returns:
+      An array of shape ``(*batch, m, n)``.
+
+    Raises:
+      ValueError: if the operands differ in rank or have fewer than two dimensions.
 
     Example:
       >>> from olympus_ir import lax

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of dtype, and the identity under a few names that interpreters tell apart."""
+"""Conversions between dtypes, and identity operations that interpreters distinguish."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ stop_gradient_p = unary("stop_gradient", AnythingExtended)
 
 
 def check_conversion(dtype: Any, new_dtype: Any) -> None:
-    """Raises ValueError where elements cannot be converted: to or from extended dtypes."""
+    """Raises ValueError if a conversion is from or to an extended dtype."""
     if (dtypes.is_extended(dtype) or dtypes.is_extended(new_dtype)) and dtype != new_dtype:
         raise ValueError(
             f"Cannot convert_element_type from {dtypes.name_of(dtype)} to "
@@ -122,15 +122,20 @@ def _convert_unless_alike(trace: StagingTrace, args: Sequence[Any], params: dict
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
-    """The elements converted to another dtype.
+    """Converts the elements to another dtype.
 
-    Floats become integers by truncation, complex numbers real ones by dropping the imaginary part.
-    Nothing is recorded in a program where the operand has the dtype already or is a constant
-    scalar.
+    Floats become integers by truncation; complex numbers become real by dropping the imaginary
+    part. No equation is recorded if the operand has the dtype already or is a constant scalar.
 
     Args:
       operand: an array or scalar.
-      new_dtype: the dtype, by name or as a type.
+      new_dtype: the dtype or its name.
+
+    Returns:
+      An array of the operand's shape and the new dtype.
+
+    Raises:
+      ValueError: if one of the dtypes is extended, such as that of random keys.
 
     Example:
       >>> from olympus_ir import lax
@@ -145,10 +150,10 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
 
 
 def in_64_bits(number: int) -> np.ndarray:
-    """A large integer of Python as one of NumPy, whose low bits a conversion keeps.
+    """Returns a large Python integer as a NumPy integer, whose low bits a conversion keeps.
 
     Raises:
-      OverflowError: where it has more than 64 bits.
+      OverflowError: if it has more than 64 bits.
     """
     result = np.asarray(number)
     if result.dtype == object:
@@ -162,16 +167,16 @@ _PYTHON_SCALARS = frozenset({bool, int, float, complex})
 def convert_dtype(
     operand: ArrayLike, new_dtype: Any = None, weak_type: bool = False, sharding: Any = None
 ) -> Any:
-    """As `convert_element_type`, for canonical dtypes and with a choice of the weak type.
+    """Converts to a canonical dtype like `convert_element_type`, with a choice of the weak type.
 
-    Constant scalars stay on the host while something is being traced: they are literals of
-    equations to come.
+    While tracing, constant scalars stay on the host, where they are literals of later equations.
 
     Args:
       operand: an array or scalar.
-      new_dtype: the dtype; the operand's where it is None.
-      weak_type: whether the result's dtype gives way to other operands'.
-      sharding: how the result is laid out; as the operand where it is None.
+      new_dtype: the dtype; that of the operand if None.
+      weak_type: whether the result is weakly typed, so that its dtype gives way to that of other
+        operands.
+      sharding: the sharding of the result; that of the operand if None.
     """
     try:
         aval = operand.aval if isinstance(operand, Tracer) else array_aval(operand)
@@ -199,15 +204,19 @@ def convert_dtype(
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: Any) -> Array:
-    """The same bits as elements of another dtype.
+    """Reinterprets the bits of the elements as elements of another dtype.
 
     Args:
       operand: an array or scalar.
-      new_dtype: the dtype. Where it is narrower, the result has one more dimension at the end,
-        where it is wider, one less.
+      new_dtype: the dtype. A narrower one adds a last dimension to the result; a wider one consumes
+        the last dimension of the operand.
+
+    Returns:
+      An array of the new dtype, of the operand's shape if the dtypes have equally many bits.
 
     Raises:
-      TypeError: where one of the dtypes is bool or complex, or the last dimension does not fit.
+      TypeError: if one of the dtypes, but not the other, is bool or complex.
+      ValueError: if the last dimension does not have the size that one wider element needs.
 
     Example:
       >>> from olympus_ir import lax
@@ -219,12 +228,19 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: Any) -> Array:
 
 
 def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
-    """The elements rounded to a float format with fewer bits, in their own dtype.
+    """Rounds the elements to a floating-point format with fewer bits, without changing the dtype.
 
     Args:
       operand: an array or scalar of floats.
       exponent_bits: the bits of the format's exponent, at least one.
-      mantissa_bits: the bits of its mantissa, without the leading one.
+      mantissa_bits: the bits of its mantissa, without the implicit leading one.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    Raises:
+      TypeError: if the operand does not have floats.
+      ValueError: if ``exponent_bits`` is not positive or ``mantissa_bits`` is negative.
 
     Example:
       >>> from olympus_ir import lax
@@ -237,7 +253,13 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
 
 
 def copy(x: ArrayLike) -> Array:
-    """An array with the same elements in memory of its own.
+    """Copies an array.
+
+    Args:
+      x: an array or scalar.
+
+    Returns:
+      An array of the same elements in newly allocated memory.
 
     Example:
       >>> from olympus_ir import lax
@@ -254,7 +276,13 @@ def _lifted(trace: StagingTrace, args: Sequence[Any], params: dict[str, Any]) ->
 
 
 def stage(x: ArrayLike, /) -> Array:
-    """The same value as one of the program that is being traced, or as an array.
+    """Turns a value into a value of the program being traced, or into an array.
+
+    Args:
+      x: an array or scalar.
+
+    Returns:
+      The same value.
 
     Example:
       >>> from olympus_ir import lax
@@ -266,7 +294,13 @@ def stage(x: ArrayLike, /) -> Array:
 
 
 def dtype(x: Any) -> Any:
-    """The dtype of a value or of a type, as arrays have it.
+    """The dtype of a value or type; Python scalars have the default dtype of their type.
+
+    Args:
+      x: an array, a scalar, or an abstract value.
+
+    Returns:
+      A NumPy dtype.
 
     Example:
       >>> from olympus_ir import lax
@@ -277,10 +311,13 @@ def dtype(x: Any) -> Any:
 
 
 def stop_gradient(x: Any) -> Any:
-    """The same arrays, taken for constants by differentiation.
+    """Returns its argument unchanged; differentiation treats it as a constant.
 
     Args:
       x: an array or a pytree of arrays.
+
+    Returns:
+      A pytree of the structure of ``x``.
 
     Example:
       >>> from olympus_ir import lax

@@ -206,28 +206,36 @@ def conv_general_dilated(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """The convolution, in the sense of neural networks (no flip), of an array with a kernel.
+    """The convolution of an array with a kernel, as in neural networks: the kernel is not flipped.
 
     Args:
       lhs: the input, with a batch dimension, a feature dimension and n spatial ones.
       rhs: the kernel, with output features, input features and n spatial dimensions.
-      window_strides: n integers: by how much the window moves.
+      window_strides: the distance between windows in each of the n spatial dimensions.
       padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"``, or n pairs (before, after) of how many
         zeros are added; negative numbers remove elements.
-      lhs_dilation: n integers: the distance of the input's elements, between which zeros are put.
-        With more than 1, the convolution is a transposed one.
-      rhs_dilation: n integers: the distance of the kernel's elements.
-      dimension_numbers: which dimension is what; see `conv_dimension_numbers`. By default batch,
-        features, spatial dimensions, and output features, input features, spatial ones.
-      feature_group_count: into how many groups the features are divided, which do not mix.
-      batch_group_count: into how many groups the batch is divided, each with its own share of the
-        output features.
-      precision: how exactly accelerators compute: one value, or one an operand.
-      preferred_element_type: the dtype of sums and result.
-      out_sharding: how the result is laid out.
+      lhs_dilation: n integers: the distance between neighbouring elements of the input, with zeros
+        between them. With values above 1 the convolution is a transposed one.
+      rhs_dilation: n integers: the distance between neighbouring elements of the kernel.
+      dimension_numbers: the roles of the dimensions; see `conv_dimension_numbers`. By default the
+        order is batch, features, spatial dimensions for the input and output features, input
+        features, spatial dimensions for the kernel.
+      feature_group_count: the number of groups of features; features of different groups are not
+        combined.
+      batch_group_count: the number of groups of the batch; each yields its own part of the output
+        features.
+      precision: the precision on accelerators: one value, or one for each operand.
+      preferred_element_type: the dtype of sums and of the result.
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array with a batch dimension, the output features and n spatial dimensions.
+      An array with a batch dimension, the output features and n spatial dimensions, in the order of
+      ``dimension_numbers``.
+
+    Raises:
+      TypeError: if ranks, dimension numbers or dtypes are not accepted.
+      ValueError: if strides, dilations, padding or group counts do not fit the shapes.
+      RuntimeError: if ``padding`` is an unknown word.
 
     Example:
       >>> from olympus_ir import lax
@@ -297,15 +305,18 @@ def conv(
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """A convolution without dilation, of dimensions in standard order.
+    """A convolution without dilation, with dimensions in standard order.
 
     Args:
       lhs: the input: batch, features, spatial dimensions.
       rhs: the kernel: output features, input features, spatial dimensions.
-      window_strides: by how much the window moves.
+      window_strides: the distance between windows in each spatial dimension.
       padding: ``"SAME"``, ``"SAME_LOWER"`` or ``"VALID"``.
       precision: as in `conv_general_dilated`.
       preferred_element_type: as in `conv_general_dilated`.
+
+    Returns:
+      An array: batch, output features, spatial dimensions.
 
     Example:
       >>> from olympus_ir import lax
@@ -333,17 +344,20 @@ def conv_with_general_padding(
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """A convolution with any padding and dilation, of dimensions in standard order.
+    """A convolution with any padding and dilation, with dimensions in standard order.
 
     Args:
       lhs: the input: batch, features, spatial dimensions.
       rhs: the kernel: output features, input features, spatial dimensions.
-      window_strides: by how much the window moves.
+      window_strides: the distance between windows in each spatial dimension.
       padding: as in `conv_general_dilated`.
       lhs_dilation: as in `conv_general_dilated`.
       rhs_dilation: as in `conv_general_dilated`.
       precision: as in `conv_general_dilated`.
       preferred_element_type: as in `conv_general_dilated`.
+
+    Returns:
+      An array: batch, output features, spatial dimensions.
 
     Example:
       >>> from olympus_ir import lax

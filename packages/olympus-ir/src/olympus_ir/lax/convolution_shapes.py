@@ -21,13 +21,12 @@ __all__ = [
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Which dimension of a convolution's operands and result is what.
+    """The roles of the dimensions of a convolution's operands and result.
 
     Attributes:
-      lhs_spec: of the input, the places of its batch, feature and spatial dimensions.
-      rhs_spec: of the kernel, the places of its output feature, input feature and spatial
-        dimensions.
-      out_spec: of the result, the places of its batch, feature and spatial dimensions.
+      lhs_spec: the positions of the input's batch, feature and spatial dimensions.
+      rhs_spec: the positions of the kernel's output feature, input feature and spatial dimensions.
+      out_spec: the positions of the result's batch, feature and spatial dimensions.
 
     Example:
       >>> from olympus_ir import lax
@@ -50,7 +49,7 @@ _LETTERS = (("N", "C"), ("O", "I"), ("N", "C"))
 def conv_dimension_numbers(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
 ) -> ConvDimensionNumbers:
-    """Dimension numbers as places, from any of the forms in which they are given.
+    """Converts dimension numbers of any accepted form to positions.
 
     Args:
       lhs_shape: the input's shape.
@@ -59,8 +58,11 @@ def conv_dimension_numbers(
         input, kernel and result, such as ``("NHWC", "HWIO", "NHWC")``; or None for batch, feature
         and spatial dimensions in this order, and output feature, input feature, spatial of kernels.
 
+    Returns:
+      A `ConvDimensionNumbers`.
+
     Raises:
-      TypeError: where they are not dimension numbers for such shapes.
+      TypeError: if ``dimension_numbers`` have another form or do not fit the shapes.
 
     Example:
       >>> from olympus_ir import lax
@@ -104,10 +106,10 @@ def conv_dimension_numbers(
 
 
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """The places of batch, feature and spatial dimensions, from three strings of letters.
+    """The positions of batch, feature and spatial dimensions, from three strings of letters.
 
     Raises:
-      TypeError: where a letter is missing, or is there twice.
+      TypeError: if a letter is missing or repeated.
 
     Example:
       >>> from olympus_ir import lax
@@ -151,14 +153,21 @@ def conv_shape_tuple(
     pads: Any,
     batch_group_count: int = 1,
 ) -> tuple[int, ...]:
-    """The shape of a convolution's result, all dimensions being in standard order.
+    """The shape of a convolution's result, for dimensions in standard order.
 
     Args:
       lhs_shape: the input's shape: batch, features, spatial sizes.
       rhs_shape: the kernel's shape: output features, input features, spatial sizes.
-      strides: by how much the window moves.
-      pads: a word as in `padtype_to_pads`, or a pair (before, after) a dimension.
-      batch_group_count: into how many groups the batch is divided.
+      strides: the distance between windows in each spatial dimension.
+      pads: a word as in `padtype_to_pads`, or a pair (before, after) for each dimension.
+      batch_group_count: the number of groups into which the batch is divided.
+
+    Returns:
+      A tuple: batch size, number of output features, spatial sizes.
+
+    Raises:
+      TypeError: if ``pads`` has the wrong length.
+      ValueError: if padding is too negative or ``batch_group_count`` does not divide the batch.
 
     Example:
       >>> from olympus_ir import lax
@@ -196,7 +205,17 @@ def conv_general_shape_tuple(
     padding: Any,
     dimension_numbers: Sequence[str],
 ) -> tuple[int, ...]:
-    """The shape of a convolution's result, with dimensions in the order of three strings.
+    """The shape of a convolution's result, for dimensions ordered by three strings.
+
+    Args:
+      lhs_shape: the shape of the input.
+      rhs_shape: the shape of the kernel.
+      window_strides: the distance between windows in each spatial dimension.
+      padding: as in `conv_shape_tuple`.
+      dimension_numbers: the letters of the dimensions of input, kernel and result.
+
+    Returns:
+      A tuple of integers.
 
     Example:
       >>> from olympus_ir import lax
@@ -220,6 +239,16 @@ def conv_transpose_shape_tuple(
 ) -> tuple[int, ...]:
     """The shape of the result of `conv_transpose`.
 
+    Args:
+      lhs_shape: the shape of the input.
+      rhs_shape: the shape of the kernel.
+      window_strides: the strides of the convolution that is transposed.
+      padding: ``"SAME"``, ``"VALID"`` or a pair (before, after) for each spatial dimension.
+      dimension_numbers: the letters of the dimensions of input, kernel and result.
+
+    Returns:
+      A tuple of integers.
+
     Example:
       >>> from olympus_ir import lax
       >>> numbers = ("NHC", "HIO", "NHC")
@@ -241,10 +270,13 @@ def conv_transpose_shape_tuple(
 
 
 def transposed_padding(window: int, stride: int, padding: str) -> tuple[int, int]:
-    """The padding of the dilated input that makes up for that of a convolution.
+    """The padding of the dilated input with which a convolution is the transpose of another.
 
-    The convolution with this window, stride and padding takes an array of the result's size to one
-    of the input's.
+    The other convolution, of this window, stride and padding, maps an array of the result's size to
+    one of the input's size.
+
+    Raises:
+      ValueError: if ``padding`` is another word.
     """
     if padding == "SAME":
         total = window + stride - 2

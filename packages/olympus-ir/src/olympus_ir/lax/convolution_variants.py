@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations made of convolutions: transposed ones, patches, kernels that differ by place."""
+"""Operations built on convolutions: transposed ones, patches, and kernels that vary by position."""
 
 from __future__ import annotations
 
@@ -48,25 +48,32 @@ def conv_transpose(
     preferred_element_type: Any = None,
     use_consistent_padding: bool = False,
 ) -> Array:
-    """A transposed convolution: one whose result is larger than its input by the strides.
+    """A transposed convolution, whose result is larger than its input by the strides.
 
-    It is the convolution with an input that is dilated by the strides: what the derivative of a
-    convolution computes.
+    It is the convolution of the input dilated by the strides, which is also the derivative of a
+    convolution.
 
     Args:
       lhs: the input.
       rhs: the kernel.
-      strides: by how much the window of the convolution moves whose transpose this is.
-      padding: ``"SAME"`` or ``"VALID"``: the padding of the convolution that this is the transpose
-        of; or a pair (before, after) a dimension.
-      rhs_dilation: the distance of the kernel's elements.
-      dimension_numbers: as in `conv_general_dilated`; by default features come last.
-      transpose_kernel: whether to exchange the kernel's features and to flip its spatial
-        dimensions, so that the same kernel as of the convolution is given.
+      strides: the strides of the convolution that is transposed.
+      padding: ``"SAME"`` or ``"VALID"``: the padding of the convolution that is transposed; or a
+        pair (before, after) for each dimension.
+      rhs_dilation: the distance between neighbouring elements of the kernel.
+      dimension_numbers: as in `conv_general_dilated`; by default features are the last dimension.
+      transpose_kernel: whether to exchange the kernel's features and flip its spatial dimensions,
+        so that it is given as for the convolution that is transposed.
       precision: as in `conv_general_dilated`.
       preferred_element_type: as in `conv_general_dilated`.
-      use_consistent_padding: whether pairs are the padding of the convolution that this is the
-        transpose of, as words are; otherwise they are the padding of the dilated input.
+      use_consistent_padding: whether pairs are the padding of the convolution that is transposed,
+        like words; otherwise they are the padding of the dilated input.
+
+    Returns:
+      An array in the order of ``dimension_numbers``.
+
+    Raises:
+      ValueError: if there are more than three spatial dimensions and no ``dimension_numbers``, or
+        the padding is an unknown word.
 
     Example:
       >>> from olympus_ir import lax
@@ -130,17 +137,17 @@ def conv_general_dilated_patches(
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """The elements of each window that a convolution would sum over, as features.
+    """The elements that a convolution would sum over for each window, as features.
 
     Args:
       lhs: the input.
       filter_shape: the sizes of the window.
-      window_strides: by how much the window moves.
+      window_strides: the distance between windows in each dimension.
       padding: as in `conv_general_dilated`.
       lhs_dilation: as in `conv_general_dilated`.
       rhs_dilation: as in `conv_general_dilated`.
       dimension_numbers: as in `conv_general_dilated`.
-      precision: how exactly accelerators copy the elements.
+      precision: the precision with which accelerators copy the elements.
       preferred_element_type: the dtype of the result.
 
     Returns:
@@ -192,19 +199,22 @@ def conv_general_dilated_local(
     dimension_numbers: Any = None,
     precision: PrecisionLike = None,
 ) -> Array:
-    """A convolution whose kernel is another one at each place.
+    """A convolution whose kernel differs between positions.
 
     Args:
       lhs: the input.
       rhs: the kernels: output features; input features times elements of the window, in the order
         of `conv_general_dilated_patches`; and the spatial dimensions of the result.
-      window_strides: by how much the window moves.
+      window_strides: the distance between windows in each dimension.
       padding: as in `conv_general_dilated`.
       filter_shape: the sizes of the window.
       lhs_dilation: as in `conv_general_dilated`.
       rhs_dilation: as in `conv_general_dilated`.
       dimension_numbers: as in `conv_general_dilated`.
       precision: as in `conv_general_dilated`.
+
+    Returns:
+      An array: batch, output features, spatial dimensions, in the order of ``dimension_numbers``.
 
     Example:
       >>> from olympus_ir import lax

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays made from nothing: counted, or filled with one value."""
+"""Creation of arrays: counters, and arrays filled with one value."""
 
 from __future__ import annotations
 
@@ -50,7 +50,17 @@ def _iota_shape(*, dtype: Any, shape: tuple, dimension: int, sharding: Any) -> S
 
 
 def iota(dtype: Any, size: int) -> Array:
-    """The numbers from zero up to ``size`` (excluded).
+    """The numbers from zero up to, but not including, ``size``.
+
+    Args:
+      dtype: a dtype of numbers.
+      size: the number of elements.
+
+    Returns:
+      A vector of the given dtype.
+
+    Raises:
+      TypeError: if ``dtype`` is not a dtype of numbers or ``size`` is negative.
 
     Example:
       >>> from olympus_ir import lax
@@ -64,6 +74,19 @@ def broadcasted_iota(
     dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
 ) -> Array:
     """An array of the given shape whose elements are their indices in one dimension.
+
+    Args:
+      dtype: a dtype of numbers.
+      shape: the shape of the result.
+      dimension: the dimension that the elements count.
+      out_sharding: the sharding of the result.
+
+    Returns:
+      An array of the given shape and dtype.
+
+    Raises:
+      TypeError: if ``dtype`` is not a dtype of numbers or a size is negative.
+      ValueError: if ``dimension`` is out of range.
 
     Example:
       >>> from olympus_ir import lax
@@ -85,10 +108,16 @@ def full(
     """An array filled with one value.
 
     Args:
-      shape: its shape.
+      shape: the shape of the result.
       fill_value: a scalar.
-      dtype: its dtype; the fill value's where not given.
-      sharding: how it is laid out.
+      dtype: the dtype of the result; that of ``fill_value`` if not given.
+      sharding: the sharding of the result.
+
+    Returns:
+      An array of the given shape and dtype.
+
+    Raises:
+      TypeError: if ``fill_value`` is not a scalar or a size is negative.
 
     Example:
       >>> from olympus_ir import lax
@@ -123,14 +152,14 @@ def _check_scalar(fill_value: Any) -> None:
 
 
 def _is_of_types(sharding: Any) -> bool:
-    """Whether a sharding is over explicit axes, and so a matter of types."""
+    """Returns whether a sharding is part of the type: whether it is over explicit axes."""
     return isinstance(sharding, PartitionSpec) or (
         type(sharding) is NamedSharding and bool(sharding.mesh.explicit_axes)
     )
 
 
 def _full_extended(shape: Sequence[int], fill_value: ArrayLike, dtype: Any) -> Array:
-    """One element again and again, or elements that are represented by one number alone."""
+    """Fills an array of an extended dtype by repeating one element, or from its representation."""
     if isinstance(fill_value, Array) and fill_value.dtype == dtype:
         return broadcast(fill_value, shape)
     element = dtype.physical_element_aval()
@@ -146,15 +175,21 @@ def full_like(
     shape: Sequence[int] | None = None,
     sharding: Any = None,
 ) -> Array:
-    """An array filled with one value, in shape and dtype like another one where not said otherwise.
+    """An array filled with one value, with the shape and dtype of another array by default.
 
     Args:
-      x: the array that gives shape and dtype; it may also be anything that has them.
+      x: the array, or any object with a shape and a dtype.
       fill_value: a scalar.
-      dtype: the dtype in place of that of ``x``.
-      shape: the shape in place of that of ``x``.
-      sharding: how the result is laid out; by default it lies where ``x`` was put, if it was, and
-        the shapes are equal.
+      dtype: the dtype of the result; that of ``x`` if not given.
+      shape: the shape of the result; that of ``x`` if not given.
+      sharding: the sharding of the result; by default that of ``x``, if ``x`` is committed and the
+        shapes are equal.
+
+    Returns:
+      An array of the given shape and dtype.
+
+    Raises:
+      TypeError: if ``fill_value`` is not a scalar.
 
     Example:
       >>> from olympus_ir import lax
@@ -182,9 +217,9 @@ def full_like(
 
 
 def place_like(x: Any, shape: tuple[int, ...]) -> Any:
-    """The sharding for a new array like another one: that of the other, where it was put somewhere.
+    """The sharding of a new array like another one: that of the other if it is committed.
 
-    Inside a program the compiler decides, so there the answer is None.
+    Returns None while tracing, where the compiler decides.
     """
     if getattr(x, "_committed", False) is not True or current.trace is not evaluation_trace:
         return None
@@ -193,7 +228,7 @@ def place_like(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def layout_like(x: Any, shape: tuple[int, ...]) -> Any:
-    """The layout of another array's type for a new one of equal shape; None where it has none."""
+    """The layout in another array's type, for a new array of equal shape; None without one."""
     layout = getattr(getattr(x, "aval", None), "layout", None)
     if layout is None or x.shape != shape:
         return None
@@ -204,12 +239,20 @@ def layout_like(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def zeros_like_array(x: ArrayLike) -> Array:
-    """Zeros in shape and dtype like another array."""
+    """Zeros of the shape and dtype of another array."""
     return full_like(x, 0)
 
 
 def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Array:
-    """An array whose elements nobody should rely on; they are zeros.
+    """An array of unspecified elements; at present they are zeros.
+
+    Args:
+      shape: the shape of the result.
+      dtype: the dtype of the result.
+      out_sharding: the sharding of the result.
+
+    Returns:
+      An array of the given shape and dtype.
 
     Example:
       >>> from olympus_ir import lax
@@ -221,6 +264,12 @@ def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Arra
 
 def shape_as_value(shape: Sequence[int]) -> Array:
     """A shape as an array of integers.
+
+    Args:
+      shape: a tuple of integers or symbolic dimensions.
+
+    Returns:
+      A vector of integers.
 
     Example:
       >>> from olympus_ir import lax

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes of dimensions as numbers of the program, symbolic ones included."""
+"""Sizes of dimensions, symbolic ones included, as numbers of the program."""
 
 from __future__ import annotations
 
@@ -29,8 +29,11 @@ def size_array(size: Any, dtype: Any) -> Any:
     """The size of a dimension as a scalar array.
 
     Args:
-      size: an integer, for which it is a NumPy array, or a symbolic dimension.
-      dtype: of the array.
+      size: an integer or a symbolic dimension.
+      dtype: the dtype of the result.
+
+    Returns:
+      A scalar: a NumPy array for an integer, otherwise a value of the program.
 
     Example:
       >>> size_array(3, np.int32)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Algorithms for products of arrays: to which dtypes elements are rounded, and sums are kept in."""
+"""Algorithms for products of arrays: the dtypes of rounded operands and of sums."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ __all__ = ["DotAlgorithm", "DotAlgorithmPreset", "PrecisionLike"]
 
 
 class DotAlgorithm(NamedTuple):
-    """An algorithm for products of arrays, spelled out.
+    """An algorithm for products of arrays, specified by its parts.
 
-    Not each combination is known to a platform; `DotAlgorithmPreset` has those that some know.
+    Platforms support a few combinations only; `DotAlgorithmPreset` has those that some platform
+    supports.
 
     Attributes:
       lhs_precision_type: the dtype to which elements of the left operand are rounded.
-      rhs_precision_type: likewise, the right operand.
+      rhs_precision_type: the dtype to which elements of the right operand are rounded.
       accumulation_type: the dtype of sums.
-      lhs_component_count: into how many parts elements of the left operand are split.
-      rhs_component_count: likewise, the right operand.
-      num_primitive_operations: how many products of parts are computed.
-      allow_imprecise_accumulation: whether sums may be less exact for a while.
+      lhs_component_count: the number of parts into which elements of the left operand are split.
+      rhs_component_count: the number of parts into which elements of the right operand are split.
+      num_primitive_operations: the number of products of parts that are computed.
+      allow_imprecise_accumulation: whether intermediate sums may have a lower precision.
 
     Example:
       >>> from olympus_ir import lax
@@ -43,7 +44,7 @@ class DotAlgorithm(NamedTuple):
     allow_imprecise_accumulation: bool = False
 
     def transposed(self) -> DotAlgorithm:
-        """The algorithm for the operands in the other order."""
+        """The algorithm for exchanged operands."""
         return self._replace(
             lhs_precision_type=self.rhs_precision_type,
             rhs_precision_type=self.lhs_precision_type,
@@ -64,7 +65,7 @@ _FLOAT8_TYPES = (
 class DotAlgorithmPreset(enum.Enum):
     """Algorithms for products of arrays, named for the dtypes of operands and of sums.
 
-    Operands of other dtypes are converted before and the result after the product.
+    Operands of other dtypes are converted before the product, and the result after it.
 
     Example:
       >>> from olympus_ir import lax
@@ -98,28 +99,28 @@ class DotAlgorithmPreset(enum.Enum):
 
     @property
     def takes_any_float8(self) -> bool:
-        """Whether the operands' own dtypes, of eight bits, say how exact products are."""
+        """Returns whether the operands' own dtypes, of eight bits, determine the precision."""
         return self.name.startswith("ANY_F8")
 
     @property
     def supported_lhs_types(self) -> tuple[type, ...] | None:
-        """The dtypes that the left operand may be stored in; None for any."""
+        """The dtypes in which the left operand may be stored; None for any."""
         return _STORAGE_TYPES.get(self.name)
 
     @property
     def supported_rhs_types(self) -> tuple[type, ...] | None:
-        """The dtypes that the right operand may be stored in; None for any."""
+        """The dtypes in which the right operand may be stored; None for any."""
         return _STORAGE_TYPES.get(self.name)
 
     @property
     def accumulation_type(self) -> type | None:
-        """The dtype of sums; None where the compiler chooses."""
+        """The dtype of sums; None if the compiler chooses."""
         if self.name.startswith("ANY_F8_ANY_F8_F32"):
             return np.float32
         return _SUM_TYPES.get(self.name)
 
     def supported_output_types(self, lhs_dtype: Any, rhs_dtype: Any) -> tuple[type, ...] | None:
-        """The dtypes that the result may be stored in, given those of the operands."""
+        """The dtypes in which the result may be stored, given those of the operands."""
         if self.name.startswith("ANY_F8_ANY_F8_F32"):
             return (np.float32, np.float16, ml_dtypes.bfloat16, *_FLOAT8_TYPES)
         sums = self.accumulation_type

@@ -86,7 +86,7 @@ __all__ = [
 
 
 class RoundingMethod(enum.IntEnum):
-    """What `round` does with numbers halfway between two integers.
+    """The rule of `round` for numbers halfway between two integers.
 
     Attributes:
       AWAY_FROM_ZERO: 0.5 becomes 1, 2.5 becomes 3, -0.5 becomes -1.
@@ -175,10 +175,14 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
 
     Args:
       x: an array or scalar of numbers.
-      y: one of the same dtype and of a compatible shape.
+      y: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of the operands' dtype and common shape.
 
     Raises:
-      TypeError: where the dtypes differ or the shapes do not fit.
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -193,7 +197,14 @@ def sub(x: ArrayLike, y: ArrayLike) -> Array:
 
     Args:
       x: an array or scalar of numbers.
-      y: one of the same dtype and of a compatible shape.
+      y: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of the operands' dtype and common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -208,8 +219,16 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: Any = None) -> Array:
 
     Args:
       x: an array or scalar of numbers.
-      y: one of the same dtype and of a compatible shape.
-      out_dtype: the dtype of the result, the operands' where not given.
+      y: an array or scalar of the same dtype and a compatible shape.
+      out_dtype: the dtype of the result, the operands' if not given.
+
+    Returns:
+      An array of the operands' common shape, of ``out_dtype`` if given and otherwise of the
+      operands' dtype.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -220,13 +239,20 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: Any = None) -> Array:
 
 
 def div(x: ArrayLike, y: ArrayLike) -> Array:
-    """The quotient ``x / y``; of integers, rounded toward zero.
+    """The quotient ``x / y``; integers are rounded toward zero.
 
-    Integers divided by zero give -1, and the smallest signed integer divided by -1 itself.
+    Integers divided by zero give -1. The smallest signed integer divided by -1 gives itself.
 
     Args:
       x: an array or scalar of numbers.
-      y: one of the same dtype and of a compatible shape.
+      y: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of the operands' dtype and common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -237,11 +263,20 @@ def div(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def rem(x: ArrayLike, y: ArrayLike) -> Array:
-    """The remainder of ``x / y``, with the sign of ``x``. Of integers divided by zero: ``x``.
+    """The remainder of ``x / y``, with the sign of ``x``.
+
+    The remainder of integers divided by zero is ``x``.
 
     Args:
       x: an array or scalar of integers or floats.
-      y: one of the same dtype and of a compatible shape.
+      y: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of the operands' dtype and common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -252,10 +287,16 @@ def rem(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def neg(x: ArrayLike) -> Array:
-    """The negative ``-x``.
+    """The negation ``-x``.
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -266,10 +307,16 @@ def neg(x: ArrayLike) -> Array:
 
 
 def sign(x: ArrayLike) -> Array:
-    """The sign of ``x``: -1, 0 or 1; of complex numbers ``x / abs(x)``; NaN where ``x`` is NaN.
+    """The sign of ``x``: -1, 0 or 1; ``x / abs(x)`` for complex numbers; NaN if ``x`` is NaN.
 
     Args:
       x: an array or scalar of numbers.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -280,10 +327,16 @@ def sign(x: ArrayLike) -> Array:
 
 
 def abs(x: ArrayLike) -> Array:
-    """The absolute value; of complex numbers, a real one.
+    """The absolute value, which is real for complex numbers too.
 
     Args:
-      x: an array or scalar of numbers, unsigned integers excepted.
+      x: an array or scalar of signed integers, floats or complex numbers.
+
+    Returns:
+      An array of the shape of ``x`` and the dtype of its elements' real part.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -299,6 +352,12 @@ def square(x: ArrayLike) -> Array:
     Args:
       x: an array or scalar of numbers.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.square(3)
@@ -313,6 +372,12 @@ def reciprocal(x: ArrayLike) -> Array:
     Args:
       x: an array or scalar of floats or complex numbers.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.reciprocal(4.0)
@@ -322,11 +387,17 @@ def reciprocal(x: ArrayLike) -> Array:
 
 
 def integer_pow(x: ArrayLike, y: int) -> Array:
-    """The power ``x ** y`` for one Python integer ``y``.
+    """The power ``x ** y`` for a Python integer ``y``.
 
     Args:
       x: an array or scalar of numbers.
-      y: the exponent; of integers, not negative.
+      y: the exponent; not negative if ``x`` has integers.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if ``x`` has integers and ``y`` is negative.
 
     Example:
       >>> from olympus_ir import lax
@@ -337,11 +408,19 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
 
 
 def pow(x: ArrayLike, y: ArrayLike) -> Array:
-    """The power ``x ** y`` of an inexact base; exponents are integers or of the base's dtype.
+    """The power ``x ** y`` of a floating or complex base.
 
     Args:
       x: an array or scalar of floats or complex numbers.
-      y: integers, or one of the dtype of ``x``, of a compatible shape.
+      y: integers, or an array or scalar of the dtype of ``x``, of a compatible shape.
+
+    Returns:
+      An array of the dtype of ``x`` and the operands' common shape.
+
+    Raises:
+      TypeError: if ``x`` is neither floating nor complex, or ``y`` has neither integers nor the
+        dtype of ``x``.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -352,11 +431,18 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def max(x: ArrayLike, y: ArrayLike) -> Array:
-    """The larger of ``x`` and ``y``, NaN where one is NaN; complex numbers in lexical order.
+    """The larger of ``x`` and ``y``; NaN if one of them is NaN; complex numbers in lexical order.
 
     Args:
       x: an array or scalar.
-      y: one of the same dtype and of a compatible shape.
+      y: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of the operands' dtype and common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -367,11 +453,18 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def min(x: ArrayLike, y: ArrayLike) -> Array:
-    """The smaller of ``x`` and ``y``, NaN where one is NaN; complex numbers in lexical order.
+    """The smaller of ``x`` and ``y``; NaN if one of them is NaN; complex numbers in lexical order.
 
     Args:
       x: an array or scalar.
-      y: one of the same dtype and of a compatible shape.
+      y: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of the operands' dtype and common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -386,7 +479,14 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
 
     Args:
       x1: an array or scalar of floats.
-      x2: one of the same dtype and of a compatible shape.
+      x2: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of the operands' dtype and common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -405,6 +505,12 @@ def floor(x: ArrayLike) -> Array:
     Args:
       x: an array or scalar of floats.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.floor(-1.5)
@@ -419,6 +525,12 @@ def ceil(x: ArrayLike) -> Array:
     Args:
       x: an array or scalar of floats.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.ceil(-1.5)
@@ -430,11 +542,17 @@ def ceil(x: ArrayLike) -> Array:
 def round(
     x: ArrayLike, rounding_method: RoundingMethod | int = RoundingMethod.AWAY_FROM_ZERO
 ) -> Array:
-    """The nearest integer, as a float; `RoundingMethod` says what happens halfway.
+    """The nearest integer, as a float.
 
     Args:
       x: an array or scalar of floats.
-      rounding_method: what happens halfway between two integers.
+      rounding_method: the result for numbers halfway between two integers.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -445,10 +563,16 @@ def round(
 
 
 def is_finite(x: ArrayLike) -> Array:
-    """Whether ``x`` is neither infinite nor NaN.
+    """Returns whether each element is neither infinite nor NaN.
 
     Args:
       x: an array or scalar of floats.
+
+    Returns:
+      An array of booleans of the shape of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -466,7 +590,14 @@ def complex(x: ArrayLike, y: ArrayLike) -> Array:
 
     Args:
       x: an array or scalar of floats of 32 or 64 bits.
-      y: one of the same dtype and of a compatible shape.
+      y: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of the complex dtype whose parts have the operands' dtype.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -482,6 +613,12 @@ def real(x: ArrayLike) -> Array:
     Args:
       x: an array or scalar of complex numbers.
 
+    Returns:
+      An array of floats of the shape of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.real(1 + 2j)
@@ -496,6 +633,12 @@ def imag(x: ArrayLike) -> Array:
     Args:
       x: an array or scalar of complex numbers.
 
+    Returns:
+      An array of floats of the shape of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.imag(1 + 2j)
@@ -505,10 +648,16 @@ def imag(x: ArrayLike) -> Array:
 
 
 def conj(x: ArrayLike) -> Array:
-    """The complex conjugate; the result of a real ``x`` is complex, too.
+    """The complex conjugate.
 
     Args:
       x: an array or scalar of floats or complex numbers.
+
+    Returns:
+      An array of complex numbers of the shape of ``x``, also if ``x`` is real.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
 
     Example:
       >>> from olympus_ir import lax

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Between arrays of extended dtypes and the plain arrays that carry them."""
+"""Conversions between arrays of extended dtypes and the plain arrays that hold their elements."""
 
 from __future__ import annotations
 
@@ -31,17 +31,27 @@ def _from_edtype_shape(operand: ShapedArray, *, edtype: Any) -> ShapedArray:
 
 
 def to_edtype(operand: Any, edtype: Any) -> Array:
-    """A plain array as an array of an extended dtype.
+    """Converts a plain array to an array of an extended dtype.
 
     Args:
-      operand: the array that carries the elements; its last dimensions are those of an element.
+      operand: the array that holds the elements; its last dimensions are those of one element.
       edtype: the extended dtype.
+
+    Returns:
+      An array of the extended dtype, without those last dimensions.
     """
     return to_edtype_p.bind(operand, edtype=edtype)
 
 
 def from_edtype(operand: Any) -> Array:
-    """The plain array that carries an array of an extended dtype."""
+    """Converts an array of an extended dtype to the plain array that holds its elements.
+
+    Args:
+      operand: an array of an extended dtype.
+
+    Returns:
+      An array with the dimensions of one element last.
+    """
     return from_edtype_p.bind(operand, edtype=operand.dtype)
 
 

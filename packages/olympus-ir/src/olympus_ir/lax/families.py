@@ -52,7 +52,7 @@ def broadcast_operands(name: str, avals: Sequence[ShapedArray]) -> tuple:
     Operands are scalars or have one rank; of one rank, sizes are equal or one.
 
     Raises:
-      ShapeError: where two operands differ otherwise.
+      ShapeError: if two operands differ otherwise.
     """
     shape: tuple = ()
     for aval in avals:
@@ -122,7 +122,7 @@ def elementwise_primitive(
       name: the primitive's name.
       *accepted: for each operand, the kinds of dtypes it may have.
       result: from the operands' dtypes, and the parameters as keywords, to the result's dtype;
-        the first operand's where not given.
+        the first operand's if not given.
       numpy_name: the function of olympus.numpy that promotes dtypes, for the error message.
       family: the rule files the primitive belongs to.
       same_dtypes: whether the operands must agree in dtype.
@@ -213,7 +213,7 @@ def reduced_shape(name: str, operand: ShapedArray, axes: Sequence[int]) -> tuple
     """The operand's shape without ``axes``.
 
     Raises:
-      ValueError: where axes repeat or are out of range.
+      ValueError: if axes repeat or are out of range.
     """
     if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axes' of {name}: {tuple(axes)}")

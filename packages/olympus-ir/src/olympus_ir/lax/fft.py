@@ -28,9 +28,10 @@ class FftType(enum.IntEnum):
 
     Attributes:
       FFT: forward, of complex numbers.
-      IFFT: its inverse.
-      RFFT: forward, of real numbers; of the last dimension half is kept, the rest is conjugate.
-      IRFFT: its inverse.
+      IFFT: the inverse of ``FFT``.
+      RFFT: forward, of real numbers. The result has only half of the last dimension; the other half
+        is its conjugate.
+      IRFFT: the inverse of ``RFFT``.
     """
 
     FFT = 0
@@ -44,7 +45,7 @@ fft_p.linear_in = True
 
 
 def half_length(length: int) -> int:
-    """How many of the transform's elements are kept where the input is real."""
+    """The length of the last dimension of a transform of real numbers."""
     return length // 2 + 1 if length else 0
 
 
@@ -119,14 +120,18 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
     Forward transforms are not scaled; inverse ones are divided by the number of elements.
 
     Args:
-      x: an array of numbers. Real ones are made complex where the transform takes complex ones.
-      fft_type: which transform, an `FftType` or its name.
-      fft_lengths: the sizes of the transformed dimensions, at most three; for real transforms
-        those of the real side.
+      x: an array of numbers. Real numbers are converted if the transform takes complex ones.
+      fft_type: an `FftType` or its name.
+      fft_lengths: the sizes of the transformed dimensions, at most three; for transforms of real
+        numbers those of the real side.
+
+    Returns:
+      An array of complex numbers; of floats for ``IRFFT``.
 
     Raises:
-      ValueError: where the kind is unknown, the shape does not fit, or the elements are complex
-        and the transform is one of real numbers.
+      ValueError: if ``fft_type`` is unknown, the shape does not match ``fft_lengths``, or the
+        elements are complex and the transform takes real numbers.
+      NotImplementedError: if a transformed dimension is symbolic.
 
     Example:
       >>> from olympus_ir import lax

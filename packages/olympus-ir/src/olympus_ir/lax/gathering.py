@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gathering windows of an array at computed places."""
+"""Gathering windows of an array at computed positions."""
 
 from __future__ import annotations
 
@@ -30,18 +30,19 @@ __all__ = [
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """How the dimensions of `gather`'s operands and result belong together.
+    """The correspondence of the dimensions of `gather`'s operands and result.
 
-    The last dimension of the start indices holds one index vector; the other ones are the batch
-    dimensions of the result.
+    The last dimension of the start indices holds one index vector; its other dimensions are the
+    batch dimensions of the result.
 
     Attributes:
-      offset_dims: the result's dimensions that run within a window.
-      collapsed_slice_dims: the operand's dimensions in which windows have size one and which the
-        result lacks.
-      start_index_map: for each component of an index vector, the operand's dimension it indexes.
-      operand_batching_dims: the operand's dimensions that are batch dimensions of the indices,
-        too; windows have size one in them and the result lacks them.
+      offset_dims: the dimensions of the result that run within a window.
+      collapsed_slice_dims: the operand's dimensions in which windows have size one and that the
+        result omits.
+      start_index_map: for each component of an index vector, the operand's dimension that it
+        indexes.
+      operand_batching_dims: the operand's dimensions that are also batch dimensions of the indices;
+        windows have size one in them and the result omits them.
       start_indices_batching_dims: the corresponding dimensions of the start indices.
     """
 
@@ -53,13 +54,13 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class GatherScatterMode(enum.Enum):
-    """What happens to windows that reach out of the array.
+    """The treatment of windows that extend beyond the array.
 
     Attributes:
-      CLIP: they are moved until they fit.
-      FILL_OR_DROP: gathering gives a fill value in their place, scattering leaves them out.
+      CLIP: windows are moved until they fit.
+      FILL_OR_DROP: gathering fills them with a value; scattering drops them.
       PROMISE_IN_BOUNDS: the caller promises that there are none; otherwise elements are undefined.
-      ONE_HOT: as `FILL_OR_DROP`, computed by multiplications with zeros and ones.
+      ONE_HOT: like `FILL_OR_DROP`, computed by multiplications with zeros and ones.
     """
 
     CLIP = 1
@@ -69,10 +70,10 @@ class GatherScatterMode(enum.Enum):
 
     @staticmethod
     def from_any(value: str | GatherScatterMode | None) -> GatherScatterMode:
-        """The mode that a user means by a name or None.
+        """Converts a mode, its name, or None to a mode.
 
         Raises:
-          ValueError: where there is no such mode.
+          ValueError: if ``value`` is not a mode.
         """
         if isinstance(value, GatherScatterMode):
             return value
@@ -106,7 +107,7 @@ _GATHER_NAMES = ("collapsed_slice_dims", "start_index_map", "start_indices_batch
 def check_sorted_dimensions(
     operation: str, what: str, dimensions: Sequence[int], ndim: int
 ) -> None:
-    """Dimensions must be sorted, distinct and in range."""
+    """Raises ShapeError if dimensions are not sorted, distinct and in range."""
     if list(dimensions) != sorted(dimensions):
         raise ShapeError(f"{what} in {operation} op must be sorted; got {tuple(dimensions)}")
     _check_distinct(operation, what, dimensions, ndim)
@@ -128,7 +129,12 @@ def _check_distinct(
 def check_index_vectors(
     operation: str, operand: ShapedArray, indices: ShapedArray, index_map: Sequence[int], what: str
 ) -> None:
-    """Raises where the indices do not hold vectors of integers for the operand's dimensions."""
+    """Raises if the indices do not hold vectors of integers for the operand's dimensions.
+
+    Raises:
+      ShapeError: if the vectors have another length than ``index_map``.
+      ValueError: if the indices are not integers.
+    """
     if len(index_map) != indices.shape[-1]:
         raise ShapeError(
             f"{operation.capitalize()} op has {len(index_map)} elements in {what} and the bound of "
@@ -149,15 +155,15 @@ def check_batching(
     numbers: Any,
     names: tuple[str, str, str],
 ) -> None:
-    """Raises ShapeError where the batching dimensions of operand and indices do not agree.
+    """Raises ShapeError if the batching dimensions of operand and indices do not match.
 
     Args:
-      operation: its name.
+      operation: the name of the operation.
       operand: the type of the operand.
       indices: the type of the indices.
       numbers: the dimension numbers.
-      names: of those that windows lack, of those that are indexed, and of the indices' batching
-        dimensions.
+      names: the names of three parameters: the dimensions that windows omit, the dimensions that
+        are indexed, and the batching dimensions of the indices.
     """
     if indices.ndim < 1:
         raise ShapeError(f"{operation} indices must have at least one dimension, got a scalar")
@@ -272,19 +278,27 @@ def gather(
     mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
 ) -> Array:
-    """Windows of one size from the places that index vectors say.
+    """Gathers windows of one size at the positions that index vectors give.
 
     Args:
-      operand: the array that windows are taken from.
+      operand: the array from which windows are taken.
       start_indices: integers; the last dimension holds index vectors.
-      dimension_numbers: how dimensions belong together.
-      slice_sizes: the windows' shape, one size a dimension of the operand.
+      dimension_numbers: the correspondence of dimensions.
+      slice_sizes: the shape of the windows, one size for each dimension of the operand.
       unique_indices: a promise that no two windows overlap.
-      indices_are_sorted: a promise that index vectors come in lexical order.
-      mode: what happens to windows that reach out of the operand; by default the caller promises
+      indices_are_sorted: a promise that index vectors are in lexical order.
+      mode: the treatment of windows that extend beyond the operand; by default the caller promises
         that there are none.
-      fill_value: the elements of such windows in mode ``"fill"``: NaN, the smallest signed or the
-        largest unsigned integer where not given.
+      fill_value: the elements of such windows in mode ``"fill"``; by default NaN for floats, the
+        smallest signed or the largest unsigned integer.
+
+    Returns:
+      An array of the operand's dtype, with the batch dimensions of the indices and the dimensions
+      of a window.
+
+    Raises:
+      ShapeError: if ``dimension_numbers`` or ``slice_sizes`` do not fit the operands.
+      ValueError: if the indices are not integers or ``mode`` is unknown.
 
     Example:
       >>> from olympus_ir import lax
@@ -333,12 +347,16 @@ def _default_fill_value(dtype: Any) -> Any:
 
 
 def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -> Array:
-    """The elements of an array at index vectors given by components.
+    """The elements of an array at index vectors, given by their components.
 
     Args:
       src: an array.
-      idxs: one array of indices an axis, all of one length; negative ones count from the end.
-      axes: the axes they index.
+      idxs: one vector of indices for each axis, all of one length; negative indices count from the
+        end.
+      axes: the axes that they index.
+
+    Returns:
+      An array with the index vectors as first dimension.
 
     Example:
       >>> from olympus_ir import lax

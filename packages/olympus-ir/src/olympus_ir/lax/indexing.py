@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slices of arrays, at places known while tracing or computed, and updates of slices."""
+"""Slices of arrays at static or computed positions, and updates of slices."""
 
 from __future__ import annotations
 
@@ -96,13 +96,20 @@ def slice(
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
 ) -> Array:
-    """The elements from ``start_indices`` up to ``limit_indices`` (excluded).
+    """The elements from ``start_indices`` up to, but not including, ``limit_indices``.
 
     Args:
       operand: an array.
       start_indices: the first index in each dimension.
       limit_indices: the index after the last one in each dimension.
-      strides: how far the elements are apart in each dimension; one where not given.
+      strides: the distance between elements in each dimension; one if not given.
+
+    Returns:
+      An array of the operand's dtype and rank.
+
+    Raises:
+      ShapeError: if indices are out of range, strides are not positive, or their number is not the
+        operand's rank.
 
     Example:
       >>> from olympus_ir import lax
@@ -137,14 +144,20 @@ def slice_in_dim(
     stride: int = 1,
     axis: int = 0,
 ) -> Array:
-    """The slice ``start_index:limit_index:stride`` in one dimension, all of the others.
+    """The slice ``start_index:limit_index:stride`` in one dimension; other dimensions stay whole.
 
     Args:
       operand: an array.
       start_index: the first index, or None; a negative one counts from the end.
-      limit_index: the index after the last one, or None; likewise.
-      stride: how far the elements are apart, positive.
-      axis: the dimension.
+      limit_index: the index after the last one, or None; a negative one counts from the end.
+      stride: the distance between elements, positive.
+      axis: the dimension; a negative one counts from the end.
+
+    Returns:
+      An array of the operand's dtype and rank.
+
+    Raises:
+      ValueError: if ``axis`` is out of range.
 
     Example:
       >>> from olympus_ir import lax
@@ -172,16 +185,19 @@ def _from_start(index: int, size: int) -> int:
 
 
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """The elements at one index in one dimension.
+    """The elements at one static index in one dimension.
 
     Args:
       operand: an array.
       index: the index, a Python integer; a negative one counts from the end.
-      axis: the dimension.
-      keepdims: whether the dimension stays, with size one.
+      axis: the dimension; a negative one counts from the end.
+      keepdims: whether the dimension remains, with size one.
+
+    Returns:
+      An array of the operand's dtype.
 
     Raises:
-      IndexError: where the index is out of range.
+      IndexError: if the index is out of range.
 
     Example:
       >>> from olympus_ir import lax
@@ -270,9 +286,9 @@ def _scalar_start_indices(
     start_indices: Any,
     allow_negative_indices: bool | Sequence[bool],
 ) -> list[Any]:
-    """One scalar index a dimension, negative ones counted from the end where that is allowed.
+    """One scalar index for each dimension, negative ones counted from the end if that is allowed.
 
-    Concrete integers are worked out at once; computed ones by a comparison and a selection.
+    Concrete integers are normalized at once, traced ones by a comparison and a selection.
     """
     shape = shape_of(operand)
     if isinstance(start_indices, Array):
@@ -335,16 +351,24 @@ def dynamic_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """A slice of fixed sizes from a computed place.
+    """A slice of static sizes at computed start indices.
 
-    A slice that would reach beyond the end is moved back until it fits.
+    Start indices are clamped so that the slice lies within the operand.
 
     Args:
       operand: an array.
-      start_indices: the first index in each dimension: scalars, or one array of them.
-      slice_sizes: the slice's shape.
-      allow_negative_indices: whether negative indices count from the end, for all dimensions or
-        for each. Knowing that there are none saves some operations.
+      start_indices: the first index in each dimension: scalars, or a vector of them.
+      slice_sizes: the shape of the slice.
+      allow_negative_indices: whether negative indices count from the end, for all dimensions or for
+        each one. False saves the operations that test for them.
+
+    Returns:
+      An array of shape ``slice_sizes`` and the operand's dtype.
+
+    Raises:
+      ShapeError: if a size is negative or exceeds the operand's.
+      ValueError: if the number of indices is not the operand's rank.
+      TypeError: if indices are not integers of one dtype.
 
     Example:
       >>> from olympus_ir import lax
@@ -363,13 +387,20 @@ def dynamic_update_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """The array with a slice at a computed place replaced.
+    """Replaces a slice at computed start indices.
 
     Args:
       operand: an array.
-      update: the slice that replaces what is there, of the same dtype and rank.
+      update: the new elements, of the operand's dtype and rank.
       start_indices: as in `dynamic_slice`.
-      allow_negative_indices: likewise.
+      allow_negative_indices: as in `dynamic_slice`.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    Raises:
+      ShapeError: if ``update`` is larger than the operand in a dimension or differs in rank.
+      TypeError: if the dtypes differ or indices are not integers of one dtype.
 
     Example:
       >>> from olympus_ir import lax
@@ -401,7 +432,17 @@ def dynamic_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """A slice of fixed size from a computed place in one dimension, all of the others.
+    """A slice of static size at a computed start index in one dimension.
+
+    Args:
+      operand: an array.
+      start_index: the first index, a scalar; clamped so that the slice lies within the operand.
+      slice_size: the number of elements in the dimension.
+      axis: the dimension; a negative one counts from the end.
+      allow_negative_indices: whether negative indices count from the end.
+
+    Returns:
+      An array of the operand's dtype and rank.
 
     Example:
       >>> from olympus_ir import lax
@@ -424,7 +465,17 @@ def dynamic_update_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """The array with a slice at a computed place in one dimension replaced.
+    """Replaces a slice at a computed start index in one dimension.
+
+    Args:
+      operand: an array.
+      update: the new elements, of the operand's dtype and rank.
+      start_index: the first index, a scalar; clamped so that the slice lies within the operand.
+      axis: the dimension; a negative one counts from the end.
+      allow_negative_indices: whether negative indices count from the end.
+
+    Returns:
+      An array of the operand's shape and dtype.
 
     Example:
       >>> from olympus_ir import lax
@@ -481,10 +532,13 @@ def dynamic_index_in_dim(
 
     Args:
       operand: an array.
-      index: the index, a scalar.
-      axis: the dimension.
-      keepdims: whether the dimension stays, with size one.
+      index: the index, a scalar; clamped to the range of the dimension.
+      axis: the dimension; a negative one counts from the end.
+      keepdims: whether the dimension remains, with size one.
       allow_negative_indices: whether a negative index counts from the end.
+
+    Returns:
+      An array of the operand's dtype.
 
     Example:
       >>> from olympus_ir import lax
@@ -504,7 +558,20 @@ def dynamic_update_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """The array with the elements at one computed index in one dimension replaced.
+    """Replaces the elements at one computed index in one dimension.
+
+    Args:
+      operand: an array.
+      update: the new elements, of the operand's rank or one dimension less.
+      index: the index, a scalar; clamped to the range of the dimension.
+      axis: the dimension; a negative one counts from the end.
+      allow_negative_indices: whether negative indices count from the end.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    Raises:
+      ShapeError: if the rank of ``update`` is neither the operand's nor one less.
 
     Example:
       >>> from olympus_ir import lax

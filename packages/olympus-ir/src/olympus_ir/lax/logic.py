@@ -142,7 +142,18 @@ def _select_n_shape(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
 
 
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether ``x == y``.
+    """Returns whether ``x == y``, element by element.
+
+    Args:
+      x: an array or scalar.
+      y: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of booleans of the operands' common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -153,7 +164,18 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether ``x != y``.
+    """Returns whether ``x != y``, element by element.
+
+    Args:
+      x: an array or scalar.
+      y: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of booleans of the operands' common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -164,7 +186,18 @@ def ne(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether ``x < y``.
+    """Returns whether ``x < y``, element by element.
+
+    Args:
+      x: an array or scalar of real numbers.
+      y: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of booleans of the operands' common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -175,7 +208,18 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def le(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether ``x <= y``.
+    """Returns whether ``x <= y``, element by element.
+
+    Args:
+      x: an array or scalar of real numbers.
+      y: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of booleans of the operands' common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -186,7 +230,18 @@ def le(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether ``x > y``.
+    """Returns whether ``x > y``, element by element.
+
+    Args:
+      x: an array or scalar of real numbers.
+      y: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of booleans of the operands' common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -197,7 +252,18 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether ``x >= y``.
+    """Returns whether ``x >= y``, element by element.
+
+    Args:
+      x: an array or scalar of real numbers.
+      y: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of booleans of the operands' common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -213,6 +279,17 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """The bits set in both ``x`` and ``y``.
 
+    Args:
+      x: an array or scalar of integers or booleans.
+      y: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of the operands' dtype and common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.bitwise_and(6, 3)
@@ -224,6 +301,17 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     """The bits set in ``x`` or ``y``.
 
+    Args:
+      x: an array or scalar of integers or booleans.
+      y: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of the operands' dtype and common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.bitwise_or(6, 3)
@@ -233,7 +321,18 @@ def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
-    """The bits set in just one of ``x`` and ``y``.
+    """The bits set in exactly one of ``x`` and ``y``.
+
+    Args:
+      x: an array or scalar of integers or booleans.
+      y: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of the operands' dtype and common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -246,6 +345,15 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
 def bitwise_not(x: ArrayLike) -> Array:
     """The bits not set in ``x``.
 
+    Args:
+      x: an array or scalar of integers or booleans.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.bitwise_not(6)
@@ -255,7 +363,20 @@ def bitwise_not(x: ArrayLike) -> Array:
 
 
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
-    """``x`` shifted left by ``y`` bits; zero where ``y`` is negative or not below the width.
+    """``x`` shifted left by ``y`` bits.
+
+    The result is zero if ``y`` is negative or not less than the number of bits.
+
+    Args:
+      x: an array or scalar of integers.
+      y: the numbers of bits: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of the operands' dtype and common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -266,7 +387,20 @@ def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
-    """``x`` shifted right by ``y`` bits, with zeros coming in; zero where ``y`` is out of range.
+    """``x`` shifted right by ``y`` bits, filled with zeros.
+
+    The result is zero if ``y`` is negative or not less than the number of bits.
+
+    Args:
+      x: an array or scalar of integers.
+      y: the numbers of bits: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of the operands' dtype and common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -277,7 +411,18 @@ def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
-    """``x`` shifted right by ``y`` bits, with copies of the sign bit coming in.
+    """``x`` shifted right by ``y`` bits, filled with copies of the sign bit.
+
+    Args:
+      x: an array or scalar of integers.
+      y: the numbers of bits: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of the operands' dtype and common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -288,7 +433,16 @@ def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def population_count(x: ArrayLike) -> Array:
-    """How many bits of ``x`` are set.
+    """The number of bits of ``x`` that are set.
+
+    Args:
+      x: an array or scalar of integers.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -299,7 +453,16 @@ def population_count(x: ArrayLike) -> Array:
 
 
 def clz(x: ArrayLike) -> Array:
-    """How many bits of ``x`` before the first one set are zero.
+    """The number of leading zero bits of ``x``.
+
+    Args:
+      x: an array or scalar of integers.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -310,14 +473,18 @@ def clz(x: ArrayLike) -> Array:
 
 
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The high bits of the products of integers: what ``x * y`` loses.
+    """The high bits of products of integers, which ``x * y`` discards.
 
     Args:
       x: an array of integers of n bits.
-      y: an array of the same dtype; scalars and dimensions of size one are spread.
+      y: an array or scalar of the same dtype and a compatible shape.
 
     Returns:
       The upper n of the 2n bits of each product.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -336,7 +503,14 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     Args:
       min: the lower bounds, a scalar or an array of the shape of ``x``.
       x: an array.
-      max: the upper bounds, likewise.
+      max: the upper bounds, a scalar or an array of the shape of ``x``.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the operands differ in dtype.
+      ShapeError: if a bound is neither a scalar nor of the shape of ``x``.
 
     Example:
       >>> from olympus_ir import lax
@@ -348,12 +522,19 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
 
 
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
-    """``on_true`` where ``pred`` holds and ``on_false`` elsewhere.
+    """Selects elements of ``on_true`` where ``pred`` is true, and of ``on_false`` elsewhere.
 
     Args:
-      pred: booleans, one or of the same shape as the cases.
+      pred: a boolean, or an array of booleans of the shape of the cases.
       on_true: an array.
       on_false: an array of the same shape and dtype.
+
+    Returns:
+      An array of the shape and dtype of the cases.
+
+    Raises:
+      TypeError: if ``pred`` is not boolean or the cases differ in dtype.
+      ShapeError: if shapes differ.
 
     Example:
       >>> from olympus_ir import lax
@@ -364,12 +545,20 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
 
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
-    """Each element from the case whose number ``which`` gives.
+    """Selects each element from the case whose number ``which`` gives.
 
     Args:
-      which: booleans where there are at most two cases, else integers; one, or of the cases'
-        shape.
+      which: booleans for at most two cases, or integers; a scalar, or an array of the shape of the
+        cases.
       *cases: arrays of equal shapes and dtypes.
+
+    Returns:
+      An array of the shape and dtype of the cases.
+
+    Raises:
+      TypeError: if ``which`` is neither boolean nor of integers, or the cases differ in dtype.
+      ShapeError: if shapes differ.
+      ValueError: if no case is given.
 
     Example:
       >>> from olympus_ir import lax

@@ -69,7 +69,7 @@ __all__ = [
 
 
 class AccuracyMode(enum.Enum):
-    """How exact a mathematical function must be, for the operations with ``accuracy``."""
+    """Accuracy of a mathematical function, for the operations with ``accuracy``."""
 
     HIGHEST = 1
     DEFAULT = 2
@@ -79,9 +79,9 @@ class Tolerance:
     """The largest error that an operation with ``accuracy`` may have.
 
     Args:
-      atol: absolute.
-      rtol: relative.
-      ulps: in units of the last place.
+      atol: the absolute error.
+      rtol: the relative error.
+      ulps: the error in units of the last place.
     """
 
     __slots__ = ("atol", "rtol", "ulps")
@@ -152,6 +152,12 @@ def exp(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
       x: an array or scalar of floats or complex numbers.
       accuracy: the error that a compiler may make; None for its default.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.exp(0.0)
@@ -166,6 +172,12 @@ def exp2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     Args:
       x: an array or scalar of floats or complex numbers.
       accuracy: the error that a compiler may make; None for its default.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -182,6 +194,12 @@ def expm1(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
       x: an array or scalar of floats or complex numbers.
       accuracy: the error that a compiler may make; None for its default.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.expm1(0.0)
@@ -196,6 +214,12 @@ def log(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     Args:
       x: an array or scalar of floats or complex numbers.
       accuracy: the error that a compiler may make; None for its default.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -212,6 +236,12 @@ def log1p(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
       x: an array or scalar of floats or complex numbers.
       accuracy: the error that a compiler may make; None for its default.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.log1p(0.0)
@@ -226,6 +256,12 @@ def logistic(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     Args:
       x: an array or scalar of floats or complex numbers.
       accuracy: the error that a compiler may make; None for its default.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -242,6 +278,12 @@ def sqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
       x: an array or scalar of floats or complex numbers.
       accuracy: the error that a compiler may make; None for its default.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.sqrt(4.0)
@@ -257,6 +299,12 @@ def rsqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
       x: an array or scalar of floats or complex numbers.
       accuracy: the error that a compiler may make; None for its default.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.rsqrt(4.0)
@@ -271,6 +319,12 @@ def cbrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     Args:
       x: an array or scalar of floats.
       accuracy: the error that a compiler may make; None for its default.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -290,6 +344,12 @@ def sin(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
       x: an array or scalar of floats or complex numbers.
       accuracy: the error that a compiler may make; None for its default.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.sin(0.0)
@@ -304,6 +364,12 @@ def cos(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     Args:
       x: an array or scalar of floats or complex numbers.
       accuracy: the error that a compiler may make; None for its default.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -320,6 +386,12 @@ def tan(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
       x: an array or scalar of floats or complex numbers.
       accuracy: the error that a compiler may make; None for its default.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.tan(0.0)
@@ -333,6 +405,12 @@ def asin(x: ArrayLike) -> Array:
 
     Args:
       x: an array or scalar of floats or complex numbers.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -348,6 +426,12 @@ def acos(x: ArrayLike) -> Array:
     Args:
       x: an array or scalar of floats or complex numbers.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.acos(1.0)
@@ -362,6 +446,12 @@ def atan(x: ArrayLike) -> Array:
     Args:
       x: an array or scalar of floats or complex numbers.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.atan(0.0)
@@ -375,7 +465,14 @@ def atan2(x: ArrayLike, y: ArrayLike) -> Array:
 
     Args:
       x: an array or scalar of floats or complex numbers.
-      y: one of the same dtype and of a compatible shape.
+      y: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of the operands' dtype and common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -391,6 +488,12 @@ def sinh(x: ArrayLike) -> Array:
     Args:
       x: an array or scalar of floats or complex numbers.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.sinh(0.0)
@@ -404,6 +507,12 @@ def cosh(x: ArrayLike) -> Array:
 
     Args:
       x: an array or scalar of floats or complex numbers.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -420,6 +529,12 @@ def tanh(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
       x: an array or scalar of floats or complex numbers.
       accuracy: the error that a compiler may make; None for its default.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.tanh(0.0)
@@ -433,6 +548,12 @@ def asinh(x: ArrayLike) -> Array:
 
     Args:
       x: an array or scalar of floats or complex numbers.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -448,6 +569,12 @@ def acosh(x: ArrayLike) -> Array:
     Args:
       x: an array or scalar of floats or complex numbers.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.acosh(1.0)
@@ -461,6 +588,12 @@ def atanh(x: ArrayLike) -> Array:
 
     Args:
       x: an array or scalar of floats or complex numbers.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -479,6 +612,12 @@ def erf(x: ArrayLike) -> Array:
     Args:
       x: an array or scalar of floats.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.erf(0.0)
@@ -492,6 +631,12 @@ def erfc(x: ArrayLike) -> Array:
 
     Args:
       x: an array or scalar of floats.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -507,6 +652,12 @@ def erf_inv(x: ArrayLike) -> Array:
     Args:
       x: an array or scalar of floats.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.erf_inv(0.0)
@@ -521,6 +672,12 @@ def lgamma(x: ArrayLike) -> Array:
     Args:
       x: an array or scalar of floats.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.lgamma(3.0) > 0.69
@@ -534,6 +691,12 @@ def digamma(x: ArrayLike) -> Array:
 
     Args:
       x: an array or scalar of floats.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
 
     Example:
       >>> from olympus_ir import lax

@@ -47,7 +47,7 @@ def axis_size(axis_name: AxisName) -> int:
       axis_name: a name or a tuple of names.
 
     Raises:
-      NameError: where the axis is not bound.
+      NameError: if the axis is not bound.
 
     Example:
       >>> from olympus_ir.programs.tracing import extend_axes
@@ -131,7 +131,7 @@ def pvary(x: Any, axis_name: AxisName) -> Any:
       axis_name: a name or a tuple of names.
 
     Raises:
-      NameError: where the axis is not bound.
+      NameError: if the axis is not bound.
     """
     names = axis_names(axis_name)
     for name in names:

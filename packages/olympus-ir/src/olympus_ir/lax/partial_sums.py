@@ -25,7 +25,7 @@ def operation(name: str) -> Callable[..., Any]:
     """The operation of a name.
 
     Raises:
-      ValueError: where types cannot tell partial sums from other values, outside of `shard_map`.
+      ValueError: if types cannot tell partial sums from other values, outside of `shard_map`.
     """
     found = _operations.get(name)
     if found is None:

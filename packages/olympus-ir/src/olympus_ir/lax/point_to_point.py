@@ -48,7 +48,7 @@ def psend(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
       A token for each array, by which `precv` or `optimization_barrier` come after the sending.
 
     Raises:
-      NameError: where the axis is not bound.
+      NameError: if the axis is not bound.
 
     Example:
       >>> import numpy as np
@@ -83,8 +83,8 @@ def precv(token: Any, out_shape: Any, axis_name: AxisName, perm: Sequence[tuple[
       The array; instances that are no destination get zeros.
 
     Raises:
-      NameError: where the axis is not bound.
-      TypeError: where ``token`` is no token, or ``out_shape`` has no shape and dtype.
+      NameError: if the axis is not bound.
+      TypeError: if ``token`` is no token, or ``out_shape`` has no shape and dtype.
 
     Example:
       >>> import numpy as np

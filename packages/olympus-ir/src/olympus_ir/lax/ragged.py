@@ -301,7 +301,7 @@ def ragged_dot_general(
       out_sharding: as in `dot_general`.
 
     Raises:
-      TypeError: where dimensions or dtypes do not fit.
+      TypeError: if dimensions or dtypes do not fit.
     """
     if group_offset is not None:
         raise NotImplementedError(

@@ -111,14 +111,14 @@ def ragged_all_to_all(
       recv_sizes: K integers, the sizes of the slices that this instance receives, in the order of
         their senders; that is ``all_to_all(send_sizes, axis_name, 0, 0, tiled=True)``.
       axis_name: a name or a tuple of names.
-      axis_index_groups: where given, slices are exchanged within these groups of equal size.
+      axis_index_groups: if given, slices are exchanged within these groups of equal size.
 
     Returns:
       ``output`` with the received slices. Derivatives are those where no two slices overlap.
 
     Raises:
-      NameError: where the axis is not bound.
-      ValueError: where shapes do not fit together.
+      NameError: if the axis is not bound.
+      ValueError: if shapes do not fit together.
 
     Example:
       >>> import numpy as np

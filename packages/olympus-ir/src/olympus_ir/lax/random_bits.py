@@ -89,7 +89,7 @@ def rng_bit_generator(
       The next state, and the bits.
 
     Raises:
-      TypeError: where key or dtype are of other types.
+      TypeError: if key or dtype are of other types.
 
     Example:
       >>> from olympus_ir import lax
@@ -135,7 +135,7 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
       shape: the shape of the numbers.
 
     Raises:
-      ValueError: where the bounds are not scalars or differ in dtype.
+      ValueError: if the bounds are not scalars or differ in dtype.
 
     Example:
       >>> from olympus_ir import lax

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracing the functions of two elements with which arrays are reduced."""
+"""Tracing of the functions of two elements by which arrays are reduced."""
 
 from __future__ import annotations
 
@@ -24,13 +24,19 @@ _programs = FunctionCache()
 def traced_function(
     name: str, fun: Callable[..., Any], avals: Sequence[ShapedArray], in_tree: Any
 ) -> tuple[ClosedOlympuspr, Any]:
-    """The program of a function of scalars, traced once, and the structure of its result.
+    """Traces a function of scalars, once for each combination of types.
 
     Args:
       name: the operation that takes the function, for error messages.
       fun: the function.
-      avals: the types of its leaves.
+      avals: the types of the leaves of its arguments.
       in_tree: the structure of its positional and keyword arguments.
+
+    Returns:
+      The program, and the structure of the function's result.
+
+    Raises:
+      NotImplementedError: if the function closes over a traced value.
     """
     known = _programs.of(fun)
     key = (name, tuple(avals), in_tree, current.axes, config_trace_context())
@@ -51,7 +57,7 @@ def traced_function(
 def traced_reduction(
     name: str, computation: Callable[..., Any], operands: Any, init_values: Sequence[Any]
 ) -> ClosedOlympuspr:
-    """The program of a function of two elements (or pytrees of elements).
+    """Traces a function of two elements, or of two pytrees of elements.
 
     Args:
       name: the operation, for error messages.
@@ -60,8 +66,8 @@ def traced_reduction(
       init_values: the neutral elements, flat.
 
     Raises:
-      ValueError: where the function returns another structure than it takes.
-      TypeError: where it returns values of other types.
+      ValueError: if the function returns another structure than it takes.
+      TypeError: if it returns values of other types than it takes.
     """
     leaves, tree = pytrees.tree_flatten(operands)
     avals = []

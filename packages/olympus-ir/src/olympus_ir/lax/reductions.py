@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions over axes, and sums, products and extrema of all elements up to each one."""
+"""Reductions over axes, and cumulative sums, products and extrema along an axis."""
 
 from __future__ import annotations
 
@@ -152,8 +152,15 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
 
     Args:
       operand: an array of numbers.
-      axes: the axes that disappear, counted from the first.
-      out_sharding: how the result is laid out.
+      axes: the axes to reduce, which the result omits; they count from the first.
+      out_sharding: the sharding of the result.
+
+    Returns:
+      An array of the operand's dtype, without ``axes``.
+
+    Raises:
+      ValueError: if axes are repeated or out of range.
+      TypeError: if the dtype is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -168,6 +175,17 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The product over the given axes.
 
+    Args:
+      operand: an array of numbers.
+      axes: the axes to reduce, which the result omits; they count from the first.
+
+    Returns:
+      An array of the operand's dtype, without ``axes``.
+
+    Raises:
+      ValueError: if axes are repeated or out of range.
+      TypeError: if the dtype is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> import numpy as np
@@ -178,7 +196,20 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The largest element over the given axes; NaN where one is; of none, the smallest value.
+    """The largest element over the given axes; NaN if any element is NaN.
+
+    The result over no elements is the smallest value of the dtype.
+
+    Args:
+      operand: an array.
+      axes: the axes to reduce, which the result omits; they count from the first.
+
+    Returns:
+      An array of the operand's dtype, without ``axes``.
+
+    Raises:
+      ValueError: if axes are repeated or out of range.
+      TypeError: if the dtype is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -190,7 +221,20 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The smallest element over the given axes; NaN where one is; of none, the largest value.
+    """The smallest element over the given axes; NaN if any element is NaN.
+
+    The result over no elements is the largest value of the dtype.
+
+    Args:
+      operand: an array.
+      axes: the axes to reduce, which the result omits; they count from the first.
+
+    Returns:
+      An array of the operand's dtype, without ``axes``.
+
+    Raises:
+      ValueError: if axes are repeated or out of range.
+      TypeError: if the dtype is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -202,7 +246,18 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The bits set in all elements over the given axes.
+    """The bits that are set in all elements over the given axes.
+
+    Args:
+      operand: an array of integers or booleans.
+      axes: the axes to reduce, which the result omits; they count from the first.
+
+    Returns:
+      An array of the operand's dtype, without ``axes``.
+
+    Raises:
+      ValueError: if axes are repeated or out of range.
+      TypeError: if the dtype is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -214,7 +269,18 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The bits set in any element over the given axes.
+    """The bits that are set in any element over the given axes.
+
+    Args:
+      operand: an array of integers or booleans.
+      axes: the axes to reduce, which the result omits; they count from the first.
+
+    Returns:
+      An array of the operand's dtype, without ``axes``.
+
+    Raises:
+      ValueError: if axes are repeated or out of range.
+      TypeError: if the dtype is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -226,7 +292,18 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The bits set in an odd number of elements over the given axes.
+    """The bits that are set in an odd number of elements over the given axes.
+
+    Args:
+      operand: an array of integers or booleans.
+      axes: the axes to reduce, which the result omits; they count from the first.
+
+    Returns:
+      An array of the operand's dtype, without ``axes``.
+
+    Raises:
+      ValueError: if axes are repeated or out of range.
+      TypeError: if the dtype is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -238,12 +315,21 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
-    """The index of the largest element along an axis, the first one of several or of NaNs.
+    """The index of the largest element along an axis.
+
+    It is the index of the first one if several are equal, and of the first NaN if there is any.
 
     Args:
-      operand: an array with elements along the axis.
-      axis: the axis that disappears.
-      index_dtype: the result's integer dtype.
+      operand: an array with at least one element along the axis.
+      axis: the axis to reduce, which the result omits; it counts from the first.
+      index_dtype: the integer dtype of the result.
+
+    Returns:
+      An array of ``index_dtype``, without ``axis``.
+
+    Raises:
+      ValueError: if ``axis`` is out of range or has no elements.
+      TypeError: if ``index_dtype`` is not an integer dtype.
 
     Example:
       >>> from olympus_ir import lax
@@ -256,7 +342,21 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
-    """The index of the smallest element along an axis, the first one of several or of NaNs.
+    """The index of the smallest element along an axis.
+
+    It is the index of the first one if several are equal, and of the first NaN if there is any.
+
+    Args:
+      operand: an array with at least one element along the axis.
+      axis: the axis to reduce, which the result omits; it counts from the first.
+      index_dtype: the integer dtype of the result.
+
+    Returns:
+      An array of ``index_dtype``, without ``axis``.
+
+    Raises:
+      ValueError: if ``axis`` is out of range or has no elements.
+      TypeError: if ``index_dtype`` is not an integer dtype.
 
     Example:
       >>> from olympus_ir import lax
@@ -311,12 +411,17 @@ def reduce(
       operands: an array, or a pytree of arrays of one shape.
       init_values: the neutral elements, scalars in the same structure.
       computation: an associative and commutative function of two scalars (or two such pytrees).
-      dimensions: the dimensions that disappear.
-      out_sharding: how the result is laid out.
+      dimensions: the dimensions to reduce, which the results omit.
+      out_sharding: the sharding of the result.
 
     Returns:
       The results in the structure of ``operands``. A sum, product, extremum or bitwise operation
       from its neutral element is recorded as `reduce_sum`, `reduce_prod` and so on.
+
+    Raises:
+      ValueError: if structures differ, or initial values are not scalars.
+      TypeError: if dtypes differ, or ``computation`` returns other types than it takes.
+      ShapeError: if the operands differ in shape.
 
     Example:
       >>> from olympus_ir import lax
@@ -354,14 +459,14 @@ def reduce(
 
 
 def _typed_init_value(init_value: ArrayLike, operand: ArrayLike) -> ArrayLike:
-    """The initial value, where it is a Python scalar in the operand's dtype."""
+    """The initial value; a Python scalar is converted to the operand's dtype."""
     if dtypes.is_python_scalar(init_value) and dtype_of(init_value) != dtype_of(operand):
         return convert_dtype(init_value, dtype_of(operand))
     return init_value
 
 
 def _monoid_reduction(computation: Any, operand: Any, init_value: Any) -> Primitive | None:
-    """The primitive that reduces by an operation from its neutral element, where there is one."""
+    """The primitive of a reduction by an operation from its neutral element, if there is one."""
     found = _monoids.get(computation) if isinstance(computation, types.FunctionType) else None
     if found is None or isinstance(init_value, Tracer):
         return None
@@ -418,12 +523,19 @@ _monoids: dict[Any, tuple[Primitive, Callable[[Any], Any]]] = {
 
 
 def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The sums of all elements up to each one along an axis.
+    """Cumulative sums along an axis.
 
     Args:
       operand: an array of numbers.
-      axis: the axis, counted from the first.
-      reverse: whether to start from the end of the axis.
+      axis: the axis; it counts from the first.
+      reverse: whether to accumulate from the end of the axis.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    Raises:
+      ValueError: if ``axis`` is out of range.
+      TypeError: if the dtype is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -435,7 +547,19 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The products of all elements up to each one along an axis.
+    """Cumulative products along an axis.
+
+    Args:
+      operand: an array of numbers.
+      axis: the axis; it counts from the first.
+      reverse: whether to accumulate from the end of the axis.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    Raises:
+      ValueError: if ``axis`` is out of range.
+      TypeError: if the dtype is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -447,7 +571,19 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The largest of all elements up to each one along an axis.
+    """Cumulative maxima along an axis.
+
+    Args:
+      operand: an array.
+      axis: the axis; it counts from the first.
+      reverse: whether to accumulate from the end of the axis.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    Raises:
+      ValueError: if ``axis`` is out of range.
+      TypeError: if the dtype is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -459,7 +595,19 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The smallest of all elements up to each one along an axis.
+    """Cumulative minima along an axis.
+
+    Args:
+      operand: an array.
+      axis: the axis; it counts from the first.
+      reverse: whether to accumulate from the end of the axis.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    Raises:
+      ValueError: if ``axis`` is out of range.
+      TypeError: if the dtype is not accepted.
 
     Example:
       >>> from olympus_ir import lax
@@ -471,7 +619,19 @@ def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The logarithms of the sums of the exponentials of all elements up to each one.
+    """Cumulative logarithms of sums of exponentials along an axis.
+
+    Args:
+      operand: an array of floats or complex numbers.
+      axis: the axis; it counts from the first.
+      reverse: whether to accumulate from the end of the axis.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    Raises:
+      ValueError: if ``axis`` is out of range.
+      TypeError: if the dtype is not accepted.
 
     Example:
       >>> from olympus_ir import lax

@@ -118,14 +118,14 @@ def scaled_dot(
     Args:
       lhs: an array.
       rhs: an array.
-      lhs_scale: the scales of ``lhs``; one where not given. Along dimensions that are summed over
+      lhs_scale: the scales of ``lhs``; one if not given. Along dimensions that are summed over
         there is one for a block of elements, elsewhere one for each.
       rhs_scale: likewise, those of ``rhs``.
       dimension_numbers: as in `dot_general`; by default those of a product of matrices.
       preferred_element_type: the dtype of sums and result, bfloat16 by default.
 
     Raises:
-      TypeError: where scales do not fit.
+      TypeError: if scales do not fit.
 
     Example:
       >>> from olympus_ir import lax

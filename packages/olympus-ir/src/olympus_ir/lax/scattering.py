@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scattering updates to computed places of an array."""
+"""Scattering updates to computed positions of an array."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ __all__ = [
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """How the dimensions of `scatter`'s operands belong together.
+    """The correspondence of the dimensions of `scatter`'s operands.
 
     Attributes:
       update_window_dims: the dimensions of the updates that run within a window.
-      inserted_window_dims: the operand's dimensions in which windows have size one and which the
-        updates lack.
+      inserted_window_dims: the operand's dimensions in which windows have size one and that the
+        updates omit.
       scatter_dims_to_operand_dims: for each component of an index vector, the operand's dimension
-        it indexes.
-      operand_batching_dims: the operand's dimensions that are batch dimensions of the indices,
-        too; the updates lack them.
+        that it indexes.
+      operand_batching_dims: the operand's dimensions that are also batch dimensions of the indices;
+        the updates omit them.
       scatter_indices_batching_dims: the corresponding dimensions of the indices.
     """
 
@@ -191,19 +191,27 @@ def scatter(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """The array with windows at the places that index vectors say replaced.
+    """Replaces windows at the positions that index vectors give.
 
-    Where windows overlap, one of the updates is taken, it is not said which.
+    It is not specified which update is taken where windows overlap.
 
     Args:
       operand: an array.
       scatter_indices: integers; the last dimension holds index vectors.
       updates: the windows, of the operand's dtype.
-      dimension_numbers: how dimensions belong together.
-      indices_are_sorted: a promise that index vectors come in lexical order.
+      dimension_numbers: the correspondence of dimensions.
+      indices_are_sorted: a promise that index vectors are in lexical order.
       unique_indices: a promise that no two windows overlap.
-      mode: what happens to windows that reach out of the operand: ``"drop"`` (the default),
+      mode: the treatment of windows that extend beyond the operand: ``"drop"`` (the default),
         ``"clip"`` or ``"promise_in_bounds"``.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    Raises:
+      ShapeError: if ``dimension_numbers`` do not fit the shapes.
+      TypeError: if operand and updates differ in dtype.
+      ValueError: if the indices are not integers or ``mode`` is unknown.
 
     Example:
       >>> from olympus_ir import lax
@@ -235,7 +243,21 @@ def scatter_add(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """The array with updates added at the places that index vectors say; see `scatter`.
+    """Adds updates to the elements at the positions that index vectors give.
+
+    Where windows overlap, all their updates are combined.
+
+    Args:
+      operand: as in `scatter`.
+      scatter_indices: as in `scatter`.
+      updates: as in `scatter`.
+      dimension_numbers: as in `scatter`.
+      indices_are_sorted: as in `scatter`.
+      unique_indices: as in `scatter`.
+      mode: as in `scatter`.
+
+    Returns:
+      An array of the operand's shape and dtype.
 
     Example:
       >>> from olympus_ir import lax
@@ -267,7 +289,21 @@ def scatter_sub(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """The array with updates subtracted at the places that index vectors say; see `scatter`.
+    """Subtracts updates from the elements at the positions that index vectors give.
+
+    Where windows overlap, all their updates are combined.
+
+    Args:
+      operand: as in `scatter`.
+      scatter_indices: as in `scatter`.
+      updates: as in `scatter`.
+      dimension_numbers: as in `scatter`.
+      indices_are_sorted: as in `scatter`.
+      unique_indices: as in `scatter`.
+      mode: as in `scatter`.
+
+    Returns:
+      An array of the operand's shape and dtype.
 
     Example:
       >>> from olympus_ir import lax
@@ -299,7 +335,21 @@ def scatter_mul(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """The array multiplied by updates at the places that index vectors say; see `scatter`.
+    """Multiplies the elements at the positions that index vectors give by updates.
+
+    Where windows overlap, all their updates are combined.
+
+    Args:
+      operand: as in `scatter`.
+      scatter_indices: as in `scatter`.
+      updates: as in `scatter`.
+      dimension_numbers: as in `scatter`.
+      indices_are_sorted: as in `scatter`.
+      unique_indices: as in `scatter`.
+      mode: as in `scatter`.
+
+    Returns:
+      An array of the operand's shape and dtype.
 
     Example:
       >>> from olympus_ir import lax
@@ -331,7 +381,21 @@ def scatter_min(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """The smaller of array and updates at the places that index vectors say; see `scatter`.
+    """Takes the smaller of elements and updates at the positions that index vectors give.
+
+    Where windows overlap, all their updates are combined.
+
+    Args:
+      operand: as in `scatter`.
+      scatter_indices: as in `scatter`.
+      updates: as in `scatter`.
+      dimension_numbers: as in `scatter`.
+      indices_are_sorted: as in `scatter`.
+      unique_indices: as in `scatter`.
+      mode: as in `scatter`.
+
+    Returns:
+      An array of the operand's shape and dtype.
 
     Example:
       >>> from olympus_ir import lax
@@ -363,7 +427,21 @@ def scatter_max(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """The larger of array and updates at the places that index vectors say; see `scatter`.
+    """Takes the larger of elements and updates at the positions that index vectors give.
+
+    Where windows overlap, all their updates are combined.
+
+    Args:
+      operand: as in `scatter`.
+      scatter_indices: as in `scatter`.
+      updates: as in `scatter`.
+      dimension_numbers: as in `scatter`.
+      indices_are_sorted: as in `scatter`.
+      unique_indices: as in `scatter`.
+      mode: as in `scatter`.
+
+    Returns:
+      An array of the operand's shape and dtype.
 
     Example:
       >>> from olympus_ir import lax
@@ -396,17 +474,20 @@ def scatter_apply(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """The array with a function applied to its windows at the places that index vectors say.
+    """Applies a function to the elements at the positions that index vectors give.
 
     Args:
       operand: an array.
       scatter_indices: integers; the last dimension holds index vectors.
-      func: a function of one element. It is applied as often as windows cover the element.
-      dimension_numbers: how dimensions belong together.
+      func: a function of one element. It is applied once for each window that covers the element.
+      dimension_numbers: the correspondence of dimensions.
       update_shape: the shape that updates would have.
       indices_are_sorted: as in `scatter`.
       unique_indices: as in `scatter`.
       mode: as in `scatter`.
+
+    Returns:
+      An array of the operand's shape and dtype.
 
     Example:
       >>> from olympus_ir import lax

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations that arrange the elements of arrays anew."""
+"""Operations that rearrange the elements of arrays."""
 
 from __future__ import annotations
 
@@ -93,14 +93,20 @@ def reshape(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """The elements, in row-major order, in an array of another shape.
+    """Reads the elements in row-major order into an array of another shape.
 
     Args:
       operand: an array or scalar.
-      new_sizes: the result's shape, with as many elements.
-      dimensions: the order in which the operand's dimensions are read, major first; its own where
+      new_sizes: the shape of the result, with equally many elements.
+      dimensions: the order in which the operand's dimensions are read, major first; increasing if
         not given.
-      out_sharding: how the result is laid out.
+      out_sharding: the sharding of the result.
+
+    Returns:
+      An array of shape ``new_sizes`` and the operand's dtype.
+
+    Raises:
+      ShapeError: if the numbers of elements differ or ``dimensions`` are not a permutation.
 
     Example:
       >>> from olympus_ir import lax
@@ -127,7 +133,7 @@ def reshape(
 
 
 def _check_partial_sums(operand: Any, asked: Any) -> None:
-    """Raises ValueError where a reshape would have to add up what is unreduced, or reduced."""
+    """Raises ValueError if a reshape would change unreduced or reduced mesh axes."""
     layout = get_aval(operand).layout
     for word in ("unreduced", "reduced"):
         own = frozenset() if layout is None else getattr(layout.spec, word)
@@ -144,7 +150,18 @@ def _check_partial_sums(operand: Any, asked: Any) -> None:
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
-    """Joins the dimensions from ``start_dimension`` up to ``stop_dimension`` (excluded) into one.
+    """Joins consecutive dimensions into one.
+
+    Args:
+      operand: an array.
+      start_dimension: the first of the dimensions.
+      stop_dimension: the dimension after the last one; all remaining dimensions if not given.
+
+    Returns:
+      An array of the same elements.
+
+    Raises:
+      ValueError: if the range of dimensions is empty or out of range.
 
     Example:
       >>> from olympus_ir import lax
@@ -179,10 +196,13 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 
     Args:
       array: an array.
-      dimensions: which; negative ones count from the end.
+      dimensions: the dimensions; negative ones count from the end.
+
+    Returns:
+      An array of the same elements.
 
     Raises:
-      ValueError: where one is out of range, repeated, or not of size one.
+      ValueError: if a dimension is out of range, repeated, or not of size one.
 
     Example:
       >>> from olympus_ir import lax
@@ -211,7 +231,17 @@ def _transpose_shape(operand: ShapedArray, *, permutation: tuple) -> ShapedArray
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
-    """Orders the dimensions anew: dimension ``i`` of the result is number ``permutation[i]``.
+    """Permutes the dimensions: dimension ``i`` of the result is number ``permutation[i]``.
+
+    Args:
+      operand: an array.
+      permutation: the operand's dimensions, each once.
+
+    Returns:
+      An array of the operand's dtype.
+
+    Raises:
+      ShapeError: if ``permutation`` is not a permutation of the operand's dimensions.
 
     Example:
       >>> from olympus_ir import lax
@@ -240,6 +270,16 @@ def _rev_shape(operand: ShapedArray, *, dimensions: tuple) -> ShapedArray:
 
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Reverses the order of the elements along the given dimensions.
+
+    Args:
+      operand: an array.
+      dimensions: the dimensions; they count from the first.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    Raises:
+      ShapeError: if dimensions are repeated or out of range.
 
     Example:
       >>> from olympus_ir import lax
@@ -289,8 +329,16 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
     """Joins arrays along one dimension.
 
     Args:
-      operands: arrays of one dtype whose shapes differ in ``dimension`` at most.
-      dimension: the dimension, counted from the first.
+      operands: arrays of one dtype whose shapes are equal except in ``dimension``.
+      dimension: the dimension; it counts from the first.
+
+    Returns:
+      An array of the operands' dtype.
+
+    Raises:
+      ShapeError: if the shapes do not match or ``dimension`` is out of range.
+      TypeError: if the dtypes differ.
+      ValueError: if there are no operands.
 
     Example:
       >>> from olympus_ir import lax
@@ -325,6 +373,14 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
       operands: arrays of one dtype and shape.
       axis: the position of the new dimension; a negative one counts from the end.
 
+    Returns:
+      An array of the operands' dtype with one more dimension.
+
+    Raises:
+      ShapeError: if the shapes differ.
+      TypeError: if the dtypes differ.
+      ValueError: if there are no operands or ``axis`` is out of range.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.stack([1, 2])
@@ -345,7 +401,17 @@ def _unstack_shape(operand: ShapedArray, *, axis: int) -> list[ShapedArray]:
 
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of an array along one dimension, without that dimension.
+    """The slices of an array along one dimension.
+
+    Args:
+      x: an array.
+      axis: the dimension; a negative one counts from the end.
+
+    Returns:
+      A tuple of arrays without the dimension.
+
+    Raises:
+      ValueError: if ``axis`` is out of range.
 
     Example:
       >>> from olympus_ir import lax
@@ -373,7 +439,18 @@ def _split_shape(operand: ShapedArray, *, sizes: tuple, axis: int) -> list[Shape
 
 
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
-    """Cuts an array along one dimension into parts of the given sizes.
+    """Splits an array along one dimension into parts of the given sizes.
+
+    Args:
+      operand: an array.
+      sizes: the sizes of the parts, whose sum is the size of the dimension.
+      axis: the dimension.
+
+    Returns:
+      A list of arrays of the operand's dtype and rank.
+
+    Raises:
+      ValueError: if a size is negative, the sum is wrong, or ``axis`` is out of range.
 
     Example:
       >>> from olympus_ir import lax
@@ -400,6 +477,16 @@ def _tile_shape(operand: ShapedArray, *, reps: tuple) -> ShapedArray:
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """Repeats the whole array ``reps[i]`` times along each dimension ``i``.
+
+    Args:
+      operand: an array.
+      reps: the number of repetitions along each dimension.
+
+    Returns:
+      An array of the operand's dtype and rank.
+
+    Raises:
+      ShapeError: if the length of ``reps`` is not the operand's rank or a number is negative.
 
     Example:
       >>> from olympus_ir import lax
@@ -449,13 +536,21 @@ def pad(
     padding_value: ArrayLike,
     padding_config: Sequence[tuple[int, int, int]],
 ) -> Array:
-    """Surrounds an array, and spaces out its elements, with one value.
+    """Pads an array with one value, before, after and between its elements.
 
     Args:
       operand: an array.
       padding_value: a scalar of the same dtype.
-      padding_config: for each dimension, how many values come before, after, and between two
+      padding_config: for each dimension, the numbers of values before, after, and between two
         elements. Negative numbers before and after remove elements.
+
+    Returns:
+      An array of the operand's dtype and rank.
+
+    Raises:
+      TypeError: if the dtypes differ.
+      ValueError: if ``padding_value`` is not a scalar, ``padding_config`` has the wrong length, a
+        number between elements is negative, or a resulting size is negative.
 
     Example:
       >>> from olympus_ir import lax

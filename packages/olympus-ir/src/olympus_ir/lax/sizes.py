@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The larger and the smaller one of two sizes, which may be symbolic dimensions."""
+"""Sizes of dimensions, which may be symbolic: conversion, maximum, minimum, comparison."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["as_size", "is_at_most", "max_dim", "min_dim"]
 
 
 def as_size(value: Any) -> Any:
-    """A size that a user gives: a Python integer, or a symbolic dimension.
+    """Converts a user's size to a Python integer; returns a symbolic dimension unchanged.
 
     Raises:
-      TypeError: where it is neither an integer nor a symbolic dimension.
+      TypeError: if ``value`` is neither an integer nor a symbolic dimension.
 
     Example:
       >>> import numpy as np
@@ -46,7 +46,7 @@ def min_dim(d1: Any, d2: Any) -> Any:
 
 
 def is_at_most(d1: Any, d2: Any) -> bool:
-    """Whether a size is known to be at most another one: for all values of symbolic dimensions.
+    """Returns whether a size is known to be at most another, for all values of symbolic dimensions.
 
     Example:
       >>> from olympus_ir.symbolic import symbolic_shape

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sorting, and the largest elements."""
+"""Sorting, and selection of the largest elements."""
 
 from __future__ import annotations
 
@@ -47,13 +47,18 @@ def sort(
     NaNs come last, and -0 and 0 are equal. Complex numbers are in lexical order.
 
     Args:
-      operand: an array, or a sequence of arrays of one shape that are ordered alike.
+      operand: an array, or a sequence of arrays of one shape that are permuted together.
       dimension: the dimension; a negative one counts from the end.
       is_stable: whether equal elements keep their order.
-      num_keys: how many of the arrays, from the first, are compared, in lexical order.
+      num_keys: the number of leading arrays that are compared, in lexical order.
 
     Returns:
-      An array, or a tuple of arrays where a sequence was given.
+      An array, or a tuple of arrays if a sequence was given.
+
+    Raises:
+      ShapeError: if the shapes differ.
+      ValueError: if ``dimension`` or ``num_keys`` is out of range.
+      TypeError: if the sequence is empty.
 
     Example:
       >>> from olympus_ir import lax
@@ -79,7 +84,20 @@ def sort(
 def sort_key_val(
     keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Array, Array]:
-    """Sorts keys along one dimension and orders values alike.
+    """Sorts keys along one dimension and permutes values in the same way.
+
+    Args:
+      keys: an array.
+      values: an array of the same shape.
+      dimension: the dimension; a negative one counts from the end.
+      is_stable: whether equal keys keep their order.
+
+    Returns:
+      The sorted keys, and the values.
+
+    Raises:
+      ShapeError: if the shapes differ.
+      ValueError: if ``dimension`` is out of range.
 
     Example:
       >>> from olympus_ir import lax
@@ -116,12 +134,19 @@ def _top_k_shape(operand: ShapedArray, *, k: int, axis: int) -> list[ShapedArray
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
     """The ``k`` largest elements along an axis, in decreasing order, and their indices.
 
-    Of equal elements, those of lower index come first; NaNs are the largest.
+    Equal elements are ordered by index; NaNs are the largest.
 
     Args:
       operand: an array of real numbers.
-      k: how many.
+      k: the number of elements.
       axis: the axis; a negative one counts from the end.
+
+    Returns:
+      The elements and their indices as int32, each of size ``k`` along the axis.
+
+    Raises:
+      ValueError: if ``k`` is negative or larger than the axis, the elements are complex, or the
+        axis is too long for int32.
 
     Example:
       >>> from olympus_ir import lax

@@ -47,7 +47,14 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
 
     Args:
       a: an array or scalar of floats, not negative.
-      x: one of the same dtype and of a compatible shape, not negative.
+      x: an array or scalar of the same dtype and a compatible shape, not negative.
+
+    Returns:
+      An array of the operands' dtype and common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -62,7 +69,14 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
 
     Args:
       a: an array or scalar of floats, not negative.
-      x: one of the same dtype and of a compatible shape, not negative.
+      x: an array or scalar of the same dtype and a compatible shape, not negative.
+
+    Returns:
+      An array of the operands' dtype and common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -77,7 +91,14 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
 
     Args:
       a: an array or scalar of floats, positive.
-      x: one of the same dtype and of a compatible shape, not negative.
+      x: an array or scalar of the same dtype and a compatible shape, not negative.
+
+    Returns:
+      An array of the operands' dtype and common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -90,14 +111,17 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
 def random_gamma_grad(*args: ArrayLike) -> Array:
     """The derivative of a sample of the gamma distribution with respect to its parameter.
 
-    The sample moves so that its quantile stays, that is ``P(a, x)``.
+    The derivative keeps the quantile of the sample, ``P(a, x)``, fixed.
 
     Args:
       *args: two operands: the parameters ``a``, an array or scalar of floats, and the samples
         ``x``, of the same dtype and of a compatible shape.
 
+    Returns:
+      An array of the operands' dtype and common shape.
+
     Raises:
-      TypeError: where there are not two operands.
+      TypeError: if the number of operands is not two.
 
     Example:
       >>> from olympus_ir import lax
@@ -116,7 +140,14 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
 
     Args:
       x: an array or scalar of floats; the sum converges above 1.
-      q: one of the same dtype and of a compatible shape.
+      q: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of the operands' dtype and common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -131,7 +162,14 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
 
     Args:
       m: the order, an array or scalar of floats that are whole numbers, not negative.
-      x: one of the same dtype and of a compatible shape.
+      x: an array or scalar of the same dtype and a compatible shape.
+
+    Returns:
+      An array of the operands' dtype and common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax
@@ -147,6 +185,12 @@ def bessel_i0e(x: ArrayLike) -> Array:
     Args:
       x: an array or scalar of floats.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> round(float(lax.bessel_i0e(1.0)), 5)
@@ -161,6 +205,12 @@ def bessel_i1e(x: ArrayLike) -> Array:
     Args:
       x: an array or scalar of floats.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtype of ``x`` is not accepted.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.bessel_i1e(0.0)
@@ -172,13 +222,20 @@ def bessel_i1e(x: ArrayLike) -> Array:
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function.
 
-    It is the integral of ``t**(a - 1) * (1 - t)**(b - 1)`` from 0 to ``x``, divided by the one from
-    0 to 1.
+    It is the integral of ``t**(a - 1) * (1 - t)**(b - 1)`` from 0 to ``x``, divided by the same
+    integral from 0 to 1.
 
     Args:
       a: an array or scalar of floats, positive.
-      b: one of the same dtype and of a compatible shape, positive.
-      x: likewise, from 0 to 1.
+      b: an array or scalar of the same dtype and a compatible shape, positive.
+      x: an array or scalar of the same dtype and a compatible shape, from 0 to 1.
+
+    Returns:
+      An array of the operands' dtype and common shape.
+
+    Raises:
+      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      ShapeError: if the operands' shapes are not compatible.
 
     Example:
       >>> from olympus_ir import lax

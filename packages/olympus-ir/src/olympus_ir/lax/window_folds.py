@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on windows, written with simpler ones: one step for each element of the window.
+"""Operations on windows in terms of simpler ones: one step for each element of the window.
 
 The compiler's own operations are faster. These serve where it has none: derivatives and batches of
 reductions by a user's function, and cotangents of extrema of dilated windows.
@@ -36,18 +36,18 @@ Vectorize = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class Windows:
-    """The windows of an array of some shape.
+    """The windows of an array of a given shape.
 
     Args:
       shape: the array's shape.
       window_dimensions: the sizes of a window.
-      window_strides: by how much it moves.
-      padding: a pair (before, after) a dimension.
-      base_dilation: the distance of the array's elements.
-      window_dilation: the distance of the elements of a window.
+      window_strides: the distance between windows in each dimension.
+      padding: a pair (before, after) for each dimension.
+      base_dilation: the distance between neighbouring elements of the array.
+      window_dilation: the distance between neighbouring elements of a window.
 
     Attributes:
-      counts: how many windows there are along each dimension.
+      counts: the number of windows along each dimension.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class Windows:
         )
 
     def offsets(self) -> Any:
-        """The places in a window, the last dimension moving fastest."""
+        """The positions within a window, in row-major order."""
         return np.ndindex(*self.dimensions)
 
     def padded(self, operand: ArrayLike, fill: ArrayLike) -> Array:
-        """The array with its gaps and its padding."""
+        """The array with gaps and padding filled in."""
         return pad(
             operand,
             fill,
@@ -86,7 +86,7 @@ class Windows:
         )
 
     def elements(self, padded: Array, offset: Sequence[int]) -> Array:
-        """The elements at one place of all windows; the operand is padded already."""
+        """The elements at one position of all windows of an array that is already padded."""
         starts = [place * step for place, step in zip(offset, self.dilation, strict=True)]
         limits = [
             start + (count - 1) * stride + 1 if count else start
@@ -127,7 +127,7 @@ class Windows:
         return slice(inner, (0,) * len(shape), shape, self.base_dilation)
 
     def padded_places(self, padded_shape: Sequence[int]) -> np.ndarray:
-        """Where in the padded array, flat, the elements of windows are: a row a place in them."""
+        """Flat indices into the padded array of the windows' elements: a row for each position."""
         starts = np.indices(self.counts).reshape(len(self.counts), 1, -1)
         offsets = np.indices(tuple(self.dimensions)).reshape(len(self.counts), -1, 1)
         steps, strides = (np.reshape(x, (-1, 1, 1)) for x in (self.dilation, self.strides))
@@ -135,7 +135,9 @@ class Windows:
         return np.asarray(np.ravel_multi_index(positions, tuple(padded_shape)), np.int32)
 
     def places(self, offset: Sequence[int]) -> np.ndarray:
-        """Where in the flat array the elements at one place of all windows are; -1 in padding."""
+        """Flat indices into the array of the elements at one position of all windows; -1 in
+        padding.
+        """
         places = np.zeros(self.counts, np.int64)
         inside = np.ones(self.counts, bool)
         for axis, (size, place, count) in enumerate(
@@ -155,7 +157,7 @@ class Windows:
 def fold_windows(
     vectorize: Vectorize, *operands_and_inits: Any, jaxpr: Any, consts: tuple, **window: Any
 ) -> list[Array]:
-    """What `reduce_window` computes, element after element."""
+    """Computes `reduce_window` one window position at a time."""
     count = len(operands_and_inits) // 2
     operands, inits = operands_and_inits[:count], operands_and_inits[count:]
     windows = Windows(shape_of(operands[0]), **window)
@@ -203,7 +205,7 @@ def add_to_extrema(source: ArrayLike, operand: ArrayLike, select_prim: Any, **wi
 
 
 def neutral_element(select_prim: Any, dtype: Any) -> Any:
-    """What no selection of a maximum (ge) or minimum (le) prefers to anything."""
+    """The value that a selection of maxima (ge) or minima (le) never prefers."""
     return lowest(dtype) if select_prim.name == "ge" else highest(dtype)
 
 
@@ -219,7 +221,7 @@ def scatter_to_selected(
     scatter_consts: tuple,
     **window: Any,
 ) -> Array:
-    """What `select_and_scatter` computes, window after window."""
+    """Computes `select_and_scatter` one window at a time."""
     shape = shape_of(operand)
     windows = Windows(shape, **window)
     size = math.prod(windows.counts)

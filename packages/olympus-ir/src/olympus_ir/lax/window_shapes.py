@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How windows fit into padded, dilated arrays: sizes and paddings, for convolutions and pooling."""
+"""Shapes of windows over padded, dilated arrays, for convolutions and pooling."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Padding = tuple[tuple[int, int], ...]
 
 
 def dilated_size(size: int, dilation: int) -> int:
-    """The size of a dimension with ``dilation - 1`` gaps between neighbours."""
+    """The size of a dimension after inserting ``dilation - 1`` gaps between neighbours."""
     return 0 if size == 0 else 1 + dilation * (size - 1)
 
 
 def window_count(size: int, window: int, stride: int) -> int:
-    """How many windows of a size fit into a dimension, at multiples of a stride."""
+    """The number of windows in a dimension, at multiples of a stride."""
     return max_dim((size - window) // stride + 1, 0)
 
 
@@ -53,21 +53,22 @@ def padtype_to_pads(
     window_strides: Sequence[int],
     padding: str,
 ) -> list[tuple[int, int]]:
-    """The explicit padding that a word stands for.
+    """The explicit padding that a padding word stands for.
 
     Args:
       in_shape: the sizes of the dimensions that windows move along.
-      window_shape: the sizes of a window, with its dilation.
-      window_strides: by how much the window moves.
-      padding: ``"VALID"`` pads nothing; ``"SAME"`` pads so that there is one window for each
-        multiple of the stride, with the odd element at the end; ``"SAME_LOWER"`` likewise, with the
-        odd element at the beginning.
+      window_shape: the sizes of a window, including its dilation.
+      window_strides: the distance between windows in each dimension.
+      padding: ``"VALID"`` for no padding; ``"SAME"`` for one window for each multiple of the
+        stride, with the odd element at the end; ``"SAME_LOWER"`` with the odd element at the
+        beginning.
 
     Returns:
-      For each dimension, how many elements are added before and after.
+      For each dimension, the numbers of elements added before and after.
 
     Raises:
-      RuntimeError: where ``padding`` is another word.
+      RuntimeError: if ``padding`` is another word.
+      TypeError: if ``padding`` is not a word.
 
     Example:
       >>> from olympus_ir import lax
@@ -99,36 +100,37 @@ def padtype_to_pads(
 
 
 def integers(name: str, parameter: str, values: Any) -> tuple[int, ...]:
-    """A parameter that is a sequence of integers.
+    """Converts a parameter that must be a sequence of integers.
 
     Raises:
-      TypeError: where it is none.
+      TypeError: if it is not a sequence of integers.
     """
     try:
         return tuple([integer_or_dim(value) for value in values])
     except TypeError:
         raise TypeError(
-            f"{name} {parameter} must be a sequence of integers, one a dimension, got {values!r}"
+            f"{name} {parameter} must be a sequence of integers, one for each dimension, got "
+            f"{values!r}"
         ) from None
 
 
 def integer_pairs(name: str, values: Any) -> Padding:
-    """A padding that is a sequence of pairs of integers.
+    """Converts a padding that must be a sequence of pairs of integers.
 
     Raises:
-      ValueError: where it is none.
+      ValueError: if it is not a sequence of pairs of integers.
     """
     try:
         return tuple([(integer_or_dim(low), integer_or_dim(high)) for low, high in values])
     except (TypeError, ValueError):
         raise ValueError(
             f"padding argument to {name} should be 'SAME', 'SAME_LOWER', 'VALID' or a sequence of "
-            f"(low, high) pairs of integers, one a dimension, got {values!r}"
+            f"(low, high) pairs of integers, one for each dimension, got {values!r}"
         ) from None
 
 
 def check_positive(name: str, parameter: str, values: Sequence[int]) -> None:
-    """Raises TypeError where one of the integers is not positive."""
+    """Raises TypeError if one of the integers is not positive."""
     if any(value <= 0 for value in values):
         if "dilation" in parameter:
             raise TypeError(

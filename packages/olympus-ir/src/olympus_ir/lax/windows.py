@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions of the windows of arrays, and what their derivatives are made of."""
+"""Reductions of the windows of arrays, and the operations in their derivatives."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _window_shape(
     base_dilation: tuple,
     window_dilation: tuple,
 ) -> tuple[int, ...]:
-    """The number of windows along each dimension, once the parameters are checked."""
+    """Checks the parameters and returns the number of windows along each dimension."""
     if len(window_dimensions) != len(shape):
         raise ShapeError(
             f"{name} got the wrong number of window_dimensions for operand: got operand shape "
@@ -154,7 +154,7 @@ def _check_source(
     window_strides: tuple,
     padding: tuple,
 ) -> None:
-    """Checks that there is one element of the source for each window of the operand."""
+    """Checks that the source has one element for each window of the operand."""
     ones = (1,) * operand.ndim
     shape = _window_shape(
         name, operand.shape, window_dimensions, window_strides, padding, ones, ones
@@ -225,6 +225,17 @@ def reduce_window_shape_tuple(
 ) -> tuple[int, ...]:
     """The shape of the result of `reduce_window`.
 
+    Args:
+      operand_shape: the shape of the operand.
+      window_dimensions: the sizes of the window.
+      window_strides: the distance between windows in each dimension.
+      padding: a pair (before, after) for each dimension.
+      base_dilation: the distance between neighbouring elements of the operand.
+      window_dilation: the distance between neighbouring elements of a window.
+
+    Returns:
+      A tuple of integers.
+
     Example:
       >>> from olympus_ir import lax
       >>> lax.reduce_window_shape_tuple((8, 9), (3, 3), (1, 2), ((1, 1), (0, 1)))
@@ -255,22 +266,30 @@ def reduce_window(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
-    """Reduces each window of arrays by a function of two elements.
+    """Reduces each window of one or more arrays by a function of two elements.
 
     Args:
       operand: an array, or a pytree of arrays of one shape.
-      init_value: the neutral elements, scalars in the same structure. Padding consists of them.
+      init_value: the neutral elements, scalars in the same structure, which also fill the padding.
       computation: an associative function of two scalars (or two such pytrees).
       window_dimensions: the sizes of the window.
-      window_strides: by how much the window moves; 1 where not given.
-      padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"`` or a pair (before, after) a dimension.
-      base_dilation: the distance of the operand's elements, between which neutral ones are put.
-      window_dilation: the distance of the elements of a window.
+      window_strides: the distance between windows in each dimension; 1 if not given.
+      padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"`` or a pair (before, after) for each
+        dimension.
+      base_dilation: the distance between neighbouring elements of the operand, with neutral
+        elements between them.
+      window_dilation: the distance between neighbouring elements of a window.
 
     Returns:
       One element for each window, in the structure of ``operand``. Sums and extrema from their
-      neutral element are recorded as `reduce_window_sum` and so on. They have derivatives of both
-      modes and any order.
+      neutral element are recorded as `reduce_window_sum` and so on. Results can be differentiated
+      in both modes and to any order.
+
+    Raises:
+      ShapeError: if the operands differ in shape or ``window_dimensions`` does not match their
+        rank.
+      TypeError: if parameters differ in length, initial values are not scalars, or dtypes differ.
+      ValueError: if structures differ or there are no operands.
 
     Example:
       >>> from olympus_ir import lax
@@ -316,7 +335,7 @@ def reduce_window(
 
 
 def _as_element(init_value: Any, dtype: Any) -> Any:
-    """An initial value that is a number of Python in the dtype of the operand, where it fits."""
+    """A Python number as an initial value of the operand's dtype, if that can hold it."""
     if not dtypes.is_python_scalar(init_value):
         return init_value
     if not isinstance(init_value, int) and not dtypes.issubdtype(dtype, np.inexact):
@@ -328,7 +347,7 @@ def _as_element(init_value: Any, dtype: Any) -> Any:
 
 
 def _monoid_reduction(computation: Any, operand: Any, init_value: Any) -> Primitive | None:
-    """The primitive that reduces by an operation from its neutral element, where there is one."""
+    """The primitive of a reduction by an operation from its neutral element, if there is one."""
     found = _monoids.get(computation) if isinstance(computation, types.FunctionType) else None
     if found is None or isinstance(init_value, Tracer) or shape_of(init_value):
         return None
@@ -369,17 +388,26 @@ def select_and_scatter(
     init_value: ArrayLike,
     scatter: Callable[[Any, Any], Any],
 ) -> Array:
-    """Selects an element of each window, and combines the source's elements at their places.
+    """Selects one element of each window and combines the source's elements at its position.
 
     Args:
-      operand: the array whose windows are looked at.
-      select: from the element selected so far and another one to whether the former stays.
+      operand: the array whose windows are compared.
+      select: a function of the element selected so far and another element; it returns whether the
+        former stays selected.
       window_dimensions: the sizes of the window.
-      window_strides: by how much the window moves.
-      padding: a pair (before, after) a dimension; what lies there is never selected.
+      window_strides: the distance between windows in each dimension.
+      padding: a pair (before, after) for each dimension; elements of the padding are never
+        selected.
       source: one element for each window.
-      init_value: what the result consists of where nothing is selected, a scalar.
-      scatter: an associative and commutative function that combines elements at one place.
+      init_value: the value of elements that are not selected, a scalar.
+      scatter: an associative and commutative function that combines elements at one position.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    Raises:
+      TypeError: if ``select`` does not return one boolean scalar, or dtypes differ.
+      ShapeError: if ``source`` does not have one element for each window.
 
     Example:
       >>> from olympus_ir import lax
@@ -424,15 +452,21 @@ def select_and_scatter_add(
     window_strides: Sequence[int],
     padding: Sequence[tuple[int, int]],
 ) -> Array:
-    """Adds the source's elements at the places of the extrema of the operand's windows.
+    """Adds the source's elements at the positions of the extrema of the operand's windows.
 
     Args:
       source: one element for each window.
-      operand: the array whose windows are looked at.
+      operand: the array whose windows are compared.
       select_prim: ``ge_p`` for the first maximum, ``le_p`` for the first minimum.
       window_dimensions: the sizes of the window.
-      window_strides: by how much the window moves.
-      padding: a pair (before, after) a dimension.
+      window_strides: the distance between windows in each dimension.
+      padding: a pair (before, after) for each dimension.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    Raises:
+      ShapeError: if ``source`` does not have one element for each window.
 
     Example:
       >>> from olympus_ir import lax
@@ -463,17 +497,23 @@ def select_and_gather_add(
     base_dilation: Sequence[int],
     window_dilation: Sequence[int],
 ) -> Array:
-    """The elements of one array at the places of the extrema of the windows of another.
+    """The elements of one array at the positions of the extrema of the windows of another.
 
     Args:
       tangents: the array whose elements are taken.
-      operand: the array whose windows are looked at, of the same shape.
+      operand: the array whose windows are compared, of the same shape and dtype.
       select_prim: ``ge_p`` for the first maximum, ``le_p`` for the first minimum.
       window_dimensions: the sizes of the window.
-      window_strides: by how much the window moves.
-      padding: a pair (before, after) a dimension.
-      base_dilation: the distance of the operand's elements.
-      window_dilation: the distance of the elements of a window.
+      window_strides: the distance between windows in each dimension.
+      padding: a pair (before, after) for each dimension.
+      base_dilation: the distance between neighbouring elements of the operand.
+      window_dilation: the distance between neighbouring elements of a window.
+
+    Returns:
+      An array with one element for each window.
+
+    Raises:
+      ShapeError: if the arrays differ in shape or dtype.
 
     Example:
       >>> from olympus_ir import lax

@@ -43,8 +43,8 @@ class ReferenceEvaluator:
         """Applies a primitive to concrete operands, now.
 
         Raises:
-          UnexpectedTracerError: where a tracer is among the operands.
-          MissingRuleError: where the primitive has no rule.
+          UnexpectedTracerError: if a tracer is among the operands.
+          MissingRuleError: if the primitive has no rule.
         """
         rule = reference_rules.rules.get(primitive) or reference_rules.find(primitive)
         if rule is None or rule in array_rules:

@@ -67,7 +67,7 @@ class Operand:
       shape: its shape.
       domain: the range of its elements; of complex numbers, that of both parts. For integers both
         ends are included.
-      dtype: its dtype; that of the case where it is None.
+      dtype: its dtype; that of the case if it is None.
     """
 
     shape: tuple[int, ...] = ()
@@ -283,7 +283,7 @@ class Binary:
 
     Attributes:
       domain: the range of the first operand's elements.
-      second_domain: that of the second operand's; the first operand's where it is None.
+      second_domain: that of the second operand's; the first operand's if it is None.
       dtypes: the dtypes; the first one is tried with more shapes.
       second_dtype: the dtype of the second operand, where it is not the first one's.
       params: the parameters.
@@ -345,7 +345,7 @@ def sample(primitive: Primitive, *declarations: Any) -> None:
       *declarations: `Unary`, `Binary`, `Operation`, or `Case` objects.
 
     Raises:
-      ValueError: where the primitive has a sample already.
+      ValueError: if the primitive has a sample already.
 
     Example:
       >>> from olympus_ir import lax

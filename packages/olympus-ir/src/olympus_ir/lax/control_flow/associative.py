@@ -41,8 +41,8 @@ def associative_scan(
       A pytree of the structure and shapes of ``elems``.
 
     Raises:
-      TypeError: where ``fn`` cannot be called.
-      ValueError: where sizes along ``axis`` differ.
+      TypeError: if ``fn`` cannot be called.
+      ValueError: if sizes along ``axis`` differ.
 
     Example:
       >>> import numpy as np

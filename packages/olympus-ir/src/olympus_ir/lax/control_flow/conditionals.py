@@ -58,7 +58,7 @@ def cond(
       The result of the function that was chosen.
 
     Raises:
-      TypeError: where ``pred`` is not a scalar or the results differ in structure or types.
+      TypeError: if ``pred`` is not a scalar or the results differ in structure or types.
 
     Example:
       >>> from olympus_ir import lax
@@ -146,8 +146,8 @@ def switch(
       The result of the function that was chosen.
 
     Raises:
-      TypeError: where ``index`` is no integer scalar or the results differ in structure or types.
-      ValueError: where there are no branches.
+      TypeError: if ``index`` is no integer scalar or the results differ in structure or types.
+      ValueError: if there are no branches.
 
     Example:
       >>> from olympus_ir import lax

@@ -62,7 +62,7 @@ def while_loop(
       The last carried value.
 
     Raises:
-      TypeError: where ``cond_fun`` does not return a boolean scalar, or ``body_fun`` returns a
+      TypeError: if ``cond_fun`` does not return a boolean scalar, or ``body_fun`` returns a
         value of another structure or other types than it takes.
 
     Example:
@@ -270,9 +270,9 @@ def fori_loop(
       The last carried value.
 
     Raises:
-      TypeError: where the bounds differ in dtype or ``body_fun`` returns a value of another
+      TypeError: if the bounds differ in dtype or ``body_fun`` returns a value of another
         structure or other types than it takes.
-      ValueError: where ``unroll`` is given and the bounds are not known.
+      ValueError: if ``unroll`` is given and the bounds are not known.
 
     Example:
       >>> from olympus_ir import lax

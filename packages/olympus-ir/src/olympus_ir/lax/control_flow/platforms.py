@@ -28,7 +28,7 @@ def index_of_platform(platforms: Platforms, platform: str) -> int:
     """The entry that a platform belongs to.
 
     Raises:
-      NotImplementedError: where there is none.
+      NotImplementedError: if there is none.
     """
     for place, names in enumerate(platforms):
         if names is None or platform in names:
@@ -59,7 +59,7 @@ def platform_dependent(
       The result of the function that was chosen.
 
     Raises:
-      TypeError: where there is no function, or results differ in structure or types.
+      TypeError: if there is no function, or results differ in structure or types.
       NotImplementedError: at compilation, where there is no function for the platform.
 
     Example:

@@ -75,9 +75,9 @@ def scan(
       The last carry, and the results stacked along a new leading dimension.
 
     Raises:
-      TypeError: where ``f`` does not return a pair or returns a carry of another structure or other
+      TypeError: if ``f`` does not return a pair or returns a carry of another structure or other
         types than it takes.
-      ValueError: where leading dimensions differ from one another or from ``length``.
+      ValueError: if leading dimensions differ from one another or from ``length``.
 
     Example:
       >>> import numpy as np

@@ -87,8 +87,8 @@ def qdwh(
     Args:
       x: a matrix with at least as many rows as columns.
       is_hermitian: whether ``x`` is Hermitian; the factors are the same.
-      max_iterations: how many steps may be taken; 10 where not given.
-      eps: the precision; that of the dtype where not given.
+      max_iterations: how many steps may be taken; 10 if not given.
+      eps: the precision; that of the dtype if not given.
       dynamic_shape: numbers of rows and columns, where the rest of the matrix is not looked at.
 
     Returns:

@@ -351,7 +351,7 @@ def schur(
       of complex eigenvalues of real matrices; and ``z``.
 
     Raises:
-      NotImplementedError: where eigenvalues shall be reordered.
+      NotImplementedError: if eigenvalues shall be reordered.
 
     Example:
       >>> from olympus_ir.lax import linalg
