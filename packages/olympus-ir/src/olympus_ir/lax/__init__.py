@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The instruction set: one primitive, bind function and shape rule an operation."""
+"""The instruction set: a primitive, a function that binds it, and a shape rule per operation."""
 
 import typing as _typing
 from importlib import import_module as _import_module

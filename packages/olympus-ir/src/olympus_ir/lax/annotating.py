@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Telling the compiler something of a computation: attributes, where it runs, what is fused."""
+"""Annotations for the compiler: attributes, compute types, fusion, equal shardings."""
 
 from __future__ import annotations
 
@@ -38,18 +38,19 @@ _NOTHING = object()
 
 
 def set_xla_metadata(x: Any = _NOTHING, **kwargs: Any) -> Any:
-    """Writes attributes at operations of the compiled program.
+    """Attaches attributes to operations of the compiled program.
 
-    Called with a value, it marks the operation that made it. Without one it returns what marks all
-    operations of a ``with`` block, or of a function that it decorates.
+    Called with a value, it annotates the operation that computed the value. Called without one, it
+    returns a context manager that annotates all operations of a ``with`` block or of a function
+    that it decorates.
 
     Args:
       x: an array, or a pytree of arrays.
-      **kwargs: the attributes: texts, numbers and booleans. In a block, None takes away what an
-        outer block has set.
+      **kwargs: the attributes: strings, numbers and booleans. In a block, None removes an attribute
+        that an outer block has set.
 
     Returns:
-      The value; or, without one, a context manager.
+      The value, or a context manager if called without one.
 
     Example:
       >>> from olympus_ir import lax
@@ -71,14 +72,18 @@ def set_xla_metadata(x: Any = _NOTHING, **kwargs: Any) -> Any:
 
 
 def compute_on(compute_type: str) -> MarkedBlock:
-    """Says on which part of the machine the operations of a block, or of a function, run.
+    """Selects the part of the machine that runs the operations of a block or function.
 
     Args:
       compute_type: ``"device_host"`` for the host's processors, ``"device"``, ``"tpu_sparsecore"``,
         or ``"gpu_stream:1"`` and its like.
 
+    Returns:
+      A context manager, which is also a decorator.
+
     Raises:
-      ValueError: if there is no such part.
+      ValueError: if ``compute_type`` is unknown.
+      TypeError: if ``compute_type`` is not a string.
 
     Example:
       >>> from olympus_ir import lax
@@ -93,7 +98,11 @@ def compute_on(compute_type: str) -> MarkedBlock:
 
 
 def _traced(name: str, f: Callable[..., Any], args: Any, kwargs: Any = None) -> Any:
-    """The program of a function, its leading operands, and the structure of its results."""
+    """Traces a function.
+
+    Returns:
+      Its program, the operands that it closes over, and the structure of its results.
+    """
     leaves, tree = pytrees.tree_flatten((args, kwargs or {}))
     flat = FlatFunction(f, tree)
     info = debug_info_of_tree(name, f, tree)
@@ -109,14 +118,17 @@ def compute_on2(
     out_memory_spaces: Any,
     compiler_options: Mapping[str, Any] | None = None,
 ) -> Callable[..., Any]:
-    """Makes of a function one that runs on a part of the machine.
+    """Makes a function run on a part of the machine.
 
     Args:
       f: the function; if not given, a decorator is returned.
-      compute_type: the part, as for `compute_on`.
-      out_memory_spaces: the `MemorySpace` of the results: one, or a pytree that is a prefix of the
-        results.
-      compiler_options: options for its compilation.
+      compute_type: the part of the machine, as in `compute_on`.
+      out_memory_spaces: the `MemorySpace` of the results: one for all, or a pytree that is a prefix
+        of the results.
+      compiler_options: options for the compilation of the function.
+
+    Returns:
+      A function of the same arguments.
 
     Example:
       >>> from olympus_ir import lax
@@ -157,14 +169,17 @@ def compute_on2(
 
 
 def xla_metadata_call(f: Callable[..., Any] | None = None, **meta: str) -> Callable[..., Any]:
-    """Makes of a function one that is called as such in the compiled program, with attributes.
+    """Makes a function a separate function of the compiled program, with attributes.
 
     Args:
       f: the function; if not given, a decorator is returned.
-      **meta: the attributes of the call, texts.
+      **meta: the attributes of the call, strings.
+
+    Returns:
+      A function of the same arguments.
 
     Raises:
-      TypeError: if an attribute is no text.
+      TypeError: if an attribute is not a string.
 
     Example:
       >>> from olympus_ir import lax
@@ -192,10 +207,13 @@ def xla_metadata_call(f: Callable[..., Any] | None = None, **meta: str) -> Calla
 
 
 def scheduling_group(name: str) -> Callable[..., Any]:
-    """A decorator: what the function computes is scheduled as one group.
+    """Returns a decorator that makes the compiler schedule a function's operations as one group.
 
     Args:
       name: the name of the group.
+
+    Returns:
+      A decorator.
 
     Example:
       >>> from olympus_ir import lax
@@ -206,12 +224,18 @@ def scheduling_group(name: str) -> Callable[..., Any]:
 
 
 def fused(*, out_spaces: Sequence[Any]) -> Callable[..., Any]:
-    """A decorator: what the function computes is one operation, whose results lie where is said.
+    """Returns a decorator that makes a function one fused operation.
 
-    Within, the compiler decides in which memory values lie.
+    The compiler chooses the memory spaces of intermediate values.
 
     Args:
       out_spaces: the `MemorySpace` of each result, in order.
+
+    Returns:
+      A decorator.
+
+    Raises:
+      ValueError: if the number of ``out_spaces`` is not that of the results.
 
     Example:
       >>> from olympus_ir import lax
@@ -246,11 +270,14 @@ def fused(*, out_spaces: Sequence[Any]) -> Callable[..., Any]:
 
 
 def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
-    """Returns both values, divided over devices in the same way.
+    """Returns both values with the same sharding.
 
     Args:
       x: an array or a pytree of arrays.
-      y: another one of the same structure and shapes.
+      y: another array or pytree of the same structure and shapes.
+
+    Returns:
+      The pair of values.
 
     Raises:
       ValueError: if structures or shapes differ.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instructions that compute nothing of their own and tell the compiler something."""
+"""Instructions that compute nothing and annotate the program for the compiler."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _types_of_program(
 
 
 def in_spaces(avals: Sequence[Any], spaces: Sequence[Any]) -> list[Any]:
-    """The types of values that are put into memory spaces; the device's own is not written."""
+    """Types with the given memory spaces; the default memory of the device is left out."""
     return [
         aval.update(memory_space=None if space is MemorySpace.Device else space)
         for aval, space in zip(avals, spaces, strict=True)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The largest and smallest elements, found approximately where hardware does that quickly.
+"""Approximate selection of the largest and smallest elements, for hardware that does it fast.
 
-F. Chern et al., "TPU-KNN: K nearest neighbor search at peak FLOP/s" (2022).
+The algorithm is that of F. Chern et al., "TPU-KNN: K nearest neighbor search at peak FLOP/s"
+(2022).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ approx_top_k_p = instruction("approx_top_k", multiple_results=True, family="sort
 
 
 def _reduced_size(size: int, rank: int, k: int, recall_target: float, size_override: int) -> int:
-    """How many candidates are left of ``size`` elements by the partial reduction."""
+    """The number of candidates that the partial reduction leaves of ``size`` elements."""
     tile = 1024 if rank == 1 else 128
     if size <= tile:
         return size
@@ -97,7 +98,7 @@ def _approx_top_k_types(
 
 @expansion_rules.define(approx_top_k_p)
 def _exact_top_k(operand: Any, *, reduction_dimension: int, is_max_k: bool, **params: Any) -> Any:
-    """Sorts: platforms without hardware for it find the elements exactly."""
+    """Sorts, for platforms without hardware for the approximation."""
     axis = reduction_dimension % operand.ndim
     ((values, _), _) = approx_top_k_p.infer(
         (operand.aval,),
@@ -141,23 +142,27 @@ def approx_max_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The ``k`` largest elements along a dimension, most of them: quick on TPU, exact elsewhere.
+    """The ``k`` largest elements along a dimension, approximately on TPU and exactly elsewhere.
 
     Args:
       operand: an array of floats.
-      k: how many.
-      reduction_dimension: the dimension.
-      recall_target: which part of the true largest elements is expected among the results.
-      reduction_input_size_override: the size of the dimension over all devices, where it is laid
-        out over several.
-      aggregate_to_topk: whether results are exactly ``k``; else they are the candidates, of which
-        there are more.
+      k: the number of elements.
+      reduction_dimension: the dimension; a negative one counts from the end.
+      recall_target: the fraction of the true elements that is expected among the results, in (0,
+        1].
+      reduction_input_size_override: the size of the dimension over all devices, if it is split over
+        several; -1 otherwise.
+      aggregate_to_topk: whether the results are exactly ``k`` elements; otherwise they are all
+        candidates.
 
     Returns:
-      The elements in decreasing order, and their indices.
+      The elements in decreasing order, and their indices as int32.
 
     Raises:
-      ValueError: if ``k``, the dtype or an option is out of range.
+      ValueError: if ``k``, ``recall_target``, ``reduction_input_size_override`` or the dtype is not
+        accepted.
+      IndexError: if ``reduction_dimension`` is out of range.
+      TypeError: if the operand is a scalar.
 
     Example:
       >>> from olympus_ir import lax
@@ -184,7 +189,27 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The ``k`` smallest elements along a dimension, most of them; as `approx_max_k`.
+    """The ``k`` smallest elements along a dimension, approximately on TPU and exactly elsewhere.
+
+    Args:
+      operand: an array of floats.
+      k: the number of elements.
+      reduction_dimension: the dimension; a negative one counts from the end.
+      recall_target: the fraction of the true elements that is expected among the results, in (0,
+        1].
+      reduction_input_size_override: the size of the dimension over all devices, if it is split over
+        several; -1 otherwise.
+      aggregate_to_topk: whether the results are exactly ``k`` elements; otherwise they are all
+        candidates.
+
+    Returns:
+      The elements in increasing order, and their indices as int32.
+
+    Raises:
+      ValueError: if ``k``, ``recall_target``, ``reduction_input_size_override`` or the dtype is not
+        accepted.
+      IndexError: if ``reduction_dimension`` is out of range.
+      TypeError: if the operand is a scalar.
 
     Example:
       >>> from olympus_ir import lax

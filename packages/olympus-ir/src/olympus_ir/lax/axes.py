@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Axes and other sequences of integers as users give them."""
+"""Conversion of axes and other sequences of integers that users give."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["canonical_axis", "check_axis", "integer_axes", "integer_or_dim"]
 
 
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
-    """An axis counted from the first one.
+    """Returns an axis counted from the first one.
 
     Raises:
       TypeError: if ``axis`` is not an integer.
@@ -23,10 +23,10 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
 
 
 def integer_or_dim(value: Any) -> Any:
-    """A user's integer as a Python integer; a symbolic dimension as it is.
+    """Converts a user's integer to a Python integer; returns a symbolic dimension unchanged.
 
     Raises:
-      TypeError: if it is neither.
+      TypeError: if ``value`` is neither.
     """
     if hasattr(value, "_is_symbolic_dimension"):
         return value
@@ -34,7 +34,11 @@ def integer_or_dim(value: Any) -> Any:
 
 
 def integer_axes(name: str, axes: Any) -> tuple[int, ...]:
-    """A user's axes as a tuple of Python integers."""
+    """Converts a user's axes to a tuple of Python integers.
+
+    Raises:
+      TypeError: if they are not integers.
+    """
     if axes.__class__ is tuple and all(axis.__class__ is int for axis in axes):
         return axes
     try:
@@ -44,14 +48,14 @@ def integer_axes(name: str, axes: Any) -> tuple[int, ...]:
 
 
 def check_axis(name: str, parameter: str, axis: int, operand: Any, ndim: int = -1) -> None:
-    """Raises ValueError where a primitive's parameter is no axis; negative ones are none.
+    """Raises ValueError if a primitive's parameter is not an axis; negative ones are not accepted.
 
     Args:
-      name: the primitive.
-      parameter: its parameter.
-      axis: what it is.
+      name: the name of the primitive.
+      parameter: the name of the parameter.
+      axis: its value.
       operand: the type of the operand.
-      ndim: how many axes there are; as many as the operand has if not given.
+      ndim: the number of axes; that of the operand if not given.
     """
     count = operand.ndim if ndim < 0 else ndim
     if not 0 <= axis < count:

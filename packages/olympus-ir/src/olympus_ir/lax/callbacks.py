@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Callbacks: calls of Python functions from within traced and compiled programs.
 
-``debug_print`` and ``debug_callback`` run for their side effect, ``pure_callback`` for its results,
-``io_callback`` for both. The functions named ``run_*`` are what an interpreter calls when the
-program gets there, with one concrete array an operand.
+``debug_print`` and ``debug_callback`` run for their side effects, ``pure_callback`` for its
+results, ``io_callback`` for both. Interpreters call the functions named ``run_*`` when they reach
+the equation, with one concrete array for each operand.
 """
 
 from __future__ import annotations
@@ -87,12 +87,12 @@ def _io_callback_types(
 
 
 class _FlatCallback:
-    """A callback of pytrees as a function of flat arrays. Compared by the function and the trees.
+    """A callback of pytrees as a function of flat arrays, compared by function and structure.
 
     Attributes:
       callback_func: the user's function.
       in_tree: the structure of ``(args, kwargs)``.
-      static_args: ``(position, value)`` of leaves that are no arrays.
+      static_args: ``(position, value)`` of the leaves that are not arrays.
     """
 
     __slots__ = ("callback_func", "in_tree", "static_args")
@@ -123,7 +123,9 @@ class _FlatCallback:
 
 
 def _split_leaves(args: tuple, kwargs: dict[str, Any]) -> tuple[list[Any], tuple, Any]:
-    """The arrays among the leaves, the others as ``(position, value)``, and the structure."""
+    """Splits leaves into arrays and ``(position, value)`` of the others; returns both and the
+    structure.
+    """
     leaves, in_tree = pytrees.tree_flatten((args, kwargs))
     arrays, others = [], []
     for position, leaf in enumerate(leaves):
@@ -135,7 +137,7 @@ def _split_leaves(args: tuple, kwargs: dict[str, Any]) -> tuple[list[Any], tuple
 
 
 def with_static_leaves(arrays: Sequence[Any], static_args: tuple) -> list[Any]:
-    """All leaves in order, from the arrays among them and the others with their positions."""
+    """Merges arrays with the other leaves at their positions."""
     leaves = list(arrays)
     for position, leaf in static_args:
         leaves.insert(position, leaf)
@@ -153,20 +155,19 @@ def debug_print(
     skip_format_check: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Prints values, also from within functions that are traced or compiled.
+    """Prints values at run time, also from within traced or compiled functions.
 
     Args:
-      fmt: a format string, as `str.format` takes it. Without it, a function is returned that takes
-        it and has the options already.
-      *args: values for its numbered fields: arrays, pytrees of them, or anything that is known
-        while tracing.
-      ordered: whether the prints of a program come in the program's order.
+      fmt: a format string for `str.format`. If not given, a function is returned that takes it and
+        uses these options.
+      *args: values for its numbered fields: arrays, pytrees of them, or any static values.
+      ordered: whether the prints of a program appear in its order.
       partitioned: whether each device of a sharded computation prints its own part.
-      skip_format_check: whether not to check at once that fields and values belong to one another.
+      skip_format_check: whether to skip the immediate check that fields and values match.
       **kwargs: values for its named fields.
 
     Raises:
-      ValueError: if ``fmt`` is no format string, or values are left over.
+      ValueError: if ``fmt`` is not a format string or has no field for a value.
       KeyError: if a named field has no value.
       IndexError: if a numbered field has no value.
 
@@ -193,15 +194,15 @@ def debug_log(
     skip_format_check: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """As `debug_print`, through Python's `logging`: as information of the caller's place.
+    """Logs values at run time through Python's `logging`, at level INFO and the caller's location.
 
     Args:
-      fmt: a format string, as `str.format` takes it. Without it, a function is returned that takes
-        it and has the options already.
+      fmt: a format string for `str.format`. If not given, a function is returned that takes it and
+        uses these options.
       *args: values for its numbered fields.
-      ordered: whether the messages of a program come in the program's order.
+      ordered: whether the messages of a program appear in its order.
       partitioned: whether each device of a sharded computation logs its own part.
-      skip_format_check: whether not to check at once that fields and values belong to one another.
+      skip_format_check: whether to skip the immediate check that fields and values match.
       **kwargs: values for its named fields.
 
     Example:
@@ -262,7 +263,7 @@ def run_debug_print(
     logging_record: Any,
     **params: Any,
 ) -> list[Any]:
-    """Prints or logs, as `debug_print` and `debug_log` have promised."""
+    """Prints or logs the values of a `debug_print` or `debug_log`."""
     args, kwargs = pytrees.tree_unflatten(in_tree, with_static_leaves(arrays, static_args))
     if has_placeholders:
         options = dict(np_printoptions)
@@ -279,7 +280,7 @@ def run_debug_print(
 
 
 def _log(place: Any, text: str) -> None:
-    """Logs a message as one of the place that a record describes."""
+    """Logs a message with the location of a given record."""
     import copy  # takes milliseconds to import, and few programs log
     import logging
 
@@ -298,19 +299,19 @@ def debug_callback(
     partitioned: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Calls a Python function with the values of arrays, for a side effect such as logging.
+    """Calls a Python function with the values of arrays, for side effects such as logging.
 
     Args:
-      callback: the function; its result is dropped. It may be called more than once, or not at
-        all where the compiler can do without the computation around it. Without it, a function is
-        returned that takes it and has the options already.
-      *args: its arguments: arrays, pytrees of them, or anything that is known while tracing.
-      ordered: whether the calls of a program come in the program's order.
+      callback: the function; its result is ignored. It may be called more than once, or not at all
+        if the compiler removes the surrounding computation. If not given, a function is returned
+        that takes it and uses these options.
+      *args: its arguments: arrays, pytrees of them, or any static values.
+      ordered: whether calls are made in the order of the program.
       partitioned: whether it is called on each device of a sharded computation, with its part.
       **kwargs: its keyword arguments.
 
     Raises:
-      TypeError: if ``callback`` cannot be called.
+      TypeError: if ``callback`` is not callable.
 
     Example:
       >>> seen = []
@@ -377,21 +378,26 @@ def pure_callback(
     vmap_method: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Calls a Python function without side effects for the values of its result.
+    """Calls a Python function without side effects for its result.
 
     Args:
-      callback: from arrays to arrays. It may be called any number of times, or not at all.
+      callback: a function of arrays that returns arrays. It may be called any number of times, or
+        not at all.
       result_shape_dtypes: the types of its result, as a pytree of `ShapeDtypeStruct`.
       *args: its arguments, arrays or pytrees of them.
-      sharding: the device on which it runs, where not all take part.
-      vmap_method: what `vmap` does. ``"sequential"`` calls it once a batch element;
-        ``"expand_dims"`` and ``"broadcast_all"`` once, with a leading dimension on the operands, of
-        size one respectively of the batch's where they are not batched.
+      sharding: the device that runs the function, if not all take part.
+      vmap_method: the behaviour under `vmap`. ``"sequential"`` calls the function once for each
+        batch element; ``"expand_dims"`` and ``"broadcast_all"`` call it once, with a leading
+        dimension on each operand: of the batch size, or, for operands that are not batched, of size
+        one and of the batch size respectively.
       **kwargs: its keyword arguments, arrays or pytrees of them.
 
+    Returns:
+      A pytree of arrays of the types in ``result_shape_dtypes``.
+
     Raises:
-      ValueError: if ``vmap_method`` is unknown or the result's types are of 64 bits in 32-bit
-        mode.
+      ValueError: if ``vmap_method`` is unknown, or results have 64 bits while these are disabled.
+      TypeError: if ``result_shape_dtypes`` has leaves without shape and dtype.
 
     Example:
       >>> import numpy as np
@@ -423,16 +429,19 @@ def io_callback(
     ordered: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Calls a Python function with side effects, exactly as often as the program says.
+    """Calls a Python function with side effects, exactly as often as the program states.
 
     Args:
-      callback: from arrays to arrays.
+      callback: a function of arrays that returns arrays.
       result_shape_dtypes: the types of its result, as a pytree of `ShapeDtypeStruct`; None for a
         function without results.
       *args: its arguments, arrays or pytrees of them.
-      sharding: the device on which it runs, where not all take part.
-      ordered: whether the calls of a program come in the program's order.
+      sharding: the device that runs the function, if not all take part.
+      ordered: whether calls are made in the order of the program.
       **kwargs: its keyword arguments, arrays or pytrees of them.
+
+    Returns:
+      A pytree of arrays of the types in ``result_shape_dtypes``.
 
     Example:
       >>> import itertools, numpy as np
@@ -455,10 +464,10 @@ def io_callback(
 def run_callback(
     *arrays: Any, callback: _FlatCallback, result_avals: tuple[ShapedArray, ...], **params: Any
 ) -> list[np.ndarray]:
-    """Calls the function of a `pure_callback` or `io_callback` and checks what it returns.
+    """Calls the function of a `pure_callback` or `io_callback` and checks its results.
 
     Raises:
-      RuntimeError: if number, shapes or dtypes of the results are not as announced.
+      RuntimeError: if the number, shapes or dtypes of the results are not those declared.
     """
     leaves = pytrees.tree_leaves(callback(*arrays))
     if len(leaves) != len(result_avals):
@@ -489,7 +498,7 @@ _barriers: list[Callable[[], None]] = []
 
 
 def register_effects_barrier(wait: Callable[[], None]) -> None:
-    """Adds a function that waits for the side effects of the programs that an evaluator runs."""
+    """Registers a function that waits for the side effects of running programs."""
     _barriers.append(wait)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls: primitives whose parameters hold the program of a function.
 
-``jit`` calls a compiled function, ``closed_call`` a program that is run in place, ``checkpoint`` a
-program whose intermediate values are computed again for the backward pass, and ``custom_jvp_call``
-and ``custom_vjp_call`` functions that bring derivative rules of their own.
+``jit`` calls a compiled function; ``closed_call`` calls a program that is run in place;
+``checkpoint`` calls a program whose intermediate values are recomputed for the backward pass;
+``custom_jvp_call`` and ``custom_vjp_call`` call functions that have custom derivative rules.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PYTHON_SCALARS = frozenset({bool, int, float, complex})
 
 
 def _as_arrays(operands: Sequence[Any]) -> Sequence[Any]:
-    """Operands for user's rules: a literal of the program is an array to them, as in the trace."""
+    """Converts operands for a user's rule, which takes literals of the program as arrays."""
     if not any(type(value) in _PYTHON_SCALARS for value in operands):
         return operands
     array = evaluator().array
@@ -167,13 +167,13 @@ def _optimization_barrier_types(*avals: AbstractValue) -> Sequence[AbstractValue
 
 
 def optimization_barrier(operand: Any, /) -> Any:
-    """Returns its operand, and keeps the compiler from moving operations across.
+    """Returns its operand, and prevents the compiler from moving operations across.
 
     Args:
       operand: an array or a pytree of arrays.
 
     Returns:
-      The same values. Nothing that uses one of them is computed before all of them are.
+      The same values. No operation that uses one of them starts before all of them are computed.
 
     Example:
       >>> optimization_barrier((1.0, 2.0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives: operations across a named axis, which `vmap` or `shard_map` has introduced.
+"""Collectives: operations across a named axis of `vmap` or `shard_map`.
 
 An axis is named by any hashable value, several axes by a tuple. `psum`, `pmax` and `pmin` also take
 positional axes (integers), along which they reduce the operand itself.
@@ -94,13 +94,16 @@ for _primitive in (
 
 
 def axis_index(axis_name: AxisName) -> Array:
-    """Returns the index along a named axis of the instance that is being computed.
+    """Returns the index of the current instance along a named axis.
 
     Args:
       axis_name: a name, or a tuple of names, the last of which varies fastest.
 
+    Returns:
+      An int32 scalar.
+
     Raises:
-      NameError: if the axis is not bound.
+      NameError: if an axis is not bound.
 
     Example:
       >>> from olympus_ir import ShapedArray, trace_to_olympuspr
@@ -180,16 +183,20 @@ def _reduce(
 def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
     """Returns the sum over a named axis.
 
-    The sum of a constant, as in ``psum(1, "i")``, is worked out while tracing: it is the constant
+    The sum of a constant, as in ``psum(1, "i")``, is computed while tracing: it is the constant
     times the size of the axis, a Python number for a Python number.
 
     Args:
       x: an array or a pytree of arrays. Booleans are summed as integers.
       axis_name: a name or a tuple of names; integers stand for dimensions of ``x``.
-      axis_index_groups: if given, the sums are taken within these groups of indices.
+      axis_index_groups: groups of indices; if given, sums are taken within each group.
+
+    Returns:
+      A pytree of the structure, shapes and dtypes of ``x``; booleans become integers, and
+      positional axes are removed.
 
     Raises:
-      NameError: if the axis is not bound.
+      NameError: if an axis is not bound.
 
     Example:
       >>> from olympus_ir.programs.tracing import extend_axes
@@ -201,7 +208,18 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
 
 
 def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
-    """Returns the mean over a named axis; see `psum`.
+    """Returns the mean over a named axis.
+
+    Args:
+      x: an array or a pytree of arrays.
+      axis_name: a name or a tuple of names; integers stand for dimensions of ``x``.
+      axis_index_groups: groups of indices; if given, each group is reduced separately.
+
+    Returns:
+      A pytree of the structure and shapes of ``x``.
+
+    Raises:
+      NameError: if an axis is not bound.
 
     Example:
       >>> from olympus_ir.programs.tracing import extend_axes
@@ -224,12 +242,36 @@ def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> A
 
 
 def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
-    """Returns the largest element over a named axis; see `psum`."""
+    """Returns the largest element over a named axis.
+
+    Args:
+      x: an array or a pytree of arrays.
+      axis_name: a name or a tuple of names; integers stand for dimensions of ``x``.
+      axis_index_groups: groups of indices; if given, each group is reduced separately.
+
+    Returns:
+      A pytree of the structure, shapes and dtypes of ``x``.
+
+    Raises:
+      NameError: if an axis is not bound.
+    """
     return _reduce(pmax_p, x, axis_name, axis_index_groups)
 
 
 def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
-    """Returns the smallest element over a named axis; see `psum`."""
+    """Returns the smallest element over a named axis.
+
+    Args:
+      x: an array or a pytree of arrays.
+      axis_name: a name or a tuple of names; integers stand for dimensions of ``x``.
+      axis_index_groups: groups of indices; if given, each group is reduced separately.
+
+    Returns:
+      A pytree of the structure, shapes and dtypes of ``x``.
+
+    Raises:
+      NameError: if an axis is not bound.
+    """
     return _reduce(pmin_p, x, axis_name, axis_index_groups)
 
 
@@ -263,20 +305,25 @@ def all_gather(
     tiled: bool = False,
     to: str = "varying",
 ) -> Any:
-    """Returns the values of all instances along a named axis, in a new dimension.
+    """Gathers the values of all instances along a named axis in a new dimension.
 
     Args:
       x: an array or a pytree of arrays.
       axis_name: a name or a tuple of names.
-      axis_index_groups: if given, values are gathered within these groups of equal size.
-      axis: where the new dimension goes.
-      tiled: concatenate along the dimension ``axis`` rather than adding one.
-      to: what the types of results say of the axis: that they vary along it, ``"varying"``;
-        ``"invarying"`` for results that are known to be the same everywhere, or ``"reduced"`` for
-        such whose cotangents are left as partial sums.
+      axis_index_groups: groups of indices of equal size; if given, values are gathered within each
+        group.
+      axis: the position of the new dimension.
+      tiled: whether to concatenate along the dimension ``axis`` instead of adding one.
+      to: the variation of the results over the axis: ``"varying"``; ``"invarying"`` for results
+        that are known to be equal on all instances; ``"reduced"`` for results whose cotangents
+        remain partial sums.
+
+    Returns:
+      A pytree of the structure of ``x``.
 
     Raises:
-      NameError: if the axis is not bound.
+      NameError: if an axis is not bound.
+      ValueError: if ``to`` is not one of these words.
     """
     if to not in ("varying", "invarying", "reduced"):
         raise ValueError(
@@ -310,7 +357,7 @@ def all_gather(
 def _all_gather_invariant(
     x: Any, names: tuple, groups: Groups, size: int, axis: int, tiled: bool
 ) -> Any:
-    """Gathers by a sum, whose result is known to be the same along the axes."""
+    """Gathers by a sum, whose result is known to be equal on all instances."""
     if groups is not None:
         raise ValueError("all_gather(to='invarying') does not take axis_index_groups.")
     place = axis_index(names)
@@ -329,17 +376,20 @@ def _all_gather_invariant(
 
 
 def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
-    """Takes values for what they are along named axes in another sense, computing nothing.
+    """Changes the variation of values over named axes, without computing anything.
 
     Args:
       x: an array or a pytree of arrays.
       axis_name: a name or a tuple of names.
-      to: ``"varying"``, of values that are the same everywhere (or reduced); ``"unreduced"``, of
-        varying ones: the devices hold the terms of a sum; ``"reduced"``, of values that are the
-        same everywhere: their cotangents are left as terms of a sum.
+      to: ``"varying"``, for values that are replicated or reduced; ``"unreduced"``, for varying
+        values: the devices hold the terms of a sum; ``"reduced"``, for replicated values: their
+        cotangents remain the terms of a sum.
+
+    Returns:
+      A pytree of the structure of ``x``.
 
     Raises:
-      ValueError: if a value is not of the kind that can be taken so.
+      ValueError: if ``to`` is unknown or a value does not have the variation that it requires.
     """
     if to not in ("varying", "unreduced", "reduced"):
         raise ValueError(
@@ -362,7 +412,7 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
 
 
 def _varying(leaf: Any, names: tuple) -> Any:
-    """The operand of an exchange: as varying over the axes, where types keep track of it."""
+    """Casts the operand of an exchange to varying over the axes, if types track variation."""
     return pvary(leaf, names) if current.axes.varying else leaf
 
 
@@ -409,17 +459,22 @@ def psum_scatter(
     axis_index_groups: Groups = None,
     tiled: bool = False,
 ) -> Any:
-    """Returns, of the sum over a named axis, the slice that belongs to each instance.
+    """Computes the sum over a named axis and gives each instance one slice of it.
 
     Args:
       x: an array or a pytree of arrays.
       axis_name: a name or a tuple of names.
       scatter_dimension: the dimension that is divided among the instances.
-      axis_index_groups: if given, sums are taken within these groups of equal size.
-      tiled: keep the scattered dimension, divided by the size of the axis, rather than dropping it.
+      axis_index_groups: groups of indices of equal size; if given, sums are taken within each
+        group.
+      tiled: whether to keep the scattered dimension, divided by the size of the axis, instead of
+        removing it.
+
+    Returns:
+      A pytree of the structure and dtypes of ``x``.
 
     Raises:
-      NameError: if the axis is not bound.
+      NameError: if an axis is not bound.
       ValueError: if the dimension does not fit the size of the axis.
     """
     names = axis_names(axis_name)
@@ -477,20 +532,24 @@ def all_to_all(
     axis_index_groups: Groups = None,
     tiled: bool = False,
 ) -> Any:
-    """Exchanges a named axis and a dimension: each instance sends a slice to each other one.
+    """Exchanges a named axis and a dimension: each instance sends one slice to every instance.
 
     Args:
       x: an array or a pytree of arrays.
       axis_name: a name or a tuple of names.
       split_axis: the dimension whose slices are sent.
-      concat_axis: the dimension along which the received slices are put together.
-      axis_index_groups: if given, slices are exchanged within these groups of equal size.
-      tiled: ``split_axis`` is divided by, and ``concat_axis`` multiplied by the size of the named
-        axis. Otherwise ``split_axis``, of exactly that size, is removed and a new dimension
+      concat_axis: the dimension along which received slices are concatenated.
+      axis_index_groups: groups of indices of equal size; if given, slices are exchanged within each
+        group.
+      tiled: if True, ``split_axis`` is divided, and ``concat_axis`` multiplied, by the size of the
+        named axis. Otherwise ``split_axis``, of exactly that size, is removed and a new dimension
         ``concat_axis`` inserted.
 
+    Returns:
+      A pytree of the structure and dtypes of ``x``.
+
     Raises:
-      NameError: if the axis is not bound.
+      NameError: if an axis is not bound.
       ValueError: if ``split_axis`` does not fit the size of the named axis.
     """
     names = axis_names(axis_name)
@@ -531,7 +590,22 @@ def all_to_all(
 
 
 def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> Any:
-    """Exchanges a named axis and the dimension ``axis`` of the same size; see `all_to_all`."""
+    """Swaps a named axis with a dimension of the same size; see `all_to_all`.
+
+    Args:
+      x: an array or a pytree of arrays.
+      axis_name: a name or a tuple of names.
+      axis: the dimension.
+      axis_index_groups: groups of indices of equal size; if given, slices are exchanged within each
+        group.
+
+    Returns:
+      A pytree of the structure, shapes and dtypes of ``x``.
+
+    Raises:
+      NameError: if an axis is not bound.
+      ValueError: if the sizes differ.
+    """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
@@ -544,16 +618,19 @@ pbroadcast_p.def_effectful_abstract_eval(_keep_type)
 
 
 def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
-    """Sends values from instance to instance along a named axis.
+    """Sends values between instances along a named axis.
 
     Args:
       x: an array or a pytree of arrays.
       axis_name: a name or a tuple of names.
-      perm: pairs of a source index and a destination index. Instances that are no destination get
-        zeros.
+      perm: pairs of a source index and a destination index. Instances that are no destination
+        receive zeros.
+
+    Returns:
+      A pytree of the structure, shapes and dtypes of ``x``.
 
     Raises:
-      NameError: if the axis is not bound.
+      NameError: if an axis is not bound.
     """
     names = axis_names(axis_name)
     axis_size(names)
@@ -564,10 +641,18 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
 
 
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
-    """Permutes the instances along a named axis: instance ``i`` gets the value of ``perm[i]``.
+    """Permutes the instances along a named axis: instance ``i`` receives the value of ``perm[i]``.
+
+    Args:
+      x: an array or a pytree of arrays.
+      axis_name: a name or a tuple of names.
+      perm: a permutation of the indices of the axis.
+
+    Returns:
+      A pytree of the structure, shapes and dtypes of ``x``.
 
     Raises:
-      NameError: if the axis is not bound.
+      NameError: if an axis is not bound.
       ValueError: if ``perm`` is not a permutation.
     """
     if set(perm) != set(range(len(perm))):
@@ -576,10 +661,18 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
 
 
 def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
-    """Sends the value of one instance, that with the index ``source``, to all instances.
+    """Sends the value of one instance to all instances.
+
+    Args:
+      x: an array or a pytree of arrays.
+      axis_name: a name or a tuple of names.
+      source: the index of the instance along the axis.
+
+    Returns:
+      A pytree of the structure, shapes and dtypes of ``x``.
 
     Raises:
-      NameError: if the axis is not bound.
+      NameError: if an axis is not bound.
     """
     axis_size(axis_name)
     return pytrees.tree_map(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Composite operations: a name for a function, which a compiler may know and do in its own way."""
+"""Composite operations: named functions that a compiler may implement itself."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ def _run_decomposition(*operands: Any, jaxpr: ClosedOlympuspr, **params: Any) ->
 
 
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
-    """Makes a function one operation of the compiled program, with the function as its meaning.
+    """Makes a function one operation of the compiled program, which it defines.
 
-    A compiler that knows the operation by its name may put its own implementation in its place;
-    others run the decomposition. Batched or differentiated, the decomposition takes the place of
-    the operation.
+    A compiler that recognizes the name may use its own implementation; others run the
+    decomposition. Batching and differentiation replace the operation by its decomposition.
 
     Args:
-      decomposition: the function, of arrays or pytrees of arrays. What it closes over must not be
-        traced.
+      decomposition: the function, of arrays or pytrees of arrays. It must not close over traced
+        values.
       name: the name of the operation, such as ``"my.softmax"``.
-      version: the version of its meaning.
+      version: the version of the operation's definition.
 
     Returns:
       A function of the same positional arguments. Keyword arguments become attributes of the
       operation: numbers, strings, NumPy arrays, or lists and dictionaries of them.
 
     Raises:
-      UnexpectedTracerError: at a call, where ``decomposition`` closes over a traced value.
+      UnexpectedTracerError: at a call, if ``decomposition`` closes over a traced value or an
+        attribute is traced.
 
     Example:
       >>> from olympus_ir import lax

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a machine that a computation can be told to run on."""
+"""Compute types: the parts of a machine on which a computation can be placed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _ATTRIBUTES = {
 
 
 def attributes_of_compute_type(compute_type: Any) -> dict[str, str]:
-    """The compiler's attributes for a part of the machine.
+    """The compiler's attributes for a compute type.
 
     Raises:
       TypeError: if ``compute_type`` is not a string.
-      ValueError: if there is no such part.
+      ValueError: if it is unknown.
 
     Example:
       >>> attributes_of_compute_type("device_host")

@@ -34,7 +34,7 @@ DTypeRule = Callable[..., Any]
 
 
 def check_dtype(name: str, aval: ShapedArray, accepted: Sequence[type], position: int = -1) -> None:
-    """Raises TypeError where an operand's dtype is of none of the accepted kinds."""
+    """Raises TypeError if an operand's dtype is of none of the accepted kinds."""
     if not any(dtypes.issubdtype(aval.dtype, kind) for kind in accepted):
         kinds = ", ".join(kind.__name__.rstrip("_") for kind in accepted)
         where = "" if position < 0 else f" at position {position}"
@@ -49,10 +49,11 @@ def check_dtype(name: str, aval: ShapedArray, accepted: Sequence[type], position
 def broadcast_operands(name: str, avals: Sequence[ShapedArray]) -> tuple:
     """The common shape of an elementwise operation's operands.
 
-    Operands are scalars or have one rank; of one rank, sizes are equal or one.
+    Operands that are not scalars must have one rank; their sizes in a dimension must be equal or
+    one.
 
     Raises:
-      ShapeError: if two operands differ otherwise.
+      ShapeError: if two operands have other shapes.
     """
     shape: tuple = ()
     for aval in avals:
@@ -91,7 +92,7 @@ def result_weak_type(avals: Sequence[ShapedArray]) -> bool:
 
 
 def check_same_dtypes(name: str, avals: Sequence[ShapedArray], numpy_name: str = "") -> None:
-    """Raises TypeError where the operands' dtypes differ."""
+    """Raises TypeError if the operands' dtypes differ."""
     first = avals[0].dtype
     for aval in avals:
         if aval.dtype is not first and aval.dtype != first:
@@ -164,7 +165,7 @@ def binary(name: str, accepted: Sequence[type] = Anything, **options: Any) -> Pr
 
 
 def common_placement(avals: Sequence[ShapedArray]) -> dict[str, Any]:
-    """The placement of an elementwise result: empty in the common case of operands without one."""
+    """The placement of an elementwise result; empty if no operand has one, the common case."""
     for aval in avals:
         if aval.vma or aval.memory_space is not None:
             return _joined_placement(avals)
@@ -193,7 +194,7 @@ def axis_reduction(
     linear_in: tuple[int, ...] | bool = (),
     check: Callable[[ShapedArray, Sequence[int]], None] | None = None,
 ) -> Primitive:
-    """Declares a primitive that reduces one array over ``axes``; ``check`` may refuse operands."""
+    """Declares a primitive that reduces one array over ``axes``; ``check`` may reject operands."""
     primitive = instruction(name, family=family)
     primitive.linear_in = linear_in
 
@@ -213,7 +214,7 @@ def reduced_shape(name: str, operand: ShapedArray, axes: Sequence[int]) -> tuple
     """The operand's shape without ``axes``.
 
     Raises:
-      ValueError: if axes repeat or are out of range.
+      ValueError: if axes are repeated or out of range.
     """
     if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axes' of {name}: {tuple(axes)}")
@@ -228,13 +229,13 @@ def reduced_shape(name: str, operand: ShapedArray, axes: Sequence[int]) -> tuple
 
 
 def fixed_dtype(dtype: Any) -> DTypeRule:
-    """A result rule: always this dtype."""
+    """A rule for the result's dtype that always gives this dtype."""
     fixed = np.dtype(dtype)
     return lambda *dtypes_of_operands, **params: fixed
 
 
 def real_dtype(dtype: Any) -> Any:
-    """The dtype of a complex dtype's parts; a real dtype itself."""
+    """The dtype of the real part; a real dtype itself."""
     if dtype == np.complex64:
         return np.dtype(np.float32)
     if dtype == np.complex128:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Named axes: which of them are in scope, how large they are, over which of them values vary."""
+"""Named axes: those in scope, their sizes, and the variation of values over them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ for _primitive in (psum_invariant_p, pvary_p):
 
 
 def axis_names(axis_name: AxisName) -> tuple:
-    """One name or a tuple of names as a tuple."""
+    """Converts one name or a tuple of names to a tuple."""
     return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
 
 
 def is_positional(axis: AxisName) -> bool:
-    """Whether an axis is a dimension of the operand rather than a name."""
+    """Returns whether an axis is a dimension of the operand rather than a name."""
     return type(axis) is int
 
 
@@ -46,8 +46,11 @@ def axis_size(axis_name: AxisName) -> int:
     Args:
       axis_name: a name or a tuple of names.
 
+    Returns:
+      A Python integer.
+
     Raises:
-      NameError: if the axis is not bound.
+      NameError: if an axis is not bound.
 
     Example:
       >>> from olympus_ir.programs.tracing import extend_axes
@@ -63,7 +66,11 @@ def named_effects(axes: AxisName) -> frozenset:
 
 
 def checked_groups(groups: Groups, axes: tuple) -> tuple | None:
-    """The groups as tuples, each index of the axis in exactly one of them."""
+    """Converts groups to tuples and checks that each index of the axis is in exactly one.
+
+    Raises:
+      ValueError: if an index is missing or repeated.
+    """
     if groups is None:
         return None
     groups = tuple(tuple(group) for group in groups)
@@ -122,7 +129,7 @@ def _psum_invariant_type(
 
 
 def pvary(x: Any, axis_name: AxisName) -> Any:
-    """Takes values that are the same along named axes as varying along them.
+    """Casts replicated values to varying along named axes.
 
     Nothing is computed; the transpose is the sum over the axes.
 
@@ -130,8 +137,11 @@ def pvary(x: Any, axis_name: AxisName) -> Any:
       x: an array or a pytree of arrays.
       axis_name: a name or a tuple of names.
 
+    Returns:
+      A pytree of the structure of ``x``.
+
     Raises:
-      NameError: if the axis is not bound.
+      NameError: if an axis is not bound.
     """
     names = axis_names(axis_name)
     for name in names:
@@ -161,7 +171,7 @@ staging.install_pvary(pvary)
 
 
 def varying_like(value: Any, *others: Any) -> Any:
-    """A value as varying over the manual axes over which any of the others varies."""
+    """Casts a value to varying over all manual axes over which one of the others varies."""
     if not current.axes.varying:
         return value
     axes: frozenset = frozenset()

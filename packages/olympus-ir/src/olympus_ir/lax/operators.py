@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators that arrays have where olympus-numpy, which brings NumPy's, is not there.
+"""Operators of arrays without olympus-numpy, which installs NumPy's.
 
-They mean the operations of `lax` of the same name: both operands have one dtype, and shapes that
-are equal but for scalars and sizes of one. Only Python scalars are converted to the dtype of the
-other operand, where it can hold them. Indices are integers, slices, None and the ellipsis.
+They are the operations of `lax`: both operands have one dtype, and shapes that are equal except for
+scalars and sizes of one. Only Python scalars are converted to the dtype of the other operand, if it
+can hold them. Indices are integers, slices, None and the ellipsis.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RANKS = {bool: 0, int: 1, float: 2, complex: 3}
 
 
 def _operand(value: Any, dtype: Any) -> Any:
-    """The other operand: a Python scalar in the array's dtype, where that can hold it."""
+    """Returns the other operand; a Python scalar takes the array's dtype if that can hold it."""
     kind = value.__class__
     if kind in _RANKS and not dtypes.is_extended(dtype):
         array_kind = dtypes.scalar_type_of(dtype)
@@ -37,7 +37,7 @@ def _operand(value: Any, dtype: Any) -> Any:
 
 
 def _binary(operation: Callable[[Any, Any], Any]) -> tuple[Callable, Callable]:
-    """The operator of an operation, and the one for the array on the right."""
+    """The operator of an operation, and its reflected version."""
 
     def forward(self: Any, other: Any) -> Any:
         if not is_valid_value(other):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where collectives find what they do with partial sums: values that types call unreduced.
+"""Operations on partial sums, which types call unreduced, for collectives.
 
-Such values are made inside `shard_map`, by the package that has it, which installs the operations.
+Partial sums arise inside `shard_map`; the package that provides it installs the operations here.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ _operations: dict[str, Callable[..., Any]] = {}
 
 
 def install(**operations: Callable[..., Any]) -> None:
-    """Sets the operations by name: ``pcast``, ``psum``, ``psum_scatter`` and others."""
+    """Installs the operations by name: ``pcast``, ``psum``, ``psum_scatter`` and others."""
     _operations.update(operations)
 
 
 def operation(name: str) -> Callable[..., Any]:
-    """The operation of a name.
+    """Returns the operation of a name.
 
     Raises:
-      ValueError: if types cannot tell partial sums from other values, outside of `shard_map`.
+      ValueError: outside of `shard_map`, where types do not distinguish partial sums from other
+        values.
     """
     found = _operations.get(name)
     if found is None:
@@ -37,6 +38,6 @@ def operation(name: str) -> Callable[..., Any]:
 
 
 def is_unreduced(value: Any, axes: tuple) -> bool:
-    """Whether the devices along the axes hold the terms of a value that is their sum."""
+    """Returns whether the devices along the axes hold the terms of a sum."""
     layout = get_aval(value).layout
     return layout is not None and not layout.spec.unreduced.isdisjoint(axes)

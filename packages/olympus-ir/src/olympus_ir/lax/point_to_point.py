@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sending and receiving along a named axis in two steps, ordered by tokens."""
+"""Sending and receiving along a named axis as two operations, ordered by tokens."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def _precv_type(
 
 
 def psend(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
-    """Sends values from instance to instance along a named axis; `precv` receives them.
+    """Sends values between instances along a named axis; `precv` receives them.
 
-    There are transfers of this kind on GPUs only; `ppermute` sends and receives everywhere.
+    Only GPUs support these transfers; `ppermute` sends and receives on all platforms.
 
     Args:
       x: an array or a pytree of arrays.
@@ -45,10 +45,11 @@ def psend(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
       perm: pairs of a source index and a destination index.
 
     Returns:
-      A token for each array, by which `precv` or `optimization_barrier` come after the sending.
+      A token for each array. Passed to `precv` or `optimization_barrier`, it orders them after the
+      sending.
 
     Raises:
-      NameError: if the axis is not bound.
+      NameError: if an axis is not bound.
 
     Example:
       >>> import numpy as np
@@ -71,20 +72,20 @@ def psend(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
 
 
 def precv(token: Any, out_shape: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
-    """Receives an array that another instance along a named axis has sent by `psend`.
+    """Receives an array that another instance along a named axis sends by `psend`.
 
     Args:
-      token: that of the matching `psend`, or one from `create_token`.
+      token: the token of the matching `psend`, or one from `create_token`.
       out_shape: the shape and dtype of the array, such as a ``ShapeDtypeStruct``.
       axis_name: a name or a tuple of names.
-      perm: pairs of a source index and a destination index, those of the `psend`.
+      perm: pairs of a source index and a destination index, the same as for `psend`.
 
     Returns:
-      The array; instances that are no destination get zeros.
+      The array; instances that are no destination receive zeros.
 
     Raises:
-      NameError: if the axis is not bound.
-      TypeError: if ``token`` is no token, or ``out_shape`` has no shape and dtype.
+      NameError: if an axis is not bound.
+      TypeError: if ``token`` is not a token, or ``out_shape`` has no shape and dtype.
 
     Example:
       >>> import numpy as np

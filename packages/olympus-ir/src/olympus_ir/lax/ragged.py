@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of arrays in groups of rows: each group of one array with a matrix of its own."""
+"""Products of arrays in groups of rows, each group with a different matrix."""
 
 from __future__ import annotations
 
@@ -42,14 +42,15 @@ ragged_dot_general_p.linear_in = (0, 1)  # in each, the other one being given
 
 
 class RaggedDotDimensionNumbers(Record):
-    """Which dimensions of a ragged product are summed over, paired, and cut into groups.
+    """The roles of dimensions in a ragged product: contracted, batched, and ragged.
 
     Attributes:
-      dot_dimension_numbers: as in `dot_general`; the groups' dimension of the right operand is in
-        neither list.
-      lhs_ragged_dimensions: the one dimension of the left operand that is cut into groups.
-      rhs_group_dimensions: where that dimension is free, the dimension of the right operand that
-        counts the groups; else none.
+      dot_dimension_numbers: as in `dot_general`; they do not contain the group dimension of the
+        right operand.
+      lhs_ragged_dimensions: the dimension of the left operand that is divided into groups; a
+        sequence of one.
+      rhs_group_dimensions: the dimension of the right operand that counts the groups, if the ragged
+        dimension is free; otherwise empty.
     """
 
     dot_dimension_numbers: DotDimensionNumbers
@@ -74,7 +75,7 @@ class RaggedDotDimensionNumbers(Record):
 
 
 class RaggedKind(enum.Enum):
-    """What happens to the dimension that is cut into groups."""
+    """The role of the ragged dimension in the product."""
 
     FREE = enum.auto()
     CONTRACTING = enum.auto()
@@ -192,7 +193,7 @@ def _check_group_dimension(
 
 
 def prefix_dimensions(numbers: RaggedDotDimensionNumbers) -> list[int]:
-    """The dimensions of the left operand that group sizes may differ along."""
+    """The dimensions of the left operand along which group sizes may differ."""
     (lhs_contracting, _), (lhs_batch, _) = numbers.dot_dimension_numbers
     (ragged,) = numbers.lhs_ragged_dimensions
     kind = ragged_kind(numbers)
@@ -283,25 +284,29 @@ def ragged_dot_general(
     group_offset: ArrayLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Products of arrays of which one dimension is cut into groups of given sizes.
+    """Products of arrays one of whose dimensions is divided into groups of given sizes.
 
-    Where that dimension is free, each group is multiplied with a part of ``rhs`` of its own; where
-    it is summed over, the result has a new first dimension, with one product a group; where it is
-    a batch dimension, the groups make no difference.
+    If the ragged dimension is free, each group is multiplied with a different part of ``rhs``. If
+    it is contracted, the result has a new first dimension with one product for each group. If it is
+    a batch dimension, the groups have no effect.
 
     Args:
       lhs: an array.
       rhs: an array.
-      group_sizes: integers, how many rows of ``lhs`` are in each group. What is left over counts as
-        zero. Sizes may differ along the dimensions of ``lhs`` before the ragged one.
-      ragged_dot_dimension_numbers: which dimensions are summed over, paired, and cut.
+      group_sizes: integers, the number of rows of ``lhs`` in each group. Rows that belong to no
+        group count as zero. Sizes may differ along the dimensions of ``lhs`` before the ragged one.
+      ragged_dot_dimension_numbers: the roles of the dimensions.
       precision: as in `dot_general`.
       preferred_element_type: as in `dot_general`.
       group_offset: must be None.
       out_sharding: as in `dot_general`.
 
+    Returns:
+      An array.
+
     Raises:
       TypeError: if dimensions or dtypes do not fit.
+      NotImplementedError: if ``group_offset`` is given.
     """
     if group_offset is not None:
         raise NotImplementedError(
@@ -336,19 +341,24 @@ def ragged_dot(
     group_offset: ArrayLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Multiplies consecutive groups of rows of a matrix, each with a matrix of its own.
+    """Multiplies consecutive groups of rows of a matrix with a different matrix each.
 
     Args:
-      lhs: a matrix, [m, k].
-      rhs: a matrix for each group, [groups, k, n].
-      group_sizes: integers, how many rows are in each group. Rows that are left over become zero.
+      lhs: a matrix of shape ``(m, k)``.
+      rhs: a matrix for each group, of shape ``(groups, k, n)``.
+      group_sizes: integers, the number of rows in each group. Rows that belong to no group become
+        zero.
       precision: as in `dot_general`.
       preferred_element_type: as in `dot_general`.
       group_offset: must be None.
       out_sharding: as in `dot_general`.
 
     Returns:
-      A matrix, [m, n].
+      A matrix of shape ``(m, n)``.
+
+    Raises:
+      TypeError: if dimensions or dtypes do not fit.
+      NotImplementedError: if ``group_offset`` is given.
 
     Example:
       >>> from olympus_ir import lax

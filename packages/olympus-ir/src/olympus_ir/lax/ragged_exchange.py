@@ -97,7 +97,7 @@ def ragged_all_to_all(
     axis_name: AxisName,
     axis_index_groups: Groups = None,
 ) -> Array:
-    """Exchanges slices of different sizes: each instance sends some to each other one.
+    """Exchanges slices of different sizes: each instance sends some to every instance.
 
     The slices are along the first dimension. There are ``K`` of them, a multiple of the size of the
     axis; the first ``K / size`` go to the first instance, the next ones to the second, and so on.
@@ -105,20 +105,21 @@ def ragged_all_to_all(
     Args:
       operand: an array of shape ``(N, ...)``, whose slices are sent.
       output: an array of shape ``(M, ...)``, into which received slices are written.
-      input_offsets: K integers, where the slices begin in ``operand``.
+      input_offsets: K integers, the start indices of the slices in ``operand``.
       send_sizes: K integers, their sizes.
-      output_offsets: K integers, where the slices are written in the *receivers'* ``output``.
+      output_offsets: K integers, the start indices of the slices in the *receivers'* ``output``.
       recv_sizes: K integers, the sizes of the slices that this instance receives, in the order of
         their senders; that is ``all_to_all(send_sizes, axis_name, 0, 0, tiled=True)``.
       axis_name: a name or a tuple of names.
-      axis_index_groups: if given, slices are exchanged within these groups of equal size.
+      axis_index_groups: groups of indices of equal size; if given, slices are exchanged within each
+        group.
 
     Returns:
-      ``output`` with the received slices. Derivatives are those where no two slices overlap.
+      ``output`` with the received slices. Derivatives are correct if no two slices overlap.
 
     Raises:
-      NameError: if the axis is not bound.
-      ValueError: if shapes do not fit together.
+      NameError: if an axis is not bound.
+      ValueError: if shapes do not match.
 
     Example:
       >>> import numpy as np
@@ -143,7 +144,7 @@ def ragged_all_to_all(
 
 
 def covered_rows(offsets: Any, sizes: Any, rows: int) -> Any:
-    """Which of so many rows each of some slices covers: booleans, for each slice its rows."""
+    """The rows that slices cover: booleans, one row of them for each slice."""
     shape = (offsets.shape[0], rows)
     offsets, sizes = (convert_element_type(each, np.int32) for each in (offsets, sizes))
     row = broadcasted_iota(np.int32, shape, 1)
@@ -163,7 +164,7 @@ def exchange_by_gathering(
     axis_name: tuple,
     axis_index_groups: tuple | None,
 ) -> Any:
-    """`ragged_all_to_all` where there is no such operation: all get all rows and take theirs."""
+    """Computes `ragged_all_to_all` on platforms without it: gathers all rows, then selects."""
 
     def exchanged(values: Any) -> Any:
         return all_to_all(values, axis_name, 0, 0, axis_index_groups=axis_index_groups, tiled=True)
@@ -193,7 +194,7 @@ def exchange_by_gathering(
 
 
 def _take(operand: Any, rows: Any) -> Any:
-    """The given rows of an array; indices beyond its ends are moved to them."""
+    """The given rows of an array; indices are clamped to its range."""
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(range(1, operand.ndim)), collapsed_slice_dims=(0,), start_index_map=(0,)
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiler's own generators of random bits, and of random numbers."""
+"""The compiler's generators of random bits and of random numbers."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _KEY_TYPES = (((4,), np.dtype(np.uint32)), ((2,), np.dtype(np.uint64)))
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """Which counter-based generator `rng_bit_generator` uses.
+    """The counter-based generator of `rng_bit_generator`.
 
     Attributes:
-      RNG_DEFAULT: the one that is fastest on the platform: Philox on CPU and GPU.
+      RNG_DEFAULT: the fastest on the platform: Philox on CPU and GPU.
       RNG_THREE_FRY: Threefry 2x32.
       RNG_PHILOX: Philox 4x32.
     """
@@ -73,23 +73,23 @@ def rng_bit_generator(
     *,
     out_sharding: Any = None,
 ) -> tuple[Array, Array]:
-    """Random bits by a generator of the compiler, which is fast.
+    """Random bits from a fast generator of the compiler.
 
     For the same key the bits may differ between platforms and versions of the compiler. The
-    functions of `olympus.random` promise more.
+    functions of `olympus.random` give the same bits everywhere.
 
     Args:
       key: the state of the generator, of type uint32[4] or uint64[2].
       shape: the shape of the bits.
-      dtype: an unsigned dtype of integers.
+      dtype: an unsigned integer dtype.
       algorithm: the generator.
-      out_sharding: how the bits are laid out.
+      out_sharding: the sharding of the bits.
 
     Returns:
-      The next state, and the bits.
+      The next state, of the type of ``key``, and an array of the given shape and dtype.
 
     Raises:
-      TypeError: if key or dtype are of other types.
+      TypeError: if ``key`` or ``dtype`` has another type.
 
     Example:
       >>> from olympus_ir import lax
@@ -125,14 +125,17 @@ def _rng_uniform_type(a: ShapedArray, b: ShapedArray, *, shape: tuple[int, ...])
 
 
 def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
-    """Random numbers of a hidden state: not the same ones at each run, nor under transformations.
+    """Random numbers from hidden state: they differ between runs and under transformations.
 
-    Use `olympus.random.uniform`, unless it does not matter which numbers they are.
+    Use `olympus.random.uniform` if the numbers must be reproducible.
 
     Args:
       a: the lower bound, a scalar.
       b: the upper bound, a scalar of the same dtype.
       shape: the shape of the numbers.
+
+    Returns:
+      An array of the given shape and the dtype of the bounds.
 
     Raises:
       ValueError: if the bounds are not scalars or differ in dtype.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers of long short-term memory, as one operation: cuDNN and MIOpen have them.
+"""Layers of long short-term memory as one operation, as in cuDNN and MIOpen.
 
-What they mean, and do on other platforms, is in `olympus_nn.recurrent`.
+`olympus_nn.recurrent` defines the computation and implements it for other platforms.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _reserve_size: Callable[..., int] | None = None
 
 
 def register_reserve_size(function: Callable[..., int]) -> None:
-    """Sets the function that asks the GPU's library for the size of its reserve space."""
+    """Registers the function that asks the GPU's library for the size of its reserve space."""
     global _reserve_size
     _reserve_size = function
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of arrays of few bits whose blocks of elements have scales of their own."""
+"""Products of arrays of few bits whose blocks of elements have separate scales."""
 
 from __future__ import annotations
 
@@ -113,19 +113,22 @@ def scaled_dot(
     dimension_numbers: DotDimensionNumbers | None = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """The product of arrays whose blocks of elements have scales of their own.
+    """The product of arrays whose blocks of elements have separate scales.
 
     Args:
       lhs: an array.
       rhs: an array.
-      lhs_scale: the scales of ``lhs``; one if not given. Along dimensions that are summed over
-        there is one for a block of elements, elsewhere one for each.
-      rhs_scale: likewise, those of ``rhs``.
-      dimension_numbers: as in `dot_general`; by default those of a product of matrices.
-      preferred_element_type: the dtype of sums and result, bfloat16 by default.
+      lhs_scale: the scales of ``lhs``; ones if not given. Along contracted dimensions one scale
+        serves a block of elements, along others one element.
+      rhs_scale: the scales of ``rhs``, likewise.
+      dimension_numbers: as in `dot_general`; by default those of a matrix product.
+      preferred_element_type: the dtype of sums and of the result, bfloat16 by default.
+
+    Returns:
+      An array of ``preferred_element_type``.
 
     Raises:
-      TypeError: if scales do not fit.
+      TypeError: if the scales do not fit the operands.
 
     Example:
       >>> from olympus_ir import lax

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that carry no data: tokens, which order operations, and sinks, which keep values alive."""
+"""Values without data: tokens, which order operations, and sinks, which keep values alive."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ __all__ = [
 
 
 class Token:
-    """A concrete token: what `create_token` returns where nothing is being traced.
+    """A concrete token, which `create_token` returns outside of tracing.
 
     Args:
-      buf: an array that is there when what the token stands for has happened.
+      buf: an array that becomes available when the operation behind the token has finished.
     """
 
     __slots__ = ("_buf",)
@@ -43,7 +43,7 @@ class Token:
         self._buf = buf
 
     def block_until_ready(self) -> None:
-        """Waits until what the token stands for has happened."""
+        """Waits until the operation behind the token has finished."""
         wait = getattr(self._buf, "block_until_ready", None)
         if wait is not None:
             wait()
@@ -57,7 +57,7 @@ dce_sink_p = instruction("dce_sink", family="tokens", multiple_results=True)
 
 
 class NoDceEffect(Effect):
-    """Keeps an equation without results, and what it depends on, in the program."""
+    """Effect that keeps an equation without results, and its operands, in the program."""
 
     def __repr__(self) -> str:
         return "NoDCE"
@@ -116,6 +116,12 @@ dce_sink_p.def_impl(lambda *operands, **params: [])
 def create_token(_: Any = None) -> Any:
     """A token that depends on nothing.
 
+    Args:
+      _: ignored.
+
+    Returns:
+      A token.
+
     Example:
       >>> from olympus_ir import lax
       >>> from olympus_ir.programs.make import make_olympuspr
@@ -126,10 +132,16 @@ def create_token(_: Any = None) -> Any:
 
 
 def after_all(*operands: Any) -> Any:
-    """A token that there is only after all of some tokens.
+    """A token that becomes available after all of the given tokens.
 
     Args:
       *operands: tokens.
+
+    Returns:
+      A token.
+
+    Raises:
+      TypeError: while tracing, if an operand is not a token.
     """
     return after_all_p.bind(*operands)
 
@@ -139,7 +151,7 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
 
     Args:
       val: an array or a pytree of arrays.
-      prevent_mlir_dce: whether the compiler must keep them, too, and not only the tracing.
+      prevent_mlir_dce: whether the compiler must keep them too, and not only tracing.
     """
     leaves = pytrees.tree_leaves(val)
     dce_sink_p.bind(*leaves, prevent_mlir_dce=bool(prevent_mlir_dce))

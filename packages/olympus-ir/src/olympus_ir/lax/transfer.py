@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placement of values on devices, as an instruction."""
+"""Placement of values on devices, as an operation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _device_put_shape(
 
 
 def _put(aval: Any, device: Any) -> Any:
-    """The type of a value that has been put somewhere."""
+    """The type of a value after it is placed."""
     if type(device) is MemorySpace:
         return aval.update(memory_space=None if device is MemorySpace.Device else device)
     if type(device) is NamedSharding:
@@ -45,11 +45,14 @@ def _put(aval: Any, device: Any) -> Any:
 
 
 def device_put(x: ArrayLike, device: Any = None) -> Array:
-    """The same array on another device.
+    """Places an array on a device or according to a sharding.
 
     Args:
       x: an array or scalar.
-      device: a device, a sharding or a memory; None to leave an array where it is.
+      device: a device, a sharding or a memory space; None to leave the array where it is.
+
+    Returns:
+      An array of the same elements.
 
     Example:
       >>> from olympus_ir import lax
@@ -66,11 +69,14 @@ def device_put(x: ArrayLike, device: Any = None) -> Array:
 
 
 def reshard(x: ArrayLike, out_sharding: Any) -> Array:
-    """The same array laid out over the explicit axes of a mesh as a sharding says.
+    """Changes the sharding of an array over the explicit axes of a mesh.
 
     Args:
       x: an array or scalar.
-      out_sharding: a `NamedSharding`, or a partition spec over the mesh in force.
+      out_sharding: a `NamedSharding`, or a partition spec over the mesh in scope.
+
+    Returns:
+      An array of the same elements.
     """
     sharding = asked_sharding(out_sharding, "reshard")
     if sharding is None:

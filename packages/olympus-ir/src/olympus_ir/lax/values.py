@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that are not arrays yet: Python scalars and NumPy arrays as operands and results."""
+"""Python scalars and NumPy arrays as operands and results of operations."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def shape_of(value: ArrayLike) -> tuple[int, ...]:
 
 
 def dtype_of(value: ArrayLike) -> Any:
-    """The dtype of an operand: the default one of Python scalars, 64 bits only where enabled."""
+    """The dtype of an operand; Python scalars have the default one, of 64 bits only if enabled."""
     if isinstance(value, Array):
         return value.dtype
     return array_aval(value).dtype
 
 
 def as_array(value: ArrayLike) -> Any:
-    """The operand as a result: an array, or a constant of the program that is being recorded."""
+    """Converts an operand to a result: an array, or a constant of the program being traced."""
     if isinstance(value, Array):
         return value
     recording = recording_trace()
@@ -66,7 +66,7 @@ def as_array(value: ArrayLike) -> Any:
 
 
 def recording_trace() -> StagingTrace | None:
-    """The trace that records what is computed now, below the traces that transform it."""
+    """The trace that records equations, below the traces that transform values."""
     trace: Any = current.trace
     while trace is not evaluation_trace and trace is not None:
         if trace.__class__ is StagingTrace:
@@ -76,7 +76,7 @@ def recording_trace() -> StagingTrace | None:
 
 
 def typed_scalar(value: Any, dtype: Any, weak_type: bool = False) -> Any:
-    """A concrete scalar of the given dtype, without an equation where something is being traced."""
+    """A concrete scalar of the given dtype; while tracing, no equation is recorded."""
     array = np.asarray(value)
     array = cast(array, dtype)
     if current.trace is evaluation_trace:
@@ -93,8 +93,8 @@ def typed_scalar(value: Any, dtype: Any, weak_type: bool = False) -> Any:
 def cast(array: np.ndarray, dtype: Any) -> np.ndarray:
     """Converts the elements of a NumPy array as XLA does.
 
-    Floats out of an integer dtype's range become the nearest integer of it, NaN zero; integers
-    wrap around; the imaginary part of complex numbers is dropped with a warning.
+    Floats outside the range of an integer dtype become its nearest integer, and NaN becomes zero.
+    Integers wrap around. The imaginary part of complex numbers is dropped with a warning.
     """
     if array.dtype == dtype:
         return array
