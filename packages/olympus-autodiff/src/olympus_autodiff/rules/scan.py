@@ -50,8 +50,8 @@ class _JvpPlan(NamedTuple):
 
     body: ClosedOlympuspr
     consts: list[Any]
-    nonzero_carry: tuple[bool, ...]
-    nonzero_ys: tuple[bool, ...]
+    nonzero_carry: Sequence[bool]
+    nonzero_ys: Sequence[bool]
 
 
 @memoized
@@ -157,8 +157,8 @@ class _ScanPlan(NamedTuple):
     linear_body: ClosedOlympuspr
     linear_consts: tuple[int, ...]
     linear_xs: tuple[int, ...]
-    nonzero_carry: tuple[bool, ...]
-    nonzero_ys: tuple[bool, ...]
+    nonzero_carry: Sequence[bool]
+    nonzero_ys: Sequence[bool]
 
 
 @memoized
@@ -198,7 +198,7 @@ class _ScanSplitter:
         self.const_vars, self.carry_vars, self.x_vars = layout.operands(olympuspr.invars)
         self.num_carry = layout.num_carry
 
-    def plan(self, nonzero_carry: tuple[bool, ...], nonzero_ys: tuple[bool, ...]) -> _ScanPlan:
+    def plan(self, nonzero_carry: Sequence[bool], nonzero_ys: Sequence[bool]) -> _ScanPlan:
         split, olympuspr = self.split, self.olympuspr
         residuals = [(*olympuspr.invars, *olympuspr.outvars)[place] for place in split.residuals]
         inner, hoisted_equations, hoisted = self._hoist(residuals)

@@ -41,9 +41,9 @@ class _TransposedScan(NamedTuple):
 
     body: ClosedOlympuspr
     consts: list[Any]
-    summed: tuple[bool, ...]
-    carried: tuple[bool, ...]
-    sliced: tuple[bool, ...]
+    summed: Sequence[bool]
+    carried: Sequence[bool]
+    sliced: Sequence[bool]
 
 
 @memoized

@@ -95,8 +95,8 @@ class _Scan(NamedTuple):
 
     body: ClosedOlympuspr
     consts: list[Any]
-    moving_carry: tuple[bool, ...]
-    moving_ys: tuple[bool, ...]
+    moving_carry: Sequence[bool]
+    moving_ys: Sequence[bool]
 
 
 def _terms_of(avals: Sequence[Any], moving: Sequence[bool], order: int) -> list[Any]:
