@@ -123,8 +123,10 @@ class _FlatCallback:
 
 
 def _split_leaves(args: tuple, kwargs: dict[str, Any]) -> tuple[list[Any], tuple, Any]:
-    """Splits leaves into arrays and ``(position, value)`` of the others; returns both and the
-    structure.
+    """Splits leaves into arrays and the others.
+
+    Returns:
+      The arrays; ``(position, value)`` of the others; and the structure.
     """
     leaves, in_tree = pytrees.tree_flatten((args, kwargs))
     arrays, others = [], []

@@ -45,9 +45,9 @@ def _as_arrays(operands: Sequence[Any]) -> Sequence[Any]:
 
 
 class CustomCall(Primitive):
-    """A call of a function that brings derivative rules.
+    """A call of a function with custom derivative rules.
 
-    It is bound to functions (``subfuns``), or to the programs of an equation that stand for them.
+    It is bound to functions (``subfuns``), or to the programs of an equation that represent them.
     """
 
     def __init__(self, name: str) -> None:
@@ -75,7 +75,7 @@ class CustomCall(Primitive):
     def _call(
         self, trace: Trace, args: Sequence[Any], subfuns: Sequence[Any], **options: Any
     ) -> Sequence[Any]:
-        """The trace's call of the functions."""
+        """Calls the functions with the rule of the trace."""
         raise NotImplementedError(f"{type(self).__name__} must define _call")
 
 

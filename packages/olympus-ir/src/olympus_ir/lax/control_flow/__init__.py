@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control flow: choices and loops within traced programs."""
+"""Control flow: conditionals and loops within traced programs."""
 
 from .associative import associative_scan
 from .conditionals import cond, switch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`associative_scan`: all partial results of an associative operation, in logarithmic depth."""
+"""`associative_scan`: partial results of an associative operation, in logarithmic depth."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def associative_scan(
 ) -> Any:
     """Returns all partial results of an associative operation along a dimension.
 
-    Element ``i`` of the result is ``fn`` of the elements up to ``i``. The elements are combined in
+    Element ``i`` of the result is ``fn`` of the elements up to ``i``. Elements are combined in
     pairs, so that the number of steps grows with the logarithm of their number (G. E. Blelloch,
     Prefix sums and their applications, 1990).
 
     Args:
-      fn: an associative operation of two pytrees of the structure of ``elems``, which it applies to
+      fn: an associative operation on two pytrees of the structure of ``elems``. It is applied to
         many elements along ``axis`` at once.
       elems: an array, or a pytree of arrays of one size along ``axis``.
       reverse: whether to go from the last element to the first.
@@ -41,8 +41,9 @@ def associative_scan(
       A pytree of the structure and shapes of ``elems``.
 
     Raises:
-      TypeError: if ``fn`` cannot be called.
+      TypeError: if ``fn`` is not callable.
       ValueError: if sizes along ``axis`` differ.
+      NotImplementedError: if the size along ``axis`` is symbolic.
 
     Example:
       >>> import numpy as np
@@ -108,7 +109,7 @@ def _partial_results(
 
 
 def _interleaved(even: Any, odd: Any, axis: int) -> Any:
-    """The elements of two arrays by turns; the first may have one more."""
+    """Interleaves the elements of two arrays; the first may have one more."""
     aval, odd_aval = get_aval(even), get_aval(odd)
     one_more = aval.shape[axis] - odd_aval.shape[axis]
     zero = np.zeros((), aval.dtype)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The carry of loops: what a weakly typed first value becomes."""
+"""The carry of loops, and the promotion of its weakly typed initial values."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..values import as_array
 def promoted_carry_avals(
     in_avals: tuple[AbstractValue, ...], out_avals: Sequence[AbstractValue]
 ) -> tuple[AbstractValue, ...]:
-    """The types of the carry, where weakly typed inputs take the dtypes of the body's results.
+    """The types of the carry: weakly typed inputs take the dtypes of the body's results.
 
-    So a loop may start from ``0`` and carry floats.
+    This lets a loop start from ``0`` and carry floats.
     """
     return tuple([_promoted(given, made) for given, made in zip(in_avals, out_avals, strict=True)])
 
@@ -34,7 +34,7 @@ def _promoted(given: AbstractValue, made: AbstractValue) -> AbstractValue:
 
 
 def promote_carry(values: list[Any], avals: Sequence[Any], carry_avals: Sequence[Any]) -> list[Any]:
-    """The first values of the carry in the types that the loop carries."""
+    """Converts the initial values of the carry to the types that the loop carries."""
     if avals == carry_avals:
         return values
     return [
@@ -44,5 +44,5 @@ def promote_carry(values: list[Any], avals: Sequence[Any], carry_avals: Sequence
 
 
 def unchanged_result(value: Any) -> Any:
-    """What a loop returns where it hands a part of its carry on as it is."""
+    """The result of a loop for a component of the carry that it returns unchanged."""
     return value if get_aval(value).is_ref else as_array(value)

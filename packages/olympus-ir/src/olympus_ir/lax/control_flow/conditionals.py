@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choices: `cond` between two functions, `switch` between any number."""
+"""Conditionals: `cond` selects one of two functions, `switch` one of any number."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ def cond(
 ) -> Any:
     """Applies one of two functions, chosen by a scalar that may be traced.
 
-    Both functions are traced; one of them is run. Under `vmap` of ``pred`` both are, and the
-    results selected.
+    Both functions are traced, and one of them runs. Under `vmap` over ``pred`` both run, and their
+    results are selected.
 
     Args:
       pred: a boolean scalar; numbers are compared with zero.
-      true_fun: applied where ``pred`` is true.
-      false_fun: applied where it is not; it must return results of the same structure and types.
+      true_fun: the function applied if ``pred`` is true.
+      false_fun: the function applied otherwise; its results must have the same structure and types.
       *operands: the arguments of both functions, arrays or pytrees of them.
       operand: the only argument, as an alternative to ``*operands``.
 
     Returns:
-      The result of the function that was chosen.
+      The result of the selected function.
 
     Raises:
-      TypeError: if ``pred`` is not a scalar or the results differ in structure or types.
+      TypeError: if ``pred`` is not a scalar, or the results differ in structure or types.
 
     Example:
       >>> from olympus_ir import lax
@@ -104,7 +104,11 @@ def _cond_of_two_operands(
 
 
 def _predicate(pred: Any) -> Any:
-    """The predicate as a boolean scalar."""
+    """Converts the predicate to a boolean scalar.
+
+    Raises:
+      TypeError: if it is not a scalar boolean or number.
+    """
     if pred is None:
         raise TypeError("cond predicate is None")
     try:
@@ -136,17 +140,16 @@ def switch(
     """Applies one of several functions, chosen by an integer that may be traced.
 
     Args:
-      index: an integer scalar, the position in ``branches``; positions out of range count as the
-        nearest one.
-      branches: the functions; they must return results of the same structure and types.
+      index: an integer scalar, the position in ``branches``; it is clamped to their range.
+      branches: the functions; their results must have the same structure and types.
       *operands: the arguments of all functions, arrays or pytrees of them.
       operand: the only argument, as an alternative to ``*operands``.
 
     Returns:
-      The result of the function that was chosen.
+      The result of the selected function.
 
     Raises:
-      TypeError: if ``index`` is no integer scalar or the results differ in structure or types.
+      TypeError: if ``index`` is not an integer scalar, or the results differ in structure or types.
       ValueError: if there are no branches.
 
     Example:
@@ -194,11 +197,11 @@ def switch(
 
 
 class _Choice:
-    """The branches with common operands, without results that are operands in all of them.
+    """The branches with common operands, without the results that are operands in all of them.
 
     Attributes:
       branches: the programs, for the parameter of the same name.
-      consts: what the functions close over; the first operands of the programs.
+      consts: the values that the functions close over; the first operands of the programs.
       out_tree: the structure of the result.
       forwarded: for each result, the operand that it is in every branch, or None.
     """
@@ -226,11 +229,11 @@ def choose(
     """Traces the functions and applies `cond_p`.
 
     Args:
-      operation: for error messages.
-      index: which function to apply.
-      functions: the functions, as the index counts them.
-      order: in which order they are traced.
-      names: for error messages, what they are called, in that order.
+      operation: the operation, for error messages.
+      index: the position of the function to apply.
+      functions: the functions, in the order of the index.
+      order: the order in which they are traced.
+      names: their names in that order, for error messages.
       operands: their arguments.
       **params: further parameters of the equation.
     """
@@ -272,7 +275,7 @@ def _choose_with_mutables(
     operands: tuple,
     params: dict[str, Any],
 ) -> Any:
-    """A choice between functions that use objects that change: states are operands and results."""
+    """Selects between functions that use mutable objects: states become operands and results."""
     from ...programs.mutable_types import threading
 
     def run(states: Any, wrap: Any) -> Any:
@@ -357,7 +360,7 @@ def _forwarded_in_all(
 def _check_same_results(
     operation: str, name: str, subprogram: Subprogram, other_name: str, other: Subprogram
 ) -> None:
-    """Raises where two branches return results of different structures or types."""
+    """Raises TypeError if two branches return results of different structures or types."""
     tree, other_tree = subprogram.out_tree, other.out_tree
     avals, other_avals = subprogram.closed.out_avals, other.closed.out_avals
     if tree == other_tree and all(map(typematch, avals, other_avals)):

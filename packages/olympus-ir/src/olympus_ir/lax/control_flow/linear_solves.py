@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The primitive of linear solves, whose derivatives are those of the solution, not of the solver.
+"""The primitive of linear solves, which is differentiated without differentiating the solver.
 
 The function that binds it, `custom_linear_solve`, needs transposition and is in olympus-autodiff.
 """
@@ -18,13 +18,13 @@ __all__ = ["linear_solve_p"]
 
 
 class LinearSolveParts(NamedTuple):
-    """One thing for each of the four programs of a linear solve; None where there is no program.
+    """A value for each of the four programs of a linear solve; None for a missing program.
 
     Attributes:
-      matvec: of the program that applies the linear map.
-      vecmat: of the one that applies the transposed map.
-      solve: of the one that solves; it may return auxiliary results after the solution.
-      transpose_solve: of the one that solves with the transposed map.
+      matvec: the program that applies the linear map.
+      vecmat: the program that applies the transposed map.
+      solve: the solver; it may return auxiliary results after the solution.
+      transpose_solve: the solver of the transposed map.
     """
 
     matvec: Any
@@ -63,7 +63,9 @@ def _linear_solve_types(
 def split_operands(
     operands: Any, const_lengths: LinearSolveParts
 ) -> tuple[LinearSolveParts, list[Any]]:
-    """The constants of each program, and the right-hand sides, among operands or their flags."""
+    """Splits operands, or a value for each, into the constants of each program and right-hand
+    sides.
+    """
     groups = []
     start = 0
     for length in const_lengths:
@@ -76,10 +78,10 @@ def split_operands(
 def solve_now(
     *operands: Any, const_lengths: LinearSolveParts, jaxprs: LinearSolveParts
 ) -> list[Any]:
-    """Runs the solver; the other programs serve derivatives alone.
+    """Runs the solver; the other programs serve derivatives only.
 
-    Equation by equation, because the solver is often a new function at each call, for which a
-    compiled program would never be found again.
+    The solver runs equation by equation: it is often a new function at each call, so that a
+    compiled program would not be used again.
     """
     consts, right_hand_sides = split_operands(operands, const_lengths)
     program = jaxprs.solve

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops with a condition, and loops that count."""
+"""Loops with a condition, `while_loop`, and counting loops, `fori_loop`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from .subprograms import (
 def while_loop(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
 ) -> Any:
-    """Applies a function again and again, as long as a condition holds.
+    """Applies a function repeatedly while a condition holds.
 
     The result is that of::
 
@@ -54,16 +54,17 @@ def while_loop(
     fixed bounds, where gradients are needed.
 
     Args:
-      cond_fun: from the carried value to a boolean scalar.
-      body_fun: from the carried value to the next one, of the same structure and types.
-      init_val: the first carried value, an array or a pytree of arrays.
+      cond_fun: a function of the carry that returns a boolean scalar.
+      body_fun: a function of the carry that returns the next carry, of the same structure and
+        types.
+      init_val: the initial carry, an array or a pytree of arrays.
 
     Returns:
-      The last carried value.
+      The final carry.
 
     Raises:
-      TypeError: if ``cond_fun`` does not return a boolean scalar, or ``body_fun`` returns a
-        value of another structure or other types than it takes.
+      TypeError: if ``cond_fun`` does not return a boolean scalar, or ``body_fun`` returns a carry
+        of another structure or other types than it takes.
 
     Example:
       >>> from olympus_ir import lax
@@ -97,7 +98,7 @@ def while_loop(
 
 
 def _while_with_mutables(error: Any, cond_fun: Any, body_fun: Any, init_val: Any) -> Any:
-    """A loop whose functions use objects that change: their states are carried along."""
+    """A loop whose functions use mutable objects: their states join the carry."""
     from ...programs.mutable_types import threading
 
     def run(states: Any, wrap: Any) -> Any:
@@ -129,11 +130,11 @@ class _WhileProgram:
     Attributes:
       params: the parameters of the equation.
       carry_avals: the types of the carry.
-      cond_consts: what the condition closes over.
-      body_consts: what the body closes over.
-      moved: the places in the carry of what the body does not change and the condition does not
-        use: these become constants of the body.
-      kept: the other places.
+      cond_consts: the values that the condition closes over.
+      body_consts: the values that the body closes over.
+      moved: the positions in the carry of values that the body does not change and the condition
+        does not use: they become constants of the body.
+      kept: the other positions.
     """
 
     __slots__ = ("body_consts", "carry_avals", "cond_consts", "kept", "moved", "params")
@@ -171,7 +172,7 @@ class _WhileProgram:
 
 
 def _unchanged(condition: Subprogram, body: Subprogram) -> tuple[list[int], list[int]]:
-    """The places of the carry that could be constants of the body, and the others."""
+    """The positions in the carry that can become constants of the body, and the others."""
     used = used_variables(condition.closed.jaxpr)
     moved, kept = [], []
     for place, (var, atom, cond_var) in enumerate(
@@ -260,19 +261,19 @@ def fori_loop(
     Args:
       lower: the first integer.
       upper: the integer after the last.
-      body_fun: from the integer and the carried value to the next carried value, of the same
+      body_fun: a function of the integer and the carry that returns the next carry, of the same
         structure and types.
-      init_val: the first carried value, an array or a pytree of arrays.
-      unroll: how many iterations one step of the compiled loop makes; True for all. Only for bounds
-        that are known.
+      init_val: the initial carry, an array or a pytree of arrays.
+      unroll: the number of iterations in one step of the compiled loop; True for all. Only for
+        bounds known while tracing.
 
     Returns:
-      The last carried value.
+      The final carry.
 
     Raises:
-      TypeError: if the bounds differ in dtype or ``body_fun`` returns a value of another
-        structure or other types than it takes.
-      ValueError: if ``unroll`` is given and the bounds are not known.
+      TypeError: if the bounds differ in dtype, or ``body_fun`` returns a carry of another structure
+        or other types than it takes.
+      ValueError: if ``unroll`` is given and the bounds are not known while tracing.
 
     Example:
       >>> from olympus_ir import lax
@@ -309,14 +310,14 @@ def fori_loop(
 
 
 def _known(bound: Any) -> Any:
-    """The bound, where its value is at hand; None where the program will compute it."""
+    """The value of a bound; None if it is known only at run time."""
     if isinstance(bound, Tracer):
         return bound.concrete_or_none()
     return bound if is_constant_dim(bound) else None
 
 
 def _of_one_type(lower: Any, upper: Any) -> tuple[Any, Any]:
-    """The bounds of a loop; a weakly typed integer takes the other's dtype."""
+    """Converts the bounds of a loop to one dtype: a weakly typed integer takes the other's."""
     avals = get_aval(lower), get_aval(upper)
     if all(np.issubdtype(aval.dtype, np.integer) for aval in avals):
         lower_is_weak, upper_is_weak = (aval.weak_type for aval in avals)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that differ between the platforms that a program may run on."""
+"""Functions with different implementations for different platforms."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def _platform_index_type(*, platforms: Platforms) -> ShapedArray:
 
 
 def index_of_platform(platforms: Platforms, platform: str) -> int:
-    """The entry that a platform belongs to.
+    """The position of the entry that contains a platform.
 
     Raises:
-      NotImplementedError: if there is none.
+      NotImplementedError: if no entry contains it.
     """
     for place, names in enumerate(platforms):
         if names is None or platform in names:
@@ -44,23 +44,24 @@ def index_of_platform(platforms: Platforms, platform: str) -> int:
 def platform_dependent(
     *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any:
-    """Applies the function for the platform that the program is compiled for.
+    """Applies the function for the platform for which the program is compiled.
 
-    All functions are traced, also under transformations; that of another platform is not part of
-    the compiled program.
+    All functions are traced, also under transformations; the compiled program contains only that of
+    its platform.
 
     Args:
       *args: the arguments of all functions, arrays or pytrees of them.
-      default: the function for platforms that none is given for.
-      **per_platform: the functions by platforms: ``cpu``, ``cuda``, ``rocm``, ``tpu``. They return
-        results of the same structure and types.
+      default: the function for all other platforms.
+      **per_platform: the functions by platform: ``cpu``, ``cuda``, ``rocm``, ``tpu``. Their results
+        must have the same structure and types.
 
     Returns:
-      The result of the function that was chosen.
+      The result of the selected function.
 
     Raises:
-      TypeError: if there is no function, or results differ in structure or types.
-      NotImplementedError: at compilation, where there is no function for the platform.
+      TypeError: if no function is given, or results differ in structure or types.
+      ValueError: if the platform is called ``gpu``.
+      NotImplementedError: at compilation, if there is no function for the platform.
 
     Example:
       >>> from olympus_ir import lax

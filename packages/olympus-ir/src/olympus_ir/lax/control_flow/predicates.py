@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops of many examples at once, each of which goes on as long as its own condition says.
+"""Batched loops, in which each example iterates while its own condition holds.
 
-The condition of such a `while` gives an array of booleans, whose dimensions are the first ones of
-all carried values. It goes on as long as one example does; the others keep their values meanwhile.
+The condition of such a `while` returns an array of booleans, whose dimensions are the leading ones
+of all carried values. The loop runs while any of them is true; the other examples keep their
+values.
 """
 
 from __future__ import annotations
@@ -24,9 +25,12 @@ __all__ = ["with_scalar_condition"]
 def with_scalar_condition(
     operands: Sequence[Any], params: dict[str, Any]
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """The operands and parameters of a `while` that does the same by a condition for all examples.
+    """Rewrites a `while` with a batched condition to one with a scalar condition.
 
-    Loops whose condition gives one boolean are returned as they are.
+    Loops whose condition returns one boolean are returned unchanged.
+
+    Returns:
+      The operands and the parameters.
     """
     condition = params["cond_jaxpr"]
     if not condition.out_avals[0].shape:
@@ -75,7 +79,7 @@ def _advance_those(
 
 
 class _Copy(StagingTrace):
-    """Records programs made of others, whose equations are taken over as they are."""
+    """Trace that records programs composed of others, whose equations are copied."""
 
     __slots__ = ()
 
@@ -87,7 +91,11 @@ class _Copy(StagingTrace):
             self.constant_values += program.consts
 
     def copy(self, olympuspr: Olympuspr, inputs: Sequence[Var]) -> list[Any]:
-        """Takes over a program's equations; returns tracers for its results."""
+        """Copies the equations of a program.
+
+        Returns:
+          Tracers for its results.
+        """
         renamed: dict[Any, Atom] = {
             old: new for old, new in zip(olympuspr.invars, inputs, strict=True) if old is not new
         }
@@ -100,7 +108,7 @@ class _Copy(StagingTrace):
         return [self.tracer_of(name(atom)) for atom in olympuspr.outvars]
 
     def run(self, fun: Any) -> Any:
-        """Records what a function does."""
+        """Calls a function and records its operations."""
         with set_current_trace(self):
             return fun()
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The primitives of control flow, whose parameters are programs, and the types of their results.
 
-All operands of the programs are operands of the equation: a program in a parameter has no constants
-of its own, and what the traced function closes over comes first among the operands.
+All inputs of the programs are operands of the equation: a program in a parameter has no constants,
+and values that the traced function closes over are the first operands.
 """
 
 from __future__ import annotations
@@ -87,7 +87,11 @@ def stacked_aval(aval: Any, length: int) -> Any:
 
 
 def sliced_aval(aval: Any) -> Any:
-    """The type of one slice along the first dimension; of a reference, that of one to a slice."""
+    """The type of one slice along the first dimension; for references, of a reference to a slice.
+
+    Raises:
+      ValueError: if the first dimension is split over mesh axes.
+    """
     if known_types.is_high(aval):
         return aval.dec_rank(aval.lo_ty()[0].shape[0], aval.leading_axis_spec())
     if aval.is_ref:

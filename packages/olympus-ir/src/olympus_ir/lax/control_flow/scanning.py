@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`scan`, the loop over the slices of arrays, and `map`, which carries nothing."""
+"""`scan`, the loop over slices of arrays, and `map`, which has no carry."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def scan(
     unroll: int | bool = 1,
     _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
-    """Applies a function to each slice along the leading dimension, handing a carry on.
+    """Applies a function to each slice along the leading dimension and passes a carry on.
 
     The result is that of::
 
@@ -59,23 +59,23 @@ def scan(
     The function is traced once, and the loop becomes one operation of the program.
 
     Args:
-      f: from the carry and a slice to the next carry, of the same structure and types, and a result
-        for this slice.
-      init: the first carry, an array or a pytree of arrays. Python scalars take the dtypes that
-        ``f`` gives the carry.
-      xs: the arrays to loop over, of one size in their leading dimensions; None where ``f`` needs
+      f: a function of the carry and a slice. It returns the next carry, of the same structure and
+        types, and a result for this slice.
+      init: the initial carry, an array or a pytree of arrays. Python scalars take the dtypes of the
+        carry that ``f`` returns.
+      xs: the arrays to scan over, of one size in their leading dimensions; None if ``f`` needs
         none.
-      length: the number of iterations, needed where ``xs`` is None.
+      length: the number of iterations; required if ``xs`` is None.
       reverse: whether to go from the last slice to the first; results keep the order of slices.
-      unroll: how many iterations one step of the compiled loop makes; True for all.
-      _split_transpose: taken for compatibility: asks JAX for a backward pass in two loops, of which
-        one need not run in sequence. The results are the same.
+      unroll: the number of iterations in one step of the compiled loop; True for all.
+      _split_transpose: accepted for compatibility and ignored: in JAX it splits the backward pass
+        into two loops, with equal results.
 
     Returns:
-      The last carry, and the results stacked along a new leading dimension.
+      The final carry, and the results stacked along a new leading dimension.
 
     Raises:
-      TypeError: if ``f`` does not return a pair or returns a carry of another structure or other
+      TypeError: if ``f`` does not return a pair, or returns a carry of another structure or other
         types than it takes.
       ValueError: if leading dimensions differ from one another or from ``length``.
 
@@ -122,7 +122,7 @@ def scan(
 
 
 def _scan_with_mutables(error: Any, f: Any, init: Any, xs: Any, *options: Any) -> Any:
-    """A loop whose function uses objects that change: their states are carried along."""
+    """A loop whose function uses mutable objects: their states join the carry."""
     from ...programs.mutable_types import threading
 
     def run(states: Any, wrap: Any) -> Any:
@@ -213,17 +213,17 @@ def _scan_in_python(
 
 
 class _ScanProgram:
-    """A traced loop, in the form that the equation has.
+    """A traced loop in the form of the equation.
 
-    What the body does not change of its carry becomes a constant, and results that are slices as
-    they came are taken from the operands.
+    Components of the carry that the body does not change become constants. Results that are slices
+    of an operand are taken from the operands.
 
     Attributes:
       closed: the program: from constants, carry and slices to carry and results.
       carry_avals: the types of the whole carry.
-      consts: what the body closes over.
-      moved: the places in the carry that have become constants, the first ones.
-      kept: the places in the carry that are carried.
+      consts: the values that the body closes over.
+      moved: the positions in the carry of components that became constants; they come first.
+      kept: the positions in the carry of the other components.
       layout: the numbers of constants and of carried values.
       forwarded: for each result of the body, the position of the slice that it is, or None.
       out_tree: the structure of ``(carry, results)``.
@@ -280,7 +280,7 @@ class _ScanProgram:
         self.closed = close_olympuspr(olympuspr)
 
     def all_results(self, results: list[Any], carry: list[Any], xs: list[Any]) -> list[Any]:
-        """The results of the loop as written, from those of the equation and its operands."""
+        """The results of the user's loop, from those of the equation and its operands."""
         changed, stacked = self.layout.results(results)
         last_carry = [unchanged_result(value) for value in carry]
         for place, value in zip(self.kept, changed, strict=True):
@@ -340,7 +340,7 @@ _vectorize: Callable[..., Any] | None = None
 
 
 def install_vectorizer(vmap: Callable[..., Any]) -> None:
-    """Gives `map` the transformation that it needs for batches; olympus-batching calls this."""
+    """Installs the transformation that `map` uses for batches; olympus-batching calls this."""
     global _vectorize
     _vectorize = vmap
 
@@ -352,12 +352,17 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     It needs less memory than `vmap`, which computes all slices at once.
 
     Args:
-      f: from a slice to a result.
+      f: a function of a slice.
       xs: an array, or a pytree of arrays of one size in their leading dimensions.
-      batch_size: where given and not zero, that many slices at a time are computed by `vmap`.
+      batch_size: the number of slices that `vmap` computes at a time; one slice at a time if None
+        or zero.
 
     Returns:
       The results, stacked along a new leading dimension.
+
+    Raises:
+      ValueError: if leading dimensions differ or ``xs`` has no arrays.
+      RuntimeError: if ``batch_size`` is given and olympus_batching is not imported.
 
     Example:
       >>> import numpy as np

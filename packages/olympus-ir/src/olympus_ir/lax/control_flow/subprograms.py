@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracing the functions of which control flow is made, and what is said where they do not fit."""
+"""Tracing of the functions in control flow, and the messages for those that do not fit."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Subprogram:
 
     @property
     def is_reusable(self) -> bool:
-        """Whether it is valid at another time: not where it closes over values being traced."""
+        """Returns whether later calls may use the program: not if it closes over traced values."""
         return not any(isinstance(value, Tracer) for value in self.consts)
 
 
@@ -61,14 +61,14 @@ control_flow_programs = FunctionCache()
 
 
 def tracing_key() -> tuple:
-    """What a traced program depends on besides function and operands."""
+    """The context on which a traced program depends, besides function and operands."""
     return (current.axes, config_trace_context())
 
 
 def trace_subprogram(
     fun: Callable[..., Any], in_tree: Any, in_avals: tuple[AbstractValue, ...], traced_for: str
 ) -> Subprogram:
-    """Traces a function of pytrees, or finds the program traced before.
+    """Traces a function of pytrees, or returns the program traced before.
 
     Args:
       fun: the function.
@@ -99,7 +99,7 @@ _no_keywords = pytrees.tree_structure({})
 def check_references(
     traced_for: str, fun: Callable[..., Any], in_tree: Any, consts: Sequence[Any], leaves: Sequence
 ) -> None:
-    """Raises where a function would get one reference twice."""
+    """Raises if a function would receive one reference twice."""
     if not any(get_aval(leaf).is_ref for leaf in leaves):
         return
     tree = pytrees.treedef_tuple((in_tree, _no_keywords))
@@ -107,7 +107,7 @@ def check_references(
 
 
 def check_returned_references(olympuspr: Olympuspr) -> None:
-    """Raises where a loop would carry a reference: its constants may be references."""
+    """Raises if a loop would carry a reference; its constants may be references."""
     if any(atom.aval.is_ref for atom in olympuspr.outvars):
         info = olympuspr.debug_info
         raise ValueError(
@@ -119,7 +119,7 @@ def check_returned_references(olympuspr: Olympuspr) -> None:
 
 
 def check_effects(operation: str, effects: frozenset) -> None:
-    """Raises where a program has effects that loops and branches do not admit."""
+    """Raises if a program has effects that loops and branches do not allow."""
     disallowed = control_flow_allowed_effects.filter_not_in(effects)
     if disallowed:
         raise NotImplementedError(f"Effects not supported in `{operation}`: {disallowed}")
@@ -129,7 +129,7 @@ def check_effects(operation: str, effects: frozenset) -> None:
 
 
 def type_difference(first: AbstractValue, second: AbstractValue) -> str:
-    """In words, where two types differ; empty where they are equal but for weak types."""
+    """Describes how two types differ; empty if they are equal apart from weak types."""
     if typematch(first, second):
         return ""
     if not isinstance(first, ShapedArray) or not isinstance(second, ShapedArray):
@@ -149,7 +149,7 @@ def type_difference(first: AbstractValue, second: AbstractValue) -> str:
 
 
 def listed(differences: Sequence[str]) -> str:
-    """One sentence, or several as a list."""
+    """Formats differences as one sentence, or as a list of several."""
     if len(differences) == 1:
         first = differences[0]
         return f"{first[0].upper()}{first[1:]}."
@@ -157,7 +157,11 @@ def listed(differences: Sequence[str]) -> str:
 
 
 def check_carry_structure(operation: str, body: Subprogram, in_tree: Any, out_tree: Any) -> None:
-    """Raises where a loop's body returns a carry of another structure than it takes."""
+    """Raises if a loop's body returns a carry of another structure than it takes.
+
+    Raises:
+      TypeError: if the structures differ.
+    """
     if in_tree == out_tree:
         return
     name = _carry_name(body)
@@ -186,7 +190,11 @@ def check_carry_types(
     in_avals: Sequence[AbstractValue],
     out_avals: Sequence[AbstractValue],
 ) -> None:
-    """Raises where a loop's body returns a carry of other types than it takes."""
+    """Raises if a loop's body returns a carry of other types than it takes.
+
+    Raises:
+      TypeError: if a type differs.
+    """
     if all(map(typematch, in_avals, out_avals)):
         return
     name = _carry_name(body)
@@ -208,6 +216,6 @@ def check_carry_types(
 
 
 def _carry_name(body: Subprogram) -> str:
-    """The name of the parameter that takes the carry."""
+    """The name of the parameter that receives the carry."""
     origin = body.closed.debug_info.origin
     return origin.positional_name(0) if isinstance(origin, FunctionOrigin) else "carry"

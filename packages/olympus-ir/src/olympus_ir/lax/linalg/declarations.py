@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Primitives of linear algebra: checks of ranks, dtypes and batch dimensions that all share."""
+"""Declaration of primitives of linear algebra: checks of ranks, dtypes and batch dimensions."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def declare(
 
     Args:
       name: the primitive's name.
-      ranks: for each operand how many dimensions it has without batch dimensions.
+      ranks: for each operand, its number of dimensions without batch dimensions.
       accepted: the kinds of dtypes that operands may have; all have one dtype.
       multiple_results: whether the primitive returns a list.
-      batched: whether there may be batch dimensions.
+      batched: whether batch dimensions are allowed.
       linear_in: the operands that the result is linear in.
 
     Returns:
@@ -95,6 +95,6 @@ def _batch_shape(name: str, avals: Sequence[ShapedArray], ranks: Sequence[int]) 
 
 
 def check_square(name: str, shape: tuple[int, ...], what: str = "The input to") -> None:
-    """Raises ValueError where a matrix is not square."""
+    """Raises ValueError if a matrix is not square."""
     if shape[0] != shape[1]:
         raise ValueError(f"{what} {name} must be a square matrix. Got shape {shape}.")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra by loops of simpler operations.
+"""Expansions of linear algebra into loops of simpler operations.
 
-These functions say what primitives compute where a platform has no routine for them, and are what
-is differentiated where a derivative has no closed form. Each works on one matrix at a time.
+They define primitives on platforms without a routine for them, and derivatives where there is no
+closed form. Each works on one matrix.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Expansion = Callable[..., Any]
 
 
 def one_by_one(*ranks: int) -> Callable[[Expansion], Expansion]:
-    """Makes an expansion of a function of one example, which is applied to each in a loop.
+    """Makes an expansion of a function of one example, applied to each example in a loop.
 
     Args:
-      *ranks: how many dimensions of each operand belong to one example.
+      *ranks: for each operand, the number of dimensions of one example.
     """
 
     def decorate(function: Expansion) -> Expansion:
@@ -79,7 +79,7 @@ def lu_pivots_to_permutation(pivots: Any, *, permutation_size: int) -> Any:
 
 
 def _counted(count: int, body: Callable[[Any, Any], Any], start: Any) -> Any:
-    """A loop with a 32-bit counter, whatever integers are by default."""
+    """A counting loop with a 32-bit counter, whatever the default integer dtype is."""
     return lax.fori_loop(
         0, count, lambda k, state: body(lax.convert_element_type(k, np.int32), state), start
     )
@@ -90,7 +90,7 @@ def _counted(count: int, body: Callable[[Any, Any], Any], start: Any) -> Any:
 
 @expansion_rules.define(factoring.cholesky_update_p)
 def cholesky_update(r: Any, w: Any) -> Any:
-    """Rotates ``w`` into ``r``, row after row."""
+    """Rotates ``w`` into ``r``, row by row."""
     size = array_aval(w).shape[0]
     if not size:
         return r
@@ -121,7 +121,7 @@ def cholesky_update(r: Any, w: Any) -> Any:
 
 
 def _reflector(x: Any, first: Any) -> tuple[Any, Any, Any]:
-    """The reflection that maps a vector, from an index on, to a multiple of one unit vector.
+    """The reflection that maps a vector, from an index on, to a multiple of a unit vector.
 
     Returns:
       The multiple, the reflection's vector and its factor. The vector is zero before the index.
@@ -164,7 +164,7 @@ def _outer(x: Any, y: Any) -> Any:
 
 
 def _times(x: Any, a: Any, axis: int) -> Any:
-    """The sums of the rows (axis 0) or columns (axis 1) of a matrix with weights."""
+    """The weighted sums of the rows (axis 0) or columns (axis 1) of a matrix."""
     return lax.dot_general(x, a, (((0,), (axis,)), ((), ())), precision=lax.Precision.HIGHEST)
 
 
@@ -179,7 +179,7 @@ def _reflected_right(a: Any, vector: Any, tau: Any) -> Any:
 
 
 def _with_column(a: Any, k: Any, beta: Any, vector: Any, place: Any) -> Any:
-    """A matrix that holds, in one column, a reflection's result and below it its vector."""
+    """Stores a reflection's result and, below it, its vector in one column of a matrix."""
     aval = array_aval(a)
     places = lax.iota(np.int32, aval.shape[0])
     column = lax.dynamic_index_in_dim(a, k, 1, keepdims=False)
@@ -199,7 +199,7 @@ def _taus(count: int, dtype: Any) -> Any:
 
 @one_by_one(2)
 def geqrf(a: Any) -> list[Any]:
-    """Reflects the columns of a matrix, one after the other, onto the diagonal."""
+    """Reflects the columns of a matrix onto the diagonal, one after the other."""
     aval = array_aval(a)
     count = min_dim(*aval.shape)
     if not count:
@@ -240,7 +240,7 @@ def hessenberg(a: Any) -> list[Any]:
 
 @one_by_one(2)
 def tridiagonal(a: Any, *, lower: bool) -> list[Any]:
-    """Reflects a Hermitian matrix to tridiagonal form, by way of its Hessenberg form."""
+    """Reflects a Hermitian matrix to tridiagonal form through its Hessenberg form."""
     flipped = a if lower else lax.rev(a, (0, 1))
     below = tril(flipped, -1)
     diagonal = lax.sub(tril(flipped), below)
@@ -300,7 +300,7 @@ def householder_product(a: Any, taus: Any) -> Any:
 @expansion_rules.define(factoring.ormqr_p)
 @one_by_one(2, 1, 2)
 def ormqr(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
-    """Applies reflections to a matrix, from one of its sides."""
+    """Applies reflections to a matrix from one side."""
     if left:
         return _product(a, taus, c, transpose)
     return adjoint(_product(a, taus, adjoint(c), not transpose))
@@ -308,7 +308,7 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
 
 @expansion_rules.define(factoring.qr_p)
 def qr(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: bool | None) -> list[Any]:
-    """Reflections that triangularise a matrix, and their product."""
+    """Triangularizes a matrix by reflections and forms their product."""
     aval = array_aval(x)
     rows, columns = aval.shape[-2:]
     row_dim, column_dim = aval.ndim - 2, aval.ndim - 1
@@ -336,7 +336,7 @@ def qr(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: bool | None) -
 
 @one_by_one(1, 1, 1, 2)
 def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool) -> Any:
-    """Elimination without exchanges, down and back up."""
+    """Gaussian elimination without row exchanges, followed by back substitution."""
     aval = array_aval(b)
     if not aval.shape[0]:
         return b

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Factors of matrices: Cholesky, LU and QR, and the reflections that QR is made of."""
+"""Matrix factorizations: Cholesky, LU and QR, and the reflections of QR."""
 
 from __future__ import annotations
 
@@ -52,12 +52,16 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """Factors Hermitian positive definite matrices: ``x = l @ l.conj().T``, ``l`` lower triangular.
 
     Args:
-      x: the matrices.
-      symmetrize_input: whether the Hermitian part of ``x`` is factored; otherwise its upper
-        triangle is not looked at.
+      x: Hermitian positive definite matrices of shape ``(..., n, n)``.
+      symmetrize_input: whether to factor the Hermitian part of ``x``; otherwise its upper triangle
+        is ignored.
 
     Returns:
-      The matrices ``l``; NaNs where a matrix is not positive definite.
+      The matrices ``l``, of the shape and dtype of ``x``; NaNs for a matrix that is not positive
+      definite.
+
+    Raises:
+      ValueError: if the matrices are not square.
 
     Example:
       >>> from olympus_ir.lax import linalg
@@ -80,7 +84,7 @@ def cholesky_update_p(r_shape: tuple[int, ...], w_shape: tuple[int, ...], dtype:
 
 
 def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
-    """The upper Cholesky factor after a change of rank one.
+    """Updates an upper Cholesky factor for a change of rank one.
 
     Args:
       r_matrix: an upper triangular matrix ``r``, the factor of ``a = r.T @ r``.
@@ -88,6 +92,9 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
 
     Returns:
       The upper triangular factor of ``a + outer(w, w)``, in quadratic time.
+
+    Raises:
+      ValueError: if the sizes do not match.
 
     Example:
       >>> from olympus_ir.lax import linalg
@@ -122,12 +129,18 @@ def symmetric_product(
     """Computes ``alpha * a @ a.T + beta * c`` for symmetric ``c``.
 
     Args:
-      a_matrix: matrices ``a``.
-      c_matrix: symmetric matrices ``c``.
+      a_matrix: matrices ``a`` of shape ``(..., n, k)``.
+      c_matrix: symmetric matrices ``c`` of shape ``(..., n, n)``.
       alpha: the factor of the product.
       beta: the factor of ``c``.
-      symmetrize_output: whether the triangle above the diagonal is filled in; otherwise nothing is
-        promised of it.
+      symmetrize_output: whether to fill in the triangle above the diagonal; otherwise its elements
+        are unspecified.
+
+    Returns:
+      An array of the shape of ``c_matrix``.
+
+    Raises:
+      ValueError: if the shapes do not match.
 
     Example:
       >>> from olympus_ir.lax import linalg
@@ -156,11 +169,12 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     """Factors matrices by Gaussian elimination with partial pivoting: ``x[permutation] = l @ u``.
 
     Args:
-      x: matrices.
+      x: matrices of shape ``(..., m, n)``.
 
     Returns:
-      The factors in one matrix, ``u`` on and above the diagonal, ``l`` below it (its diagonal is
-      ones); the row that each row was exchanged with; and the permutation.
+      Both factors in one matrix of the shape of ``x``, ``u`` on and above the diagonal and ``l``
+      below it (with an implicit diagonal of ones); the row with which each row was exchanged, as
+      int32; and the permutation of rows, as int32.
 
     Example:
       >>> from olympus_ir.lax import linalg
@@ -184,11 +198,17 @@ def lu_pivots_to_permutation_p(shape: tuple[int, ...], dtype: Any, *, permutatio
 
 
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
-    """The permutation that exchanges of rows, one after the other, amount to.
+    """The permutation that results from successive exchanges of rows.
 
     Args:
-      pivots: the row that each row is exchanged with, from zero, as int32.
+      pivots: the row with which each row is exchanged, counted from zero, as int32.
       permutation_size: the number of rows.
+
+    Returns:
+      An int32 array with ``permutation_size`` elements in the last dimension.
+
+    Raises:
+      ValueError: if there are more exchanges than rows.
 
     Example:
       >>> from olympus_ir.lax import linalg
@@ -208,14 +228,14 @@ def geqrf_p(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def geqrf(a: ArrayLike) -> tuple[Array, Array]:
-    """Triangularises matrices by reflections.
+    """Triangularizes matrices by reflections.
 
     Args:
-      a: matrices.
+      a: matrices of shape ``(..., m, n)``.
 
     Returns:
-      ``r`` on and above the diagonal with the vectors of the reflections below it, and their
-      factors ``taus``; see `householder_product`.
+      Matrices with ``r`` on and above the diagonal and the vectors of the reflections below it; and
+      the factors ``taus`` of the reflections. See `householder_product`.
 
     Example:
       >>> from olympus_ir.lax import linalg
@@ -245,15 +265,20 @@ def _geqp3_shape(a: ShapedArray, jpvt: ShapedArray, *, use_magma: bool | None) -
 def geqp3(
     a: ArrayLike, jpvt: ArrayLike, *, use_magma: bool | None = None
 ) -> tuple[Array, Array, Array]:
-    """Triangularises matrices by reflections, always with the largest of the columns left.
+    """Triangularizes matrices by reflections with column pivoting.
+
+    At each step, the largest of the remaining columns comes next.
 
     Args:
-      a: matrices.
-      jpvt: int32 for each column; columns where it is not zero come first and stay in order.
-      use_magma: whether MAGMA computes on GPUs; None means where it is installed.
+      a: matrices of shape ``(..., m, n)``.
+      jpvt: an int32 for each column; columns for which it is not zero come first, in their order.
+      use_magma: whether MAGMA computes on GPUs; None for whether it is installed.
 
     Returns:
-      As `geqrf`, with the permutation of the columns, from one, in between.
+      As `geqrf`, with the permutation of the columns, counted from one, as second value.
+
+    Raises:
+      ValueError: if ``jpvt`` does not have one int32 for each column.
 
     Example:
       >>> from olympus_ir.lax import linalg
@@ -285,11 +310,15 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """The first columns of a product of reflections ``I - tau * v @ v.conj().T``.
 
     Args:
-      a: matrices whose columns, below the diagonal, are the vectors; on it they are 1, above 0.
-      taus: the factors, one a reflection.
+      a: matrices whose columns hold the vectors below the diagonal; the vectors are 1 on the
+        diagonal and 0 above it.
+      taus: the factors, one for each reflection.
 
     Returns:
       Matrices with orthonormal columns, in the shape of ``a``.
+
+    Raises:
+      ValueError: if there are fewer rows than columns or more factors than columns.
 
     Example:
       >>> from olympus_ir.lax import linalg
@@ -334,8 +363,14 @@ def ormqr(
       a: matrices that hold the reflections' vectors; see `householder_product`.
       taus: the reflections' factors.
       c: the matrices to multiply.
-      left: whether the product of reflections stands to the left.
+      left: whether the product of reflections is the left factor.
       transpose: whether it is transposed and conjugated.
+
+    Returns:
+      An array of the shape of ``c``.
+
+    Raises:
+      ValueError: if the sizes do not match.
 
     Example:
       >>> from olympus_ir.lax import linalg
@@ -370,18 +405,18 @@ def qr(
     full_matrices: bool = True,
     use_magma: bool | None = None,
 ) -> Any:
-    """Factors matrices: ``x = q @ r``, ``q`` with orthonormal columns and ``r`` upper triangular.
+    """Factors matrices as ``x = q @ r``: orthonormal columns ``q``, upper triangular ``r``.
 
     Args:
-      x: matrices.
-      pivoting: whether columns are exchanged so that the diagonal of ``r`` decreases in magnitude:
+      x: matrices of shape ``(..., m, n)``.
+      pivoting: whether to exchange columns so that the diagonal of ``r`` decreases in magnitude:
         ``x[:, p] = q @ r``.
-      full_matrices: whether ``q`` is square; otherwise it has no more columns than ``x``.
-      use_magma: whether MAGMA computes on GPUs, with ``pivoting``; None means where it is
+      full_matrices: whether ``q`` is square; otherwise it has ``min(m, n)`` columns.
+      use_magma: whether MAGMA computes on GPUs, with ``pivoting``; None for whether it is
         installed.
 
     Returns:
-      ``q`` and ``r``, with ``pivoting`` also the permutation ``p``.
+      ``q`` and ``r``, with ``pivoting`` also the permutation ``p``, as int32.
 
     Example:
       >>> from olympus_ir.lax import linalg

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small operations on matrices, the last two dimensions, of which linear algebra is composed."""
+"""Basic operations on matrices, the last two dimensions, for linear algebra."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def is_complex(x: Any) -> bool:
-    """Whether the elements are complex numbers."""
+    """Returns whether the elements are complex numbers."""
     return dtypes.issubdtype(array_aval(x).dtype, np.complexfloating)
 
 
@@ -119,7 +119,7 @@ def identity_like(x: Any) -> Array:
 
 
 def permute_rows(x: Any, permutation: Any) -> Array:
-    """The rows of matrices in another order."""
+    """Permutes the rows of matrices."""
     shape = array_aval(x).shape
     batch = tuple(range(len(shape) - 2))
     numbers = GatherDimensionNumbers(

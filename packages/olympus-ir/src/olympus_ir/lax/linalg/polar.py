@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The polar decomposition by weighted Halley iterations, as accelerators like them.
+"""The polar decomposition by weighted Halley iterations, which suit accelerators.
 
 The iteration is that of Nakatsukasa, Bai and Gygi, "Optimizing Halley's iteration for computing the
-matrix polar decomposition" (2010), with stable steps by QR while the weights are large and cheap
-ones by Cholesky afterwards.
+matrix polar decomposition" (2010). Steps use the stable QR while the weights are large, and the
+cheaper Cholesky factorization afterwards.
 """
 
 from __future__ import annotations
@@ -87,12 +87,16 @@ def qdwh(
     Args:
       x: a matrix with at least as many rows as columns.
       is_hermitian: whether ``x`` is Hermitian; the factors are the same.
-      max_iterations: how many steps may be taken; 10 if not given.
+      max_iterations: the maximal number of steps; 10 if not given.
       eps: the precision; that of the dtype if not given.
-      dynamic_shape: numbers of rows and columns, where the rest of the matrix is not looked at.
+      dynamic_shape: numbers of rows and columns; the rest of the matrix is ignored.
 
     Returns:
-      ``u``, ``h``, the number of steps and whether they converged.
+      ``u``, ``h``, the number of steps, and whether they converged.
+
+    Raises:
+      ValueError: if ``x`` is not a matrix with at least as many rows as columns.
+      TypeError: if its elements are neither floats nor complex numbers.
 
     Example:
       >>> from olympus_ir.lax import linalg
@@ -149,7 +153,7 @@ def _masked(x: Any, shape: tuple[Any, Any]) -> Any:
 
 
 def _bounded(x: Any) -> Any:
-    """The matrix divided by a bound above its largest singular value."""
+    """Divides the matrix by an upper bound of its largest singular value."""
     magnitude = lax.abs(x)
     bounds = [lax.reduce_max(lax.reduce_sum(magnitude, (axis,)), (0,)) for axis in (0, 1)]
     bound = lax.sqrt(lax.mul(*bounds))

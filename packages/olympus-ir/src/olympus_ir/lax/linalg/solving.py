@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Systems of linear equations whose matrices are triangular or tridiagonal."""
+"""Linear systems with triangular or tridiagonal matrices."""
 
 from __future__ import annotations
 
@@ -51,16 +51,19 @@ def triangular_solve(
     """Solves ``op(a) @ x = b`` or ``x @ op(a) = b`` for triangular ``a``.
 
     Args:
-      a: triangular matrices; the other triangle is not looked at.
-      b: the right-hand sides, matrices, or vectors where it has one dimension less.
-      left_side: whether ``a`` stands to the left of ``x``.
+      a: triangular matrices of shape ``(..., n, n)``; the other triangle is ignored.
+      b: the right-hand sides: matrices, or vectors if ``b`` has one dimension less than ``a``.
+      left_side: whether ``a`` is the left factor.
       lower: whether ``a`` is lower triangular.
       transpose_a: whether ``op`` transposes.
       conjugate_a: whether ``op`` conjugates.
-      unit_diagonal: whether the diagonal of ``a`` is taken for ones and not looked at.
+      unit_diagonal: whether to assume ones on the diagonal of ``a`` and ignore its elements.
 
     Returns:
       An array of the shape of ``b``.
+
+    Raises:
+      ValueError: if the sizes do not match.
 
     Example:
       >>> from olympus_ir.lax import linalg
@@ -127,15 +130,18 @@ def tridiagonal_solve(
     """Solves ``a @ x = b`` for tridiagonal matrices ``a``.
 
     Args:
-      dl: the diagonals below the main ones: ``dl[i] = a[i, i - 1]``, the first one is not used.
+      dl: the lower diagonals: ``dl[i] = a[i, i - 1]``; the first element is ignored.
       d: the main diagonals: ``d[i] = a[i, i]``.
-      du: the diagonals above: ``du[i] = a[i, i + 1]``, the last one is not used.
-      b: the right-hand sides, matrices.
-      perturb_singular: whether a singular matrix is moved a little, so that the solution is finite;
+      du: the upper diagonals: ``du[i] = a[i, i + 1]``; the last element is ignored.
+      b: the right-hand sides, matrices of shape ``(..., n, k)``.
+      perturb_singular: whether to perturb a singular matrix so that the solution is finite;
         otherwise it is NaN.
 
     Returns:
       An array of the shape of ``b``.
+
+    Raises:
+      TypeError: if the shapes do not match.
 
     Example:
       >>> from olympus_ir.lax import linalg

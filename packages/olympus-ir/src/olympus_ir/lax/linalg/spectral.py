@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Eigenvalues and singular values, and the condensed forms on the way to them."""
+"""Eigenvalues, singular values, and the condensed forms from which they are computed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class EigImplementation(enum.Enum):
-    """Whose algorithm computes the eigenvalues of general matrices, where there is a choice."""
+    """Libraries that compute eigenvalues of general matrices on platforms with several."""
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -45,7 +45,7 @@ class EigImplementation(enum.Enum):
 
 
 class EighImplementation(enum.Enum):
-    """Which algorithm computes the eigenvalues of Hermitian matrices, where there is a choice."""
+    """Algorithms for eigenvalues of Hermitian matrices on platforms with several."""
 
     QR = "qr"
     JACOBI = "jacobi"
@@ -53,7 +53,7 @@ class EighImplementation(enum.Enum):
 
 
 class SvdAlgorithm(enum.Enum):
-    """Which algorithm computes singular values, where there is a choice."""
+    """Algorithms for singular values on platforms with several."""
 
     DEFAULT = "default"
     QR = "QR"
@@ -66,7 +66,7 @@ class SvdAlgorithm(enum.Enum):
 
 
 def complex_dtype(dtype: Any) -> Any:
-    """The complex dtype of a real dtype's precision; a complex dtype itself."""
+    """The complex dtype with parts of a real dtype; a complex dtype itself."""
     if np.dtype(dtype).kind == "c":
         return dtype
     return np.dtype(np.complex128 if dtype == np.float64 else np.complex64)
@@ -100,18 +100,21 @@ def eig(
     """Eigenvalues and eigenvectors of general matrices.
 
     Args:
-      x: square matrices.
-      compute_left_eigenvectors: whether vectors with ``v.conj() @ x = w * v.conj()`` are wanted.
-      compute_right_eigenvectors: whether vectors with ``x @ v = w * v`` are wanted.
-      enable_eigvec_derivs: whether eigenvectors may be differentiated. Their derivatives mean
-        something only for what does not depend on the vectors' phases, and for eigenvalues that
-        differ, which nobody checks.
-      implementation: whose algorithm computes on GPUs.
+      x: square matrices of shape ``(..., n, n)``.
+      compute_left_eigenvectors: whether to compute vectors with ``v.conj() @ x = w * v.conj()``.
+      compute_right_eigenvectors: whether to compute vectors with ``x @ v = w * v``.
+      enable_eigvec_derivs: whether eigenvectors may be differentiated. Their derivatives are
+        meaningful only for functions that do not depend on the vectors' phases, and for distinct
+        eigenvalues; neither is checked.
+      implementation: the library that computes on GPUs.
       use_magma: deprecated in favour of ``implementation``.
 
     Returns:
-      A list: the eigenvalues, in no particular order, the left eigenvectors and the right ones as
-      columns of matrices, each of length one. All are complex.
+      A list: the eigenvalues, in no particular order; the left and the right eigenvectors that were
+      asked for, as columns of length one. All are complex.
+
+    Raises:
+      ValueError: if the matrices are not square.
 
     Example:
       >>> from olympus_ir.lax import linalg
@@ -137,7 +140,7 @@ def eig(
 
 
 def _checked_subset(name: str, subset: tuple[int, int] | None, size: int) -> tuple[int, int] | None:
-    """The range of indices, or None where it is all of them."""
+    """The range of indices, or None if it contains all of them."""
     if subset is None:
         return None
     start, stop = map(int, subset)
@@ -178,15 +181,19 @@ def eigh(
     """Eigenvectors and eigenvalues of Hermitian matrices.
 
     Args:
-      x: the matrices.
-      lower: which triangle is looked at where the input is not symmetrised.
-      symmetrize_input: whether the Hermitian part of ``x`` is taken.
-      sort_eigenvalues: whether they must be in increasing order.
-      subset_by_index: a range ``(start, stop)`` of eigenvalues, where not all are wanted.
-      implementation: which algorithm computes, where there is a choice.
+      x: Hermitian matrices of shape ``(..., n, n)``.
+      lower: whether to read the lower triangle rather than the upper one, if the input is not
+        symmetrized.
+      symmetrize_input: whether to use the Hermitian part of ``x``.
+      sort_eigenvalues: whether eigenvalues must be in increasing order.
+      subset_by_index: a range ``(start, stop)`` of the eigenvalues to compute; all if None.
+      implementation: the algorithm, on platforms with several.
 
     Returns:
-      The eigenvectors, columns of unitary matrices, and the eigenvalues, which are real.
+      The eigenvectors, as columns of unitary matrices, and the eigenvalues, which are real.
+
+    Raises:
+      ValueError: if the matrices are not square or ``subset_by_index`` is out of range.
 
     Example:
       >>> from olympus_ir.lax import linalg
@@ -252,14 +259,18 @@ def svd(
     """Singular value decomposition: ``x = u @ diag(s) @ vh``.
 
     Args:
-      x: matrices.
+      x: matrices of shape ``(..., m, n)``.
       full_matrices: whether ``u`` and ``vh`` are square.
-      compute_uv: whether ``u`` and ``vh`` are wanted.
-      subset_by_index: a range ``(start, stop)`` of singular values, where not all are wanted.
-      algorithm: which algorithm computes, where there is a choice.
+      compute_uv: whether to compute ``u`` and ``vh``.
+      subset_by_index: a range ``(start, stop)`` of the singular values to compute; all if None.
+      algorithm: the algorithm, on platforms with several.
 
     Returns:
-      ``u``, the singular values ``s`` in decreasing order and ``vh``; or ``s`` alone.
+      ``u``, the singular values ``s`` in decreasing order, and ``vh``; without ``compute_uv`` only
+      ``s``.
+
+    Raises:
+      ValueError: if ``subset_by_index`` is out of range or combined with ``full_matrices``.
 
     Example:
       >>> from olympus_ir.lax import linalg
@@ -299,14 +310,17 @@ def hessenberg_p(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
-    """Reduces square matrices to upper Hessenberg form: zeros below the first subdiagonal.
+    """Reduces square matrices to upper Hessenberg form, with zeros below the first subdiagonal.
 
     Args:
-      a: square matrices.
+      a: square matrices of shape ``(..., n, n)``.
 
     Returns:
-      Matrices with the form on and above the first subdiagonal, and below it the vectors of the
-      reflections that led to it; and the reflections' factors. See `householder_product`.
+      Matrices with the form on and above the first subdiagonal and the vectors of the reflections
+      below it; and the factors of the reflections. See `householder_product`.
+
+    Raises:
+      ValueError: if the matrices are not square or are empty.
 
     Example:
       >>> from olympus_ir.lax import linalg
@@ -342,16 +356,16 @@ def schur(
 
     Args:
       x: square matrices.
-      compute_schur_vectors: whether ``z`` is wanted.
+      compute_schur_vectors: whether to compute ``z``.
       sort_eig_vals: LAPACK's reordering of eigenvalues, which is not supported.
-      select_callable: the eigenvalues that reordering puts first; not supported either.
+      select_callable: the selection of eigenvalues for reordering, which is not supported.
 
     Returns:
       A list: ``t``, which is upper triangular, or has blocks of two rows on the diagonal for pairs
-      of complex eigenvalues of real matrices; and ``z``.
+      of complex eigenvalues of real matrices; and ``z`` if it was asked for.
 
     Raises:
-      NotImplementedError: if eigenvalues shall be reordered.
+      NotImplementedError: if reordering of eigenvalues is asked for.
 
     Example:
       >>> from olympus_ir.lax import linalg
@@ -390,12 +404,15 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
     """Reduces Hermitian matrices to tridiagonal form by reflections.
 
     Args:
-      a: Hermitian matrices.
-      lower: which triangle is looked at.
+      a: Hermitian matrices of shape ``(..., n, n)``.
+      lower: whether to read the lower triangle rather than the upper one.
 
     Returns:
-      Matrices that hold the vectors of the reflections, the diagonals, the diagonals beside them
-      and the reflections' factors.
+      Matrices that hold the vectors of the reflections, the diagonals, the off-diagonals, and the
+      factors of the reflections.
+
+    Raises:
+      ValueError: if the matrices are not square or are empty.
 
     Example:
       >>> from olympus_ir.lax import linalg
