@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batched functions compared with loops."""
+"""Comparison of batched functions with loops."""
 
 from __future__ import annotations
 
@@ -34,15 +34,14 @@ def check_vmap(
 ) -> None:
     """Compares a batched function with a loop over the batch.
 
-    All batchable arguments are batched, then each one alone, along the first dimension and along
-    the last; the results' batch dimension is moved, too.
+    First all batchable arguments are batched, then each one alone, along the first dimension and
+    along the last. The batch dimension of the results is moved, too.
 
     Args:
       fun: a function of arrays.
-      examples: one tuple of arguments a batch element, of the same shapes and dtypes throughout.
-      vmap: the transformation; it is an argument, because the test kit knows no package but
-        olympus-ir.
-      batchable: the positions of arguments that may be batched; all if it is None.
+      examples: one tuple of arguments for each batch element, all of the same shapes and dtypes.
+      vmap: the transformation. It is an argument because this package depends on olympus-ir only.
+      batchable: the positions of arguments that may be batched; all if None.
       rtol: the relative tolerance; by default that of the dtype.
       atol: the absolute tolerance, by default ``rtol``.
 

@@ -12,11 +12,11 @@ __all__ = ["assert_complete"]
 
 
 def assert_complete(table: RuleTable, primitives: Iterable[Primitive]) -> None:
-    """Raises AssertionError where a table lacks rules or has stale exemptions.
+    """Raises AssertionError if a table lacks rules or has stale exemptions.
 
     Args:
       table: the table.
-      primitives: what it must have rules or exemptions for.
+      primitives: the primitives for which the table must have rules or exemptions.
 
     Example:
       >>> from olympus_ir import RuleTable, lax

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives compared with finite differences along random directions."""
+"""Comparison of derivatives with finite differences along random directions."""
 
 from __future__ import annotations
 
@@ -47,23 +47,24 @@ def check_grads(
 ) -> None:
     """Compares derivatives of a function with finite differences, in a random direction.
 
-    The transformations are arguments, because the test kit knows no package but olympus-ir.
-    Derivatives of higher order are those of the derivative of the order before, by each mode.
+    The transformations are arguments because this package depends on olympus-ir only. Derivatives
+    of higher order are derivatives, in each mode, of those of the previous order.
 
     Args:
-      fun: a function of arrays or pytrees of arrays, all inexact; let it close over other ones.
-      args: where to differentiate.
-      order: up to which order.
-      jvp: forward differentiation; not checked if it is None.
-      vjp: reverse differentiation, compared with finite differences by the pairing of tangents
-        and cotangents; not checked if it is None.
-      rtol: the relative tolerance; by default one that finite differences of the dtype reach.
+      fun: a function of arrays or pytrees of arrays, all inexact; it may close over others.
+      args: the point of differentiation.
+      order: the highest order to check.
+      jvp: forward differentiation; not checked if None.
+      vjp: reverse differentiation, compared with finite differences by the pairing of tangents and
+        cotangents; not checked if None.
+      rtol: the relative tolerance; by default one that finite differences of the dtype attain.
       atol: the absolute tolerance, by default ``rtol``.
       step: the length of the step of the finite difference.
-      seed: of the random directions.
+      seed: the seed of the random directions.
 
     Raises:
       AssertionError: if a derivative is wrong.
+      TypeError: if neither ``jvp`` nor ``vjp`` is given.
     """
     if jvp is None and vjp is None:
         raise TypeError("check_grads needs a transformation to check: give `jvp` or `vjp`")

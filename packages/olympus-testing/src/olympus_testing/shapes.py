@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shape rules compared with what the NumPy reference computes."""
+"""Comparison of shape rules with the results of the NumPy reference."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How close values of each dtype must be, and the comparison of pytrees of arrays."""
+"""Tolerances of each dtype, and the comparison of pytrees of arrays."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def assert_close(
     check_weak_types: bool = False,
     message: str = "",
 ) -> None:
-    """Raises AssertionError where two pytrees of arrays differ.
+    """Raises AssertionError if two pytrees of arrays differ.
 
     Args:
-      actual: the values to be tested.
-      expected: the values they should have, in the same structure.
+      actual: the values to test.
+      expected: the expected values, in the same structure.
       rtol: the relative tolerance; by default that of the dtype.
       atol: the absolute tolerance; by default ``rtol``.
       check_dtypes: whether dtypes must be equal, too.
       check_weak_types: whether weak types must be equal, too.
-      message: what is compared, for the error.
+      message: a description of the values, for the error.
 
     Example:
       >>> assert_close({"loss": np.float32(1)}, {"loss": np.float32(1 + 1e-7)})
@@ -115,7 +115,7 @@ def _assert_leaf_close(
 
 
 def _comparable(value: Any) -> np.ndarray:
-    """Values in a dtype that NumPy compares: floats as doubles, the rest as it is."""
+    """Converts values to a dtype that NumPy compares: floats to doubles; others are unchanged."""
     array = np.asarray(value)
     if dtypes.issubdtype(array.dtype, np.floating):
         return array.astype(np.float64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`breakpoint`: opens a debugger where the program that is being traced comes to some point."""
+"""`breakpoint`: opens a debugger when a traced program reaches a point."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ _debuggers: dict[str, tuple[int, Debugger]] = {}
 
 
 def register_debugger(name: str, debugger: Debugger, priority: int) -> None:
-    """Adds a debugger that `breakpoint` may open.
+    """Registers a debugger for `breakpoint`.
 
     Args:
-      name: what ``backend=`` calls it.
-      debugger: takes the frames, innermost first, and the keyword arguments of `breakpoint`.
-      priority: the debugger with the highest one is opened where none is named.
+      name: its name, for ``backend=``.
+      debugger: a function of the frames, innermost first, and the keyword arguments of
+        `breakpoint`.
+      priority: without a name, the debugger of the highest priority opens.
 
     Raises:
-      ValueError: if there is one of that name.
+      ValueError: if the name is taken.
 
     Example:
       >>> register_debugger("silent", lambda frames, **options: None, -2)
@@ -65,28 +66,29 @@ def breakpoint(
     token: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """Opens a debugger when the program comes here, also where it is compiled or transformed.
+    """Opens a debugger when the program reaches this point, also if it is compiled or transformed.
 
-    The commands are those of Python's debugger that make sense for a program that has been traced:
-    ``p`` and ``pp`` print an expression, ``u`` and ``d`` go to the calling frame and back, ``l``
-    shows the source, ``bt`` the frames, ``locals`` the variables, ``c`` goes on, ``q`` ends the
-    program, ``help`` lists them. Anything else is an expression to print.
+    The commands are those of Python's debugger that apply to a traced program: ``p`` and ``pp``
+    print an expression, ``u`` and ``d`` go to the calling frame and back, ``l`` shows the source,
+    ``bt`` the frames, ``locals`` the variables, ``c`` continues, ``q`` ends the program, ``help``
+    lists them. Anything else is an expression to print.
 
     Args:
       backend: the name of a debugger; by default the registered one of the highest priority, which
-        is ``"cli"``, the one at the command line, unless there are others.
-      filter_frames: whether frames of libraries are left out.
-      num_frames: how many frames can be looked at; all where None.
-      ordered: whether breakpoints come in the program's order, also with other ordered effects.
-      token: an array or pytree of arrays. The debugger opens when it has been computed; what is
-        returned is the same, and must be used, since nothing is computed for nobody.
+        is ``"cli"``, at the command line, unless others are registered.
+      filter_frames: whether to omit frames of libraries.
+      num_frames: the number of frames to keep; None for all.
+      ordered: whether breakpoints occur in the order of the program, also relative to other ordered
+        effects.
+      token: an array or pytree of arrays. The debugger opens once it is computed. The returned
+        token must be used, because unused computations are removed.
       **kwargs: options of the debugger; ``stdin`` and ``stdout`` of the one at the command line.
 
     Returns:
-      ``token``.
+      ``token``, unchanged.
 
     Raises:
-      ValueError: if both ``ordered`` and ``token`` are given, or the debugger is not known.
+      ValueError: if both ``ordered`` and ``token`` are given, or the debugger is unknown.
 
     Example:
       >>> import io
@@ -114,10 +116,10 @@ def breakpoint(
 
 
 def _with_token(open_debugger: Callable[..., None], token: Any, arrays: Sequence[Any]) -> Any:
-    """The token, which is not there until the debugger has been closed.
+    """Returns the token once the debugger is closed.
 
-    It is taken from a pair of copies, at the place that the callback returns: no compiler sees that
-    the callback could be left out, and the derivative is that of the token.
+    The result is selected from a pair of copies by the callback's result. This prevents compilers
+    from removing the callback, and the derivative is that of the token.
     """
     leaves, tree = pytrees.tree_flatten(token)
 

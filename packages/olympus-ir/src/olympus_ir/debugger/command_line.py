@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The debugger at the command line: reads commands, prints values and source."""
+"""The debugger at the command line, which reads commands and prints values and source."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["CommandLineDebugger"]
 
 
 class CommandLineDebugger(cmd.Cmd):
-    """Reads commands until the program shall go on.
+    """Reads commands until the program continues.
 
     Args:
       frames: the frames of the breakpoint, innermost first.
-      stdin: where commands come from.
-      stdout: where answers go.
-      completekey: the key that completes a command, where the terminal can do that.
+      stdin: the stream of commands.
+      stdout: the stream of answers.
+      completekey: the key that completes a command, if the terminal supports it.
     """
 
     prompt = "(jdb) "
@@ -43,11 +43,11 @@ class CommandLineDebugger(cmd.Cmd):
 
     @property
     def frame(self) -> DebuggerFrame:
-        """The frame that expressions are evaluated in."""
+        """The frame in which expressions are evaluated."""
         return self.frames[self.position]
 
     def run(self) -> None:
-        """Reads commands until one of them ends it."""
+        """Reads commands until one ends the loop."""
         self.cmdloop()
 
     # ---- output ----
@@ -57,7 +57,7 @@ class CommandLineDebugger(cmd.Cmd):
         print(text, file=self.stdout)
 
     def write_error(self, error: BaseException) -> None:
-        """Prints what went wrong."""
+        """Prints an error."""
         lines = str(error).split(" (<string>")
         self.write(f"*** {type(error).__name__}: {lines[0]}")
 
@@ -71,7 +71,11 @@ class CommandLineDebugger(cmd.Cmd):
             self.write(line)
 
     def evaluate(self, expression: str) -> tuple[bool, Any]:
-        """The value of an expression, and whether it has one; prints the error otherwise."""
+        """Evaluates an expression; prints the error if it fails.
+
+        Returns:
+          The value, and whether the evaluation succeeded.
+        """
         try:
             if not self.frames:
                 return True, eval(expression, {})
@@ -106,7 +110,7 @@ class CommandLineDebugger(cmd.Cmd):
             self.write(f"{name} = {value!r}")
 
     def default(self, line: str) -> None:
-        """Evaluates what is not a command."""
+        """Evaluates a line that is not a command."""
         self.do_p(line)
 
     # ---- places ----

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The frames of Python that a breakpoint was reached from, kept until the program runs.
+"""Python frames of a breakpoint, kept until the program runs.
 
 A breakpoint is reached while a function is traced, and its debugger opens when the program runs.
-The frames are gone by then, so what they say is kept: the source around the line, the names, and of
-their values those that can be known only then, which are operands of the breakpoint's equation.
+The frames no longer exist then, so their contents are kept: the source around the line, the names,
+and their values. Values that are known only at run time are operands of the breakpoint's equation.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class DebuggerFrame:
 
     Attributes:
       filename: the file of its code.
-      lineno: the line that was running, counted from one.
-      source: the lines of its function, or none where they cannot be found.
-      first_line: the number of the first of them.
+      lineno: the current line, counted from one.
+      source: the lines of its function; empty if they cannot be found.
+      first_line: the number of the first line of ``source``.
       variables: its local variables.
-      scope: the global ones.
+      scope: the global variables.
     """
 
     filename: str
@@ -47,12 +47,12 @@ class DebuggerFrame:
 
     @property
     def line(self) -> str:
-        """The line that was running, without indentation."""
+        """The current line, without indentation."""
         place = self.lineno - self.first_line
         return self.source[place].strip() if 0 <= place < len(self.source) else ""
 
     def listing(self) -> list[str]:
-        """The lines around the one that was running, which has an arrow."""
+        """The lines around the current one, which is marked by an arrow."""
         place = self.lineno - self.first_line
         start = max(0, place - LINES_BEFORE)
         shown = (*self.source, "")[start : place + LINES_AFTER + 1]
@@ -62,23 +62,23 @@ class DebuggerFrame:
         ]
 
     def evaluate(self, expression: str) -> Any:
-        """The value of an expression of the frame's names."""
+        """The value of an expression of the frame's variables."""
         return eval(expression, {**self.scope, **self.variables})
 
 
 def collect_frames(
     frame: FrameType | None, limit: int | None, is_shown: bool
 ) -> tuple[list[DebuggerFrame], list[Any]]:
-    """Keeps the frames from one up to its outermost caller.
+    """Keeps the frames from a given one up to its outermost caller.
 
     Args:
       frame: the innermost frame.
-      limit: how many are kept; None for all.
-      is_shown: whether frames of libraries are left out.
+      limit: the number of frames to keep; None for all.
+      is_shown: whether to omit frames of libraries.
 
     Returns:
-      The frames, innermost first, and the arrays among the values of their variables. Each of these
-      is replaced by a `_Place` in the frame, until `with_values` puts a value there.
+      The frames, innermost first, and the arrays among the values of their variables. In the
+      frames, a `_Place` replaces each array until `with_values` inserts a value.
     """
     frames: list[DebuggerFrame] = []
     arrays: list[Any] = []
@@ -115,7 +115,7 @@ def _source(frame: FrameType) -> tuple[tuple[str, ...], int]:
 
 
 class _Place:
-    """Stands for the array with some number among those of all frames."""
+    """Placeholder for an array, by its position among those of all frames."""
 
     __slots__ = ("position",)
 
@@ -124,7 +124,7 @@ class _Place:
 
 
 class _Tree:
-    """Stands for a pytree with arrays: its leaves, and its structure."""
+    """Placeholder for a pytree with arrays: its leaves and its structure."""
 
     __slots__ = ("leaves", "tree")
 
@@ -134,7 +134,7 @@ class _Tree:
 
 
 def _is_operand(leaf: Any) -> bool:
-    """Whether a value is an array that the breakpoint's equation can take."""
+    """Returns whether a value is an array that the breakpoint's equation can take."""
     if not isinstance(leaf, Array) or getattr(leaf.aval, "is_ref", False):
         return False
     return not (isinstance(leaf, Tracer) and leaf._trace.finished)
@@ -159,7 +159,7 @@ def _without_arrays(value: Any, arrays: list[Any]) -> Any:
 
 
 def with_values(frames: Sequence[DebuggerFrame], arrays: Sequence[Any]) -> list[DebuggerFrame]:
-    """The frames with the values of one run."""
+    """Returns the frames with the values of one run."""
     return [
         dataclasses.replace(
             frame,

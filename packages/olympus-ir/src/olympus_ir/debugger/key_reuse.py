@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``debug_key_reuse``: finding typed random keys that are used twice.
+"""``debug_key_reuse``: detection of typed random keys that are used twice.
 
-Each key array has an array of booleans: which of its keys have been used up. What is made of keys
-by slicing or reshaping shares it, so that using a part marks that part of the whole. Programs are
-followed equation by equation, into calls, loops and branches. Operations about which nothing is
-known use nothing up, and what they return is new.
+Each key array has an array of booleans that marks its consumed keys. Slices and reshapes of keys
+share it, so that using a part marks that part of the whole. Programs are followed equation by
+equation, into calls, loops and branches. Unknown operations consume nothing, and their results are
+new keys.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ _used_of_arrays: dict[int, tuple[weakref.ref, np.ndarray]] = {}
 def check_key_reuse(
     name: str, closed: ClosedOlympuspr, operands: Sequence[Any], results: Sequence[Any]
 ) -> None:
-    """Notes which keys a computation has used.
+    """Records the keys that a computation consumes.
 
     Args:
-      name: what the computation is called in errors.
+      name: the name of the computation in errors.
       closed: its program.
       operands: its operands.
       results: its results.
 
     Raises:
-      KeyReuseError: if one of them had been used before, or the computation uses one twice.
+      KeyReuseError: if a key was consumed before, or the computation consumes one twice.
     """
     values = [*operands, *closed.consts]
     given = [_used_of(value) if _is_key(value) else None for value in values]
@@ -92,13 +92,16 @@ def _follow(
     constants: Sequence[np.ndarray | None] | None = None,
     indices: dict[Any, int] | None = None,
 ) -> list[np.ndarray | None]:
-    """Marks what a program uses of its inputs; returns what has been used of its results.
+    """Marks the keys that a program consumes.
 
     Args:
       olympuspr: the program.
-      inputs: what has been used of its inputs.
-      constants: what has been used of its constants.
-      indices: the values of integers that are known.
+      inputs: the marks of its inputs.
+      constants: the marks of its constants.
+      indices: the values of known integers.
+
+    Returns:
+      The marks of its results.
     """
     indices = dict(indices or ())
     known: dict[Any, Any] = dict(zip(olympuspr.invars, inputs, strict=True))
@@ -177,7 +180,7 @@ def _use(equation: Equation, position: int, used: np.ndarray, now: np.ndarray) -
 
 
 def _called(equation: Equation) -> Olympuspr | None:
-    """The program that an equation calls with its operands, if it is a call."""
+    """The program that an equation calls with its operands; None if it is not a call."""
     for value in equation.params.values():
         program = value.jaxpr if isinstance(value, ClosedOlympuspr) else value
         if isinstance(program, Olympuspr) and len(program.invars) == len(equation.invars):
@@ -186,7 +189,7 @@ def _called(equation: Equation) -> Olympuspr | None:
 
 
 def _follow_branches(equation: Equation, operands: list[np.ndarray | None]) -> None:
-    """Uses what one of the branches uses."""
+    """Marks the keys that any of the branches consumes."""
     used_by_any = [None if used is None else used.copy() for used in operands[1:]]
     for branch in equation.params["branches"]:
         in_branch = [None if used is None else used.copy() for used in operands[1:]]
@@ -237,7 +240,7 @@ def _use_all(
     operands: Sequence[np.ndarray | None],
     of_body: Sequence[np.ndarray | None],
 ) -> None:
-    """Uses the operands of which the body uses something, those that it takes apart as a whole."""
+    """Marks the operands that the body consumes; those that it slices are marked as a whole."""
     for position, (used, now) in enumerate(zip(operands, of_body, strict=True)):
         if used is not None and now is not None and now.any():
             whole = now if now.shape == used.shape else np.ones_like(used)

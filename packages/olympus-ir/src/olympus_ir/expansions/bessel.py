@@ -76,7 +76,7 @@ _FAR = (
 
 
 def _chebyshev(x: Any, coefficients: Sequence[float]) -> Any:
-    """A Chebyshev series by Clenshaw's recurrence, without the terms that rounding swallows."""
+    """A Chebyshev series by Clenshaw's recurrence, without terms below the rounding error."""
     limit = 0.01 * epsilon(x)
     kept = [value for value in coefficients if abs(value) > limit]
     twice = 2.0 * x

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What expansions of elementwise functions have in common: equal shapes, wide enough floats."""
+"""Common parts of expansions of elementwise functions: broadcasting, and wide enough floats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["any_of", "epsilon", "expansion", "full", "is_double", "polynomial", 
 
 
 def expansion(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function for operands of which some are scalars or have dimensions of size one.
+    """Makes an expansion broadcast scalars and dimensions of size one first.
 
     Floats of 16 bits are computed with 32.
     """
@@ -47,7 +47,7 @@ def is_double(x: Any) -> bool:
 
 
 def epsilon(x: Any) -> float:
-    """The distance from one to the next number of the operand's dtype."""
+    """The distance from one to the next larger number of the operand's dtype."""
     return float(finfo(x.dtype).eps)
 
 
@@ -57,7 +57,7 @@ def full(x: Any, value: float) -> Any:
 
 
 def where(condition: Any, x: Any, y: Any) -> Any:
-    """A choice for each element; one of the two may be a Python scalar."""
+    """Selects for each element; one of the two values may be a Python scalar."""
     if isinstance(x, int | float):
         x = full(y, x)
     if isinstance(y, int | float):
@@ -70,7 +70,7 @@ def any_of(condition: Any) -> Any:
 
 
 def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    """The polynomial whose coefficients are given from the constant one upward."""
+    """The polynomial with the given coefficients, the constant one first."""
     total = full(x, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         total = total * x + coefficient

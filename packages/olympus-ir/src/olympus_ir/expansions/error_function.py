@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The complementary error function without its exponential factor."""
+"""The scaled complementary error function."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["scaled_erfc"]
 
 
 def scaled_erfc(x: Any) -> Any:
-    """``exp(x**2) * erfc(x)`` for x not negative.
+    """``exp(x**2) * erfc(x)`` for nonnegative x.
 
-    The product for small x, and for large x the asymptotic series (DLMF 7.12.1), whose smallest
-    term, about `exp(-x^2)`, is below the rounding error there.
+    It is the product for small x, and for large x the asymptotic series (DLMF 7.12.1), whose
+    smallest term, about ``exp(-x**2)``, is below the rounding error there.
     """
     bound, terms = (7.0, 32) if is_double(x) else (4.5, 14)
     small = x < bound

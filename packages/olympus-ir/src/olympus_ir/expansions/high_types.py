@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with values of types that are made of arrays, as programs of the arrays alone.
+"""Programs with values of high types, which consist of arrays, as programs of those arrays.
 
-A high type says which arrays a value has (``lower_val``), of what types (``lo_ty``), and makes a
-value of them (``raise_val``). Programs are traced, and differentiated, with high types; before they
-run, each high value is replaced by its arrays, and each primitive that takes or gives one by the
-function that it stands for.
+A high type converts a value to arrays (``lower_val``), states their types (``lo_ty``), and makes a
+value of arrays (``raise_val``). Programs are traced and differentiated with high types. Before they
+run, each high value is replaced by its arrays, and each primitive with a high operand or result by
+its function on arrays.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ in_use = False  # whether there are high types at all
 
 
 def is_high(aval: AbstractValue) -> bool:
-    """Whether values of a type are made of several arrays."""
+    """Returns whether values of a type consist of several arrays."""
     return getattr(aval, "is_high", False) is True
 
 
 def use_high_types() -> None:
-    """Called when a high type is made known: programs are looked through from then on."""
+    """Enables the search for high types in programs; called when the first one is registered."""
     global in_use
     if not in_use:
         in_use = True
@@ -46,7 +46,7 @@ def use_high_types() -> None:
 
 
 def has_high_types(closed: ClosedOlympuspr) -> bool:
-    """Whether there are values of high types in a program, or in programs inside it."""
+    """Returns whether a program, or a program inside it, has values of high types."""
     found = closed.memo.get(has_high_types)
     if found is None:
         found = closed.memo[has_high_types] = _has_high_types(closed.jaxpr)
@@ -80,7 +80,7 @@ def _programs_in(params: dict[str, Any]) -> list[ClosedOlympuspr]:
 
 
 def lowered(values: Sequence[Any]) -> list[Any]:
-    """The arrays of values, one value after the other."""
+    """The arrays of all values, in order."""
     arrays: list[Any] = []
     for value in values:
         aval = get_aval(value)
@@ -92,7 +92,7 @@ def lowered(values: Sequence[Any]) -> list[Any]:
 
 
 def raised(avals: Sequence[AbstractValue], arrays: Sequence[Any]) -> list[Any]:
-    """The values of given types that are made of arrays."""
+    """The values of the given types that consist of the arrays."""
     given = iter(arrays)
     return [
         aval.raise_val(*(next(given) for _ in aval.lo_ty()))  # type: ignore[attr-defined]
@@ -103,7 +103,7 @@ def raised(avals: Sequence[AbstractValue], arrays: Sequence[Any]) -> list[Any]:
 
 
 def of_arrays(closed: ClosedOlympuspr) -> Callable[..., list[Any]]:
-    """A program as a function from arrays to arrays."""
+    """A program as a function of arrays."""
 
     def function(*arrays: Any) -> list[Any]:
         return lowered(evaluate_high(closed, raised(closed.in_avals, arrays)))
@@ -123,12 +123,12 @@ class HighProgram(TracedProgram):
 
 
 def call_lowered(program: TracedProgram, options: JitOptions, values: Sequence[Any]) -> list[Any]:
-    """Runs a traced program with high types, compiled as a program of arrays.
+    """Compiles a traced program with high types as a program of arrays, and runs it.
 
     Args:
       program: the program.
-      options: how it is compiled. Placement and donation are those of values, and do not carry over
-        to their arrays.
+      options: the options of its compilation. Placement and donation refer to values and are not
+        applied to their arrays.
       values: the operands.
     """
     compiled = program.executables.get(call_lowered)
@@ -142,7 +142,7 @@ def call_lowered(program: TracedProgram, options: JitOptions, values: Sequence[A
 
 
 def array_program(program: TracedProgram) -> TracedProgram:
-    """Returns the program of arrays that stands for one with high types, to be compiled ahead."""
+    """Converts a traced program with high types to one of arrays, for ahead-of-time compilation."""
     found = program.executables.get(array_program)
     if found is None:
         in_avals = [each for aval in program.closed.in_avals for each in arrays_of_type(aval)]
@@ -156,12 +156,12 @@ def array_program(program: TracedProgram) -> TracedProgram:
 
 
 def arrays_of_type(aval: AbstractValue) -> list[AbstractValue]:
-    """The types of the arrays of values of a type."""
+    """The types of the arrays in a value of a type."""
     return aval.lo_ty() if is_high(aval) else [aval]  # type: ignore[attr-defined]
 
 
 def evaluate_high(closed: ClosedOlympuspr, values: Sequence[Any]) -> list[Any]:
-    """Applies the equations of a program to values, some of which are of high types."""
+    """Applies the equations of a program to values, some of high types."""
     olympuspr = closed.jaxpr
     known: dict[Any, Any] = dict(zip(olympuspr.constvars, closed.consts, strict=True))
     known.update(zip(olympuspr.invars, values, strict=True))

@@ -17,7 +17,7 @@ _MAX_ITERATIONS = 5000
 
 
 def _log_ratio(x: Any, center: Any, distance: Any) -> Any:
-    """``log(x / center)``, where ``distance`` is ``x - center`` without rounding errors."""
+    """``log(x / center)``, given ``distance = x - center`` without rounding errors."""
     near = lax.abs(distance) < 0.5 * center
     return where(
         near,
@@ -29,8 +29,9 @@ def _log_ratio(x: Any, center: Any, distance: Any) -> Any:
 def _power_over_beta(a: Any, b: Any, x: Any, y: Any) -> Any:
     """``x**a * y**b / beta(a, b)`` with ``y = 1 - x``.
 
-    Of large a and b the exponents nearly cancel; there the powers are taken of the ratios to the
-    place of the maximum, a / (a + b), and Stirling's approximation does away with the rest.
+    For large a and b the exponents nearly cancel. There the powers are taken of the ratios to the
+    position of the maximum, a / (a + b), and Stirling's approximation simplifies the remaining
+    factor.
     """
     large = (a >= _STIRLING_FROM) & (b >= _STIRLING_FROM)
     c, d = where(large, a, _STIRLING_FROM), where(large, b, _STIRLING_FROM)
@@ -52,7 +53,7 @@ def _power_over_beta(a: Any, b: Any, x: Any, y: Any) -> Any:
 
 
 def log_gamma_growth(a: Any, b: Any) -> Any:
-    """``log(gamma(a + b) / gamma(a))`` where both ``a`` and ``a + b`` are 10 at least."""
+    """``log(gamma(a + b) / gamma(a))`` for ``a`` and ``a + b`` of at least 10."""
     total = a + b
     return (
         b * (lax.log(a) - 1.0)
@@ -121,7 +122,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 
 
 def _at_limits(a: Any, b: Any, x: Any, inside: Any) -> Any:
-    """The value inside, and those where all weight lies at zero or at one."""
+    """Inserts the limits where all weight lies at zero or at one."""
     all_at_zero = (a == 0.0) | (b == math.inf)
     all_at_one = (b == 0.0) | (a == math.inf)
     result = where(all_at_zero | (x == 1.0), 1.0, inside)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The incomplete gamma functions.
 
-With `D(a, x) = x^a e^-x / Gamma(a + 1)`, the lower one is `P = D S` with a power series `S` (DLMF
-8.7.1), and the upper one is `Q = D F` with a continued fraction `F` (DLMF 8.9.2), which is used
-where x is larger than a. Both need the more terms the larger a is; above 100, near the transition
-at x = a, Temme's uniform asymptotic expansion (DLMF 8.12) takes their place. Where a and x are
-small, Q is computed from its own series and not as a difference of numbers near one.
+With `D(a, x) = x^a e^-x / Gamma(a + 1)`, the lower function is `P = D S` with a power series `S`
+(DLMF 8.7.1), and the upper function is `Q = D F` with a continued fraction `F` (DLMF 8.9.2), which
+is used if x is larger than a. Both need more terms the larger a is. For a above 100, near the
+transition at x = a, Temme's uniform asymptotic expansion (DLMF 8.12) replaces them. For small a and
+x, Q has its own series, because 1 - P would cancel.
 """
 
 from __future__ import annotations
@@ -98,14 +98,14 @@ _STIRLING = (
 
 
 def stirling_remainder(a: Any) -> Any:
-    """What Stirling's approximation of ``log(gamma(a))`` lacks, for a from 10."""
+    """The remainder of Stirling's approximation of ``log(gamma(a))``, for a from 10."""
     inverse = 1.0 / a
     count = len(_STIRLING) if is_double(a) else 3
     return inverse * polynomial(inverse * inverse, _STIRLING[:count])
 
 
 def power_over_gamma(a: Any, x: Any) -> Any:
-    """``x**a * exp(-x) / gamma(a + 1)``, where large factors do not spoil the digits."""
+    """``x**a * exp(-x) / gamma(a + 1)``, without loss of digits to large factors."""
     large = a >= _STIRLING_FROM
     big = where(large, a, _STIRLING_FROM)
     big_x = where(large, x, _STIRLING_FROM)
@@ -148,8 +148,8 @@ def _power_series(a: Any, x: Any) -> Any:
 def _continued_fraction(a: Any, x: Any) -> Any:
     """``Gamma(a, x) x**-a exp(x)`` for x above a, by Steed's algorithm.
 
-    All denominators are positive, and the changes shrink. Of a whole a the fraction ends, but its
-    derivative does not: what bounds the change is therefore a product in which no factor is zero.
+    All denominators are positive, and the changes decrease. For integer a the fraction ends, but
+    its derivative does not; therefore the bound of the change is a product without zero factors.
     """
     limit = 0.1 * epsilon(a)
 
@@ -218,7 +218,7 @@ def _upper_near_zero(a: Any, x: Any) -> Any:
 
 
 class _Regimes:
-    """Where which means is used, and the operands of each with harmless values elsewhere."""
+    """The regions of the methods, and the operands of each with harmless values elsewhere."""
 
     def __init__(self, a: Any, x: Any) -> None:
         infinity = full(a, math.inf)
@@ -266,7 +266,7 @@ def _lower_and_upper(a: Any, x: Any) -> tuple[Any, Any]:
 
 
 def _at_limits(a: Any, x: Any, inside: Any, at_zero: float, at_infinity: float) -> Any:
-    """The value inside, and those for x = 0, a = infinity, a = 0 and x = infinity."""
+    """Inserts the limits at x = 0, a = infinity, a = 0 and x = infinity."""
     result = where(x == 0.0, at_zero, inside)
     result = where(a == math.inf, at_zero, result)
     result = where((a == 0.0) | (x == math.inf), at_infinity, result)
@@ -292,8 +292,8 @@ def scaled_parts(a: Any, x: Any) -> tuple[Any, Any, Any]:
     """P and Q without their exponentially small factor, for derivatives by ``a``.
 
     Returns:
-      Which elements are of the asymptotic expansion, and which stand for Q; and the smaller of P
-      and Q, divided by ``exp(-y**2)`` in the asymptotic expansion and by D elsewhere.
+      Flags for elements of the asymptotic expansion, and flags for Q instead of P; and the smaller
+      of P and Q, divided by ``exp(-y**2)`` in the asymptotic expansion and by D elsewhere.
     """
     regimes = _Regimes(a, x)
     y, remainder = regimes.temme()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``log(exp(x) + exp(y))``, which running sums of exponentials are made of."""
+"""``log(exp(x) + exp(y))``, the operation of cumulative sums of exponentials."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def log_add_exp(x: Any, y: Any) -> Any:
 
     Args:
       x: an array of real or complex numbers.
-      y: another one, of the same shape and dtype.
+      y: an array of the same shape and dtype.
 
     Returns:
-      The logarithms; the imaginary part of a complex one is between -pi and pi.
+      An array of the same shape and dtype; imaginary parts are between -pi and pi.
 
     Example:
       >>> log_add_exp(np.zeros(1, np.float32), np.zeros(1, np.float32))
@@ -38,7 +38,7 @@ def log_add_exp(x: Any, y: Any) -> Any:
 
 
 def _of_complex(x: Any, y: Any) -> Any:
-    """Relative to the number with the larger real part."""
+    """The sum relative to the number with the larger real part."""
     is_first_larger = lax.gt(lax.real(x), lax.real(y))
     larger, smaller = lax.select_n(is_first_larger, y, x), lax.select_n(is_first_larger, x, y)
     difference = lax.select_n(lax.eq(x, y), lax.sub(smaller, larger), lax.full_like(x, 0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`empty2_p`: a scalar of which nothing is known but its type and the memory that it lies in."""
+"""`empty2_p`: a scalar of unspecified value in a given memory space."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives over manual axes, of values that are split over explicit ones as well.
+"""Propagation rules of collectives over manual axes, for values split over explicit ones as well.
 
-They exchange whole parts between devices, so each dimension stays split as it is.
+They exchange whole shards between devices, so that each dimension stays split as it is.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elementwise operations: dimensions are split as in the operands that have them."""
+"""Propagation rules of elementwise operations: dimensions stay split as in the operands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NO_AXES: frozenset = frozenset()
 def _product_unreduced(
     operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
 ) -> frozenset:
-    """A product of a sum's terms with a value that is the same everywhere is a term again."""
+    """The product of a partial sum and a replicated value is a partial sum."""
     lhs, rhs = operands
     sums = [_NO_AXES if aval.layout is None else aval.layout.spec.unreduced for aval in operands]
     if all(sums):
@@ -74,7 +74,7 @@ def _select(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> E
 
 
 def _merged_entries(operands: Sequence[Any]) -> list[Any] | None:
-    """How each dimension is split, where operands that split it agree; else None."""
+    """The partition of each dimension, if the operands that split it agree; otherwise None."""
     entries: list[Any] = [None] * operands[-1].ndim
     for aval in operands:
         for dimension, entry in enumerate(entries_of(aval)):
@@ -96,7 +96,7 @@ def _clamp(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> En
 
 
 def _bitcast(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
-    """The parts of one element are a dimension of their own, which comes or goes."""
+    """The parts of an element form the last dimension, which is added or removed."""
     entries, ndim = entries_of(operands[0]), results[0].ndim
     if ndim < len(entries) and entries[-1] is not None:
         raise ShardingTypeError(

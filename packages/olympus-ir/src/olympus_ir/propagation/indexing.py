@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slices, gathers and scatters: whole dimensions and batches may be split, indexed ones not."""
+"""Propagation rules of slices, gathers and scatters.
+
+Dimensions that are taken whole and batch dimensions may be split; indexed ones may not.
+"""
 
 from __future__ import annotations
 

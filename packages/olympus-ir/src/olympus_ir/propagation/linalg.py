@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra: batches of matrices may be split, matrices not."""
+"""Propagation rules of linear algebra: batch dimensions may be split, matrices may not."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations that arrange elements anew: each dimension of the result comes from one or several."""
+"""Propagation rules of operations that rearrange elements.
+
+Each dimension of the result stems from one or several dimensions of the operand.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,10 @@ def _reshape(
 
 
 def _groups(shape: Sequence[int], new_shape: Sequence[int]) -> Iterator[tuple[list, list]]:
-    """The smallest runs of dimensions, before and after, with as many elements; without ones."""
+    """The smallest runs of dimensions, before and after, with equally many elements.
+
+    Dimensions of size one are left out.
+    """
     old = [(n, size) for n, size in enumerate(shape) if size != 1]
     new = [(n, size) for n, size in enumerate(new_shape) if size != 1]
     while old or new:
@@ -96,7 +102,7 @@ def _groups(shape: Sequence[int], new_shape: Sequence[int]) -> Iterator[tuple[li
 
 
 def _merged(entries: Sequence[Any]) -> tuple | None:
-    """The axes that split the joined dimensions, major first; None where they are no prefix."""
+    """The axes that split joined dimensions, major first; None if they do not form a prefix."""
     axes: tuple = ()
     ended = False
     for entry in entries:
@@ -112,7 +118,7 @@ def _merged(entries: Sequence[Any]) -> tuple | None:
 def _divided(
     axes: tuple, targets: Sequence[int], new_sizes: tuple, sizes: Any, reshaped: list[Any]
 ) -> bool:
-    """Deals axes out to the dimensions of a group, major first; whether that comes out even."""
+    """Distributes axes over a group of dimensions, major first; returns whether they fit."""
     axes = tuple(axes)
     for target in targets:
         taken: tuple = ()
@@ -209,7 +215,7 @@ def _nothing(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> 
 def _as_asked(
     operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
 ) -> frozenset:
-    """What is made of nothing is whatever is asked for; what is made of a sum's terms is a sum."""
+    """A result without operands takes any layout; a result of partial sums is a partial sum."""
     own = [aval.layout.spec.unreduced for aval in operands if aval.layout is not None]
     return wanted or frozenset().union(*own)
 

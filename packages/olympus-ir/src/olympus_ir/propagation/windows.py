@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Windows that move over arrays: dimensions stay split where the parts come out even."""
+"""Propagation rules of operations on windows: dimensions stay split if shards have equal sizes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _windows(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> 
 
 
 def _select_and_scatter(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
-    """The result is of the type of the array in which windows select, the source of windows'."""
+    """The result has the type of the selecting array, the source that of the windows."""
     selected = operands[0] if operands[0].shape == results[0].shape else operands[1]
     return entries_of(selected)
 

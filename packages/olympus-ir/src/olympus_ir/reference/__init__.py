@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NumPy reference: what each primitive means, as an evaluator and as the oracle of tests."""
+"""NumPy implementations of all primitives: an evaluator, and the oracle of tests."""
 
 from .arrays import ReferenceArray as ReferenceArray
 from .evaluator import ReferenceEvaluator as ReferenceEvaluator

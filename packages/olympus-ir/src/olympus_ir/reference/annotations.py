@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Annotations: they compute nothing."""
+"""Reference rules of annotations, which return their operands."""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ class ReferenceArray(ArrayBase):
     """An array of the reference evaluator.
 
     Args:
-      value: the elements; the array takes the NumPy array over, nobody may write to it any more.
+      value: the elements. The array takes ownership of the NumPy array, which must not be written
+        to any more.
       aval: the array's type, of the same shape and dtype.
 
     Example:
@@ -144,7 +145,7 @@ class ReferenceArray(ArrayBase):
         return int(self._value.item())
 
     def item(self, *args: Any) -> Any:
-        """An element as a Python number: the only one, or that at an index."""
+        """Returns an element as a Python number: the only one, or that at an index."""
         return self._value.item(*args)
 
     def tolist(self) -> Any:
@@ -182,22 +183,26 @@ class ReferenceArray(ArrayBase):
     # ---- what device arrays can do, too ----
 
     def block_until_ready(self) -> ReferenceArray:
-        """The array itself: it has been computed."""
+        """Returns the array, which is computed already."""
         return self
 
     def copy_to_host_async(self) -> None:
         """Does nothing: the contents are on the host."""
 
     def is_ready(self) -> bool:
-        """True: the array has been computed."""
+        """Returns True: the array is computed already."""
         return True
 
     def is_deleted(self) -> bool:
-        """False: the memory lives as long as the array."""
+        """Returns False: the memory lives as long as the array."""
         return False
 
     def addressable_data(self, index: int) -> ReferenceArray:
-        """The array itself, the only part of it."""
+        """Returns the array, which is its only shard.
+
+        Raises:
+          IndexError: if ``index`` is not 0.
+        """
         if index != 0:
             raise IndexError(f"the array has one part, with index 0; got index {index}")
         return self
@@ -246,10 +251,10 @@ register_array_class(ReferenceArray)
 
 
 def elements_of(physical: np.ndarray, dtype: Any) -> np.ndarray:
-    """The elements of an extended dtype, as raw bytes, of the plain array that carries them.
+    """The elements of an extended dtype, as raw bytes, from the plain array that holds them.
 
     Args:
-      physical: the plain array; its last dimensions are those of an element.
+      physical: the plain array; its last dimensions are those of one element.
       dtype: the extended dtype.
     """
     element = dtype.physical_element_aval()
@@ -259,7 +264,7 @@ def elements_of(physical: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 def physical_of(elements: np.ndarray, dtype: Any) -> np.ndarray:
-    """The plain array that carries elements of an extended dtype; see `elements_of`."""
+    """The plain array that holds elements of an extended dtype; see `elements_of`."""
     element = dtype.physical_element_aval()
     flat = np.ascontiguousarray(elements).reshape(*elements.shape, 1).view(element.dtype)
     return flat.reshape(*elements.shape, *element.shape)

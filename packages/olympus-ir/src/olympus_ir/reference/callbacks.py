@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference rules of callbacks: the Python function is called when its turn comes."""
+"""Reference rules of callbacks, which call the Python function."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference rules of calls: the program is run in place."""
+"""Reference rules of calls, which run the program in place."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference rules of collectives. Named axes are gone when values are computed.
+"""Reference rules of collectives over positional axes.
 
-`vmap` rewrites collectives over its axis name, into reductions over positional axes among others;
-`shard_map` is run by evaluators that drive several devices.
+Named axes do not reach an evaluator: `vmap` rewrites collectives over its axis name, among others
+into reductions over positional axes, and `shard_map` is run by evaluators that drive several
+devices.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What products of arrays compute."""
+"""Reference rules of contractions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def dot_general(
     preferred_element_type: Any,
     out_sharding: Any,
 ) -> np.ndarray:
-    """Products summed in double precision, or in the result's integer dtype, rounded once."""
+    """Sums products in double precision, or in the result's integer dtype, and rounds once."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     dtype = preferred_element_type or product_dtype(lhs.dtype, rhs.dtype)
     wide = _accumulation_dtype(dtype)

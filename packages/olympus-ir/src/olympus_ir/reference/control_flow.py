@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference rules of control flow: loops and choices of Python."""
+"""Reference rules of control flow, as Python's loops and conditionals."""
 
 from __future__ import annotations
 
@@ -33,13 +33,16 @@ __all__ = ["run"]
 
 
 def run(program: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
-    """The results of a program, in the types that it states."""
+    """Runs a program; the results have the types that it states."""
     results = eval_olympuspr(program.jaxpr, program.consts, *args)
     return [typed(value, aval) for value, aval in zip(results, program.out_avals, strict=True)]
 
 
 def typed(value: Any, aval: Any) -> Any:
-    """A result, which may be an operand or a literal, in the type that the program states."""
+    """Converts a result to the type that the program states.
+
+    The result may be an operand or a literal.
+    """
     if get_aval(value) is aval:
         return value
     return convert_dtype(value, aval.dtype, aval.weak_type)

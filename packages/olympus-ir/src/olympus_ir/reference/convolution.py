@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What convolutions compute."""
+"""Reference rules of convolutions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _conv_general_dilated(
     preferred_element_type: Any,
     out_sharding: Any,
 ) -> np.ndarray:
-    """Sums of products over features, added up element by element of the kernel's window.
+    """Sums products over features, one element of the kernel's window after the other.
 
     Sums are in double precision, or in the result's integer dtype, and are rounded once.
     """
@@ -66,7 +66,7 @@ def dilated_and_padded(
     padding: Sequence[tuple[int, int]],
     dilation: Sequence[int],
 ) -> np.ndarray:
-    """An array with gaps between its elements and padding around; negative padding removes."""
+    """Inserts gaps between elements and padding around; negative padding removes elements."""
     sizes = [dilated_size(size, step) for size, step in zip(x.shape, dilation, strict=True)]
     lows = [max(low, 0) for low, _ in padding]
     shape = [
@@ -87,7 +87,7 @@ def dilated_and_padded(
 def window_slices(
     offset: Sequence[int], counts: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
 ) -> tuple[slice, ...]:
-    """Where the elements at one place of all windows are."""
+    """The slices that select the elements at one position of all windows."""
     return tuple(
         slice(start * step, start * step + (count - 1) * stride + 1 if count else 0, stride)
         for start, step, count, stride in zip(offset, dilation, counts, strides, strict=True)

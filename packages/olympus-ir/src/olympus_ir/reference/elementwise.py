@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What elementwise operations compute.
+"""Reference rules of elementwise operations.
 
-NumPy spreads scalars and dimensions of size one as the operations do. Mathematical functions are
+NumPy broadcasts scalars and dimensions of size one as the operations do. Mathematical functions are
 computed in double precision and rounded once.
 """
 
@@ -210,7 +210,7 @@ def _in_total_order(compare: Any) -> Any:
 
 
 def _place_in_total_order(x: np.ndarray) -> np.ndarray:
-    """Integers ordered as the elements are: of floats by sign and magnitude of their bits."""
+    """Integers in the order of the elements; floats by sign and magnitude of their bits."""
     if not dtypes.issubdtype(x.dtype, np.floating):
         return wide_integer(x)
     sign_bit = 1 << (dtypes.itemsize_bits(x.dtype) - 1)
@@ -241,7 +241,7 @@ def _select_n(which: np.ndarray, *cases: np.ndarray) -> np.ndarray:
 
 
 def _unsigned(x: np.ndarray) -> tuple[np.ndarray, int]:
-    """The bits of integers as unsigned numbers, and how many bits there are."""
+    """The bits of integers as unsigned numbers, and the number of bits."""
     bits = dtypes.itemsize_bits(x.dtype)
     storage = x.view(np.dtype(f"u{x.dtype.itemsize}"))
     return (storage & (2**bits - 1) if bits < 8 else storage), bits
@@ -281,7 +281,10 @@ def _clz(x: np.ndarray) -> np.ndarray:
 
 
 def _shift_amount(y: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """The amounts, and which are out of range: negative ones count as huge unsigned numbers."""
+    """The shift amounts, and flags for those out of range.
+
+    Negative amounts count as huge unsigned numbers.
+    """
     amount = wide_integer(y).astype(np.int64)
     outside = (amount < 0) | (amount >= bits)
     return np.where(outside, 0, amount), outside
@@ -316,7 +319,7 @@ def _shift_right_arithmetic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _from_unsigned(unsigned: np.ndarray, dtype: Any) -> np.ndarray:
-    """Integers of a dtype whose bits are the low bits of unsigned numbers."""
+    """Integers of a dtype from the low bits of unsigned numbers."""
     bits = dtypes.itemsize_bits(dtype)
     if bits >= 8:
         return unsigned.astype(np.dtype(f"u{dtype.itemsize}")).view(dtype)

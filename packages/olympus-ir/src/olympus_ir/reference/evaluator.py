@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference evaluator: runs primitives with NumPy, one by one."""
+"""The reference evaluator, which runs primitives with NumPy one by one."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ __all__ = ["ReferenceEvaluator", "reference_evaluator"]
 class ReferenceEvaluator:
     """Evaluates primitives on the host by the rules of `reference_rules`.
 
-    It is the evaluator where olympus-xla is not installed, and what compiled programs are compared
-    with in tests. It is written to be read, not to be fast.
+    It is the evaluator without olympus-xla, and tests compare compiled programs with it. It is
+    written for readability, not for speed.
     """
 
     name = "reference"
 
     def evaluate(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Applies a primitive to concrete operands, now.
+        """Applies a primitive to concrete operands.
 
         Raises:
           UnexpectedTracerError: if a tracer is among the operands.
@@ -75,14 +75,14 @@ class ReferenceEvaluator:
         return _result(primitive, results, out_avals[0])
 
     def array(self, value: Any, aval: AbstractValue) -> Any:
-        """An array of the given type with a copy of a NumPy array's or scalar's values."""
+        """An array of the given type with a copy of the values of a NumPy array or scalar."""
         assert isinstance(aval, ShapedArray)
         return ReferenceArray(np.array(value, dtype=aval.dtype), aval)
 
     def jit(self, fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-        """A function that traces ``fun`` once for operands of the same types and runs the program.
+        """Returns a function that runs the traced program of ``fun``, one for each signature.
 
-        Options that concern memory, placement and compilation have no effect.
+        Options for memory, placement and compilation have no effect.
         """
         return _jit(fun, jit_options(fun, **options))
 
@@ -124,7 +124,7 @@ def _apply_to_arrays(
     arrays: Sequence[Any],
     params: dict[str, Any],
 ) -> Any:
-    """Applies a rule that takes arrays, an expansion, or a third party's implementation."""
+    """Applies a rule on arrays, an expansion, or a third party's implementation."""
     if rule is None:
         rule = expansion_rules.rules.get(primitive) or primitive.eager
         if primitive in expansion_rules:  # its shape rule checks the operands

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What discrete Fourier transforms compute: NumPy's, in double precision."""
+"""Reference rule of discrete Fourier transforms, by NumPy in double precision."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _fft(x: np.ndarray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> n
 
 
 def _without_elements(x: np.ndarray, fft_type: FftType, fft_lengths: tuple[int, ...]) -> np.ndarray:
-    """Nothing to transform: the elements as they are, or none."""
+    """The transform of an array without elements: the array itself, or an empty one."""
     shape = x.shape
     dtype = x.dtype
     if fft_type is FftType.RFFT:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What slices, gathers and scatters compute."""
+"""Reference rules of slices, gathers and scatters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _slice(
 
 
 def _fitting_starts(starts: Sequence[Any], sizes: Sequence[int], shape: Sequence[int]) -> list[int]:
-    """Start indices moved so that slices of the given sizes lie within the shape."""
+    """Clamps start indices so that slices of the given sizes lie within the shape."""
     return [
         min(max(int(start), 0), full - size)
         for start, size, full in zip(starts, sizes, shape, strict=True)
@@ -60,10 +60,10 @@ def _windows(
     shape: Sequence[int],
     mode: GatherScatterMode,
 ) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...] | None]]:
-    """For each index vector, its place among the batch dimensions and its window of the operand.
+    """For each index vector, its position in the batch dimensions and its window of the operand.
 
-    The window is None where it reaches out of the operand and is neither moved nor promised not
-    to.
+    The window is None if it extends beyond the operand and the mode neither clamps it nor promises
+    that it fits.
     """
     for place in np.ndindex(*indices.shape[:-1]):
         starts = [0] * len(shape)
@@ -133,7 +133,7 @@ def _fill(fill_value: Any, dtype: Any) -> np.ndarray:
 def _scatter_rule(combine: Callable[..., Any] | None) -> Callable[..., np.ndarray]:
     """The rule of a scatter that combines old elements and updates by ``combine``.
 
-    Where it is None, the program in the parameters combines them, or updates replace elements.
+    If it is None, the program in the parameters combines them, or updates replace elements.
     """
 
     def rule(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What linear algebra computes: factors, solutions, eigenvalues and singular values."""
+"""Reference rules of linear algebra."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _eig(
 
 
 def _normalized(vectors: np.ndarray) -> np.ndarray:
-    """Columns of length one whose largest element is real, as LAPACK's are."""
+    """Scales columns to length one with a real largest element, as LAPACK does."""
     largest = np.take_along_axis(vectors, np.abs(vectors).argmax(0)[None], 0)
     return vectors * largest.conj() / np.abs(largest) / np.linalg.norm(vectors, axis=0)
 
@@ -241,7 +241,7 @@ def _schur(
 
 
 def _basis_from(vectors: np.ndarray, count: int) -> np.ndarray:
-    """A unitary basis that begins with the last of the given vectors, each nearly in place."""
+    """A unitary basis whose first vectors span the last of the given ones."""
     first = vectors[:, -count:]
     basis, _ = np.linalg.qr(first, "complete")
     # Of the bases, the one whose diagonal is not negative: the identity is kept as it is.
@@ -250,7 +250,7 @@ def _basis_from(vectors: np.ndarray, count: int) -> np.ndarray:
 
 
 def _standardize(t: np.ndarray, z: np.ndarray, k: int) -> None:
-    """Rotates a block of two rows so that the elements on its diagonal are equal."""
+    """Rotates a block of two rows so that its diagonal elements are equal."""
     (a, b), (c, d) = t[k : k + 2, k : k + 2]
     angle = np.arctan2(a - d, b + c) / 2 if a != d else 0.0
     cosine, sine = np.cos(angle), np.sin(angle)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numerical means of the reference rules: wider arithmetic, and functions that NumPy lacks."""
+"""Numerical tools of the reference rules: wider arithmetic, and functions that NumPy lacks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def widen(x: np.ndarray) -> np.ndarray:
-    """Floats as doubles, complex numbers as pairs of doubles, anything else as it is."""
+    """Converts floats and complex numbers to double precision; leaves others unchanged."""
     if dtypes.issubdtype(x.dtype, np.floating):
         return x.astype(np.float64)
     if x.dtype.kind == "c":
@@ -35,7 +35,7 @@ def widen(x: np.ndarray) -> np.ndarray:
 
 
 def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule that computes a function in double precision and rounds once, at the end."""
+    """A rule that computes a function in double precision and rounds once."""
 
     @functools.wraps(function)
     def rule(x: np.ndarray, *rest: np.ndarray, **params: Any) -> np.ndarray:
@@ -48,7 +48,7 @@ def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wide_integer(x: np.ndarray) -> np.ndarray:
-    """Integers of ml_dtypes, for which NumPy lacks operations on bits, as 32-bit ones."""
+    """Converts integers of ml_dtypes, for which NumPy lacks bitwise operations, to 32-bit ones."""
     if x.dtype.isbuiltin == 1:
         return x
     return x.astype(np.int32 if dtypes.issubdtype(x.dtype, np.signedinteger) else np.uint32)
@@ -76,8 +76,9 @@ _DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1
 def digamma(x: float) -> float:
     """The derivative of the logarithm of the gamma function; NaN at its poles.
 
-    The argument is moved to 10 or above by the recurrence (6.3.5), from the left half-line by
-    reflection (6.3.7), where the asymptotic series (6.3.18) is exact to double precision.
+    The recurrence (6.3.5) moves the argument to 10 or above, and reflection (6.3.7) moves it from
+    the left half-line; there the asymptotic series (6.3.18) is exact to double precision. Equations
+    are those of Abramowitz and Stegun.
     """
     if math.isnan(x) or x == -math.inf or (x <= 0 and x == math.floor(x)):
         return math.nan
@@ -100,9 +101,9 @@ def digamma(x: float) -> float:
 def erf_inv(x: float) -> float:
     """The inverse of the error function.
 
-    Starts from Winitzki's approximation ("A handy approximation for the error function and its
-    inverse", 2008), good to about 2e-3, and improves it by Halley's method until it stays, on the
-    tail with the complementary function, which keeps the relative accuracy there.
+    Winitzki's approximation ("A handy approximation for the error function and its inverse", 2008),
+    accurate to about 2e-3, is improved by Halley's method until it converges. In the tail the
+    complementary function preserves the relative accuracy.
     """
     if math.isnan(x) or abs(x) > 1:
         return math.nan

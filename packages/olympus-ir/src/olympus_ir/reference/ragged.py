@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What products in groups of rows compute: a product for each group, of its rows alone."""
+"""Reference rule of ragged products: one product for each group of rows."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _ragged_dot_general(
 def _in_group(
     lhs: np.ndarray, group_sizes: np.ndarray, group: int, numbers: RaggedDotDimensionNumbers
 ) -> np.ndarray:
-    """Which elements are in a group."""
+    """Flags for the elements in a group."""
     (ragged,) = numbers.lhs_ragged_dimensions
     ends = np.cumsum(group_sizes, axis=-1)[..., group]
     starts = ends - group_sizes[..., group]

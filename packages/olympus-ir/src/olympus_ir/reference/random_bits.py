@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random bits as XLA's generators make them.
+"""Reference rules of random bits, equal to those of XLA's generators.
 
-Philox 4x32-10 and Threefry 2x32-20 after Salmon, Moraes, Dror and Shaw, "Parallel random numbers:
-as easy as 1, 2, 3" (2011). The state is two 64-bit words, a key and a counter, which goes up by one
-a block of bits.
+Philox 4x32-10 and Threefry 2x32-20 follow Salmon, Moraes, Dror and Shaw, "Parallel random numbers:
+as easy as 1, 2, 3" (2011). The state is two 64-bit words, a key and a counter, which increases by
+one for each block of bits.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _WEYL = (np.uint64(0x9E3779B9), np.uint64(0xBB67AE85))
 def _philox_bits(
     key: np.uint64, counter: np.uint64, shape: Sequence[int], wide: bool
 ) -> tuple[np.ndarray, int]:
-    """The bits, and how many blocks of four words were made."""
+    """The bits, and the number of blocks of four words."""
     size = math.prod(shape)
     blocks = -(-size // (2 if wide else 4))
     words = _philox(_counters(counter, blocks), key)
@@ -59,7 +59,7 @@ def _philox_bits(
 
 
 def _philox(counters: np.ndarray, key: np.uint64) -> np.ndarray:
-    """Four words for each counter of 128 bits, of which the key is the upper half."""
+    """Four words for each 128-bit counter, whose upper half is the key."""
     first, second = key & _LOW, key >> _HALF
     with np.errstate(over="ignore"):
         upper = key + (counters < counters[:1]).astype(np.uint64)
@@ -90,7 +90,7 @@ _PARITY = np.uint32(0x1BD11BDA)
 def _threefry_bits(
     key: np.uint64, counter: np.uint64, shape: Sequence[int], wide: bool
 ) -> tuple[np.ndarray, int]:
-    """The bits, and how many pairs of words were made."""
+    """The bits, and the number of pairs of words."""
     if wide:
         size = math.prod(shape)
         low, high = _threefry(_counters(counter, size), key)

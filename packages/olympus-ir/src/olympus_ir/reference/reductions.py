@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reductions and cumulative operations compute."""
+"""Reference rules of reductions and cumulative operations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ define = reference_rules.define
 
 
 def _accumulate(function: Callable[..., Any]) -> Callable[..., np.ndarray]:
-    """The rule that adds or multiplies in double precision and rounds once, at the end."""
+    """A rule that adds or multiplies in double precision and rounds once."""
 
     def rule(x: np.ndarray, *, axes: tuple, out_sharding: Any = None) -> np.ndarray:
         wide = wide_integer(widen(x)) if dtypes.issubdtype(x.dtype, np.integer) else widen(x)
@@ -59,7 +59,7 @@ define(reductions.reduce_xor_p, _bitwise_reduction(np.bitwise_xor))
 
 
 def _comparable(x: np.ndarray) -> np.ndarray:
-    """Elements in a dtype that NumPy can compare: all but complex numbers as doubles."""
+    """Converts elements to a dtype that NumPy compares: doubles, or complex numbers."""
     return widen(x) if dtypes.issubdtype(x.dtype, np.inexact) else wide_integer(x)
 
 
@@ -77,7 +77,7 @@ def _argmin(x: np.ndarray, *, axes: tuple, index_dtype: Any) -> np.ndarray:
 def _reduce(
     *operands_and_inits: np.ndarray, computation: Any, jaxpr: Any, dimensions: tuple
 ) -> list[np.ndarray]:
-    """Combines the elements one after the other, starting from the initial values."""
+    """Combines the elements one by one, starting from the initial values."""
     count = len(operands_and_inits) // 2
     operands, inits = operands_and_inits[:count], operands_and_inits[count:]
     kept = [axis for axis in range(operands[0].ndim) if axis not in dimensions]
@@ -99,7 +99,7 @@ def _reduce(
 
 
 def _cumulative(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """The rule of a function `(x, axis)` that goes forward along an axis."""
+    """A rule from a function `(x, axis)` that accumulates forward along an axis."""
 
     def rule(x: np.ndarray, *, axis: int, reverse: bool) -> np.ndarray:
         wide = widen(x) if dtypes.issubdtype(x.dtype, np.inexact) else wide_integer(x)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference rules of mutable references: they hold an array, which is replaced."""
+"""Reference rules of mutable references, which hold an array and replace it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def addupdate(ref: Ref, value: Any, *leaves: Any, tree: Any) -> list[Any]:
 
 
 def _like(array: Any, changed: Any) -> Any:
-    """The changed array with the weak type of what it takes the place of."""
+    """Gives the new contents the weak type of the old ones."""
     aval = get_aval(array)
     return lax.convert_dtype(changed, aval.dtype, aval.weak_type)  # type: ignore[attr-defined]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What linear algebra by reflections computes, in LAPACK's conventions.
+"""Reference rules of linear algebra by reflections, in LAPACK's conventions.
 
-A reflection is ``I - tau * v @ v.conj().T``. Its vector begins with a one, which is not stored.
+A reflection is ``I - tau * v @ v.conj().T``. Its vector starts with a one, which is not stored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .tables import reference_rules
 
 
 def _reflector(x: np.ndarray) -> tuple[Any, np.ndarray, Any]:
-    """What a reflection makes of the first element, its vector, and its factor.
+    """The image of the first element under a reflection, its vector, and its factor.
 
     The adjoint of the reflection maps ``x`` to a multiple of the first unit vector.
     """
@@ -39,7 +39,7 @@ def _reflected(a: np.ndarray, vector: np.ndarray, tau: Any) -> np.ndarray:
 
 
 def _triangularize(a: np.ndarray, k: int) -> Any:
-    """Reflects rows from ``k`` on so that column ``k`` ends at the diagonal; keeps the vector."""
+    """Reflects rows from ``k`` on so that column ``k`` ends at the diagonal; stores the vector."""
     beta, vector, tau = _reflector(a[k:, k])
     a[k:, k + 1 :] = _reflected(a[k:, k + 1 :], vector, tau.conj())
     a[k:, k] = vector

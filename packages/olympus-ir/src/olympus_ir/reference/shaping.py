@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operations that arrange elements compute."""
+"""Reference rules of operations that rearrange elements."""
 
 from __future__ import annotations
 

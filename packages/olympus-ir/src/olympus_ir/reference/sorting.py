@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sorting computes."""
+"""Reference rules of sorting."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .tables import reference_rules
 
 
 def _sort_keys(x: np.ndarray) -> list[np.ndarray]:
-    """Arrays whose lexical order, the first one most significant, is that of the elements.
+    """Arrays whose lexical order, most significant first, is the order of the elements.
 
-    NaNs come after all numbers, and zeros of both signs are equal.
+    NaNs follow all numbers, and zeros of both signs are equal.
     """
     if x.dtype.kind == "c":
         return [*_sort_keys(np.real(x)), *_sort_keys(np.imag(x))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What special functions compute: in double precision, rounded once."""
+"""Reference rules of special functions, in double precision, rounded once."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Special functions of doubles: the plain formulas, element by element.
+"""Special functions of doubles by plain formulas, element by element.
 
-Other means than those of compiled programs, where there are others: integrals by quadrature, sums
-as they are defined. Sections and formulas are those of the Digital Library of Mathematical
+Where possible the methods differ from those of compiled programs: integrals by quadrature, and sums
+by their definition. Sections and formulas are those of the Digital Library of Mathematical
 Functions (DLMF).
 """
 
@@ -69,7 +69,7 @@ def _lower_series(a: float, x: float) -> float:
 
 
 def _upper_fraction(a: float, x: float) -> float:
-    """8.9.2, evaluated from the end, with the more terms the nearer x is to a."""
+    """8.9.2, evaluated from the end, with more terms the closer x is to a."""
     terms = int(60 + 400 / (1 + abs(x - a)) + 10 * math.sqrt(a + x))
     value = 0.0
     for n in range(terms, 0, -1):
@@ -129,10 +129,10 @@ def igammac(a: float, x: float) -> float:
 
 @_elementwise
 def random_gamma_grad(a: float, x: float) -> float:
-    """How a quantile moves with the parameter: ``-(dP/da) / (dP/dx)``.
+    """The derivative of a quantile by the parameter: ``-(dP/da) / (dP/dx)``.
 
-    With t = x e^s, P is the integral of ``exp(a s - x (e^s - 1))`` over s below 0, up to a factor,
-    and Q that above; differentiated by a, each has the factor ``log(t) - digamma(a)``.
+    With t = x e^s, P is, up to a factor, the integral of ``exp(a s - x (e^s - 1))`` over s < 0, and
+    Q that over s > 0. Differentiation by a adds the factor ``log(t) - digamma(a)`` to each.
     """
     if not (a > 0 and x >= 0) or a == math.inf:
         return 0.0 if a == math.inf and x == 0 else math.nan
@@ -152,7 +152,7 @@ def random_gamma_grad(a: float, x: float) -> float:
 
 @functools.cache
 def _half_line() -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of double exponential quadrature over positive numbers of any scale."""
+    """Nodes and weights of double exponential quadrature over positive numbers of any magnitude."""
     step = 1 / 64
     tau = np.arange(-4.5, 60.0, step)
     nodes = np.exp(tau - np.exp(-tau))
@@ -161,7 +161,7 @@ def _half_line() -> tuple[np.ndarray, np.ndarray]:
 
 @_elementwise
 def igamma_grad_a(a: float, x: float) -> float:
-    """The derivative of `igamma` by its first operand."""
+    """The derivative of `igamma` with respect to its first operand."""
     if a > 0 and x == 0:
         return 0.0
     if not (a > 0 and x > 0) or math.inf in (a, x):
@@ -249,7 +249,7 @@ def _bessel_asymptotic(x: float, order: int) -> float:
 
 @_elementwise
 def bessel_i0e(x: float) -> float:
-    """The modified Bessel function of order 0, without its exponential growth."""
+    """The modified Bessel function of order 0, divided by ``exp(abs(x))``."""
     if math.isnan(x) or math.isinf(x):
         return x if math.isnan(x) else 0.0
     return _bessel_integral(abs(x), 0) if abs(x) < 100 else _bessel_asymptotic(abs(x), 0)
@@ -257,7 +257,7 @@ def bessel_i0e(x: float) -> float:
 
 @_elementwise
 def bessel_i1e(x: float) -> float:
-    """The modified Bessel function of order 1, without its exponential growth."""
+    """The modified Bessel function of order 1, divided by ``exp(abs(x))``."""
     if math.isnan(x) or math.isinf(x):
         return x if math.isnan(x) else math.copysign(0.0, x)
     if abs(x) < 1:  # 10.25.2; the integral would lose the digits of small numbers

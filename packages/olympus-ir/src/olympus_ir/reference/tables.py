@@ -24,9 +24,9 @@ array_rules: set[Callable[..., Any]] = set()
 
 
 def takes_arrays(rule: Rule) -> Rule:
-    """Marks a reference rule that takes and returns arrays rather than NumPy's.
+    """Marks a reference rule that takes and returns arrays rather than NumPy arrays.
 
-    Such are the rules of primitives that run programs: they evaluate equations on arrays.
+    Rules of primitives that run programs do so, because they evaluate equations on arrays.
     """
     array_rules.add(rule)
     return rule

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference rules of tokens and sinks: operations are run in order as they are."""
+"""Reference rules of tokens and sinks: operations run in order anyway."""
 
 from __future__ import annotations
 

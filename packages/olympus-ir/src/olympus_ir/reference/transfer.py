@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What placement computes: nothing, and the evaluator has no devices to place values on."""
+"""Reference rule of placement: the identity, because the evaluator has no devices."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reductions of windows, and selections in them, compute."""
+"""Reference rules of reductions of windows, and of selections in them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ define = reference_rules.define
 
 
 def _elements(x: np.ndarray, fill: Any, geometry: Windows) -> list[np.ndarray]:
-    """For each place in a window, in order, the elements there of all windows."""
+    """For each position in a window, in order, the elements of all windows there."""
     padded = dilated_and_padded(
         x, np.asarray(fill).astype(x.dtype), geometry.padding, geometry.base_dilation
     )
@@ -34,7 +34,7 @@ def _elements(x: np.ndarray, fill: Any, geometry: Windows) -> list[np.ndarray]:
 def _window_reduction(
     combine: Callable[[Any, Any], Any], neutral: Callable[[Any], Any]
 ) -> Callable[..., np.ndarray]:
-    """The rule that combines elements in double precision and rounds once, at the end."""
+    """A rule that combines elements in double precision and rounds once."""
 
     def rule(x: np.ndarray, **window: Any) -> np.ndarray:
         wide = widen(x) if dtypes.issubdtype(x.dtype, np.inexact) else wide_integer(x)
@@ -57,7 +57,7 @@ define(windows.reduce_window_min_p, _window_reduction(np.minimum, highest))
 def _reduce_window(
     *operands_and_inits: np.ndarray, jaxpr: Any, consts: tuple, **window: Any
 ) -> list[np.ndarray]:
-    """Combines the elements one after the other, starting from the initial values."""
+    """Combines the elements one by one, starting from the initial values."""
     count = len(operands_and_inits) // 2
     operands, inits = operands_and_inits[:count], operands_and_inits[count:]
     geometry = Windows(operands[0].shape, **window)
@@ -137,7 +137,7 @@ def _select_and_scatter(
 def _selected(
     operand: np.ndarray, source: np.ndarray, prefer: Callable[[Any, Any], Any], window: Any
 ) -> list[tuple[int, Any]]:
-    """For each window, where in the flat operand its selected element is, and the source's."""
+    """For each window, the flat index of its selected element, and the source's element."""
     geometry = Windows(operand.shape, **window)
     places = np.stack([geometry.places(offset) for offset in geometry.offsets()])
     flat = operand.reshape(-1)

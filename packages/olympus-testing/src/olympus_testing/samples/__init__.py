@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The samples of the instruction set, one file a family, and how to declare more."""
+"""Samples of the instruction set, one file for each family, and their declaration."""
 
 from . import annotations as annotations
 from . import callbacks as callbacks

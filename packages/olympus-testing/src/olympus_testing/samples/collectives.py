@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives need a named axis, which a primitive alone has not: exempt, but for reductions."""
+"""Samples of collectives: reductions only, because a primitive alone has no named axis."""
 
 from __future__ import annotations
 

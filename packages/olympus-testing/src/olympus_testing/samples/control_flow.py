@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of choices and loops."""
+"""Samples of conditionals and loops."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ sample(
 
 
 def _scale_until(limit: Any, factor: Any, start: Any) -> list[Any]:
-    """Multiplies by a factor as long as a counter is below a limit."""
+    """Multiplies by a factor while a counter is below a limit."""
 
     def continues(carry: Any) -> Any:
         return lax.lt(carry[0], limit)
@@ -133,7 +133,7 @@ sample(
 
 
 def _linear_solve_params(with_transpose: bool) -> Callable[[Any], dict[str, Any]]:
-    """Those of the solve of a diagonal system, whose diagonal is a constant of each program."""
+    """The parameters of a diagonal solve, whose diagonal is a constant of each program."""
 
     def params(dtype: Any) -> dict[str, Any]:
         avals = [ShapedArray(_vector.shape, dtype)] * 2

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples: for each primitive, operands and parameters that show what it does.
+"""Declaration of samples: for each primitive, representative operands and parameters.
 
 A sample is declared once; the tests of every package are generated from it. A declaration lists
-`Operation`s, each of which gives one `Case` a dtype.
+`Operation`s, each of which yields one `Case` for each dtype.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ samples: RuleTable[Callable[[], list[Case]]] = RuleTable(
 
 @dataclasses.dataclass(frozen=True)
 class Operand:
-    """An array operand: its elements are drawn at random, the same ones in every run.
+    """An array operand with pseudo-random elements, the same in every run.
 
     Attributes:
       shape: its shape.
-      domain: the range of its elements; of complex numbers, that of both parts. For integers both
-        ends are included.
-      dtype: its dtype; that of the case if it is None.
+      domain: the range of its elements; for complex numbers, of both parts. For integers both ends
+        are included.
+      dtype: its dtype; that of the case if None.
     """
 
     shape: tuple[int, ...] = ()
@@ -75,7 +75,7 @@ class Operand:
     dtype: Any = None
 
     def draw(self, generator: np.random.Generator, dtype: Any) -> np.ndarray:
-        """Elements of the domain."""
+        """Draws elements of the domain."""
         dtype = np.dtype(dtype if self.dtype is None else self.dtype)
         low, high = self.domain
         if dtype == np.bool_:
@@ -96,18 +96,18 @@ class Case:
 
     Attributes:
       primitive: the primitive.
-      label: what is special about the case, with the dtype.
-      make_args: gives operands for a random generator; those of different generators have the
-        same types and are all legal.
+      label: a description of the case, with the dtype.
+      make_args: a function of a random generator that returns legal operands, always of the same
+        types.
       params: the parameters.
       differentiable: the positions of operands whose derivatives can be compared with finite
-        differences; empty where there is none, or the precision does not allow it.
-      order: up to which order derivatives are compared.
-      modes: the modes of differentiation there are: "forward", "reverse" or both.
+        differences; empty if there is no derivative or the precision is too low.
+      order: the highest order of derivatives to compare.
+      modes: the supported modes of differentiation: "forward", "reverse" or both.
       batchable: the positions of operands that may be batched.
-      tolerance: the relative tolerance in place of the dtype's.
-      canonical: where results are legal in several forms, such as eigenvectors of any phase: from
-        the results to what all forms have in common.
+      tolerance: a relative tolerance that replaces that of the dtype.
+      canonical: for results with several legal forms, such as eigenvectors of any phase: a function
+        from results to what all forms have in common.
     """
 
     primitive: Primitive
@@ -127,7 +127,7 @@ class Case:
         return self.examples(1)[0]
 
     def examples(self, count: int) -> list[tuple[Any, ...]]:
-        """Several choices of operands of the same types."""
+        """Draws several choices of operands of the same types."""
         seed = zlib.crc32(str(self).encode())
         return [self.make_args(np.random.default_rng((seed, number))) for number in range(count)]
 
@@ -138,7 +138,7 @@ class Case:
         return self.primitive.bind(*args, **self.params)
 
     def context(self) -> contextlib.AbstractContextManager[Any]:
-        """The configuration the case needs: 64-bit types enabled where operands have them."""
+        """The configuration of the case: 64-bit types are enabled if operands have them."""
         values = [*self.args, *self.params.values()]
         found = [getattr(value, "dtype", value) for value in values]
         wide = any(isinstance(dtype, np.dtype) and dtype in _WIDE for dtype in found)
@@ -152,19 +152,20 @@ class Case:
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
-    """One way to apply a primitive, for several dtypes.
+    """One application of a primitive, for several dtypes.
 
     Attributes:
-      label: what is special about it.
+      label: a description.
       operands: `Operand`s, NumPy arrays, or functions ``(generator, dtype) -> operand``.
-      params: the parameters; a function of the dtype where they depend on it.
-      dtypes: the dtypes of operands that do not give one of their own.
-      differentiable: whether derivatives can be compared with finite differences: all inexact
-        operands (True), those at some positions, or none (False).
-      order: up to which order.
+      params: the parameters, or a function from the dtype to them.
+      dtypes: the dtypes of operands without a dtype.
+      differentiable: the operands whose derivatives can be compared with finite differences: all
+        inexact ones (True), those at the given positions, or none (False).
+      order: the highest order of derivatives to compare.
       modes: as in `Case`.
-      batchable: whether operands may be batched: all (True), those at some positions, none (False).
-      tolerance: the relative tolerance in place of the dtype's.
+      batchable: the operands that may be batched: all (True), those at the given positions, or none
+        (False).
+      tolerance: a relative tolerance that replaces that of the dtype.
       canonical: as in `Case`.
     """
 
@@ -182,7 +183,7 @@ class Operation:
     canonical: Callable[[list[np.ndarray]], list[np.ndarray]] | None = None
 
     def cases(self, primitive: Primitive) -> list[Case]:
-        """One case a dtype."""
+        """One case for each dtype."""
         return [self._case(primitive, np.dtype(dtype)) for dtype in self.dtypes]
 
     def _case(self, primitive: Primitive, dtype: np.dtype) -> Case:
@@ -233,13 +234,13 @@ class Unary:
 
     Attributes:
       domain: the range of the operand's elements.
-      dtypes: the dtypes; the first one is tried with more shapes.
+      dtypes: the dtypes; the first one is tested with more shapes.
       params: the parameters.
       differentiable: as in `Operation`.
       order: as in `Operation`.
-      special_values: whether zeros, ones, infinities and NaN are legal operands, too.
+      special_values: whether zeros, ones, infinities and NaN are legal operands.
       tolerance: as in `Operation`.
-      prefix: of the cases' labels, where a primitive has several such declarations.
+      prefix: a prefix of the cases' labels, for primitives with several declarations.
     """
 
     domain: tuple[float, float] = (-2.0, 2.0)
@@ -283,15 +284,15 @@ class Binary:
 
     Attributes:
       domain: the range of the first operand's elements.
-      second_domain: that of the second operand's; the first operand's if it is None.
-      dtypes: the dtypes; the first one is tried with more shapes.
-      second_dtype: the dtype of the second operand, where it is not the first one's.
+      second_domain: the range of the second operand's elements; that of the first operand if None.
+      dtypes: the dtypes; the first one is tested with more shapes.
+      second_dtype: the dtype of the second operand, if it differs from the first one's.
       params: the parameters.
       differentiable: as in `Operation`.
       order: as in `Operation`.
-      special_values: whether zeros, ones, infinities and NaN are legal operands, too.
+      special_values: whether zeros, ones, infinities and NaN are legal operands.
       tolerance: as in `Operation`.
-      prefix: of the cases' labels, where a primitive has several such declarations.
+      prefix: a prefix of the cases' labels, for primitives with several declarations.
     """
 
     domain: tuple[float, float] = (-2.0, 2.0)
@@ -366,7 +367,7 @@ def sample(primitive: Primitive, *declarations: Any) -> None:
 
 
 def cases(*primitives: Primitive, families: Iterable[str] = ()) -> list[Case]:
-    """The cases of some primitives, of all in some families, or of all that have samples.
+    """The cases of the given primitives, of all in the given families, or of all with samples.
 
     Args:
       *primitives: the primitives.

@@ -129,7 +129,7 @@ sample(
 
 
 def _updates_shape(label: str) -> tuple[int, ...]:
-    """The shape of what gather gives, which is that of the updates of the scatter."""
+    """The shape of gather's result, which is that of the scatter's updates."""
     _, indices_shape, numbers, slice_sizes = _GATHERS[label]
     window = [
         size
@@ -142,7 +142,7 @@ def _updates_shape(label: str) -> tuple[int, ...]:
 
 
 def _distinct_indices(label: str) -> Callable[[np.random.Generator, Any], np.ndarray]:
-    """Index vectors whose windows do not overlap: which update wins is not said otherwise."""
+    """Index vectors whose windows do not overlap, because the order of updates is unspecified."""
 
     def draw(generator: np.random.Generator, dtype: Any) -> np.ndarray:
         _, indices_shape, _, _ = _GATHERS[label]

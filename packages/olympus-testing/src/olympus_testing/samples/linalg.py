@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples of linear algebra.
 
-Matrices are well conditioned: their diagonals are added to what is drawn.
+Matrices are well conditioned: a diagonal is added to the random elements.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def matrices(*shape: int, hermitian: bool = False, dominant: float = 0.0) -> Dra
     Args:
       *shape: their shape.
       hermitian: whether they are Hermitian.
-      dominant: what is added to the diagonal, one more in each row.
+      dominant: the number added to the diagonal, increased by one in each row.
     """
 
     def draw(generator: np.random.Generator, dtype: Any) -> np.ndarray:
@@ -47,7 +47,7 @@ def matrices(*shape: int, hermitian: bool = False, dominant: float = 0.0) -> Dra
 
 
 def triangular(size: int) -> Draw:
-    """Random upper triangular matrices with different numbers on the diagonal."""
+    """Random upper triangular matrices with distinct diagonal elements."""
     full = matrices(size, size, dominant=2.0)
     return lambda generator, dtype: np.triu(full(generator, dtype))
 
@@ -68,7 +68,7 @@ def reflections(rows: int, columns: int) -> list[Draw]:
 
 
 def lines(vectors: np.ndarray) -> np.ndarray:
-    """The projections onto the columns of matrices, whatever their phases."""
+    """The projections onto the columns of matrices, which do not depend on phases."""
     return np.einsum("...ij,...kj->...jik", vectors, vectors.conj())
 
 
@@ -279,7 +279,7 @@ def _eig_params(left: bool, right: bool, derivatives: bool = False) -> dict[str,
 
 
 def _sorted_spectrum(results: list[np.ndarray]) -> list[np.ndarray]:
-    """Eigenvalues in an order of their own, with the lines that the eigenvectors span."""
+    """Sorted eigenvalues, with the lines that the eigenvectors span."""
     values, *vectors = results
     order = np.lexsort([np.imag(values).round(3), np.real(values).round(3)], axis=-1)
     found = [np.take_along_axis(values, order, -1)]
@@ -357,7 +357,7 @@ sample(
 
 
 def _singular_lines(results: list[np.ndarray]) -> list[np.ndarray]:
-    """Singular values and the products of the vectors that belong to each."""
+    """Singular values, and the products of the corresponding vectors."""
     values, *vectors = results
     if not vectors:
         return results

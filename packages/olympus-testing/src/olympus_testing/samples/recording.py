@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters that are programs, as tracing records them."""
+"""Parameters that are programs, recorded by tracing."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["recorded_params"]
 def recorded_params(
     primitive: Primitive, fun: Callable[..., Any], *operands: Operand
 ) -> Callable[[Any], dict[str, Any]]:
-    """The parameters of the equation that a function records, as a function of the dtype.
+    """Returns a function from the dtype to the parameters of the equation that ``fun`` records.
 
     Args:
       primitive: the primitive that the function applies once.
-      fun: from operands to a sequence of results.
-      *operands: what the function takes.
+      fun: a function of the operands that returns a sequence of results.
+      *operands: the operands of the function.
     """
 
     def params(dtype: Any) -> dict[str, Any]:

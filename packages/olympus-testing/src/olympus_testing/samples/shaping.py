@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of operations that arrange elements."""
+"""Samples of operations that rearrange elements."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens and sinks have no samples: they carry no data that could be compared."""
+"""Tokens and sinks have no samples, because they carry no data to compare."""
 
 from __future__ import annotations
 

@@ -38,11 +38,12 @@ def _window(label: str, dilations: bool = True) -> tuple[tuple, dict[str, Any]]:
 
 
 def _reductions(dtypes: tuple, without_elements: tuple = ()) -> list[Operation]:
-    """One operation a geometry.
+    """One operation for each geometry.
 
     Args:
-      dtypes: those of the first geometry.
-      without_elements: geometries with windows of padding alone, where extrema are infinite.
+      dtypes: the dtypes of the first geometry.
+      without_elements: the labels of geometries with windows of padding only, whose extrema are
+        infinite.
     """
     found = []
     for label in _geometries:

@@ -63,9 +63,7 @@ def _linear_solve_types(
 def split_operands(
     operands: Any, const_lengths: LinearSolveParts
 ) -> tuple[LinearSolveParts, list[Any]]:
-    """Splits operands, or a value for each, into the constants of each program and right-hand
-    sides.
-    """
+    """Splits operands, or one value for each, into constants by program and right-hand sides."""
     groups = []
     start = 0
     for length in const_lengths:
