@@ -96,7 +96,7 @@ def test_stack_of_frames():
     assert lines[0] == "Traceback:"
     assert lines[-1] == "    breakpoint(**options)"
     assert lines[-3] == "    return jit(lambda x: inner(lax.add(x, 1.0)))(x)"
-    assert not any("olympus_ir/programs/jit.py" in line for line in lines)
+    assert not any("olympus_ir/programs/" in line for line in lines)
 
 
 def test_number_and_kind_of_frames():
@@ -111,7 +111,7 @@ def test_number_and_kind_of_frames():
         return compiled(x, {**options, "filter_frames": False})
 
     replies, _ = answers(all_frames, 2.0, commands=["bt", "c"])
-    assert "olympus_ir" in replies[0] and "jit.py" in replies[0]
+    assert "olympus_ir/programs/" in replies[0]
 
 
 def test_variables():
