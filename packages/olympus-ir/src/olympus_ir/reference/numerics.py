@@ -126,10 +126,10 @@ def erf_inv(x: float) -> float:
 
 
 def over_batch(*ranks: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Makes a rule of a function of one example, which is applied to each.
+    """Makes a rule of a function of one example, applied to each example.
 
     Args:
-      *ranks: how many dimensions of each operand belong to one example.
+      *ranks: for each operand, the number of dimensions of one example.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
