@@ -13,9 +13,10 @@ from olympus_ir.diagnostics.name_stacks import NameStack, TransformationName
 from olympus_ir.diagnostics.source_info import SourceInfo
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.programs.evaluation import bind_equation
+from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.olympuspr import Atom, ClosedOlympuspr, Equation, Literal, Olympuspr, Var
 from olympus_ir.programs.primitives import Primitive
-from olympus_ir.programs.staging import trace_to_olympuspr
+from olympus_ir.programs.staging import trace_to_closed, trace_to_olympuspr
 from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.settings.config_states import abstract_mesh
 from olympus_ir.trees import pytrees
@@ -33,6 +34,7 @@ from ..zeros import (
     as_result,
     aval_of,
     instantiate,
+    is_undefined_primal,
     laid_out_as,
 )
 
@@ -242,6 +244,26 @@ def transpose_program(
     equations = _split(live_equations(olympuspr.eqns, needed), environment, set(linear_vars))
     # Cotangents of results that do not depend on linear inputs are ignored.
     return backward_pass(reversed(equations), linear_vars, olympuspr.outvars, cotangents)
+
+
+@transpose_rules.derive("its expansion")
+def _of_expansion(primitive: Primitive) -> Callable[..., Any] | None:
+    if primitive not in expansion_rules:
+        return None
+
+    def rule(cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
+        def expanded(*values: Any) -> list[Any]:
+            return pytrees.tree_leaves(expansion_rules[primitive](*values, **params))
+
+        linear = [is_undefined_primal(operand) for operand in operands]
+        avals = [x.aval if is_undefined_primal(x) else aval_of(x) for x in operands]
+        closed = trace_to_closed(expanded, avals)
+        known = [x for x, is_linear in zip(operands, linear, strict=True) if not is_linear]
+        cotangents = cotangent if primitive.multiple_results else [cotangent]
+        results = iter(transpose_program(closed.jaxpr, closed.consts, linear, known, cotangents))
+        return [next(results) if is_linear else None for is_linear in linear]
+
+    return rule
 
 
 def _split(

@@ -1,19 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expansions: primitives that mean a function of other primitives.
+"""Expansions: functions of other primitives that say what a primitive means.
 
-Interpreters that have no rule of their own for such a primitive (the reference evaluator, the
-lowering to XLA) run the function in its place.
+An expansion is all that a primitive needs: every interpreter without a rule for the primitive runs
+the expansion. That holds for its types and their layouts, the reference evaluator, batching,
+derivatives (forward, reverse and Taylor mode) and lowering. A rule is given in addition only where
+it does better than the expansion.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..trees import pytrees
+from .primitives import Primitive
+from .propagation import Propagation, propagation_rules
 from .rules import RuleTable
+from .staging import trace_to_closed
+
+__all__ = ["expansion_rules", "types_of_expansion"]
+
+Expansion = Callable[..., Any]
+
+
+class ExpansionTable(RuleTable[Expansion]):
+    """Table of expansions. A primitive without a shape rule gets that of its expansion."""
+
+    def define(
+        self, primitive: Primitive, rule: Expansion | None = None, *, derived: str = ""
+    ) -> Any:
+        defined = super().define(primitive, rule, derived=derived)
+        if rule is not None and not primitive.has_shape_rule:
+            primitive.def_effectful_abstract_eval(functools.partial(_shape_rule, primitive))
+        return defined
+
 
 # From a primitive to a function `(*operands, **params)` of lax operations, which returns one
 # result, or a list where the primitive has several.
-expansion_rules: RuleTable[Callable[..., Any]] = RuleTable(
-    "expansion", package="olympus_ir", folder=None
-)
+expansion_rules: ExpansionTable = ExpansionTable("expansion", package="olympus_ir", folder=None)
+
+
+def types_of_expansion(
+    primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any]
+) -> tuple[tuple[Any, ...], frozenset]:
+    """Returns the types of the results of a primitive's expansion, and its effects."""
+    expansion = expansion_rules[primitive]
+
+    def flat(*operands: Any) -> list[Any]:
+        return pytrees.tree_leaves(expansion(*operands, **params))
+
+    closed = trace_to_closed(flat, avals)
+    return tuple(closed.out_avals), frozenset(closed.effects)
+
+
+def _shape_rule(primitive: Primitive, *avals: Any, **params: Any) -> tuple[Any, frozenset]:
+    results, effects = types_of_expansion(primitive, avals, params)
+    return (results if primitive.multiple_results else results[0]), effects
+
+
+@propagation_rules.derive("its expansion")
+def _of_expansion(primitive: Primitive) -> Propagation | None:
+    if primitive not in expansion_rules.rules:
+        return None
+    return Propagation(None, infer=functools.partial(types_of_expansion, primitive))

@@ -42,6 +42,8 @@ def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> 
         return primitive._infer_plain(avals, params)
     if rule is None:
         _refuse(primitive, "sharding")
+    if rule.infer is not None:
+        return rule.infer(avals, params)
     asked = params[rule.parameter] if rule.parameter else None
     operands = [aval for aval in avals if isinstance(aval, ShapedArray)]
     mesh = _common_mesh(primitive, operands, asked)

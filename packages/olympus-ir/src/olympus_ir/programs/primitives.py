@@ -120,6 +120,11 @@ class Primitive:
         results, effects = self._infer_anew(avals, params)
         return (list(results) if self.multiple_results else results[0]), effects
 
+    @property
+    def has_shape_rule(self) -> bool:
+        """Whether the types of results can be inferred."""
+        return self._shape_rule is not None
+
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Sets the shape rule: from abstract operands and parameters to the results' types."""
         self._inferred.clear()
@@ -181,7 +186,8 @@ class Primitive:
         if self._shape_rule is None:
             raise NotImplementedError(
                 f"Abstract evaluation for '{self.name}' not implemented. "
-                f"Give it a shape rule with `{self.name}_p.def_abstract_eval`."
+                f"Give it a shape rule with `{self.name}_p.def_abstract_eval`, or say what it "
+                "means with olympus_ir's `expansion_rules.define`."
             )
         if not self.takes_refs:
             self.refuse_references(avals)

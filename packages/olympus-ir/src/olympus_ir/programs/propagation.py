@@ -48,9 +48,11 @@ class Propagation:
       reduced: whether the result is reduced over the axes that operands are; None refuses operands
         that are.
       parameter: the name of the parameter by which a program asks for a layout; "" for none.
+      infer: `(types of the operands, params)` to the types of the results with their layouts, and
+        the effects; it replaces all others.
     """
 
-    __slots__ = ("parameter", "reduced", "split", "unreduced")
+    __slots__ = ("infer", "parameter", "reduced", "split", "unreduced")
 
     def __init__(
         self,
@@ -59,11 +61,13 @@ class Propagation:
         unreduced: Callable[..., frozenset] | None = None,
         reduced: bool | None = None,
         parameter: str = "",
+        infer: Callable[..., tuple[tuple[Any, ...], frozenset]] | None = None,
     ) -> None:
         self.split = split
         self.unreduced = unreduced
         self.reduced = reduced
         self.parameter = parameter
+        self.infer = infer
 
 
 # Rule of primitives whose parameters say what types the results have, as programs among them do.
