@@ -63,7 +63,7 @@ class _Estimate:
             inner = params.get(key)
             if isinstance(inner, ClosedOlympuspr | Olympuspr):
                 return self.program(inner.jaxpr if isinstance(inner, ClosedOlympuspr) else inner)
-        rule = roofline_rules.get(equation.primitive)
+        rule = roofline_rules.find(equation.primitive)
         if rule is None:
             _logger.warning("No roofline rule for %s, skipping: %s", name, equation)
             return RooflineResult.zeros()

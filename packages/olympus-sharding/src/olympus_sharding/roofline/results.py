@@ -11,14 +11,19 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.rules import RuleTable
 
 __all__ = [
     "RooflineResult",
     "RooflineRuleContext",
     "RooflineShape",
+    "elementwise",
+    "free",
+    "moved_bytes",
     "register_roofline",
     "register_standard_roofline",
     "roofline_rules",
+    "unfused",
 ]
 
 
@@ -141,21 +146,25 @@ class RooflineRuleContext:
 
 Rule = Callable[..., RooflineResult]
 
-roofline_rules: dict[Primitive, Rule] = {}
+# From a primitive to `rule(context, *shapes of operands, **params)`.
+roofline_rules: RuleTable[Rule] = RuleTable(
+    "roofline", package="olympus_sharding", folder="roofline.rules"
+)
 
 
 def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
     """Returns a decorator that makes a function the rule of a primitive.
 
-    Args:
-      prim: the primitive. The rule takes a `RooflineRuleContext`, a `RooflineShape` for each
-        operand, and the primitive's parameters.
+        Args:
+          prim: the primitive. The rule takes a `RooflineRuleContext`, a `RooflineShape` for each
+            operand, and the primitive's parameters.
 
-    Example:
-      >>> from olympus_ir.programs.primitives import Primitive
-      >>> @register_roofline(Primitive("sorted_twice"))
-      ... def rule(context, x, **params):
-      ...     return RooflineResult(flops=2 * x.size)
+        Example:
+          >>> from olympus_ir.programs.primitives import Primitive
+    from olympus_ir.programs.rules import RuleTable
+          >>> @register_roofline(Primitive("sorted_twice"))
+          ... def rule(context, x, **params):
+          ...     return RooflineResult(flops=2 * x.size)
     """
 
     def decorate(rule: Rule) -> Rule:
@@ -166,9 +175,44 @@ def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
 
 
 def register_standard_roofline(prim: Primitive) -> None:
-    """Says of a primitive that it costs nothing.
+    """Gives a primitive the rule that it costs nothing.
 
     Args:
       prim: the primitive.
     """
-    roofline_rules[prim] = lambda *args, **params: RooflineResult.zeros()
+    roofline_rules[prim] = free
+
+
+def free(*operands: Any, **params: Any) -> RooflineResult:
+    """Rule of operations that cost nothing."""
+    return RooflineResult.zeros()
+
+
+def moved_bytes(context: RooflineRuleContext) -> int:
+    """Returns the number of bytes of an operation's operands and results."""
+    return RooflineShape.total_bytes(context.avals_in) + RooflineShape.total_bytes(
+        context.avals_out
+    )
+
+
+def unfused(context: RooflineRuleContext, operations: int) -> RooflineResult:
+    """Returns the cost of an operation that is fused into others."""
+    return RooflineResult(unfused_flops=operations, unfused_hbm_bytes=moved_bytes(context))
+
+
+def elementwise(context: RooflineRuleContext, *operands: RooflineShape, **params: Any) -> Any:
+    """Rule of elementwise operations: one arithmetic operation for each element."""
+    return unfused(context, RooflineShape.from_aval(context.avals_out[0]).size)
+
+
+@roofline_rules.derive("its declaration as elementwise")
+def _of_elementwise(primitive: Primitive) -> Rule | None:
+    return elementwise if primitive.elementwise else None
+
+
+_FREE_FAMILIES = frozenset({"shaping", "transfer", "tokens", "callbacks"})
+
+
+@roofline_rules.derive("its family, which costs nothing")
+def _of_free_family(primitive: Primitive) -> Rule | None:
+    return free if primitive.family in _FREE_FAMILIES else None

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Costs of reductions and cumulative operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from olympus_ir import lax
+
+from ..results import RooflineResult, RooflineRuleContext, RooflineShape, roofline_rules, unfused
+
+
+def _reduction(context: RooflineRuleContext, *operands: RooflineShape, **_: Any) -> Any:
+    kept = RooflineShape.from_aval(context.avals_out[0]).size
+    return unfused(context, operands[0].size - kept)
+
+
+for _primitive in (
+    lax.reduce_sum_p,
+    lax.reduce_max_p,
+    lax.reduce_min_p,
+    lax.reduce_prod_p,
+    lax.reduce_and_p,
+    lax.reduce_or_p,
+    lax.reduce_xor_p,
+    lax.argmax_p,
+    lax.argmin_p,
+    lax.reduce_p,
+):
+    roofline_rules.define(_primitive, _reduction)
+
+
+def _cumulative(each: int) -> Callable[..., RooflineResult]:
+    def rule(context: RooflineRuleContext, x: RooflineShape, *, axis: int, **_: Any) -> Any:
+        return unfused(context, each * x.shape[axis])
+
+    return rule
+
+
+for _primitive in (lax.cumsum_p, lax.cumprod_p, lax.cummax_p, lax.cummin_p):
+    roofline_rules.define(_primitive, _cumulative(1))
+roofline_rules.define(lax.cumlogsumexp_p, _cumulative(2))
