@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olympus_ir.diagnostics.source_info import register_library_folder
+from olympus_ir.loading import deferred
 from olympus_ir.types.layouts import ManualAxisType
 from olympus_ir.types.placement import AbstractDevice, AbstractMesh, AxisType, PartitionSpec
 from olympus_ir.types.resharding import install_reshard
@@ -45,6 +46,20 @@ __all__ = [
 ]
 
 
+# Constraints load the rules of batching and differentiation.
+if TYPE_CHECKING:
+    from .annotations import constraints
+else:
+    constraints = deferred(".annotations.constraints", milliseconds=60)
+
+
+def _bind_reshard(value: Any, sharding: NamedSharding, concrete_mesh: Any) -> Any:
+    return constraints.bind_reshard_p(value, sharding, concrete_mesh)
+
+
+install_reshard(_bind_reshard)
+
+
 # Functions whose modules load the rules of batching and differentiation: imported on first use.
 _MODULES = {
     "auto_axes": "annotations.axis_scopes",
@@ -58,15 +73,6 @@ _MODULES = {
     "visualize_sharding": "shardings.visualization",
     "with_sharding_constraint": "annotations.constraints",
 }
-
-
-def _bind_reshard(value: Any, sharding: NamedSharding, concrete_mesh: Any) -> Any:
-    from .annotations.constraints import bind_reshard_p  # with the rules of all transformations
-
-    return bind_reshard_p(value, sharding, concrete_mesh)
-
-
-install_reshard(_bind_reshard)
 
 
 def __getattr__(name: str) -> Any:

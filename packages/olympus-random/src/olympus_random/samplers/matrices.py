@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.loading import deferred
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
@@ -17,6 +18,12 @@ from olympus_ir.types.resharding import laid_out
 
 from ..keys.arguments import check_key, checked_shape, compiled, float_dtype, sample_shape
 from .continuous import _normal
+
+# Few programs factor matrices.
+if TYPE_CHECKING:
+    from olympus_ir.lax import linalg
+else:
+    linalg = deferred("olympus_ir.lax.linalg", milliseconds=10)
 
 __all__ = ["multivariate_normal", "orthogonal"]
 
@@ -84,9 +91,6 @@ def multivariate_normal(
 def _multivariate_normal(
     key: Any, mean: Any, cov: Any, *, shape: tuple[int, ...], dtype: Any, own: Any, method: str
 ) -> Any:
-    # Factors of matrices are rarely wanted: they are loaded here, and not with the package.
-    from olympus_ir.lax import linalg
-
     mean, cov = (lax.convert_element_type(each, own) for each in (mean, cov))
     if method == "cholesky":
         factor = linalg.cholesky(cov)
@@ -155,15 +159,12 @@ def orthogonal(
 
 @compiled("rows", "columns", "shape", "dtype")
 def _orthogonal(key: Any, *, rows: int, columns: int, shape: tuple[int, ...], dtype: Any) -> Any:
-    # As in `_multivariate_normal`.
-    from olympus_ir.lax.linalg import matrices, qr
-
     high, wide = max(rows, columns), min(rows, columns)
-    q, r = qr(_normal(key, shape=(*shape, high, wide), dtype=dtype), full_matrices=False)
+    q, r = linalg.qr(_normal(key, shape=(*shape, high, wide), dtype=dtype), full_matrices=False)
     # The factorization chooses the signs of columns; divided by those of r, they are random.
-    one = matrices.identity_like(r)
+    one = linalg.matrices.identity_like(r)
     diagonal = lax.reduce_sum(lax.mul(r, one), (r.ndim - 1,))
     signs = lax.sign(diagonal)
     spread = (*range(len(shape)), len(shape) + 1)
     q = lax.mul(q, lax.broadcast_in_dim(signs, q.shape, spread))
-    return q if rows >= columns else matrices.swap_last(q)
+    return q if rows >= columns else linalg.matrices.swap_last(q)

@@ -89,35 +89,44 @@ def minimize_lbfgs(
         stalled = onp.where(decrease < ftol * scale, 4, 0)
         failed = onp.where(search.step > 0.0, stalled, 5)
         return _State(
-            state.x + step,
-            search.value,
-            search.gradient,
-            onp.where(useful, _appended(state.steps, step), state.steps),
-            onp.where(useful, _appended(state.changes, change), state.changes),
-            onp.where(useful, _appended(state.weights, weight), state.weights),
-            onp.where(useful, curvature / onp.where(useful, squares, 1.0), state.gamma),
-            converged,
-            onp.where(converged, 0, failed).astype(onp.int32),
-            state.evaluations + search.count,
-            state.iterations + 1,
+            x=state.x + step,
+            value=search.value,
+            gradient=search.gradient,
+            steps=onp.where(useful, _appended(state.steps, step), state.steps),
+            changes=onp.where(useful, _appended(state.changes, change), state.changes),
+            weights=onp.where(useful, _appended(state.weights, weight), state.weights),
+            gamma=onp.where(useful, curvature / onp.where(useful, squares, 1.0), state.gamma),
+            converged=converged,
+            status=onp.where(converged, 0, failed).astype(onp.int32),
+            evaluations=state.evaluations + search.count,
+            iterations=state.iterations + 1,
         )
 
-    zero, one = onp.zeros((), onp.int32), onp.ones((), onp.int32)
-    memory = onp.zeros((maxcor, size), x0.dtype)
-    state = _State(
-        x0,
-        value,
-        gradient,
-        memory,
-        memory,
-        onp.zeros(maxcor, x0.dtype),
-        onp.ones((), x0.dtype),
-        is_small(gradient),
-        zero,
-        one,
-        zero,
-    )
+    state = _first_state(x0, value, gradient, is_small(gradient), maxcor)
     state = lax.while_loop(proceed, advance, state)
+    return _result(state, maxiter)
+
+
+def _first_state(x0: Any, value: Any, gradient: Any, converged: Any, maxcor: int) -> _State:
+    zero, one = onp.zeros((), onp.int32), onp.ones((), onp.int32)
+    memory = onp.zeros((maxcor, x0.shape[0]), x0.dtype)
+    return _State(
+        x=x0,
+        value=value,
+        gradient=gradient,
+        steps=memory,
+        changes=memory,
+        weights=onp.zeros(maxcor, x0.dtype),
+        gamma=onp.ones((), x0.dtype),
+        converged=converged,
+        status=zero,
+        evaluations=one,
+        iterations=zero,
+    )
+
+
+def _result(state: _State, maxiter: int) -> dict[str, Any]:
+    """Returns the fields of `OptimizeResults` from the last state."""
     exhausted = onp.where(state.iterations >= maxiter, 1, 2)
     status = onp.where(state.status != 0, state.status, exhausted)
     return {

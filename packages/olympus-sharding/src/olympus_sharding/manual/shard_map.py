@@ -8,10 +8,10 @@ its results put together. Collectives over the mesh's axes are how the parts com
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, DebugInfo, Olympuspr
 from olympus_ir.programs.staging import separate_constants, trace_to_olympuspr
 from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.settings.config_states import auto_pcast
@@ -181,6 +181,24 @@ def _mesh_in_force(mesh: BaseMesh | None) -> BaseMesh:
     return found
 
 
+class _Operands(NamedTuple):
+    """The flat arguments of a `shard_map`, with a spec for each."""
+
+    call: Any
+    info: DebugInfo
+    leaves: Sequence[Any]
+    specs: Sequence[PartitionSpec]
+
+
+class _Traced(NamedTuple):
+    """The traced function of a `shard_map`, with a spec for each of its results."""
+
+    olympuspr: Olympuspr
+    constants: list[Any]
+    out_specs: list[PartitionSpec]
+    out_tree: Any
+
+
 def apply_shard_map(
     f: Callable[..., Any],
     args: tuple,
@@ -200,40 +218,82 @@ def apply_shard_map(
       out_specs: as for `shard_map`, or a function from the types of the results to that.
       axis_names: as for `shard_map`.
       check_vma: as for `shard_map`.
+
+    Returns:
+      The results of the function, put together from the devices' parts.
     """
     name = function_name(f)
     manual = manual_axes_of(mesh, axis_names)
+    operands = _flat_operands(f, args, mesh, in_specs, manual)
+    avals = [get_aval(leaf) for leaf in operands.leaves]
+    check_axes("in", operands.specs, mesh, manual)
+    check_sums("in", operands.specs, mesh, manual)
+    if not callable(out_specs):
+        check_sums("out", specs_in(out_specs), mesh, manual)
+    check_operands(name, operands.info, mesh, operands.specs, avals)
+    check_layouts(operands.specs, avals, manual, mesh)
+
+    local_avals = [
+        local_aval(mesh, manual, spec, aval, varying=check_vma)
+        for spec, aval in zip(operands.specs, avals, strict=True)
+    ]
+    traced = _trace_local(operands, local_avals, mesh, out_specs, manual, check_vma)
+    check_closed_over(traced.constants, manual)
+    closed_over, closed = separate_constants(ClosedOlympuspr(traced.olympuspr, traced.constants))
+    out_avals = traced.olympuspr.out_avals
+    if check_vma:
+        check_collectives_agree(traced.olympuspr)
+    check_results(name, mesh, manual, traced.out_specs, out_avals, check_vma)
+    if check_vma:
+        check_result_layouts(traced.out_specs, out_avals, manual)
+    results = current.trace.process_primitive(
+        shard_map_p,
+        [*closed_over, *operands.leaves],
+        {
+            "mesh": mesh,
+            "in_specs": (PartitionSpec(),) * len(closed_over) + tuple(operands.specs),
+            "out_specs": tuple(traced.out_specs),
+            "jaxpr": closed,
+            "check_vma": check_vma,
+            "newly_manual_axes": frozenset(manual),
+        },
+    )
+    return pytrees.tree_unflatten(traced.out_tree, results)
+
+
+def _flat_operands(
+    f: Callable[..., Any], args: tuple, mesh: BaseMesh, in_specs: Any, manual: tuple
+) -> _Operands:
     leaves, in_tree = pytrees.tree_flatten((args, {}))
     if isinstance(mesh, AbstractMesh) and current.trace is evaluation_trace:
         check_devices_known(leaves, mesh)
     info = debug_info_of_tree("shard_map", f, in_tree)
+    call = FlatFunction(f, in_tree)
     if isinstance(in_specs, Infer):
         check_may_infer(mesh, manual, in_specs is INFER_AXIS)
         specs = [manual_part(contents(get_aval(leaf)), manual) for leaf in leaves]
-        call = FlatFunction(f, in_tree)
-    else:
-        call = FlatFunction(f, in_tree)
-        specs = flat_specs("in", in_specs, args)
-        leaves, specs, call, info = without_static(leaves, specs, call, info)
-    avals = [get_aval(leaf) for leaf in leaves]
-    check_axes("in", specs, mesh, manual)
-    check_sums("in", specs, mesh, manual)
-    if not callable(out_specs):
-        check_sums("out", specs_in(out_specs), mesh, manual)
-    check_operands(name, info, mesh, specs, avals)
-    check_layouts(specs, avals, manual, mesh)
+        return _Operands(call, info, leaves, specs)
+    specs = flat_specs("in", in_specs, args)
+    leaves, specs, call, info = without_static(leaves, specs, call, info)
+    return _Operands(call, info, leaves, specs)
 
-    local_avals = [
-        local_aval(mesh, manual, spec, aval, varying=check_vma)
-        for spec, aval in zip(specs, avals, strict=True)
-    ]
+
+def _trace_local(
+    operands: _Operands,
+    local_avals: Sequence[Any],
+    mesh: BaseMesh,
+    out_specs: Any,
+    manual: tuple,
+    check_vma: bool,
+) -> _Traced:
+    """Traces the function with the types of one device's parts."""
     flat_out_specs: list[PartitionSpec] = []
     out_tree: Any = None
 
     def with_casts(*flat_args: Any) -> Any:
         nonlocal flat_out_specs, out_tree
-        results = call(*flat_args)
-        out_tree = call.out_tree
+        results = operands.call(*flat_args)
+        out_tree = operands.call.out_tree
         if callable(out_specs):
             avals = [get_aval(result) for result in results]
             given = out_specs(pytrees.tree_unflatten(out_tree, avals))
@@ -248,24 +308,5 @@ def apply_shard_map(
         ]
 
     with inside_of(mesh, manual, check_vma):
-        olympuspr, constants = trace_to_olympuspr(with_casts, local_avals, info)
-    check_closed_over(constants, manual)
-    closed_over, closed = separate_constants(ClosedOlympuspr(olympuspr, constants))
-    if check_vma:
-        check_collectives_agree(olympuspr)
-    check_results(name, mesh, manual, flat_out_specs, olympuspr.out_avals, check_vma)
-    if check_vma:
-        check_result_layouts(flat_out_specs, olympuspr.out_avals, manual)
-    results = current.trace.process_primitive(
-        shard_map_p,
-        [*closed_over, *leaves],
-        {
-            "mesh": mesh,
-            "in_specs": (PartitionSpec(),) * len(closed_over) + tuple(specs),
-            "out_specs": tuple(flat_out_specs),
-            "jaxpr": closed,
-            "check_vma": check_vma,
-            "newly_manual_axes": frozenset(manual),
-        },
-    )
-    return pytrees.tree_unflatten(out_tree, results)
+        olympuspr, constants = trace_to_olympuspr(with_casts, local_avals, operands.info)
+    return _Traced(olympuspr, constants, flat_out_specs, out_tree)

@@ -166,18 +166,7 @@ def bcoo_broadcast_in_dim(
         raise NotImplementedError("bcoo_broadcast_in_dim: sharding must be None")
     shape = tuple(canonicalize_shape(shape))
     dims = tuple(map(operator.index, broadcast_dimensions))
-    if (
-        len(dims) != mat.ndim
-        or list(dims) != sorted(set(dims))
-        or (dims and dims[-1] >= len(shape))
-    ):
-        raise ValueError(
-            f"broadcast_dimensions must be {mat.ndim} increasing dimensions of the result's "
-            f"{len(shape)}, got {dims}"
-        )
-    for size, dim in zip(mat.shape, dims):
-        if size not in (1, shape[dim]):
-            raise ValueError(f"an array of shape {mat.shape} cannot be broadcast to {shape}")
+    _check_broadcast(mat, shape, dims)
     n_batch, n_sparse, n_dense = mat.n_batch, mat.n_sparse, mat.n_dense
     if n_sparse:
         batch_end = dims[n_batch]
@@ -201,7 +190,7 @@ def bcoo_broadcast_in_dim(
     spread = []
     for dim in range(batch_end, sparse_end):
         given = dim in old
-        column = indices[..., old[dim]] if given else jnp.zeros_like(data_column(indices))
+        column = indices[..., old[dim]] if given else _zero_column(indices)
         columns.append(column)
         spread.append(shape[dim] if not given or mat.shape[n_batch + old[dim]] == 1 else 1)
     repeats = math.prod(spread)
@@ -225,8 +214,23 @@ def bcoo_broadcast_in_dim(
     return make((data, indices), SparseInfo(shape, in_order, unique))
 
 
-def data_column(indices: Any) -> Any:
-    """A stand-in for one column of coordinates: an array of their shape and dtype."""
+def _check_broadcast(mat: BCOO, shape: tuple[int, ...], dims: tuple[int, ...]) -> None:
+    if (
+        len(dims) != mat.ndim
+        or list(dims) != sorted(set(dims))
+        or (dims and dims[-1] >= len(shape))
+    ):
+        raise ValueError(
+            f"broadcast_dimensions must be {mat.ndim} increasing dimensions of the result's "
+            f"{len(shape)}, got {dims}"
+        )
+    for size, dim in zip(mat.shape, dims):
+        if size not in (1, shape[dim]):
+            raise ValueError(f"an array of shape {mat.shape} cannot be broadcast to {shape}")
+
+
+def _zero_column(indices: Any) -> Any:
+    """Returns one column of coordinates, all zero."""
     return jnp.zeros(indices.shape[:-1], indices.dtype)
 
 
@@ -425,7 +429,7 @@ def _reshaped_coordinates(indices: Any, shape: tuple[int, ...], new_shape: tuple
         if [shape[dim] for dim in old_dims] == [new_shape[dim] for dim in new_dims]:
             columns += [indices[..., dim] for dim in old_dims]
             continue
-        place = data_column(indices)
+        place = _zero_column(indices)
         for dim in old_dims:
             place = place * shape[dim] + indices[..., dim]
         parts = []

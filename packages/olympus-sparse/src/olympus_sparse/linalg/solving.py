@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ import olympus_numpy as jnp
 from olympus_autodiff import Zero, is_undefined_primal, jvp_rules, transpose_rules
 from olympus_autodiff.zeros import instantiate
 from olympus_ir import lax
+from olympus_ir.loading import deferred
 from olympus_ir.types import dtypes
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
@@ -18,17 +19,21 @@ from ..core.primitives import define_batching_by_expansion, sparse_primitive
 from ..core.rows import compressed, rows_of
 from ..csr import csr_matvec_p
 
+# Few programs solve sparse systems on the host.
+if TYPE_CHECKING:
+    import scipy.sparse as scipy_sparse
+    import scipy.sparse.linalg as scipy_linalg
+else:
+    scipy_sparse = deferred("scipy.sparse", milliseconds=200)
+    scipy_linalg = deferred("scipy.sparse.linalg", milliseconds=80)
+
 __all__ = ["spsolve", "spsolve_p"]
 
 
 def _solve_on_host(data: Any, indices: Any, indptr: Any, b: Any) -> np.ndarray:
-    # SciPy takes long to import, and few programs solve sparse systems.
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.linalg import spsolve as solve
-
     data, indices, indptr, b = map(np.ascontiguousarray, (data, indices, indptr, b))
-    matrix = csr_matrix((data, indices, indptr), shape=(b.size, b.size))
-    return np.asarray(solve(matrix, b), b.dtype)
+    matrix = scipy_sparse.csr_matrix((data, indices, indptr), shape=(b.size, b.size))
+    return np.asarray(scipy_linalg.spsolve(matrix, b), b.dtype)
 
 
 @sparse_primitive("spsolve", linear_in=(3,))
