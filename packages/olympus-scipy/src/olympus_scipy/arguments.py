@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operands of the functions of this package: promoted, real where they must be."""
+"""Preparation of operands: promotion to floats, checks for real values, elementwise decorators."""
 
 from __future__ import annotations
 
@@ -18,16 +18,21 @@ __all__ = ["elementwise", "floats", "is_complex", "reals", "refuse_complex", "wi
 
 
 def is_complex(x: Any) -> bool:
+    """Returns whether an operand has a complex dtype."""
     return dtypes.issubdtype(x.dtype, np.complexfloating)
 
 
 def floats(name: str, *args: Any) -> list[Any]:
-    """The operands in their common floating or complex dtype, of shapes that fit."""
+    """Returns the operands in their common floating or complex dtype, with compatible shapes."""
     return [ensure_array(arg) for arg in promote_args_inexact(name, *args)]
 
 
 def refuse_complex(name: str, args: list[Any]) -> None:
-    """Raises ValueError where an operand is complex."""
+    """Checks that no operand is complex.
+
+    Raises:
+      ValueError: an operand is complex.
+    """
     for arg in args:
         dtype = dtype_of(arg)
         if dtypes.issubdtype(dtype, np.complexfloating):
@@ -38,10 +43,10 @@ def refuse_complex(name: str, args: list[Any]) -> None:
 
 
 def reals(name: str, *args: Any) -> list[Any]:
-    """The operands in their common floating dtype, of one shape.
+    """Returns the operands in their common floating dtype, broadcast to one shape.
 
     Raises:
-      ValueError: where one is complex.
+      ValueError: an operand is complex.
     """
     promoted = floats(name, *args)
     refuse_complex(name, promoted)
@@ -49,9 +54,9 @@ def reals(name: str, *args: Any) -> list[Any]:
 
 
 def elementwise(name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator: an elementwise function of real numbers, compiled as one.
+    """Returns a decorator for an elementwise function of real numbers, which compiles it.
 
-    It gets its operands in one floating dtype and one shape.
+    The function is called with operands of one floating dtype and one shape.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -66,7 +71,7 @@ def elementwise(name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
 
 
 def _like(promoted: Callable[..., Any], function: Callable[..., Any]) -> Any:
-    """The function with the name, the parameters and the text of another one, compiled."""
+    """Compiles a function under the name, signature and docstring of another."""
     promoted.__name__ = function.__name__
     promoted.__qualname__ = function.__qualname__
     promoted.__module__ = function.__module__
@@ -76,11 +81,12 @@ def _like(promoted: Callable[..., Any], function: Callable[..., Any]) -> Any:
 
 
 def with_derivatives(*derivatives: Callable[..., Any] | None) -> Callable[..., Any]:
-    """A decorator: an elementwise function whose derivatives are given as functions.
+    """Returns a decorator for an elementwise function that takes its derivatives as functions.
 
     Args:
-      *derivatives: for each operand the derivative, from the result and the operands; None where
-        the function is not smooth in it, and its derivative is taken to be zero.
+      *derivatives: for each operand its partial derivative, a function of the result and the
+        operands; None where the function is not smooth in the operand, whose derivative is then
+        zero.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:

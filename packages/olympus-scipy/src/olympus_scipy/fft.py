@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Discrete cosine transforms of the four types, by Fourier transforms."""
+"""Discrete cosine transforms of types I to IV, computed by Fourier transforms."""
 
 from __future__ import annotations
 
@@ -39,15 +39,24 @@ def _check(name: str, type: int, norm: str | None) -> str:
 def dct(
     x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Array:
-    """The discrete cosine transform along a dimension.
+    """Computes the discrete cosine transform along an axis.
+
+    Unlike SciPy's, it takes no ``overwrite_x``, ``workers`` or ``orthogonalize``.
 
     Args:
-      x: an array of numbers.
+      x: an array of real or complex numbers.
       type: 1, 2, 3 or 4.
-      n: how many elements to transform: more are cut off, missing ones are zeros.
-      axis: the dimension.
-      norm: "backward" does not scale, "forward" divides by twice the length, and "ortho" makes the
-        transform orthogonal.
+      n: the length of the transform: ``x`` is truncated or padded with zeros to it.
+      axis: the axis to transform.
+      norm: ``"backward"`` (the default) does not scale, ``"forward"`` divides by twice the length,
+        and ``"ortho"`` makes the transform orthogonal.
+
+    Returns:
+      An array of inexact dtype, of the shape of ``x`` with length ``n`` along ``axis``.
+
+    Raises:
+      NotImplementedError: the type is not 1, 2, 3 or 4.
+      ValueError: the norm is unknown, or the length is too small.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -61,14 +70,21 @@ def dct(
 def idct(
     x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Array:
-    """The inverse of `dct`.
+    """Computes the inverse discrete cosine transform along an axis: the inverse of `dct`.
 
     Args:
-      x: an array of numbers.
-      type: 1, 2, 3 or 4, that of the transform which is inverted.
-      n: how many elements to transform: more are cut off, missing ones are zeros.
-      axis: the dimension.
-      norm: that of the transform which is inverted.
+      x: an array of real or complex numbers.
+      type: 1, 2, 3 or 4, the type of the transform to invert.
+      n: the length of the transform: ``x`` is truncated or padded with zeros to it.
+      axis: the axis to transform.
+      norm: the norm of the transform to invert; see `dct`.
+
+    Returns:
+      An array of inexact dtype, of the shape of ``x`` with length ``n`` along ``axis``.
+
+    Raises:
+      NotImplementedError: the type is not 1, 2, 3 or 4.
+      ValueError: the norm is unknown, or the length is too small.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -87,14 +103,22 @@ def dctn(
     axes: int | Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """The discrete cosine transform along several dimensions.
+    """Computes the discrete cosine transform along several axes.
 
     Args:
-      x: an array of numbers.
+      x: an array of real or complex numbers.
       type: 1, 2, 3 or 4.
-      s: how many elements to transform along each dimension; all of them where it is None.
-      axes: the dimensions; the last ones, as many as ``s`` has, or all where both are None.
+      s: the length of the transform along each axis; those of ``x`` if None.
+      axes: the axes; if None the last ``len(s)``, or all if ``s`` is None too.
       norm: as in `dct`.
+
+    Returns:
+      An array of inexact dtype, of the shape of ``x`` with the lengths ``s`` along ``axes``.
+
+    Raises:
+      NotImplementedError: the type is not 1, 2, 3 or 4.
+      ValueError: the norm is unknown, a length is too small, or ``s`` and ``axes`` differ in
+        length.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -112,14 +136,22 @@ def idctn(
     axes: int | Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """The inverse of `dctn`.
+    """Computes the inverse discrete cosine transform along several axes: the inverse of `dctn`.
 
     Args:
-      x: an array of numbers.
-      type: that of the transform which is inverted.
+      x: an array of real or complex numbers.
+      type: the type of the transform to invert.
       s: as in `dctn`.
       axes: as in `dctn`.
-      norm: that of the transform which is inverted.
+      norm: the norm of the transform to invert.
+
+    Returns:
+      An array of inexact dtype, of the shape of ``x`` with the lengths ``s`` along ``axes``.
+
+    Raises:
+      NotImplementedError: the type is not 1, 2, 3 or 4.
+      ValueError: the norm is unknown, a length is too small, or ``s`` and ``axes`` differ in
+        length.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -175,7 +207,7 @@ def _transformed(x: Any, type: int, norm: str, n: int | None, axis: int) -> Any:
 
 
 def _scaled(result: Any, norm: str, size: int) -> Any:
-    """The unscaled transform of a period of ``size``, with its norm."""
+    """Scales the transform of a period of ``size`` by its norm."""
     factor = {"backward": 1.0, "forward": 1.0 / size, "ortho": 1.0 / math.sqrt(size)}[norm]
     return result if factor == 1.0 else result * np.asarray(factor, result.dtype)
 
@@ -192,7 +224,7 @@ def _rotations(angles: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 def _first(x: Any, norm: str) -> Any:
-    """The transform of the even continuation about both ends."""
+    """Computes type I: the Fourier transform of the continuation that is even about both ends."""
     n, root = x.shape[-1], math.sqrt(2.0)
     if norm == "ortho":
         x = x * _ends(n, root, root, x.dtype)
@@ -202,7 +234,11 @@ def _first(x: Any, norm: str) -> Any:
 
 
 def _second(x: Any, norm: str) -> Any:
-    """Makhoul, A fast cosine transform in one and two dimensions, 1980."""
+    """Computes type II by one Fourier transform of the same length.
+
+    Makhoul: A fast cosine transform in one and two dimensions. IEEE Trans. Acoust., Speech, Signal
+    Process. 28 (1980).
+    """
     n = x.shape[-1]
     ordered = onp.concatenate([x[..., ::2], x[..., 1::2][..., ::-1]], axis=-1)
     turned = onp.fft.fft(ordered) * _rotations(-np.pi * np.arange(n) / (2 * n), x.dtype)
@@ -215,7 +251,7 @@ def _second(x: Any, norm: str) -> Any:
 
 
 def _third(x: Any, norm: str) -> Any:
-    """A Fourier transform of twice the length, of which the first half is the result."""
+    """Computes type III: the first half of a Fourier transform of twice the length."""
     n = x.shape[-1]
     weights = np.full(n, 2.0)
     weights[0] = math.sqrt(2.0) if norm == "ortho" else 1.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images, or arrays of any number of dimensions, sampled at other places: `resize`.
+"""Resampling of images, and of arrays of any number of dimensions: `resize`.
 
 Along each dimension the new samples are weighted sums of the old ones; the weights come from a
 kernel, a function of the distance between an old and a new sample. So a resampling is one matrix
@@ -28,22 +28,22 @@ __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 
 
 class ResizeMethod(enum.Enum):
-    """How new samples are computed from old ones.
+    """Interpolation method of `resize` and `scale_and_translate`.
 
     NEAREST takes the nearest old sample; LINEAR interpolates between two; CUBIC is the cubic
     convolution of Keys with the parameter -1/2 and CUBIC_PYTORCH that with -3/4; LANCZOS3 and
     LANCZOS5 are windowed sinc functions; AREA averages what a new sample covers.
+
+    Example:
+      >>> from olympus_scipy.images import ResizeMethod
+      >>> ResizeMethod.from_string("bicubic")
+      <ResizeMethod.CUBIC: 4>
 
     References:
       R. G. Keys, Cubic convolution interpolation for digital image processing, IEEE Transactions
       on Acoustics, Speech, and Signal Processing 29 (1981).
       C. E. Duchon, Lanczos filtering in one and two dimensions, Journal of Applied Meteorology 18
       (1979).
-
-    Example:
-      >>> from olympus_scipy.images import ResizeMethod
-      >>> ResizeMethod.from_string("bicubic")
-      <ResizeMethod.CUBIC: 4>
     """
 
     NEAREST = 0
@@ -56,10 +56,10 @@ class ResizeMethod(enum.Enum):
 
     @staticmethod
     def from_string(s: str) -> ResizeMethod:
-        """The method of a name such as ``"linear"``.
+        """Returns the method of a name such as ``"linear"``.
 
         Raises:
-          ValueError: where there is no such method.
+          ValueError: no method has the name.
         """
         method = _NAMES.get(s)
         if method is None:
@@ -115,7 +115,7 @@ _KERNELS: dict[ResizeMethod, Callable[[Any], Array]] = {
 def _weights(
     method: ResizeMethod, old: int, new: int, scale: Any, translation: Any, antialias: bool
 ) -> Array:
-    """The weight of each old sample (rows) in each new one (columns)."""
+    """Returns the weight of each old sample (rows) in each new one (columns)."""
     dtype = scale.dtype
     # The sample at position i covers the interval from i to i + 1, and lies in its middle.
     spacing = 1 / scale
@@ -177,26 +177,28 @@ def scale_and_translate(
     antialias: bool = True,
     precision: Any = lax.Precision.HIGHEST,
 ) -> Array:
-    """Samples an image that is stretched and moved.
+    """Resamples an image that is scaled and translated.
 
-    The place x of the image goes to ``x * scale + translation``; places count from the edge of the
-    first sample, whose middle is at 1/2. What lies outside of the image is zero.
+    Position x of the image moves to ``x * scale + translation``. Positions count from the edge of
+    the first sample, whose center is at 1/2. Outside of the image, values are zero.
 
     Args:
       image: an array, of shape (..., n, ...).
       shape: the shape of the result; it differs from the image's along ``spatial_dims`` only.
-      spatial_dims: the dimensions to sample.
+      spatial_dims: the dimensions to resample.
       scale: the factor for each of these dimensions, of shape (len(spatial_dims),).
       translation: the shift of each, in new samples, of the same shape.
       method: a `ResizeMethod` or its name: linear, cubic, lanczos3, lanczos5, area.
-      antialias: whether to remove, when there are fewer samples than before, what they cannot show.
-      precision: of the products, as for `lax.dot_general`.
+      antialias: whether to widen the kernel when downsampling, which removes frequencies that the
+        result cannot represent.
+      precision: of the matrix products, as for `lax.dot_general`.
 
     Returns:
-      The samples; of integers and booleans as floats.
+      An array of shape ``shape``: of the image's dtype if that is inexact, else of the default
+      float dtype.
 
     Raises:
-      ValueError: where shapes do not fit or the method is unknown or ``"nearest"``.
+      ValueError: shapes do not fit, a dimension repeats, or the method is unknown or ``"nearest"``.
 
     Example:
       >>> import numpy as np
@@ -260,23 +262,24 @@ def resize(
     antialias: bool = True,
     precision: Any = lax.Precision.HIGHEST,
 ) -> Array:
-    """Samples an image anew, so that it has another shape.
+    """Resamples an image to another shape.
 
     Args:
       image: an array of any number of dimensions.
-      shape: the shape of the result, of as many dimensions.
+      shape: the shape of the result, with as many dimensions as ``image``.
       method: a `ResizeMethod` or its name: nearest, linear (or bilinear, trilinear, triangle),
         cubic (bicubic, tricubic), lanczos3, lanczos5, area.
-      antialias: whether to remove, when there are fewer samples than before, what they cannot
-        show; ``"nearest"`` and ``"area"`` take no notice.
-      precision: of the products, as for `lax.dot_general`.
+      antialias: whether to widen the kernel when downsampling, which removes frequencies that the
+        result cannot represent; no effect for ``"nearest"`` and ``"area"``.
+      precision: of the matrix products, as for `lax.dot_general`.
 
     Returns:
-      The array of the new shape; of integers and booleans as floats, except for ``"nearest"``.
+      An array of shape ``shape``: of the image's dtype if that is inexact or the method is
+      ``"nearest"``, else of the default float dtype.
 
     Raises:
-      ValueError: where the number of dimensions differs, a dimension is to grow from nothing, or
-        the method is unknown.
+      ValueError: the number of dimensions differs, an empty dimension is to grow, or the method is
+        unknown.
 
     Example:
       >>> import numpy as np

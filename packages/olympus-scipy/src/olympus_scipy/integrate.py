@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integration of samples."""
+"""Integration of sampled functions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ __all__ = ["trapezoid"]
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
-    """The integral of samples by the trapezoidal rule.
+    """Integrates samples along an axis by the trapezoidal rule.
 
     Args:
-      y: the values of the function.
-      x: where they are; at equal distances where it is None.
-      dx: the distance, where ``x`` is None.
-      axis: the dimension that is integrated over.
+      y: the values of the function, an array of real or complex numbers.
+      x: the sample points, of the shape of ``y`` or of its length along ``axis``; equidistant if
+        None.
+      dx: the distance of sample points, used if ``x`` is None.
+      axis: the axis to integrate over.
+
+    Returns:
+      An array of the shape of ``y`` without ``axis``, of an inexact dtype.
 
     Example:
       >>> import olympus_numpy as jnp

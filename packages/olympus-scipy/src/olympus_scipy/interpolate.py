@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interpolation of values that are given on a grid."""
+"""Interpolation of values given on a grid."""
 
 from __future__ import annotations
 
@@ -20,14 +20,21 @@ _METHODS = ("linear", "nearest")
 
 
 class RegularGridInterpolator:
-    """A function that interpolates values on a rectangular grid.
+    """Interpolator of values on a rectangular grid.
+
+    Unlike SciPy's, it refuses ``bounds_error=True`` and the spline methods.
 
     Args:
-      points: for each dimension the places of the grid, increasing.
-      values: the values on the grid; further dimensions make the result an array.
-      method: "linear" or "nearest".
-      bounds_error: must be False: values are not known while tracing.
-      fill_value: the value outside of the grid; extrapolated where it is None.
+      points: for each dimension the increasing grid coordinates, an array of shape (n,).
+      values: the values on the grid, of shape (n_1, ..., n_d, ...); each value is an array if there
+        are trailing dimensions.
+      method: ``"linear"`` or ``"nearest"``.
+      bounds_error: must be False, since values are unknown while tracing.
+      fill_value: the value outside of the grid; None extrapolates.
+
+    Raises:
+      NotImplementedError: ``bounds_error`` is true.
+      ValueError: the method is unknown, or the shapes of ``points`` and ``values`` do not match.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -78,11 +85,19 @@ class RegularGridInterpolator:
             raise ValueError(f"method {method!r} is not defined; it is 'linear' or 'nearest'")
 
     def __call__(self, xi: Any, method: str | None = None) -> Array:
-        """The values at points.
+        """Interpolates at points.
 
         Args:
-          xi: an array whose last axis runs over the coordinates, or a tuple of one array each.
-          method: in place of the one given before.
+          xi: an array whose last axis holds the d coordinates, or a tuple of d arrays that
+            broadcast.
+          method: overrides the method given to the constructor.
+
+        Returns:
+          An array of inexact dtype, of the shape of the points followed by the trailing dimensions
+          of ``values``.
+
+        Raises:
+          ValueError: the points have another number of coordinates, or the method is unknown.
         """
         method = self.method if method is None else method
         self._check_method(method)
@@ -133,7 +148,10 @@ class RegularGridInterpolator:
 
 
 def _place(x: Any, grid: Any) -> tuple[Any, Any]:
-    """The number of the cell that a coordinate lies in, and where in it; outside, the next one."""
+    """Returns the number of the cell around a coordinate, and the position in that cell.
+
+    Coordinates outside of the grid belong to the nearest cell.
+    """
     last = max(grid.shape[0] - 2, 0)
     lower = onp.clip(onp.searchsorted(grid, x, side="right") - 1, 0, last)
     width = grid[lower + 1] - grid[lower] if grid.shape[0] > 1 else onp.ones_like(x)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images of any dimension."""
+"""Interpolation of n-dimensional images."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["map_coordinates"]
 
 
 def _mirror(index: Any, size: int) -> Any:
-    """Reflected about the centers of the first and the last element."""
+    """Reflects indices about the centers of the first and the last element."""
     last = max(size - 1, 1)
     folded = onp.abs(index) % (2 * last)
     return onp.minimum(folded, 2 * last - folded) if size > 1 else onp.zeros_like(index)
 
 
 def _reflect(index: Any, size: int) -> Any:
-    """Reflected about the outer edges of the first and the last element."""
+    """Reflects indices about the outer edges of the first and the last element."""
     return onp.floor_divide(_mirror(2 * index + 1, 2 * size + 1), 2)
 
 
@@ -43,14 +43,24 @@ _MODES: dict[str, Callable[[Any, int], Any]] = {
 def map_coordinates(
     input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
 ) -> Array:
-    """An array's values at places between its elements.
+    """Interpolates an array at given coordinates.
+
+    Unlike SciPy's, it supports only the orders 0 and 1, and no ``output`` or ``prefilter``.
 
     Args:
-      input: the array.
-      coordinates: for each dimension the places, arrays of one shape.
+      input: an array with d dimensions.
+      coordinates: d arrays of one shape, the coordinates along each dimension in units of elements.
       order: 0 for the nearest element, 1 for linear interpolation.
-      mode: what lies outside: "constant", "nearest", "wrap", "mirror" or "reflect".
-      cval: the values outside, in the mode "constant".
+      mode: the extension beyond the edges: ``"constant"``, ``"nearest"``, ``"wrap"``, ``"mirror"``
+        or ``"reflect"``.
+      cval: the value outside of the array in the mode ``"constant"``.
+
+    Returns:
+      An array of the shape of the coordinates and the dtype of ``input``; integers are rounded.
+
+    Raises:
+      ValueError: the number of coordinate arrays is not the number of dimensions.
+      NotImplementedError: the order is above 1, or the mode is unknown.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -103,7 +113,7 @@ def _map_coordinates(input: Any, coordinates: list[Any], order: int, mode: str, 
 
 
 def _neighbours(place: Any, size: int, order: int, mode: str) -> list[tuple[Any, Any, Any]]:
-    """Indices along one dimension, whether they are legal, and their weights."""
+    """Returns the neighbouring indices along one dimension, their validity and their weights."""
     if order == 0:
         if dtypes.issubdtype(place.dtype, np.inexact):
             place = lax.round(place, lax.RoundingMethod.AWAY_FROM_ZERO)

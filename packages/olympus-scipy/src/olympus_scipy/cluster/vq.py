@@ -15,15 +15,20 @@ __all__ = ["vq"]
 
 
 def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Array, Array]:
-    """Assigns observations to the nearest codes.
+    """Assigns observations to the nearest codes of a code book.
 
     Args:
-      obs: the observations, one a row; numbers where it has one axis.
-      code_book: the codes, likewise.
-      check_finite: has no effect: values are not known while tracing.
+      obs: the observations, of shape (n, k), or (n,) for scalars.
+      code_book: the codes, of shape (m, k), or (m,) for scalars.
+      check_finite: ignored, since values are unknown while tracing.
 
     Returns:
-      For each observation the number of its code, and the distance from it.
+      A pair of arrays of shape (n,): the index of the nearest code (int32) and the Euclidean
+      distance from it (floating).
+
+    Raises:
+      ValueError: the operands have different ranks, a rank other than 1 or 2, or different numbers
+        of columns.
 
     Example:
       >>> import olympus_numpy as jnp

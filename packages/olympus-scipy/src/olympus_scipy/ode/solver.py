@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ordinary differential equations: Dormand and Prince's method with steps of adaptive size.
+"""Solution of ordinary differential equations by Dormand and Prince's method with adaptive steps.
 
-The derivative is that of the adjoint equation, solved backwards in time by the same method; it
-needs no more memory than the solution.
+The derivative solves the adjoint equation backwards in time by the same method; it needs no more
+memory than the solution.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["odeint"]
 
 
 class _Step(NamedTuple):
-    """The state after a step, and the polynomial of the way there."""
+    """State after a step, with the polynomial that interpolates the step."""
 
     y: Any
     slope: Any
@@ -56,21 +56,23 @@ def odeint(
     """Solves an initial value problem ``dy/dt = func(y, t, *args)``.
 
     Args:
-      func: the derivative, of the structure and types of ``y0``. It may close over traced values;
-        there are derivatives by these, too.
+      func: the right-hand side, with results of the structure and types of ``y0``. It may close
+        over traced values, and is differentiated with respect to them too.
       y0: the state at the first time, an array or a pytree of arrays.
-      t: the times at which the solution is wanted, increasing.
+      t: the increasing times at which to return the solution, of shape (n,).
       *args: further arguments of ``func``, arrays or pytrees of arrays.
-      rtol: the relative error that a step may make.
-      atol: the absolute error that a step may make.
-      mxstep: how many steps there may be between two times; the state stays where it is then.
-      hmax: the largest step.
+      rtol: the relative error tolerance of a step.
+      atol: the absolute error tolerance of a step.
+      mxstep: the greatest number of steps between two times; after these the state is left as it
+        is.
+      hmax: the greatest step size.
 
     Returns:
-      The states at all times, stacked along a new leading dimension.
+      The states at all times: the structure of ``y0``, with a leading dimension of length n.
 
     Raises:
-      TypeError: an argument is not an array of floating numbers.
+      TypeError: the state or an argument is not an array of inexact dtype, or the times are not
+        floating.
 
     Example:
       >>> times = np.array([0.0, 1.0], np.float32)
@@ -110,7 +112,8 @@ def _value_at(polynomial: Any, part: Any) -> Any:
 
 
 def _advanced(func: Callable[..., Any], state: _Step, options: Any) -> _Step:
-    """One trial step: taken where its error is small enough, and the size of the next."""
+    """Makes one trial step, accepts it if its error is small enough, and chooses the next step size.
+    """
     rtol, atol, _, hmax = options
     y, slope, time, size, last_time, polynomial = state
     after, end_slope, error, slopes = runge_kutta_step(func, y, slope, time, size)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of Dormand and Prince's method: their stages, their errors, their sizes, the way between.
+"""Steps of Dormand and Prince's method: stages, error estimates, step sizes, interpolation.
 
 Dormand, Prince: A family of embedded Runge-Kutta formulae. J. Comput. Appl. Math. 6 (1980).
 Shampine: Some practical Runge-Kutta formulas. Math. Comp. 46 (1986), for the interpolant.
@@ -62,24 +62,27 @@ Derivative = Callable[[Any, Any], Any]
 
 
 def ravel_first_arg(f: Callable[..., Any], unravel: Any, debug_info: DebugInfo) -> Callable:
-    """Returns a function of a vector and other arguments to a vector.
+    """Returns a function that takes and returns vectors in place of pytrees.
 
     Args:
-      f: a function whose first argument, and whose result, are pytrees of arrays.
-      unravel: makes the pytree of a vector.
+      f: a function whose first argument and result are pytrees of arrays.
+      unravel: the function that makes the pytree from a vector.
       debug_info: for error messages.
+
+    Returns:
+      A function of a vector and the other arguments of ``f``, with a vector as its result.
     """
     return ravel_first_arg_(wrap_init(f, debug_info=debug_info), unravel).call_wrapped
 
 
 @transformation2
 def ravel_first_arg_(f: Callable[..., Any], unravel: Any, y_flat: Any, *args: Any) -> Any:
-    """The transformation that `ravel_first_arg` applies."""
+    """Transformation that `ravel_first_arg` applies."""
     return ravel_pytree(f(unravel(y_flat), *args))[0]
 
 
 def abs2(x: Any) -> Any:
-    """The square of the modulus."""
+    """Returns the squared modulus, a real array of the same shape."""
     if onp.iscomplexobj(x):
         return onp.square(x.real) + onp.square(x.imag)
     return onp.square(x)
@@ -92,16 +95,19 @@ def _norm(x: Any) -> Any:
 def initial_step_size(
     fun: Derivative, t0: Any, y0: Any, order: int, rtol: Any, atol: Any, f0: Any
 ) -> Any:
-    """Hairer's guess at the first step: an explicit Euler step that changes the state little.
+    """Returns Hairer's heuristic first step size, from an explicit Euler step.
 
     Args:
-      fun: the derivative, ``fun(y, t)``.
-      t0: the time.
-      y0: the state.
-      order: that of the method, less one.
-      rtol: the relative error that a step may make.
-      atol: the absolute error that a step may make.
-      f0: the derivative at the time.
+      fun: the right-hand side, ``fun(y, t)``.
+      t0: the initial time.
+      y0: the initial state, a vector.
+      order: the order of the method less one.
+      rtol: the relative error tolerance.
+      atol: the absolute error tolerance.
+      f0: the value of ``fun`` at ``t0``.
+
+    Returns:
+      A floating scalar.
     """
     scale = atol + onp.abs(y0) * rtol
     size_of_y, size_of_slope = _norm(y0 / scale), _norm(f0 / scale)
@@ -115,18 +121,18 @@ def initial_step_size(
 
 
 def runge_kutta_step(func: Derivative, y0: Any, f0: Any, t0: Any, dt: Any) -> Any:
-    """Makes a step.
+    """Makes one step of Dormand and Prince's method.
 
     Args:
-      func: the derivative, ``func(y, t)``.
-      y0: the state.
-      f0: its derivative.
+      func: the right-hand side, ``func(y, t)``.
+      y0: the state, a vector of length n.
+      f0: the value of ``func`` at the state.
       t0: the time.
-      dt: the size of the step.
+      dt: the step size.
 
     Returns:
-      The state after the step, its derivative, an estimate of the error, and the derivatives at the
-      seven stages.
+      The state after the step, its derivative, the error estimate (each of shape (n,)), and the
+      derivatives at the seven stages, of shape (7, n).
     """
     dtype, dt, t0 = f0.dtype, onp.asarray(dt), onp.asarray(t0)
     step = dt.astype(dtype)
@@ -151,18 +157,18 @@ def _combined(weights: np.ndarray, stages: Any) -> Any:
 def fit_4th_order_polynomial(
     y0: Any, y1: Any, y_mid: Any, dy0: Any, dy1: Any, dt: Any
 ) -> tuple[Any, Any, Any, Any, Any]:
-    """The polynomial of degree four through both ends and the middle, with the slopes at the ends.
+    """Returns the quartic through both ends and the midpoint of a step, with the slopes at the ends.
 
     Args:
       y0: the state at the start.
       y1: the state at the end.
-      y_mid: the state in the middle.
+      y_mid: the state at the midpoint.
       dy0: the derivative at the start.
       dy1: the derivative at the end.
-      dt: the size of the step.
+      dt: the step size.
 
     Returns:
-      Its coefficients, that of the highest power first, for the part of the step made so far.
+      Its five coefficients, highest power first, as a polynomial of the fraction of the step.
     """
     start, end = dt * dy0, dt * dy1
     a = -2 * start + 2 * end - 8 * y0 - 8 * y1 + 16 * y_mid
@@ -172,16 +178,16 @@ def fit_4th_order_polynomial(
 
 
 def interp_fit_dopri(y0: Any, y1: Any, k: Any, dt: Any) -> Any:
-    """The polynomial between the ends of a step, from the derivatives at its stages.
+    """Returns the interpolating quartic of a step, from the derivatives at its stages.
 
     Args:
       y0: the state at the start.
       y1: the state at the end.
-      k: the derivatives at the seven stages.
-      dt: the size of the step.
+      k: the derivatives at the seven stages, of shape (7, n).
+      dt: the step size.
 
     Returns:
-      The coefficients of `fit_4th_order_polynomial`, stacked.
+      The coefficients as in `fit_4th_order_polynomial`, stacked to shape (5, n).
     """
     step = onp.asarray(dt).astype(y0.dtype)
     middle = y0 + step * _combined(_MIDDLE, k)
@@ -189,14 +195,17 @@ def interp_fit_dopri(y0: Any, y1: Any, k: Any, dt: Any) -> Any:
 
 
 def mean_error_ratio(error_estimate: Any, rtol: Any, atol: Any, y0: Any, y1: Any) -> Any:
-    """The error of a step, as a multiple of what it may be.
+    """Returns the error of a step in units of the tolerance.
 
     Args:
-      error_estimate: the error.
-      rtol: the relative error that a step may make.
-      atol: the absolute error that a step may make.
+      error_estimate: the error estimate.
+      rtol: the relative error tolerance.
+      atol: the absolute error tolerance.
       y0: the state before the step.
       y1: the state after it.
+
+    Returns:
+      A floating scalar; a step is accepted if it is at most one.
     """
     scale = atol + rtol * onp.maximum(onp.abs(y0), onp.abs(y1))
     return onp.sqrt(onp.mean(abs2(error_estimate / scale)))
@@ -210,15 +219,18 @@ def optimal_step_size(
     dfactor: float = 0.2,
     order: float = 5.0,
 ) -> Any:
-    """The size of the next step.
+    """Returns the next step size.
 
     Args:
-      last_step: the size of the one before.
-      mean_error_ratio: its error, as a multiple of what it may be.
-      safety: how much of the step that would just do is taken.
-      ifactor: by how much a step may grow.
-      dfactor: by how much it may shrink.
-      order: that of the method.
+      last_step: the previous step size.
+      mean_error_ratio: the error of the previous step in units of the tolerance.
+      safety: the safety factor.
+      ifactor: the greatest growth factor.
+      dfactor: the smallest shrink factor.
+      order: the order of the method.
+
+    Returns:
+      A floating scalar.
     """
     shrink = onp.where(mean_error_ratio < 1, 1.0, dfactor)
     ratio = onp.asarray(mean_error_ratio)
